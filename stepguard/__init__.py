@@ -1,0 +1,40 @@
+"""Guarded execution: your model carries out the procedure, or you learn the exact step it could not.
+
+from stepguard import Guard, Procedure
+
+procedure = Procedure.parse("inputs: x, y\\nt1 = x + y\\nt2 = t1 * 3")
+result = Guard("openai/gpt-4.1-mini").run(procedure, {"x": 12, "y": 7})
+result.raise_for_status()
+"""
+
+from __future__ import annotations
+
+from stepguard.budget import Budget
+from stepguard.engine import Transport
+from stepguard.errors import StepguardError
+from stepguard.guard import Guard, Run
+from stepguard.procedure import Input, Procedure, Step
+from stepguard.repair import Retries
+from stepguard.results import Result
+from stepguard.segments import Segments
+from stepguard.usage import Usage
+from stepguard.values import ValueType
+from stepguard.verdicts import Claim, Verdict
+
+__all__ = [
+    "Budget",
+    "Claim",
+    "Guard",
+    "Input",
+    "Procedure",
+    "Result",
+    "Retries",
+    "Run",
+    "Segments",
+    "Step",
+    "StepguardError",
+    "Transport",
+    "Usage",
+    "ValueType",
+    "Verdict",
+]

@@ -1,0 +1,31 @@
+"""Backends: what a model call is, and the ways to make one.
+
+A backend is an object with ``complete(request) -> Completion``, or ``async acomplete(request) -> Completion``, or
+both. `as_backend` makes one from a plain callable, an OpenAI-style client or a model name.
+"""
+
+from __future__ import annotations
+
+from stepguard.backends.base import (
+    AsyncBackend,
+    Backend,
+    Completion,
+    Message,
+    Request,
+    SyncBackend,
+    ToolCall,
+    as_backend,
+)
+from stepguard.backends.function import FunctionBackend
+
+__all__ = [
+    "AsyncBackend",
+    "Backend",
+    "Completion",
+    "FunctionBackend",
+    "Message",
+    "Request",
+    "SyncBackend",
+    "ToolCall",
+    "as_backend",
+]

@@ -1,0 +1,167 @@
+"""Requests, completions and the protocol between the guard and a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+
+from stepguard.errors import ConfigError
+from stepguard.usage import Usage
+from stepguard.values import Value
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from stepguard.procedure import Step
+    from stepguard.reply_formats import ReplyFormat
+
+__all__ = [
+    "AsyncBackend",
+    "Backend",
+    "Completion",
+    "Message",
+    "Request",
+    "SyncBackend",
+    "ToolCall",
+    "as_backend",
+]
+
+Role = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One model call.
+
+    Attributes:
+        messages: what to send.
+        steps: the steps that are asked, in order. The messages say the same in words; a test double or a tool-using
+            backend may read it from here.
+        values: the verified values that the steps read, by name.
+        reply_format: how the reply is to be structured; None for free text.
+        temperature: sampling temperature; None leaves the model's default.
+        max_tokens: the longest reply; None leaves the model's default.
+        seed: sampling seed, for providers that take one.
+        timeout: seconds until the call is to be given up; None waits forever.
+        attempt: 1 for the first time the leading step is asked, counted up with every further try.
+    """
+
+    messages: tuple[Message, ...]
+    steps: tuple[Step, ...] = ()
+    values: Mapping[str, Value] = field(default_factory=dict)
+    reply_format: ReplyFormat | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    timeout: float | None = None
+    attempt: int = 1
+
+    @property
+    def response_model(self) -> type[BaseModel] | None:
+        """The pydantic model of the reply: exactly the asked steps, in order. None for free text."""
+        return None if self.reply_format is None else self.reply_format.response_model(self.steps)
+
+    def chat(self) -> list[dict[str, str]]:
+        """The messages as OpenAI-style dictionaries."""
+        return [{"role": message.role, "content": message.content} for message in self.messages]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool call in a reply: its name and its arguments as the text that was sent."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One raw answer of a model; nothing in it is parsed or mended.
+
+    Attributes:
+        text: the content, None where there was none.
+        finish_reason: ``"stop"``, ``"length"``, ``"content_filter"``, ``"tool_calls"`` ..., as the provider says.
+        refusal: the provider's words where it declined.
+        reasoning: reasoning text that came apart from the content.
+        tool_calls: tool calls, in order.
+        usage: what the call cost.
+        model: the model that answered, as the provider names it.
+        fingerprint: the provider's fingerprint of the serving system.
+    """
+
+    text: str | None
+    finish_reason: str | None = "stop"
+    refusal: str | None = None
+    reasoning: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage(calls=1)
+    model: str | None = None
+    fingerprint: str | None = None
+
+
+@runtime_checkable
+class SyncBackend(Protocol):
+    """Answers requests, blocking."""
+
+    def complete(self, request: Request, /) -> Completion:
+        """Answer one request, or raise a `BackendError`."""
+        ...
+
+
+@runtime_checkable
+class AsyncBackend(Protocol):
+    """Answers requests, awaited."""
+
+    async def acomplete(self, request: Request, /) -> Completion:
+        """Answer one request, or raise a `BackendError`."""
+        ...
+
+
+Backend = SyncBackend | AsyncBackend
+
+
+def as_backend(given: object, *, model: str | None = None) -> Backend:
+    """A backend from what a caller has at hand.
+
+    Args:
+        given: a backend; a callable from a list of OpenAI-style message dictionaries to text (or a `Completion`),
+            plain or async; an OpenAI-style client, sync or async; or a name such as ``"openai/gpt-4.1-mini"``.
+        model: the model to ask for, needed with a client and with nothing else.
+
+    Raises:
+        ConfigError: nothing of this kind can be asked, or `model` is missing or has no use.
+    """
+    if hasattr(getattr(getattr(given, "chat", None), "completions", None), "create"):
+        from stepguard.backends.openai import OpenAIBackend
+
+        if model is None:
+            raise ConfigError("a client needs to know which model to ask: pass model='gpt-4.1-mini'", option="model")
+        return OpenAIBackend(model, client=given)
+    if model is not None:
+        raise ConfigError("model= goes with an OpenAI-style client; other backends know their model", option="model")
+    if isinstance(given, str):
+        from stepguard.backends.openai import OpenAIBackend
+
+        return OpenAIBackend.from_name(given)
+    if isinstance(given, type):
+        raise ConfigError(f"{given.__name__} is a class: pass an instance of it", option="backend")
+    if isinstance(given, SyncBackend | AsyncBackend):
+        return given
+    if callable(given):
+        from stepguard.backends.function import FunctionBackend
+
+        return FunctionBackend(given)
+    raise ConfigError(
+        f"{type(given).__name__} is no backend: pass an object with complete() or acomplete(), a callable, "
+        f"an OpenAI-style client or a name such as 'openai/gpt-4.1-mini'",
+        option="backend",
+    )

@@ -1,0 +1,70 @@
+"""A plain function as a model."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from stepguard.backends.base import Completion, Request
+from stepguard.errors import BackendError, StepguardError
+
+__all__ = ["FunctionBackend"]
+
+Messages = list[dict[str, str]]
+
+
+class FunctionBackend:
+    """Asks a callable that takes OpenAI-style messages and returns text, or a `Completion`.
+
+    The callable may be async; then only `Guard.arun` can use it. Whatever it raises becomes a `BackendError` that is
+    not retried, with the original as its cause: the function knows its own transport, stepguard does not.
+
+    Args:
+        function: ``(messages: list[dict[str, str]]) -> str | Completion``, plain or async.
+        name: how records call the model; the function's name by default.
+    """
+
+    def __init__(self, function: Callable[..., Any], *, name: str | None = None) -> None:
+        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self._function = function
+        called = getattr(function, "__call__", None)  # noqa: B004 - to see whether it is async
+        self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+
+    def complete(self, request: Request) -> Completion:
+        """Call the function."""
+        if self.is_async:
+            raise BackendError(f"{self.name} is async: use `await guard.arun(...)`", retryable=False)
+        return self._completion(self._guarded(request))
+
+    async def acomplete(self, request: Request) -> Completion:
+        """Await the function, or run a plain one in a thread so that the event loop goes on."""
+        if not self.is_async:
+            import asyncio
+
+            return await asyncio.to_thread(self.complete, request)
+        try:
+            found = await cast(Awaitable[object], self._function(request.chat()))
+        except StepguardError:
+            raise
+        except Exception as error:
+            raise self._failed(error) from error
+        return self._completion(found)
+
+    def _guarded(self, request: Request) -> object:
+        try:
+            return self._function(request.chat())
+        except StepguardError:
+            raise
+        except Exception as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: Exception) -> BackendError:
+        return BackendError(f"{self.name} raised {type(error).__name__}: {error}", retryable=False)
+
+    def _completion(self, found: object) -> Completion:
+        if isinstance(found, Completion):
+            return found
+        if isinstance(found, str) or found is None:
+            return Completion(found)
+        raise BackendError(f"{self.name} returned {type(found).__name__}, not text", retryable=False)

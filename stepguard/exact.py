@@ -1,0 +1,170 @@
+"""Exact evaluation of expressions, with a limit on the size of every result.
+
+`evaluate` computes with integers and fractions only. Whether a result would be too large is decided from the sizes
+of the operands, before it is computed, so that ``9^9^9`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import isqrt
+from typing import Final, cast
+
+from stepguard.errors import InexactError, TooLargeError, UndefinedError
+from stepguard.expressions import Call, Chain, Compare, Expression, Name, Negate, Number, Power, format_expression
+from stepguard.numerals import Exact, exact
+from stepguard.values import Value, round_exact, to_exact
+
+__all__ = ["MAX_BITS", "evaluate"]
+
+MAX_BITS: Final = 6644
+"""The largest result: 2000 decimal digits. Larger ones raise `TooLargeError` before they are computed."""
+
+_MAX_WORK: Final = 100 * MAX_BITS
+
+
+def evaluate(tree: Expression, values: Mapping[str, Value]) -> Exact | bool | str:
+    """The exact value of an expression.
+
+    Args:
+        tree: a parsed expression.
+        values: the value of every variable in it.
+
+    Raises:
+        UndefinedError: division by zero, or zero to the power of zero or less.
+        InexactError: an irrational root or power, or an operand of the wrong kind.
+        TooLargeError: a result would pass `MAX_BITS`.
+        KeyError: a variable has no value.
+    """
+    if type(tree) is Name:  # a plain copy may be of any type
+        return to_exact(values[tree.name])
+    return _Evaluation(values).value(tree)
+
+
+def _bits(number: Exact) -> int:
+    if type(number) is int:
+        return number.bit_length()
+    return number.numerator.bit_length() + number.denominator.bit_length()
+
+
+class _Evaluation:
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self.values = values
+        self.work = 0
+
+    def value(self, tree: Expression) -> Exact | bool:
+        kind = type(tree)
+        if kind is Compare:
+            return self.compare(cast(Compare, tree))
+        return self.number(tree)
+
+    def number(self, tree: Expression) -> Exact:
+        match tree:
+            case Number(value):
+                return value
+            case Name(name):
+                found = to_exact(self.values[name])
+                if type(found) is bool or isinstance(found, str):
+                    raise InexactError(f"{name} is not a number")
+                return found
+            case Chain(operands, operators):
+                total = self.number(operands[0])
+                for operator, operand in zip(operators, operands[1:], strict=True):
+                    total = self.apply(operator, total, self.number(operand), tree)
+                return total
+            case Negate(operand):
+                return -self.number(operand)
+            case Power(base, exponent):
+                return self.power(self.number(base), self.number(exponent), tree)
+            case Call(function, arguments, _):
+                return self.call(function, [self.number(argument) for argument in arguments], tree)
+            case Compare():
+                raise InexactError(f"a comparison is not a number: {_short(tree)}")
+
+    def apply(self, operator: str, left: Exact, right: Exact, tree: Expression) -> Exact:
+        size = _bits(left) + _bits(right) + 1
+        self.work += size
+        if size > MAX_BITS or self.work > _MAX_WORK:
+            raise TooLargeError(f"the result would be too large: {_short(tree)}")
+        if operator == "+":
+            return exact(left + right)
+        if operator == "-":
+            return exact(left - right)
+        if operator == "*":
+            return exact(left * right)
+        if right == 0:
+            raise UndefinedError(f"division by zero: {_short(tree)}")
+        if operator == "/":
+            if type(left) is int and type(right) is int and left % right == 0:
+                return left // right
+            return exact(Fraction(left) / right)
+        if operator == "//":
+            return left // right
+        return exact(left % right)
+
+    def power(self, base: Exact, exponent: Exact, tree: Expression) -> Exact:
+        if type(exponent) is not int:
+            raise InexactError(f"only whole exponents are exact: {_short(tree)}")
+        if base == 0 and exponent <= 0:
+            raise UndefinedError(f"zero to the power of {exponent if exponent else 'zero'}: {_short(tree)}")
+        if base in (0, 1):
+            return base
+        if base == -1:
+            return 1 if exponent % 2 == 0 else -1
+        size = _bits(base) * abs(exponent)
+        self.work += size
+        if size > MAX_BITS or self.work > _MAX_WORK:
+            raise TooLargeError(f"the result would be too large: {_short(tree)}")
+        return exact(Fraction(base) ** exponent)
+
+    def compare(self, tree: Compare) -> bool:
+        left, right = self.number(tree.left), self.number(tree.right)
+        match tree.operator:
+            case "<":
+                return left < right
+            case "<=":
+                return left <= right
+            case ">":
+                return left > right
+            case ">=":
+                return left >= right
+            case "==":
+                return left == right
+            case _:
+                return left != right
+
+    def call(self, function: str, arguments: list[Exact], tree: Call) -> Exact:
+        first = arguments[0]
+        match function:
+            case "min":
+                return min(arguments)
+            case "max":
+                return max(arguments)
+            case "abs":
+                return abs(first)
+            case "floor":
+                return first // 1
+            case "ceil":
+                return -(-first // 1)
+            case "trunc":
+                return first // 1 if first >= 0 else -(-first // 1)
+            case "sqrt":
+                return _root(first, tree)
+            case _:
+                assert tree.mode is not None and type(arguments[1]) is int
+                return round_exact(first, arguments[1], tree.mode)
+
+
+def _root(number: Exact, tree: Call) -> Exact:
+    if number < 0:
+        raise UndefinedError(f"the root of a negative number: {_short(tree)}")
+    over, under = isqrt(number.numerator), isqrt(number.denominator)
+    if over * over != number.numerator or under * under != number.denominator:
+        raise InexactError(f"the root is irrational: {_short(tree)}")
+    return exact(Fraction(over, under))
+
+
+def _short(tree: Expression) -> str:
+    text = format_expression(tree)
+    return text if len(text) <= 60 else f"{text[:57]}..."

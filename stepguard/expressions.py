@@ -1,0 +1,427 @@
+"""The expression language: what it means for a step to be arithmetic.
+
+One small exact language serves procedures and the working that models write. It is parsed by an allow-list over
+tokens; nothing here evaluates Python, and names mean variables of the procedure only.
+
+===================  ==========================================================================================
+``+ - * /``          exact; ``/`` of integers is a fraction. Also ``× · ÷ −``
+``//`` ``%``         floor division and its remainder: ``-7 // 2`` is -4, ``-7 % 3`` is 2
+``^`` or ``**``      power, right-associative, binds tighter than a leading minus: ``-2^2`` is -4
+``< <= > >= == !=``  a truth value; not chained
+functions            ``min max abs floor ceil trunc sqrt`` (exact only), ``round(x, places, mode)``
+===================  ==========================================================================================
+
+``round`` takes 0 places and ``half_up`` (ties away from zero) unless told otherwise. Multiplication is always
+written (``2x`` and ``2(3+4)`` are errors, not guesses).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final, cast
+
+from stepguard.errors import ExpressionError
+from stepguard.numerals import Exact, exact, format_exact
+from stepguard.values import ROUNDINGS, Rounding
+
+__all__ = [
+    "FUNCTIONS",
+    "RESERVED",
+    "Call",
+    "Chain",
+    "Compare",
+    "Expression",
+    "Name",
+    "Negate",
+    "Number",
+    "Power",
+    "format_expression",
+    "names_in",
+    "parse_expression",
+]
+
+MAX_LENGTH: Final = 20_000
+MAX_DEPTH: Final = 60
+MAX_LITERAL_DIGITS: Final = 1000
+
+FUNCTIONS: Final[dict[str, tuple[int, int | None]]] = {
+    "min": (1, None),
+    "max": (1, None),
+    "abs": (1, 1),
+    "floor": (1, 1),
+    "ceil": (1, 1),
+    "trunc": (1, 1),
+    "sqrt": (1, 1),
+    "round": (1, 3),
+}
+"""Function name -> least and most arguments (None: no limit)."""
+
+RESERVED: Final = frozenset(FUNCTIONS)
+"""Names that cannot be variables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A literal."""
+
+    value: Exact
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A variable."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Negate:
+    """A leading minus."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Operands of one precedence level, ``+ -`` or ``* / // %``, computed from left to right.
+
+    Flat, so that a sum of thousands of terms is not thousands of levels deep. ``len(operators)`` is one less than
+    ``len(operands)``.
+    """
+
+    operands: tuple[Expression, ...]
+    operators: tuple[str, ...]
+
+    @property
+    def additive(self) -> bool:
+        """Whether this is a sum (or difference), not a product."""
+        return self.operators[0] in "+-"
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """``base ^ exponent``."""
+
+    base: Expression
+    exponent: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison of two numbers."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of the language. `mode` is the rounding mode of ``round``, None for every other function."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    mode: Rounding | None = None
+
+
+Expression = Number | Name | Negate | Chain | Power | Compare | Call
+
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
+    r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<operator>\*\*|//|==|!=|<=|>=|[-+*/%^()<>,]))",
+)
+_GROUPED = re.compile(r"(?<![0-9A-Za-z_.,])[0-9]{1,3}(?:,[0-9]{3})+(?![0-9A-Za-z_,])")
+_SYMBOLS = str.maketrans({
+    "\u2212": "-", "\u2013": "-", "\u00d7": "*", "\u00b7": "*", "\u22c5": "*", "\u2217": "*", "\u00f7": "/",
+    "\u2215": "/", "\u2264": "<=", "\u2265": ">=", "\u2260": "!=", "\u00a0": " ", "\u202f": " ", "\u2009": " ",
+    "[": "(", "]": ")", "{": "\ufffd",
+})  # fmt: skip
+_COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
+_PRODUCT: Final = frozenset({"*", "/", "//", "%"})
+
+_Token = tuple[str, str, int]  # kind, text, offset
+
+
+def parse_expression(text: str) -> Expression:
+    """Parse one expression.
+
+    Digits may be grouped by commas outside the arguments of a function (``1,200 * 3``).
+
+    Raises:
+        ExpressionError: the text is not an expression of the language, or passes its limits on length, depth or
+            digits.
+    """
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(f"too long: {len(text)} characters, at most {MAX_LENGTH}", text=text, position=MAX_LENGTH)
+    plain = text if text.isascii() and "[" not in text else text.translate(_SYMBOLS)
+    return _Parser(text, plain).parse()
+
+
+class _Parser:
+    def __init__(self, text: str, plain: str) -> None:
+        self.text = text
+        self.tokens = self._tokenize(plain)
+        self.at = 0
+        self.depth = 0
+
+    def parse(self) -> Expression:
+        tree = self._comparison()
+        kind, found, position = self.tokens[self.at]
+        if kind != "end":
+            raise self._unexpected(found, position)
+        return tree
+
+    def _error(self, message: str, position: int) -> ExpressionError:
+        return ExpressionError(message, text=self.text, position=position)
+
+    def _unexpected(self, found: str, position: int) -> ExpressionError:
+        before = self.tokens[self.at - 1] if self.at else None
+        if before and (before[0] in ("number", "name") or before[1] == ")") and (found == "(" or found[:1].isalnum()):
+            if before[0] == "name" and found == "(":
+                return self._error(f"{before[1]!r} is not a function", position)
+            return self._error("write multiplication with *", position)
+        if found in _COMPARISONS:
+            return self._error("comparisons cannot be chained", position)
+        return self._error(f"{found!r} is not expected here" if found else "something is missing", position)
+
+    def _tokenize(self, plain: str) -> list[_Token]:
+        if "," in plain:
+            plain = self._ungroup(plain)
+        tokens: list[_Token] = []
+        match = _TOKEN.match
+        at, end = 0, len(plain.rstrip())
+        while at < end:
+            found = match(plain, at)
+            if found is None:
+                at += len(plain[at:]) - len(plain[at:].lstrip())
+                raise self._error(
+                    f"{self.text[at : at + 1]!r} is not allowed in an expression", min(at, len(self.text))
+                )
+            kind = cast(str, found.lastgroup)
+            tokens.append((kind, found[kind], found.start(kind)))
+            at = found.end()
+        tokens.append(("end", "", len(self.text)))
+        return tokens
+
+    def _ungroup(self, plain: str) -> str:
+        """Join grouped digits; inside a call a comma separates arguments, so a group there is ambiguous."""
+        call = re.search(r"[A-Za-z_]\s*\(", plain)
+        pieces: list[str] = []
+        at = 0
+        for group in _GROUPED.finditer(plain):
+            if call is not None and group.start() > call.start() and _inside_call(plain, group.start()):
+                raise self._error("digits grouped by a comma among arguments: leave the comma out", group.start())
+            # Blanks keep every later offset true.
+            digits = group[0].replace(",", "")
+            pieces += [plain[at : group.start()], digits, " " * (len(group[0]) - len(digits))]
+            at = group.end()
+        return "".join([*pieces, plain[at:]])
+
+    def _comparison(self) -> Expression:
+        left = self._sum()
+        operator = self.tokens[self.at][1]
+        if operator in _COMPARISONS:
+            self.at += 1
+            return Compare(operator, left, self._sum())
+        return left
+
+    def _chain(self, operand: Callable[[], Expression], allowed: frozenset[str] | str) -> Expression:
+        first = operand()
+        operator = self.tokens[self.at][1]
+        if not operator or operator not in allowed:
+            return first
+        operands, operators = [first], []
+        while operator and operator in allowed:
+            self.at += 1
+            operators.append(operator)
+            operands.append(operand())
+            operator = self.tokens[self.at][1]
+        return Chain(tuple(operands), tuple(operators))
+
+    def _sum(self) -> Expression:
+        return self._chain(self._product, "+-")
+
+    def _product(self) -> Expression:
+        return self._chain(self._signed, _PRODUCT)
+
+    def _signed(self) -> Expression:
+        negative = False
+        signs = 0
+        while (sign := self.tokens[self.at][1]) == "-" or sign == "+":
+            negative ^= sign == "-"
+            self.at += 1
+            signs += 1
+        if signs > MAX_DEPTH:
+            raise self._error(f"more than {MAX_DEPTH} signs in a row", self.tokens[self.at][2])
+        tree = self._power()
+        if not negative:
+            return tree
+        return Number(-tree.value) if type(tree) is Number else Negate(tree)
+
+    def _power(self) -> Expression:
+        base = self._atom()
+        if self.tokens[self.at][1] in ("^", "**"):
+            self.at += 1
+            self._deeper()
+            exponent = self._signed()
+            self.depth -= 1
+            return Power(base, exponent)
+        return base
+
+    def _deeper(self) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self._error(f"nested deeper than {MAX_DEPTH} levels", self.tokens[self.at][2])
+
+    def _atom(self) -> Expression:
+        kind, found, position = self.tokens[self.at]
+        if kind == "number":
+            self.at += 1
+            return Number(self._number(found, position))
+        if kind == "name":
+            self.at += 1
+            if found not in FUNCTIONS:
+                return Name(found)
+            if self.tokens[self.at][1] != "(":
+                raise self._error(f"{found!r} is a function and needs its arguments in parentheses", position)
+            return self._call(found, position)
+        if found == "(":
+            self.at += 1
+            self._deeper()
+            tree = self._comparison()
+            self._close()
+            return tree
+        if self.at and found == "":
+            raise self._error("something is missing", position)
+        raise self._unexpected(found, position)
+
+    def _close(self) -> None:
+        if self.tokens[self.at][1] != ")":
+            kind, found, position = self.tokens[self.at]
+            raise (
+                self._error("a parenthesis is not closed", position)
+                if kind == "end"
+                else self._unexpected(found, position)
+            )
+        self.at += 1
+        self.depth -= 1
+
+    def _call(self, function: str, position: int) -> Expression:
+        self.at += 1
+        self._deeper()
+        arguments: list[Expression] = []
+        mode: str | None = None
+        while True:
+            kind, found, _ = self.tokens[self.at]
+            if function == "round" and kind == "name" and found in ROUNDINGS and arguments:
+                self.at += 1
+                mode = found
+            else:
+                arguments.append(self._comparison())
+            if mode is not None or self.tokens[self.at][1] != ",":
+                break
+            self.at += 1
+        self._close()
+        least, most = FUNCTIONS[function]
+        if len(arguments) < least or (most is not None and len(arguments) + (mode is not None) > most):
+            raise self._error(f"{function} does not take {len(arguments)} arguments", position)
+        if function == "round":
+            if len(arguments) > 2:
+                raise self._error(f"the third argument of round is a mode: {', '.join(ROUNDINGS)}", position)
+            places = arguments[1] if len(arguments) == 2 else Number(0)
+            if type(places) is not Number or type(places.value) is not int or abs(places.value) > 100:
+                raise self._error("the places of round are a whole number from -100 to 100", position)
+            return Call("round", (arguments[0], places), cast(Rounding, mode or "half_up"))
+        return Call(function, tuple(arguments))
+
+    def _number(self, digits: str, position: int) -> Exact:
+        if digits.isdigit() and len(digits) <= MAX_LITERAL_DIGITS:
+            return int(digits)
+        mantissa, _, exponent = digits.lower().partition("e")
+        whole, _, part = mantissa.partition(".")
+        if len(whole) + len(part) > MAX_LITERAL_DIGITS or (
+            exponent and (len(exponent) > 6 or abs(int(exponent)) > MAX_LITERAL_DIGITS)
+        ):
+            raise self._error(f"number too long: at most {MAX_LITERAL_DIGITS} digits", position)
+        return exact(Fraction(int(whole + part)) * Fraction(10) ** (int(exponent or 0) - len(part)))
+
+
+def _inside_call(plain: str, position: int) -> bool:
+    calls: list[bool] = []
+    for index, char in enumerate(plain[:position]):
+        if char == "(":
+            calls.append(bool(re.search(r"[A-Za-z_]\s*\Z", plain[max(0, index - 20) : index])))
+        elif char == ")" and calls:
+            calls.pop()
+    return any(calls)
+
+
+@lru_cache(maxsize=4096)
+def names_in(tree: Expression) -> tuple[str, ...]:
+    """The variables an expression reads, each once, in the order they first appear."""
+    found: dict[str, None] = {}
+    stack: list[Expression] = [tree]
+    while stack:
+        node = stack.pop()
+        match node:
+            case Name(name):
+                found[name] = None
+            case Number():
+                pass
+            case Negate(operand):
+                stack.append(operand)
+            case Chain(operands, _):
+                stack.extend(reversed(operands))
+            case Power(base, exponent):
+                stack += [exponent, base]
+            case Compare(_, left, right):
+                stack += [right, left]
+            case Call(_, arguments, _):
+                stack.extend(reversed(arguments))
+    return tuple(found)
+
+
+def format_expression(tree: Expression) -> str:
+    """The text of an expression; parsing it gives an equal tree."""
+    match tree:
+        case Number(value):
+            return format_exact(value)
+        case Name(name):
+            return name
+        case Negate(operand):
+            return f"-{_bracketed(operand, tight=True)}"
+        case Chain(operands, operators):
+            pieces = [_operand(operands[0], tree, first=True)]
+            for operator, operand in zip(operators, operands[1:], strict=True):
+                pieces += [operator, _operand(operand, tree, first=False)]
+            return " ".join(pieces)
+        case Power(base, exponent):
+            return f"{_bracketed(base, tight=False)}^{_bracketed(exponent, tight=True)}"
+        case Compare(operator, left, right):
+            sides = [f"({format_expression(s)})" if type(s) is Compare else format_expression(s) for s in (left, right)]
+            return f"{sides[0]} {operator} {sides[1]}"
+        case Call(function, arguments, mode):
+            shown = [format_expression(argument) for argument in arguments]
+            return f"{function}({', '.join(shown + ([mode] if mode else []))})"
+
+
+def _operand(node: Expression, parent: Chain, *, first: bool) -> str:
+    text = format_expression(node)
+    inner_product = type(node) is Chain and not node.additive and parent.additive
+    loose = type(node) is Compare or (type(node) is Chain and not inner_product)
+    negative = (type(node) is Negate or (type(node) is Number and node.value < 0)) and not first
+    # A product that starts with a minus reads as `a - -b * c` without brackets.
+    leading = inner_product and not first and text.startswith("-")
+    return f"({text})" if loose or negative or leading else text
+
+
+def _bracketed(node: Expression, *, tight: bool) -> str:
+    text = format_expression(node)
+    plain = type(node) in (Name, Call) or (type(node) is Number and text.replace(".", "", 1).isdigit())
+    return text if plain or (tight and type(node) is Power) else f"({text})"

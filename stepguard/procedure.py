@@ -1,0 +1,362 @@
+"""Procedures and their steps: what is to be done, in which order, from which values.
+
+A `Procedure` is immutable and checked when it is made: every variable a step reads is an input or set by an earlier
+step, every id is unique, the answer is reachable. What each step reads and writes is derived from its expression, so
+that a prompt can show exactly the values a step needs.
+
+A procedure need not be held in memory: `Procedure.lazy` takes a function from index to step and a look-back, and
+checks every step when it is reached.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, overload
+
+from stepguard.errors import ExpressionError, InputError, ProcedureError, ValueRefused
+from stepguard.expressions import RESERVED, Expression, format_expression, names_in, parse_expression
+from stepguard.values import NUMBER, Value, ValueType
+
+if TYPE_CHECKING:
+    from stepguard.checks import Check
+
+__all__ = ["Input", "Performer", "Procedure", "Step"]
+
+Performer = Literal["model", "code"]
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_MAX_NAME = 64
+
+
+def _check_name(name: object, what: str) -> None:
+    if not isinstance(name, str) or not _NAME.match(name) or len(name) > _MAX_NAME:
+        raise ProcedureError(
+            f"{name!r} cannot be {what}: use letters, digits and underscores, not starting with a digit, "
+            f"at most {_MAX_NAME} characters"
+        )
+    if name in RESERVED:
+        raise ProcedureError(f"{name!r} cannot be {what}: it is a function of the expression language")
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A value the caller gives to every run.
+
+    Args:
+        name: the variable.
+        type: its type, as a `ValueType` or as text (``"decimal(2)"``); a number by default.
+    """
+
+    name: str
+    type: ValueType = NUMBER
+
+    def __init__(self, name: str, type: ValueType | str = NUMBER) -> None:
+        _check_name(name, "an input")
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "type", ValueType.parse(type))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Step:
+    """One step: it sets one variable.
+
+    Args:
+        id: the name of the step and of the variable it sets.
+        expression: the formal meaning, as text or parsed; None for a step that only words describe.
+        instruction: what the model reads. None: the expression itself.
+        type: the type of the value; a number where there is an expression, otherwise text.
+        reads: the variables a step without expression reads (derived where there is one).
+        checks: further checks, each a callable of (step, values, claim); see `stepguard.checks`.
+        performer: ``"model"`` asks the model, ``"code"`` evaluates the expression.
+        show_work: whether the reply must show this step's working. None: where there is an expression.
+
+    Raises:
+        ProcedureError: the step cannot be right.
+        ExpressionError: the expression is not in the language.
+    """
+
+    id: str
+    expression: Expression | None
+    instruction: str | None
+    type: ValueType
+    reads: tuple[str, ...]
+    checks: tuple[Check, ...]
+    performer: Performer
+    show_work: bool
+
+    def __init__(
+        self,
+        id: str,
+        expression: str | Expression | None = None,
+        *,
+        instruction: str | None = None,
+        type: ValueType | str | None = None,
+        reads: Iterable[str] | None = None,
+        checks: Iterable[Check] = (),
+        performer: Performer = "model",
+        show_work: bool | None = None,
+    ) -> None:
+        _check_name(id, "a step")
+        tree = parse_expression(expression) if isinstance(expression, str) else expression
+        if tree is None and not (instruction and instruction.strip()):
+            raise ProcedureError(f"step {id!r} has neither an expression nor an instruction", step=id)
+        if performer not in ("model", "code"):
+            raise ProcedureError(f"step {id!r}: performer is 'model' or 'code', not {performer!r}", step=id)
+        if tree is None:
+            if performer == "code":
+                raise ProcedureError(f"step {id!r}: code can only perform a step with an expression", step=id)
+            if show_work:
+                raise ProcedureError(f"step {id!r}: working can only be checked against an expression", step=id)
+            named = tuple(dict.fromkeys(reads or ()))
+        else:
+            named = names_in(tree)
+            if reads is not None and set(reads) != set(named):
+                raise ProcedureError(f"step {id!r}: reads follow from the expression; leave them out", step=id)
+        for name in named:
+            _check_name(name, f"a variable read by step {id!r}")
+        default = "number" if tree is not None else "text"
+        put = object.__setattr__
+        put(self, "id", id)
+        put(self, "expression", tree)
+        put(self, "instruction", instruction.strip() if instruction and instruction.strip() else None)
+        put(self, "type", ValueType.parse(type if type is not None else default))
+        put(self, "reads", named)
+        put(self, "checks", tuple(checks))
+        put(self, "performer", performer)
+        put(self, "show_work", tree is not None if show_work is None else bool(show_work))
+
+    @property
+    def formula(self) -> str | None:
+        """The expression as text, None where there is none."""
+        return None if self.expression is None else format_expression(self.expression)
+
+    @property
+    def checkable(self) -> bool:
+        """Whether at least one check applies to what the model claims for this step."""
+        return self.expression is not None or bool(self.checks)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Procedure:
+    """A named sequence of steps with declared inputs and an answer.
+
+    Args:
+        steps: the steps, in order.
+        inputs: the inputs, as names or `Input`.
+        answer: the variable that is the result; the last step's by default.
+        name: a name for people and logs.
+
+    Raises:
+        ProcedureError: an unknown or later variable, a duplicate id, an unreachable answer, no steps.
+    """
+
+    steps: Sequence[Step]
+    inputs: tuple[Input, ...]
+    answer: str
+    name: str
+    look_back: int | None
+    _last_read: Mapping[str, int] = field(repr=False)
+
+    def __init__(
+        self,
+        steps: Iterable[Step],
+        *,
+        inputs: Iterable[str | Input] = (),
+        answer: str | None = None,
+        name: str = "procedure",
+    ) -> None:
+        held = tuple(steps)
+        self._set(held, _as_inputs(inputs), answer, name, None)
+        last_read: dict[str, int] = {}
+        known = {each.name for each in self.inputs}
+        for index, step in enumerate(held):
+            if step.id in known:
+                what = "an input" if any(each.name == step.id for each in self.inputs) else "an earlier step"
+                raise ProcedureError(f"duplicate id: {step.id!r} is already {what}", step=step.id)
+            for name_ in step.reads:
+                if name_ not in known:
+                    raise _unknown(step, name_, (later.id for later in held[index:]))
+                last_read[name_] = index
+            known.add(step.id)
+        if self.answer not in known:
+            raise ProcedureError(f"unreachable answer: no step sets {self.answer!r} and it is no input")
+        last_read[self.answer] = len(held)
+        object.__setattr__(self, "_last_read", last_read)
+
+    def _set(
+        self, steps: Sequence[Step], inputs: tuple[Input, ...], answer: str | None, name: str, look_back: int | None
+    ) -> None:
+        if len(steps) == 0:
+            raise ProcedureError("a procedure needs at least one step")
+        if not name or not name.strip() or "\n" in name:
+            raise ProcedureError(f"{name!r} cannot be the name of a procedure: one line of text is needed")
+        put = object.__setattr__
+        put(self, "steps", steps)
+        put(self, "inputs", inputs)
+        put(self, "answer", answer if answer is not None else steps[len(steps) - 1].id)
+        put(self, "name", name.strip())
+        put(self, "look_back", look_back)
+        put(self, "_last_read", {})
+
+    @classmethod
+    def lazy(
+        cls,
+        step_at: Callable[[int], Step],
+        length: int,
+        *,
+        look_back: int,
+        inputs: Iterable[str | Input] = (),
+        name: str = "procedure",
+    ) -> Procedure:
+        """A procedure whose steps are made when they are needed, for lengths that memory should not hold.
+
+        Args:
+            step_at: gives the step at an index from 0 to `length` - 1, always the same one.
+            length: how many steps there are.
+            look_back: a step reads inputs and the values of at most this many steps before it. Checked for every
+                step when it is reached; a step that reads further back raises `ProcedureError` then.
+            inputs: the inputs, as names or `Input`.
+            name: a name for people and logs.
+
+        The answer is the value of the last step.
+        """
+        if length < 1 or look_back < 1:
+            raise ProcedureError("a lazy procedure needs a length and a look-back of at least 1")
+        procedure = cls.__new__(cls)
+        declared = _as_inputs(inputs)
+        procedure._set(_LazySteps(step_at, length, look_back, declared), declared, None, name, look_back)
+        return procedure
+
+    @classmethod
+    def parse(cls, text: str) -> Procedure:
+        """Read a procedure from text; the notation is described in `stepguard.formats`.
+
+        Raises:
+            ProcedureError: the text is no procedure; `line` names where.
+        """
+        from stepguard.formats import parse_procedure
+
+        return parse_procedure(text)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Procedure:
+        """Read a procedure from a file.
+
+        Raises:
+            ProcedureError: the file holds no procedure, or is of an unknown kind.
+            OSError: the file cannot be read.
+        """
+        from stepguard.formats import load_procedure
+
+        return load_procedure(Path(path))
+
+    def __str__(self) -> str:
+        from stepguard.formats import format_procedure
+
+        return format_procedure(self)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Procedure):
+            return NotImplemented
+        mine = (self.steps, self.inputs, self.answer, self.name, self.look_back)
+        return mine == (other.steps, other.inputs, other.answer, other.name, other.look_back)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.inputs, self.answer, len(self.steps)))
+
+    def live(self, name: str, index: int) -> bool:
+        """Whether the step at `index`, or any later one, can still read `name` (the answer is read at the end)."""
+        if self.look_back is None:
+            return self._last_read.get(name, -1) >= index
+        return name in {each.name for each in self.inputs} or name == self.answer
+
+    def accept_inputs(self, given: Mapping[str, object]) -> dict[str, Value]:
+        """The inputs of a run as exact values.
+
+        Raises:
+            InputError: an input is missing, unknown or not of its type.
+        """
+        names = [each.name for each in self.inputs]
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            declared = f"it declares {', '.join(names)}" if names else "it declares none"
+            raise InputError(f"{self.name} has no input {unknown[0]!r}: {declared}", name=str(unknown[0]))
+        accepted: dict[str, Value] = {}
+        for each in self.inputs:
+            if each.name not in given:
+                raise InputError(f"input {each.name!r} of {self.name} is missing", name=each.name)
+            try:
+                accepted[each.name] = each.type.accept(given[each.name])
+            except ValueRefused as error:
+                raise InputError(f"input {each.name!r} of {self.name}: {error}", name=each.name) from error
+        return accepted
+
+
+class _LazySteps(Sequence[Step]):
+    """Steps by index, each checked against its look-back when it is made."""
+
+    def __init__(self, step_at: Callable[[int], Step], length: int, look_back: int, inputs: tuple[Input, ...]) -> None:
+        self._step_at = step_at
+        self._length = length
+        self._look_back = look_back
+        self._inputs = frozenset(each.name for each in inputs)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Step]: ...
+    def __getitem__(self, index: int | slice) -> Step | Sequence[Step]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(self._length))]
+        at = index + self._length if index < 0 else index
+        if not 0 <= at < self._length:
+            raise IndexError(index)
+        step = self._step_at(at)
+        if step.id in self._inputs:
+            raise ProcedureError(f"duplicate id: {step.id!r} is already an input", step=step.id)
+        wanted = set(step.reads) - self._inputs
+        back = at
+        while wanted and back > max(0, at - self._look_back):
+            back -= 1
+            wanted.discard(self._step_at(back).id)
+        if wanted:
+            raise ProcedureError(
+                f"step {step.id!r} reads {sorted(wanted)[0]!r}, which is no input and not set by the "
+                f"{self._look_back} steps before it (its look_back)",
+                step=step.id,
+            )
+        return step
+
+
+def _as_inputs(inputs: Iterable[str | Input]) -> tuple[Input, ...]:
+    declared = tuple(each if isinstance(each, Input) else Input(each) for each in inputs)
+    seen: set[str] = set()
+    for each in declared:
+        if each.name in seen:
+            raise ProcedureError(f"duplicate input {each.name!r}")
+        seen.add(each.name)
+    return declared
+
+
+def _unknown(step: Step, name: str, later: Iterable[str]) -> ProcedureError:
+    if name == step.id:
+        return ProcedureError(f"step {step.id!r} reads its own value", step=step.id)
+    if name in later:
+        return ProcedureError(f"step {step.id!r} reads {name!r}, which only a later step sets", step=step.id)
+    return ProcedureError(f"step {step.id!r} reads {name!r}, which is no input and set by no step", step=step.id)
+
+
+def make_step_error(error: ExpressionError | ProcedureError, line: int) -> ProcedureError:
+    """The same complaint with the line of the text it came from."""
+    step = error.step if isinstance(error, ProcedureError) else None
+    message = error.message if isinstance(error, ProcedureError) else str(error)
+    return ProcedureError(message, line=line, step=step)

@@ -1,0 +1,260 @@
+"""What a run gives back: status, answer, values, and the history of every step and every call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from stepguard.errors import (
+    BudgetExhausted,
+    RunFailed,
+    RunUnverified,
+    StepNotVerified,
+)
+from stepguard.usage import Usage
+from stepguard.values import Value, show_value
+from stepguard.verdicts import Deviation, Verdict
+
+__all__ = ["Assistance", "Attempt", "Occurrence", "Problem", "Result", "Status", "StepRecord"]
+
+Status = Literal["verified", "unverified", "abstained", "exhausted", "failed"]
+"""How a run ended.
+
+==========  =======================================================================================
+verified    completed; every check of every step passed, and each step had at least one
+unverified  completed, but some steps had no applicable check (or the run only observed)
+abstained   a step could not be verified: it is named, the verified part is kept
+exhausted   a budget or deadline stopped it; the verified part is kept
+failed      a backend, tool or procedure error stopped it; the verified part is kept
+==========  =======================================================================================
+"""
+
+Assistance = Literal["none", "rephrased", "rewritten", "split", "code"]
+"""What the guard did for a step beyond asking it plainly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A step at its place in a run: the 0-based index, and the id."""
+
+    index: int
+    step: str
+
+    def __str__(self) -> str:
+        return self.step
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One completed step.
+
+    Attributes:
+        occurrence: which step.
+        value: its value.
+        verified: whether at least one check applied and all that did passed.
+        verdicts: what each check said of the accepted claim; empty for a step performed by code.
+        claim: the accepted entry of the reply as it was written, None for a step performed by code.
+        tries: how often the step was asked, 0 for a step performed by code.
+        assistance: what the guard did beyond asking plainly.
+        deviations: why earlier replies about this step were not accepted, oldest first.
+    """
+
+    occurrence: Occurrence
+    value: Value
+    verified: bool
+    verdicts: tuple[Verdict, ...] = ()
+    claim: str | None = None
+    tries: int = 1
+    assistance: Assistance = "none"
+    deviations: tuple[Deviation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One model call.
+
+    Attributes:
+        number: counts the calls of the run from 1.
+        steps: the occurrences that were asked.
+        rung: the way of asking (``"ask"`` for the first time, see `stepguard.repair`).
+        outcome: accepted (all steps), partly (some), rejected (none) or error (no reply).
+        committed: how many of the asked steps were committed.
+        deviations: what was wrong with the reply.
+        usage: what the call cost.
+        seconds: from sending the request to the reply.
+        finish_reason: as the provider gave it.
+        text: the raw content of the reply.
+        error: the transport error where there was no reply.
+    """
+
+    number: int
+    steps: tuple[Occurrence, ...]
+    rung: str
+    outcome: Literal["accepted", "partly", "rejected", "error"]
+    committed: int
+    deviations: tuple[Deviation, ...]
+    usage: Usage
+    seconds: float
+    finish_reason: str | None = None
+    text: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Where and why a run stopped before its end: the step it stopped at, and the last deviation or the reason."""
+
+    occurrence: Occurrence
+    reason: str
+    deviation: Deviation | None = None
+
+    def __str__(self) -> str:
+        return f"step {self.occurrence}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One finished run.
+
+    Attributes:
+        status: see `Status`.
+        answer: the value of the procedure's answer; None unless the run completed.
+        values: inputs and the values of all completed steps, by name.
+        steps: the completed steps, in the order of the procedure.
+        attempts: every model call, in order.
+        usage: the sum over all attempts.
+        seconds: the length of the run.
+        procedure: the name of the procedure.
+        run_id: the id in every event of the run.
+        problem: where and why it stopped, None when it completed.
+        error: the exception behind ``failed``.
+        completed: how many steps were completed; more than `steps` holds when the guard keeps a limited history.
+        total: how many steps the procedure has.
+        unverified: the ids of completed steps that no check vouches for (the first of them, under a limited history).
+    """
+
+    status: Status
+    answer: Value | None
+    values: Mapping[str, Value]
+    steps: tuple[StepRecord, ...]
+    attempts: tuple[Attempt, ...]
+    usage: Usage
+    seconds: float
+    procedure: str
+    run_id: str
+    completed: int
+    total: int
+    unverified: tuple[str, ...] = ()
+    problem: Problem | None = None
+    error: Exception | None = field(default=None, compare=False)
+
+    @property
+    def verified(self) -> bool:
+        """Whether every step was verified."""
+        return self.status == "verified"
+
+    def raise_for_status(self, *, allow_unverified: bool = False) -> Result:
+        """Return self if the run was verified; raise what went wrong otherwise.
+
+        Args:
+            allow_unverified: accept a completed run in which some steps had no applicable check.
+
+        Raises:
+            StepNotVerified, RunUnverified, BudgetExhausted, RunFailed: by status; each carries this result.
+        """
+        match self.status:
+            case "verified":
+                return self
+            case "unverified":
+                if allow_unverified:
+                    return self
+                names = ", ".join(self.unverified[:5]) + (" ..." if len(self.unverified) > 5 else "")
+                raise RunUnverified(f"{self.procedure}: no check applied to {names}", result=self)
+            case "abstained":
+                raise StepNotVerified(f"{self.procedure}: {self.problem}", result=self)
+            case "exhausted":
+                raise BudgetExhausted(f"{self.procedure}: {self.problem}", result=self)
+            case "failed":
+                raise RunFailed(f"{self.procedure}: {self.problem or self.error}", result=self) from self.error
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON data; numbers that JSON would round are text."""
+        return {
+            "status": self.status,
+            "answer": _json_value(self.answer),
+            "procedure": self.procedure,
+            "run_id": self.run_id,
+            "completed": self.completed,
+            "total": self.total,
+            "values": {name: _json_value(value) for name, value in self.values.items()},
+            "unverified": list(self.unverified),
+            "problem": None
+            if self.problem is None
+            else {
+                "step": self.problem.occurrence.step,
+                "index": self.problem.occurrence.index,
+                "reason": self.problem.reason,
+                "kind": self.problem.deviation.kind if self.problem.deviation else None,
+            },
+            "error": None if self.error is None else {"type": type(self.error).__name__, "message": str(self.error)},
+            "usage": _usage(self.usage),
+            "seconds": round(self.seconds, 3),
+            "steps": [_step(record) for record in self.steps],
+            "attempts": [_attempt(attempt) for attempt in self.attempts],
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` as one line of valid JSON, ASCII only."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+
+def _json_value(value: Value | None) -> bool | int | str | None:
+    if value is None or isinstance(value, bool):
+        return value
+    # Readers of JSON keep integers exact only up to 2**53.
+    if type(value) is int and abs(value) < 2**53:
+        return value
+    return show_value(value)
+
+
+def _usage(usage: Usage) -> dict[str, int]:
+    return {name: getattr(usage, name) for name in Usage.__slots__}
+
+
+def _deviation(deviation: Deviation) -> dict[str, str | None]:
+    return {"kind": deviation.kind, "step": deviation.step, "reason": deviation.reason}
+
+
+def _step(record: StepRecord) -> dict[str, Any]:
+    return {
+        "step": record.occurrence.step,
+        "index": record.occurrence.index,
+        "value": _json_value(record.value),
+        "verified": record.verified,
+        "claim": record.claim,
+        "tries": record.tries,
+        "assistance": record.assistance,
+        "verdicts": [
+            {"check": each.check, "outcome": each.outcome, "kind": each.kind, "reason": each.reason}
+            for each in record.verdicts
+        ],
+        "deviations": [_deviation(each) for each in record.deviations],
+    }
+
+
+def _attempt(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "number": attempt.number,
+        "steps": [each.step for each in attempt.steps],
+        "rung": attempt.rung,
+        "outcome": attempt.outcome,
+        "committed": attempt.committed,
+        "deviations": [_deviation(each) for each in attempt.deviations],
+        "usage": _usage(attempt.usage),
+        "seconds": round(attempt.seconds, 3),
+        "finish_reason": attempt.finish_reason,
+        "text": attempt.text,
+        "error": attempt.error,
+    }

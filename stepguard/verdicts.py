@@ -1,0 +1,96 @@
+"""The words for judging a reply: claims, verdicts and deviations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+__all__ = ["DEVIATION_KINDS", "Claim", "Deviation", "DeviationKind", "Outcome", "Verdict"]
+
+DeviationKind = Literal[
+    "missing_step",
+    "premature_answer",
+    "self_correction",
+    "extra_step",
+    "duplicate_step",
+    "wrong_order",
+    "wrong_operand",
+    "wrong_value",
+    "unfaithful_work",
+    "malformed",
+    "truncated",
+    "empty",
+    "refused",
+    "undecided",
+]
+"""Why a reply, or a step in it, was not accepted.
+
+=================  ===========================================================================================
+missing_step       a step that was asked is not answered
+premature_answer   a final answer is given although only a segment was asked
+self_correction    the reply takes back what it wrote for a step
+extra_step         something is answered that was not asked
+duplicate_step     a step is answered twice
+wrong_order        the steps are not answered in their order
+wrong_operand      the working uses another value than the step names
+wrong_value        the working is this step's, the result is not
+unfaithful_work    the result is right, but the working shown is not this step's
+malformed          no claim can be read from the reply, or from what it says about the step
+truncated          the reply was cut off
+empty              the reply holds nothing
+refused            the model or the provider declined
+undecided          a check could not decide
+=================  ===========================================================================================
+"""
+
+DEVIATION_KINDS: Final[tuple[str, ...]] = get_args(DeviationKind)
+
+Outcome = Literal["pass", "fail", "undecided", "not_applicable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a reply says about one step, as text.
+
+    Attributes:
+        step: the id of the step.
+        work: the links of the working, first to last, without the value: ``("t1 * 3", "-21 * 3")``.
+        value: the value as it was written.
+        text: everything the reply says about the step, untouched.
+    """
+
+    step: str
+    work: tuple[str, ...]
+    value: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one check says of one claim.
+
+    Attributes:
+        outcome: pass, fail, undecided (the check could not tell) or not applicable.
+        check: the name of the check.
+        kind: for a failure, the kind of deviation.
+        reason: for people and logs; it may name the right value and never enters a prompt.
+        retry: whether asking again could change an undecided verdict.
+    """
+
+    outcome: Outcome
+    check: str
+    kind: DeviationKind | None = None
+    reason: str = ""
+    retry: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """Why a reply was not accepted: the kind, the step it concerns (None: the reply as a whole) and a reason.
+
+    The reason is for people and logs and never enters a prompt.
+    """
+
+    kind: DeviationKind
+    step: str | None = None
+    reason: str = ""
