@@ -22,6 +22,7 @@ MAX_BITS: Final = 6644
 """The largest result: 2000 decimal digits. Larger ones raise `TooLargeError` before they are computed."""
 
 _MAX_WORK: Final = 100 * MAX_BITS
+_FREE: Final = 128
 
 
 def evaluate(tree: Expression, values: Mapping[str, Value]) -> Exact | bool | str:
@@ -46,6 +47,27 @@ def _bits(number: Exact) -> int:
     if type(number) is int:
         return number.bit_length()
     return number.numerator.bit_length() + number.denominator.bit_length()
+
+
+def _cost(number: Exact) -> int:
+    # Arithmetic with fractions takes greatest common divisors, about eight times the work.
+    return number.bit_length() // 8 if type(number) is int else _bits(number)
+
+
+def _result_bits(operator: str, left: Exact, right: Exact) -> int:
+    """At most how many bits the numerator and the denominator of a result have together."""
+    over, under = left.numerator.bit_length(), left.denominator.bit_length() - 1
+    right_over, right_under = right.numerator.bit_length(), right.denominator.bit_length() - 1
+    match operator:
+        case "+" | "-":
+            size = max(over + right_under, right_over + under) + 2
+        case "*" | "/":
+            return over + right_over + under + right_under + 2
+        case "//":
+            return over + right_under + 2
+        case _:
+            size = right_over + under + 1
+    return size + under + right_under + 2 if under or right_under else size
 
 
 class _Evaluation:
@@ -83,9 +105,8 @@ class _Evaluation:
                 raise InexactError(f"a comparison is not a number: {_short(tree)}")
 
     def apply(self, operator: str, left: Exact, right: Exact, tree: Expression) -> Exact:
-        size = _bits(left) + _bits(right) + 1
-        self.work += size
-        if size > MAX_BITS or self.work > _MAX_WORK:
+        self.charge(_cost(left) + _cost(right), tree)
+        if _result_bits(operator, left, right) > MAX_BITS:
             raise TooLargeError(f"the result would be too large: {_short(tree)}")
         if operator == "+":
             return exact(left + right)
@@ -113,10 +134,17 @@ class _Evaluation:
         if base == -1:
             return 1 if exponent % 2 == 0 else -1
         size = _bits(base) * abs(exponent)
-        self.work += size
-        if size > MAX_BITS or self.work > _MAX_WORK:
+        if size > MAX_BITS:
             raise TooLargeError(f"the result would be too large: {_short(tree)}")
+        self.charge(size // 8, tree)
         return exact(Fraction(base) ** exponent)
+
+    def charge(self, cost: int, tree: Expression) -> None:
+        """Count the work done; small numbers are free, their number is limited by the length of an expression."""
+        if cost > _FREE:
+            self.work += cost
+            if self.work > _MAX_WORK:
+                raise TooLargeError(f"too much to compute: {_short(tree)}")
 
     def compare(self, tree: Compare) -> bool:
         left, right = self.number(tree.left), self.number(tree.right)
@@ -136,13 +164,17 @@ class _Evaluation:
 
     def call(self, function: str, arguments: list[Exact], tree: Call) -> Exact:
         first = arguments[0]
+        for argument in arguments:
+            self.charge(_cost(argument), tree)
         match function:
-            case "min":
-                return min(arguments)
-            case "max":
-                return max(arguments)
+            case "min" | "max":
+                best = first
+                for other in arguments[1:]:
+                    if (other < best) == (function == "min"):
+                        best = other
+                return best
             case "abs":
-                return abs(first)
+                return first if first >= 0 else -first
             case "floor":
                 return first // 1
             case "ceil":
@@ -152,7 +184,8 @@ class _Evaluation:
             case "sqrt":
                 return _root(first, tree)
             case _:
-                assert tree.mode is not None and type(arguments[1]) is int
+                assert tree.mode is not None
+                assert type(arguments[1]) is int
                 return round_exact(first, arguments[1], tree.mode)
 
 
@@ -166,5 +199,7 @@ def _root(number: Exact, tree: Call) -> Exact:
 
 
 def _short(tree: Expression) -> str:
+    if type(tree) is Chain and len(tree.operands) > 30:
+        tree = Chain(tree.operands[:30], tree.operators[:29])
     text = format_expression(tree)
     return text if len(text) <= 60 else f"{text[:57]}..."

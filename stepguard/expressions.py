@@ -21,7 +21,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Final, cast
 
 from stepguard.errors import ExpressionError
@@ -44,8 +43,9 @@ __all__ = [
     "parse_expression",
 ]
 
-MAX_LENGTH: Final = 20_000
-MAX_DEPTH: Final = 60
+MAX_LENGTH: Final = 10_000
+"""The longest expression in characters, blanks not counted (printing adds some); with them, four times as many."""
+MAX_DEPTH: Final = 40
 MAX_LITERAL_DIGITS: Final = 1000
 
 FUNCTIONS: Final[dict[str, tuple[int, int | None]]] = {
@@ -134,38 +134,45 @@ Expression = Number | Name | Negate | Chain | Power | Compare | Call
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|(?P<operator>\*\*|//|==|!=|<=|>=|[-+*/%^()<>,]))",
+    r"|(?P<operator>\*\*|//|==|!=|<=|>=|[-+*/%^()<>,≤≥≠\[\]]))",
 )
-_GROUPED = re.compile(r"(?<![0-9A-Za-z_.,])[0-9]{1,3}(?:,[0-9]{3})+(?![0-9A-Za-z_,])")
+_GROUPED = re.compile(
+    r"(?P<group>(?<![0-9A-Za-z_.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9A-Za-z_,]))"
+    r"|(?P<call>[A-Za-z0-9_]\s*\()|(?P<open>\()|\)"
+)
 _SYMBOLS = str.maketrans({
     "\u2212": "-", "\u2013": "-", "\u00d7": "*", "\u00b7": "*", "\u22c5": "*", "\u2217": "*", "\u00f7": "/",
-    "\u2215": "/", "\u2264": "<=", "\u2265": ">=", "\u2260": "!=", "\u00a0": " ", "\u202f": " ", "\u2009": " ",
-    "[": "(", "]": ")", "{": "\ufffd",
+    "\u2215": "/", "\u00a0": " ", "\u202f": " ", "\u2009": " ",
 })  # fmt: skip
+_SPELLINGS: Final = {"≤": "<=", "≥": ">=", "≠": "!="}
 _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _PRODUCT: Final = frozenset({"*", "/", "//", "%"})
 
 _Token = tuple[str, str, int]  # kind, text, offset
 
 
-def parse_expression(text: str) -> Expression:
+def parse_expression(text: str, *, commas_separate: bool = False) -> Expression:
     """Parse one expression.
 
     Digits may be grouped by commas outside the arguments of a function (``1,200 * 3``).
+
+    Args:
+        text: what was written.
+        commas_separate: what ``max(1,200)`` is: refused, since the comma could group digits, or two arguments.
 
     Raises:
         ExpressionError: the text is not an expression of the language, or passes its limits on length, depth or
             digits.
     """
-    if len(text) > MAX_LENGTH:
+    if len(text) > MAX_LENGTH and (len(text) > 4 * MAX_LENGTH or len("".join(text.split())) > MAX_LENGTH):
         raise ExpressionError(f"too long: {len(text)} characters, at most {MAX_LENGTH}", text=text, position=MAX_LENGTH)
-    plain = text if text.isascii() and "[" not in text else text.translate(_SYMBOLS)
-    return _Parser(text, plain).parse()
+    return _Parser(text, text if text.isascii() else text.translate(_SYMBOLS), commas_separate).parse()
 
 
 class _Parser:
-    def __init__(self, text: str, plain: str) -> None:
+    def __init__(self, text: str, plain: str, commas_separate: bool) -> None:
         self.text = text
+        self.commas_separate = commas_separate
         self.tokens = self._tokenize(plain)
         self.at = 0
         self.depth = 0
@@ -200,27 +207,33 @@ class _Parser:
             found = match(plain, at)
             if found is None:
                 at += len(plain[at:]) - len(plain[at:].lstrip())
-                raise self._error(
-                    f"{self.text[at : at + 1]!r} is not allowed in an expression", min(at, len(self.text))
-                )
+                raise self._error(f"{self.text[at : at + 1]!r} is not allowed in an expression", at)
             kind = cast(str, found.lastgroup)
-            tokens.append((kind, found[kind], found.start(kind)))
+            token = found[kind]
+            tokens.append((kind, _SPELLINGS.get(token, token), found.start(kind)))
             at = found.end()
         tokens.append(("end", "", len(self.text)))
         return tokens
 
     def _ungroup(self, plain: str) -> str:
         """Join grouped digits; inside a call a comma separates arguments, so a group there is ambiguous."""
-        call = re.search(r"[A-Za-z_]\s*\(", plain)
         pieces: list[str] = []
-        at = 0
-        for group in _GROUPED.finditer(plain):
-            if call is not None and group.start() > call.start() and _inside_call(plain, group.start()):
-                raise self._error("digits grouped by a comma among arguments: leave the comma out", group.start())
-            # Blanks keep every later offset true.
-            digits = group[0].replace(",", "")
-            pieces += [plain[at : group.start()], digits, " " * (len(group[0]) - len(digits))]
-            at = group.end()
+        brackets: list[bool] = []  # whether each open one belongs to a call
+        calls = at = 0
+        for found in _GROUPED.finditer(plain):
+            if found["group"] is None:
+                if found[0] != ")":
+                    brackets.append(found["call"] is not None)
+                    calls += brackets[-1]
+                elif brackets:
+                    calls -= brackets.pop()
+            elif not calls:
+                # Blanks keep every later offset true; in front, since a decimal part may follow.
+                digits = found[0].replace(",", "")
+                pieces += [plain[at : found.start()], " " * (len(found[0]) - len(digits)), digits]
+                at = found.end()
+            elif not self.commas_separate:
+                raise self._error("digits grouped by a comma among arguments: leave the comma out", found.start())
         return "".join([*pieces, plain[at:]])
 
     def _comparison(self) -> Expression:
@@ -291,18 +304,18 @@ class _Parser:
             if self.tokens[self.at][1] != "(":
                 raise self._error(f"{found!r} is a function and needs its arguments in parentheses", position)
             return self._call(found, position)
-        if found == "(":
+        if found in ("(", "["):
             self.at += 1
             self._deeper()
             tree = self._comparison()
-            self._close()
+            self._close(")" if found == "(" else "]")
             return tree
         if self.at and found == "":
             raise self._error("something is missing", position)
         raise self._unexpected(found, position)
 
-    def _close(self) -> None:
-        if self.tokens[self.at][1] != ")":
+    def _close(self, bracket: str = ")") -> None:
+        if self.tokens[self.at][1] != bracket:
             kind, found, position = self.tokens[self.at]
             raise (
                 self._error("a parenthesis is not closed", position)
@@ -345,24 +358,15 @@ class _Parser:
             return int(digits)
         mantissa, _, exponent = digits.lower().partition("e")
         whole, _, part = mantissa.partition(".")
-        if len(whole) + len(part) > MAX_LITERAL_DIGITS or (
-            exponent and (len(exponent) > 6 or abs(int(exponent)) > MAX_LITERAL_DIGITS)
-        ):
+        shift = int(exponent or 0) if len(exponent) <= 6 else MAX_LITERAL_DIGITS
+        # The digits of the number written out, which is how it is printed.
+        digits_before = max(len(whole.lstrip("0")) + shift, 1)
+        digits_behind = max(len(part.rstrip("0")) - shift, 0)
+        if len(whole) + len(part) > 2 * MAX_LITERAL_DIGITS or digits_before + digits_behind > MAX_LITERAL_DIGITS:
             raise self._error(f"number too long: at most {MAX_LITERAL_DIGITS} digits", position)
-        return exact(Fraction(int(whole + part)) * Fraction(10) ** (int(exponent or 0) - len(part)))
+        return exact(Fraction(int(whole + part)) * Fraction(10) ** (shift - len(part)))
 
 
-def _inside_call(plain: str, position: int) -> bool:
-    calls: list[bool] = []
-    for index, char in enumerate(plain[:position]):
-        if char == "(":
-            calls.append(bool(re.search(r"[A-Za-z_]\s*\Z", plain[max(0, index - 20) : index])))
-        elif char == ")" and calls:
-            calls.pop()
-    return any(calls)
-
-
-@lru_cache(maxsize=4096)
 def names_in(tree: Expression) -> tuple[str, ...]:
     """The variables an expression reads, each once, in the order they first appear."""
     found: dict[str, None] = {}

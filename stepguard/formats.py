@@ -12,9 +12,11 @@
     t6: decimal(2, half_up) = by code t4 / 3     performed by code instead of the model
     answer: t4                           optional; the last step otherwise
 
-Blank lines and lines starting with ``#`` are skipped, and `` # ...`` behind a formula is a comment. A numbered step
-of words alone sets ``step5`` (its number). An instruction that cannot stand as it is (several lines, say) is written
-as a JSON string. `str(procedure)` prints this notation, and parsing that gives an equal procedure.
+Markdown's ``**Step 3:**`` and backticks around a formula are allowed too. Where one word stands in front of a formula,
+``t1: intger = x`` is a misspelt type and ``Total: t1 = x`` an instruction: what looks like a variable or like the name
+of a type decides. Blank lines and lines starting with ``#`` are skipped, and `` # ...`` behind a formula is a comment.
+A numbered step of words alone sets ``step5`` (its number). An instruction that cannot stand as it is (several lines,
+say) is written as a JSON string. `str(procedure)` prints this notation, and parsing that gives an equal procedure.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 from pathlib import Path
 
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
@@ -32,16 +35,23 @@ from stepguard.values import NUMBER, ValueType
 __all__ = ["format_procedure", "load_procedure", "parse_procedure"]
 
 _HEADER = re.compile(r"(name|inputs?|answer)\s*:\s*(.*)\Z", re.IGNORECASE)
+_BREAK = re.compile(r"\r\n|\r|\n")
 _LABEL = re.compile(
-    r"(?:step\s+([0-9]{1,9})\s*[:.)]|([0-9]{1,9})\s*[.)](?=\s|[A-Za-z_])|[-*\u2022](?=\s))\s*", re.IGNORECASE
+    r"(?:step\s+([0-9]{1,9})\s*[:.)]|\*\*step\s+([0-9]{1,9})\s*(?:[:.)]\*\*|\*\*[:.)])"
+    r"|([0-9]{1,9})\s*[.)](?=\s|[A-Za-z_])|[-*\u2022](?=\s))\s*",
+    re.IGNORECASE,
 )
 _FORMULA = re.compile(
-    r"([A-Za-z_][A-Za-z0-9_]*)\s*(?::\s*([a-z]+(?:\([^()=]*\))?)\s*)?=(?!=)\s*(by code\s)?\s*(\S.*)\Z", re.DOTALL
+    r"([A-Za-z_][A-Za-z0-9_]*)\s*(?::\s*([A-Za-z]+(?:\([^()=]*\))?)\s*)?=(?!=)\s*(by code\s)?\s*(\S.*)\Z", re.DOTALL
 )
 _WORDS = re.compile(
     r"([A-Za-z_][A-Za-z0-9_]*)\s*:\s*([a-z]+(?:\([^()=]*\))?)\s*=\s*(\"(?:[^\"\\]|\\.)*\")\s*(?:\(reads ([^()]*)\))?\Z"
 )
+_BACKTICKS = re.compile(r"\s*`([^`]*)`\Z")
+_BLANKS = re.compile(r"\s*")
 _COMMENT = re.compile(r"\s#(?=\s|\Z).*\Z")
+_TYPE_WORDS = ("integer", "int", "number", "num", "float", "decimal", "boolean", "bool", "text", "str", "string")
+_MAX_LINE = 4 * MAX_LENGTH
 _FENCE = re.compile(r"```\w*\s*\Z")
 
 
@@ -54,17 +64,21 @@ def parse_procedure(text: str) -> Procedure:
     name, inputs, answer = "procedure", None, None
     steps: list[Step] = []
     lines: list[int] = []
-    number = 0
+    number = -1
     answer_line = 0
     for at, line in _lines(text):
-        header = _HEADER.match(line)
-        if header and not (header[1].lower() == "name" and "=" in line):
+        header = None if _typed_step(line) else _HEADER.match(line)
+        if header:
             key, rest = header[1].lower(), header[2].strip()
-            if not rest and key != "inputs":
+            if key != "name":
+                rest = _COMMENT.sub("", rest)
+            if not rest and key not in ("input", "inputs"):
                 raise ProcedureError(f"{key}: nothing follows", line=at)
             if key == "name":
-                name = rest
+                name = _name(rest, at)
             elif key == "answer":
+                if answer is not None:
+                    raise ProcedureError(f"the answer is already declared in line {answer_line}", line=at)
                 answer, answer_line = rest, at
             elif inputs is not None or steps:
                 raise ProcedureError("inputs are declared once, before the first step", line=at)
@@ -73,10 +87,10 @@ def parse_procedure(text: str) -> Procedure:
             continue
         label = _LABEL.match(line)
         body = line[label.end() :] if label else line
-        own = (label[1] or label[2]) if label else None
+        own = (label[1] or label[2] or label[3]) if label else None
         if own is not None:
             if int(own) <= number:
-                raise ProcedureError(f"step number {own} follows {number}: numbers must increase", line=at)
+                raise ProcedureError(f"step number {int(own)} follows {number}: numbers must increase", line=at)
             number = int(own)
         try:
             steps.append(_step(body, f"step{number}" if own else None))
@@ -90,7 +104,8 @@ def parse_procedure(text: str) -> Procedure:
     try:
         return Procedure(steps, inputs=inputs or (), answer=answer, name=name)
     except ProcedureError as error:
-        raise ProcedureError(error.message, line=_line_of(error, steps, lines, answer_line), step=error.step) from error
+        line_of_error = _line_of(steps, lines, {each.name for each in inputs or ()}, answer_line)
+        raise ProcedureError(error.message, line=line_of_error, step=error.step) from error
 
 
 def load_procedure(path: Path) -> Procedure:
@@ -109,7 +124,7 @@ def format_procedure(procedure: Procedure) -> str:
     Raises:
         ProcedureError: a step has something text cannot hold: user checks, or working that is not asked for.
     """
-    head: list[str] = [] if procedure.name == "procedure" else [f"name: {procedure.name}"]
+    head: list[str] = [] if procedure.name == "procedure" else [_format_name(procedure.name)]
     if procedure.inputs:
         shown = [each.name if each.type == NUMBER else f"{each.name}: {each.type}" for each in procedure.inputs]
         head.append(f"inputs: {', '.join(shown)}")
@@ -120,12 +135,13 @@ def format_procedure(procedure: Procedure) -> str:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    for at, raw in enumerate(text.splitlines(), 1):
-        line = raw.strip().lstrip("\ufeff")
+    # Not `str.splitlines`: editors and this count of lines break at these characters only.
+    for at, raw in enumerate(_BREAK.split(text.removeprefix("\ufeff")), 1):
+        line = raw.strip()
         if not line or line.startswith("#") or _FENCE.match(line):
             continue
-        if len(line) > MAX_LENGTH:
-            raise ProcedureError(f"the line is too long: {len(line)} characters, at most {MAX_LENGTH}", line=at)
+        if len(line) > _MAX_LINE:
+            raise ProcedureError(f"the line is too long: {len(line)} characters, at most {_MAX_LINE}", line=at)
         yield at, line
 
 
@@ -137,7 +153,30 @@ def _inputs(text: str, line: int) -> tuple[Input, ...]:
             found.append(Input(name.strip(), kind.strip() or NUMBER))
         except (ProcedureError, ConfigError) as error:
             raise ProcedureError(getattr(error, "message", str(error)), line=line) from error
+        if found[-1].name in {each.name for each in found[:-1]}:
+            raise ProcedureError(f"duplicate input {found[-1].name!r}", line=line)
     return tuple(found)
+
+
+def _typed_step(line: str) -> bool:
+    """Whether a line that looks like a header is a step called `name`, `inputs` or `answer`, with its type."""
+    if "=" not in line:
+        return False
+    formula = _WORDS.match(line) or _FORMULA.match(line)
+    return formula is not None and formula[2] is not None and _is_type(formula[2])
+
+
+def _name(text: str, line: int) -> str:
+    try:
+        return _unquote(text) if text.startswith('"') else text
+    except ProcedureError as error:
+        raise ProcedureError(error.message, line=line) from error
+
+
+def _format_name(name: str) -> str:
+    plain = f"name: {name}"
+    quoted = name.startswith('"') or _typed_step(plain) or len(plain.splitlines()) > 1
+    return f"name: {json.dumps(name)}" if quoted else plain
 
 
 def _step(body: str, default_id: str | None) -> Step:
@@ -146,45 +185,48 @@ def _step(body: str, default_id: str | None) -> Step:
         reads = [name.strip() for name in (quoted[4] or "").split(",") if name.strip()]
         return Step(quoted[1], instruction=_unquote(quoted[3]), type=quoted[2], reads=reads)
     instruction: str | None = None
-    rest = body
     if body.startswith('"'):
         end = re.match(r'"(?:[^"\\]|\\.)*"', body)
         if end is None:
             raise ProcedureError("the quoted instruction is not closed")
-        instruction, rest = _unquote(end[0]), body[end.end() :].lstrip(": ")
-    formula = _FORMULA.match(rest)
-    while instruction is None and not _is_typed(formula):
+        instruction = _unquote(end[0])
+        formula = _formula(body, end.end() + len(body[end.end() :]) - len(body[end.end() :].lstrip(": ")))
+    else:
+        formula, at = _formula(body, 0), -1
         # Words may hold colons of their own: try each as the end of the instruction.
-        words, colon, tail = rest.partition(":")
-        if not colon:
-            break
-        start = body.index(tail, len(body) - len(tail)) if tail else len(body)
-        rest = tail.lstrip()
-        formula = _FORMULA.match(rest)
-        if _is_typed(formula):
-            instruction = body[: start - 1].strip()
-    if formula is None or not _is_typed(formula):
+        while formula is None and (at := body.find(":", at + 1)) >= 0:
+            instruction, formula = body[:at], _formula(body, at + 1)
+    if formula is None:
         return _words(body, default_id)
     performer: Performer = "code" if formula[3] else "model"
     expression = _COMMENT.sub("", formula[4])
     return Step(formula[1], expression, instruction=instruction, type=formula[2], performer=performer)
 
 
-def _is_typed(formula: re.Match[str] | None) -> bool:
-    """Whether a match is a formula, and what stands before its colon not words that look like a type."""
-    if formula is None:
-        return False
-    if formula[2] is None:
-        return True
+def _formula(body: str, start: int) -> re.Match[str] | None:
+    """The formula that stands from `start` to the end, with or without Markdown's backticks around it."""
+    quoted = _BACKTICKS.match(body, start)
+    formula = _FORMULA.match(quoted[1] if quoted else body, 0 if quoted else _BLANKS.match(body, start).end())  # type: ignore[union-attr]
+    if formula is None or formula[2] is None or _is_type(formula[2]):
+        return formula
+    # `t1: intger = x` has a wrong type; in `Total: t1 = x` the word is the instruction.
+    looks_like_variable = not formula[1].isalpha()
+    looks_like_type = bool(get_close_matches(formula[2].lower(), _TYPE_WORDS, cutoff=0.75))
+    no_formula_behind = _FORMULA.match(formula[0].partition(":")[2].lstrip()) is None
+    return formula if looks_like_variable or looks_like_type or no_formula_behind else None
+
+
+def _is_type(text: str) -> bool:
     try:
-        ValueType.parse(formula[2])
+        ValueType.parse(text)
     except ConfigError:
-        # `total: foo = x` is a step with a wrong type unless what follows the colon is a formula itself.
-        return _FORMULA.match(formula[0].partition(":")[2].lstrip()) is None
+        return False
     return True
 
 
 def _words(body: str, default_id: str | None) -> Step:
+    if re.match(r"[A-Za-z_][A-Za-z0-9_]*\s*:=", body):
+        raise ProcedureError("write = for :=")
     if re.match(r"[A-Za-z_][A-Za-z0-9_]*\s*=", body):
         raise ProcedureError("nothing follows the equals sign")
     if default_id is None:
@@ -225,9 +267,10 @@ def _reads_back(line: str, step: Step) -> bool:
         return False
 
 
-def _line_of(error: ProcedureError, steps: list[Step], lines: list[int], answer_line: int) -> int | None:
-    if error.step is None:
-        return answer_line or lines[-1]
-    # A duplicate is complained about where it stands the second time.
-    last = [at for step, at in zip(steps, lines, strict=True) if step.id == error.step]
-    return last[1] if len(last) > 1 and "duplicate" in error.message else last[0]
+def _line_of(steps: list[Step], lines: list[int], known: set[str], answer_line: int) -> int:
+    """The line of the first step that cannot stand where it does; the answer's where there is none."""
+    for step, at in zip(steps, lines, strict=True):
+        if step.id in known or not known.issuperset(step.reads):
+            return at
+        known.add(step.id)
+    return answer_line or lines[-1]

@@ -25,7 +25,7 @@ from stepguard.actions import (
     Wait,
     Woke,
 )
-from stepguard.backends.base import AsyncBackend, Backend, SyncBackend, as_backend
+from stepguard.backends.base import Backend, SyncBackend, as_backend, ask
 from stepguard.budget import Budget
 from stepguard.checks import judge_claims
 from stepguard.engine import Engine, Settings, Transport
@@ -257,9 +257,7 @@ class Guard:
     async def _aperform(self, run: Run, action: Action) -> Event:
         if isinstance(action, Ask):
             try:
-                if isinstance(self._backend, AsyncBackend):
-                    return Replied(action.id, await self._backend.acomplete(action.request))
-                return await asyncio.to_thread(self._ask, action)
+                return Replied(action.id, await ask(self._backend, action.request))
             except BackendError as error:
                 return Failed(action.id, error)
         if isinstance(action, Wait):

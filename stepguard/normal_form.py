@@ -1,8 +1,9 @@
 """Is this working the same expression, up to harmless rewriting?
 
 Two expressions are the same working when their normal forms are equal: values stand for names, signs are folded
-into terms and factors, sums and products are unordered, brackets around sums and products are dissolved. So
-``-96 + 106`` is the working of ``-96 - (-106)``, and ``5 + 5`` is not, although all three are 10.
+into terms and factors, sums and products are unordered, brackets around sums and products are dissolved, ``x^2`` is
+``x * x``. So ``-96 + 106`` is the working of ``-96 - (-106)``, and ``5 + 5`` is not, although all three are 10.
+Nothing is computed: no term is merged, no factor cancelled, no product multiplied out.
 
 A normal form is text: cheap to build, to compare and to read in a test.
 """
@@ -10,7 +11,6 @@ A normal form is text: cheap to build, to compare and to read in a test.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Final
 
 from stepguard.expressions import Call, Chain, Compare, Expression, Name, Negate, Number, Power
@@ -21,9 +21,9 @@ __all__ = ["normal_form", "operands_of"]
 
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _UNORDERED: Final = frozenset({"min", "max"})
-_MAX_REPEATED: Final = 8
+_MAX_REPEATED: Final = 100
 
-_Signed = tuple[bool, str]  # negative, text
+_Factors = dict[tuple[str, bool], int]  # (text, whether it divides) -> how many times
 
 
 def normal_form(tree: Expression, values: Mapping[str, Value]) -> str:
@@ -32,8 +32,7 @@ def normal_form(tree: Expression, values: Mapping[str, Value]) -> str:
     Raises:
         KeyError: a variable has no value.
     """
-    negative, text = _Form(values).signed(tree)
-    return f"-{text}" if negative else text
+    return _Form(values).text(tree)
 
 
 def operands_of(tree: Expression, values: Mapping[str, Value]) -> tuple[str, ...]:
@@ -43,10 +42,13 @@ def operands_of(tree: Expression, values: Mapping[str, Value]) -> tuple[str, ...
     while stack:
         node = stack.pop()
         match node:
-            case Number(value):
-                found.append(str(abs(value)))
-            case Name(name):
-                found.append(_leaf(to_exact(values[name]))[1])
+            case Number() | Name():
+                value = _leaf(node, values)
+                if isinstance(value, bool | str):
+                    found.append(show_value(value))
+                else:  # a fraction counts as the two numbers that it is written with
+                    found.append(str(abs(value.numerator)))
+                    found += [str(value.denominator)] if value.denominator != 1 else []
             case Negate(operand):
                 stack.append(operand)
             case Chain(operands, _) | Call(_, operands, _):
@@ -58,120 +60,119 @@ def operands_of(tree: Expression, values: Mapping[str, Value]) -> tuple[str, ...
     return tuple(sorted(found))
 
 
-def _leaf(value: Exact | bool | str) -> _Signed:
-    if type(value) is int:
-        return value < 0, str(abs(value))
-    if type(value) is Fraction:
-        # A fraction as the product that a division would give: 1/3 and `1 / 3` are the same working.
-        return value < 0, "*".join(sorted((str(abs(value.numerator)), f"/{value.denominator}")))
-    return False, show_value(value)  # type: ignore[arg-type]
+def _leaf(tree: Number | Name, values: Mapping[str, Value]) -> Exact | bool | str:
+    return tree.value if type(tree) is Number else to_exact(values[tree.name])  # type: ignore[union-attr]
 
 
 class _Form:
     def __init__(self, values: Mapping[str, Value]) -> None:
         self.values = values
+        self.zeros = {"0"}  # texts that are zero whatever stands around them, and so have no sign
 
     def text(self, tree: Expression) -> str:
         negative, text = self.signed(tree)
         return f"-{text}" if negative else text
 
-    def signed(self, tree: Expression) -> _Signed:
+    def signed(self, tree: Expression) -> tuple[bool, str]:
+        """Whether a sign stands in front, and the text without it."""
+        if _is_sum(tree):
+            return False, f"({''.join(sorted(self.terms(tree)))})"
+        factors: _Factors = {}
+        negative = self.multiply(tree, 1, factors)
+        return self.render(factors, negative)
+
+    def render(self, factors: _Factors, negative: bool) -> tuple[bool, str]:
+        shown = sorted(
+            f"{'/' if divides else ''}{text}{f'^{times}' if times > 1 else ''}"
+            for (text, divides), times in factors.items()
+        )
+        text = "*".join(shown)
+        if any(not divides and factor in self.zeros for factor, divides in factors):
+            self.zeros.add(text)
+        return negative and text not in self.zeros, text
+
+    def terms(self, tree: Expression) -> list[str]:
+        found: list[str] = []
+        self.add(tree, False, found)
+        return found
+
+    def add(self, tree: Expression, negative: bool, found: list[str]) -> None:
+        """Add the signed terms of `tree`, or of its negative, to those found."""
+        if type(tree) is Chain and tree.additive:
+            self.add(tree.operands[0], negative, found)
+            for operator, operand in zip(tree.operators, tree.operands[1:], strict=True):
+                self.add(operand, negative ^ (operator == "-"), found)
+        elif type(tree) is Negate:
+            self.add(tree.operand, not negative, found)
+        else:
+            sign, text = self.signed(tree)
+            # Zero has no sign: 5 - 0 and 5 + 0 are the same working.
+            found.append(f"+{text}" if sign == negative or text in self.zeros else f"-{text}")
+
+    def multiply(self, tree: Expression, times: int, found: _Factors) -> bool:
+        """Multiply `tree` in, to the power of `times`, negative for a divisor; return whether a minus is left over."""
+        odd = times % 2 == 1
         match tree:
-            case Number(value):
-                return _leaf(value)
-            case Name(name):
-                return _leaf(to_exact(self.values[name]))
+            case Number() | Name():
+                value = _leaf(tree, self.values)
+                if isinstance(value, bool | str):
+                    _put(repr(value), times, found)
+                    return False
+                _put(str(abs(value.numerator)), times, found)
+                if value.denominator != 1:
+                    # The product that a division would give: 1/3 and `1 / 3` are the same working.
+                    _put(str(value.denominator), -times, found)
+                return odd and value < 0
             case Negate(operand):
-                if _is_sum(operand):
-                    return False, self.sum(tree)
-                negative, text = self.signed(operand)
-                return not negative, text
+                return odd ^ self.multiply(operand, times, found)
             case Chain():
-                if tree.additive:
-                    return False, self.sum(tree)
-                return self.product([tree])
+                return self.multiply_sum(tree, times, found) if tree.additive else self.chain(tree, times, found)
             case Power(base, exponent):
-                if _repeated(tree):
-                    return self.product([tree])
-                return False, f"({self.text(base)})^({self.text(exponent)})"
+                repeated = self.repeated(exponent)
+                if repeated:
+                    return self.multiply(base, times * repeated, found)
+                _put(f"({self.text(base)})^({self.text(exponent)})", times, found)
             case Compare(operator, left, right):
                 sides = self.text(left), self.text(right)
-                flipped = sides[::-1]
-                ways = [f"{sides[0]}{operator}{sides[1]}", f"{flipped[0]}{_FLIPPED[operator]}{flipped[1]}"]
-                return False, min(ways)
+                ways = f"({sides[0]}{operator}{sides[1]})", f"({sides[1]}{_FLIPPED[operator]}{sides[0]})"
+                _put(min(ways), times, found)
             case Call(function, arguments, mode):
                 shown = [self.text(argument) for argument in arguments]
                 if function in _UNORDERED:
                     shown.sort()
-                return False, f"{function}({','.join(shown)}{',' + mode if mode else ''})"
+                _put(f"{function}({','.join(shown)}{f',{mode}' if mode else ''})", times, found)
+        return False
 
-    def sum(self, tree: Expression) -> str:
-        terms: list[str] = []
-        self.add_terms(tree, False, terms)
-        terms.sort()
-        return f"({''.join(terms)})"
-
-    def add_terms(self, tree: Expression, negative: bool, terms: list[str]) -> None:
-        if type(tree) is Chain and tree.additive:
-            self.add_terms(tree.operands[0], negative, terms)
-            for operator, operand in zip(tree.operators, tree.operands[1:], strict=True):
-                self.add_terms(operand, negative ^ (operator == "-"), terms)
-        elif type(tree) is Negate:
-            self.add_terms(tree.operand, not negative, terms)
-        else:
-            sign, text = self.signed(tree)
-            # Zero has no sign: 5 - 0 and 5 + 0 are the same working.
-            terms.append(f"+{text}" if sign == negative or text == "0" else f"-{text}")
-
-    def product(self, factors: list[Expression]) -> _Signed:
-        over: list[str] = []
-        negative = False
-        for factor in factors:
-            negative ^= self.add_factors(factor, over)
-        over.sort()
-        return negative, "*".join(over) if len(over) > 1 else over[0]
-
-    def add_factors(self, tree: Expression, found: list[str]) -> bool:
-        """Add the factors of `tree`; return whether their signs make it negative."""
-        if type(tree) is Negate:
-            return not self.add_factors(tree.operand, found)
-        if type(tree) is Chain and not tree.additive:
-            if any(operator in ("//", "%") for operator in tree.operators):
-                # Not a product: what stands left of it is one operand, in order.
-                found.append(self.ordered(tree))
-                return False
-            negative = self.add_factors(tree.operands[0], found)
-            for operator, operand in zip(tree.operators, tree.operands[1:], strict=True):
-                inner: list[str] = []
-                negative ^= self.add_factors(operand, inner)
-                found += inner if operator == "*" else [_inverse(factor) for factor in inner]
-            return negative
-        if type(tree) is Chain:
-            return self.add_sum(tree, found)
-        if type(tree) is Power and (times := _repeated(tree)):
-            negative = False
-            for _ in range(times):
-                negative ^= self.add_factors(tree.base, found)
-            return negative
-        negative, text = self.signed(tree)
-        found += text.split("*") if type(tree) in (Number, Name) else [text]
-        return negative
-
-    def add_sum(self, tree: Chain, found: list[str]) -> bool:
+    def multiply_sum(self, tree: Chain, times: int, found: _Factors) -> bool:
         """A sum as a factor, with the sign that makes `a - b` and `-(b - a)` the same factor."""
-        terms: list[str] = []
-        self.add_terms(tree, False, terms)
-        flip = min((t for t in terms if t != "+0"), key=lambda term: (term[1:], term), default="+0")[0] == "-"
-        if flip:
-            terms = [t if t == "+0" else ("-" if t[0] == "+" else "+") + t[1:] for t in terms]
-        found.append(f"({''.join(sorted(terms))})")
-        return flip
+        terms = self.terms(tree)
+        opposite = [each if each[1:] in self.zeros else f"{'-+'[each[0] == '-']}{each[1:]}" for each in terms]
+        terms.sort()
+        opposite.sort()
+        text = f"({''.join(min(terms, opposite))})"
+        if terms == opposite:  # such as 5 - 5
+            self.zeros.add(text)
+        _put(text, times, found)
+        return times % 2 == 1 and opposite < terms
 
-    def ordered(self, tree: Chain) -> str:
-        text = self.text(tree.operands[0])
+    def chain(self, tree: Chain, times: int, found: _Factors) -> bool:
+        factors: _Factors = {}
+        negative = self.multiply(tree.operands[0], 1, factors)
         for operator, operand in zip(tree.operators, tree.operands[1:], strict=True):
-            text = f"({text} {operator} {self.text(operand)})"
-        return text
+            if operator in ("*", "/"):
+                negative ^= self.multiply(operand, 1 if operator == "*" else -1, factors)
+            else:  # not a product: what stands left of it is one operand
+                sign, text = self.render(factors, negative)
+                factors = {(f"({'-' if sign else ''}{text}{operator}{self.text(operand)})", False): 1}
+                negative = False
+        for (text, divides), count in factors.items():
+            _put(text, -count * times if divides else count * times, found)
+        return negative and times % 2 == 1
+
+    def repeated(self, exponent: Expression) -> int:
+        """How many times a base is multiplied where that may as well be written out, otherwise 0."""
+        value = _leaf(exponent, self.values) if type(exponent) in (Number, Name) else 0  # type: ignore[arg-type]
+        return value if type(value) is int and 2 <= value <= _MAX_REPEATED else 0
 
 
 def _is_sum(tree: Expression) -> bool:
@@ -180,13 +181,6 @@ def _is_sum(tree: Expression) -> bool:
     return type(tree) is Chain and tree.additive
 
 
-def _repeated(tree: Power) -> int:
-    """How many times the base is multiplied where that may as well be written out, otherwise 0."""
-    exponent = tree.exponent
-    if type(exponent) is Number and type(exponent.value) is int and 2 <= exponent.value <= _MAX_REPEATED:
-        return exponent.value
-    return 0
-
-
-def _inverse(factor: str) -> str:
-    return factor[1:] if factor.startswith("/") else f"/{factor}"
+def _put(text: str, times: int, found: _Factors) -> None:
+    key = text, times < 0
+    found[key] = found.get(key, 0) + abs(times)

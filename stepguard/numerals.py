@@ -5,11 +5,12 @@ One grammar for every value that enters stepguard as text. The reading never rou
 
 Read
     ``130,000``  ``-5`` (also with U+2212 or an en dash)  ``1e3``  ``1.0E+3``  ``10^3``  ``1 x 10^3``  ``3/4``
-    ``1 3/4``  ``¾``  ``\\frac{3}{4}``  ``28%``  ``$18``  ``18 USD``  ``**18**``  ``1_000`` is refused.
+    ``1 3/4``  ``¾``  ``\\frac{3}{4}``  ``28%``  ``$18``  ``18 USD``  ``**18**``
 
 Refused
-    wrong grouping (``13,0000``), a decimal comma (``2,34``) unless `decimal=","` is given, division by zero
-    (``3/0``), NaN and infinity, relations (``2==2``), digits of other scripts, anything longer than `MAX_DIGITS`.
+    wrong grouping (``13,0000``, ``0,123``, ``1_000``), a decimal comma (``2,34``) unless `decimal=","` is given,
+    division by zero (``3/0``), NaN and infinity, relations (``2==2``), digits of other scripts, anything longer than
+    `MAX_DIGITS`.
 
 A single group after a comma (``1,234``) is read as one thousand two hundred and thirty-four, as English writes it;
 with ``decimal=","`` it is the decimal fraction 1.234 and ``1.234`` the whole number.
@@ -34,7 +35,10 @@ MAX_DIGITS = 1000
 
 _PLAIN_INTEGER = re.compile(r"[-+]?[0-9]{1,300}\Z")
 _MINUS = str.maketrans({"\u2212": "-", "\u2013": "-", "\u2012": "-", "\ufe63": "-", "\uff0d": "-", "\u2011": "-"})
-_SPACES = re.compile("(?<=[0-9])[\u00a0\u2009\u202f](?=[0-9]{3}(?![0-9]))")
+_SPACED = re.compile(
+    "(?P<sign>[-+]? ?)(?P<digits>[1-9][0-9]{0,2}(?:[\u00a0\u2009\u202f][0-9]{3})+)(?![0-9\u00a0\u2009\u202f])"
+)
+_NUMERATOR = re.compile(r"[1-9][0-9]*\Z")
 _VULGAR = {
     "¼": (1, 4), "½": (1, 2), "¾": (3, 4), "⅐": (1, 7), "⅑": (1, 9), "⅒": (1, 10), "⅓": (1, 3), "⅔": (2, 3),
     "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5), "⅘": (4, 5), "⅙": (1, 6), "⅚": (5, 6), "⅛": (1, 8), "⅜": (3, 8),
@@ -42,13 +46,17 @@ _VULGAR = {
 }  # fmt: skip
 _SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _POWER = re.compile(
-    r"(?:(?P<mantissa>[^ ]+) ?(?:\*|x|×|·|\\times|\\cdot) ?)?10(?:(?:\^|\*\*)(?P<open>[({]?)(?P<exponent>[-+]?[0-9]+)(?P<close>[)}]?)|(?P<raised>[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+))\Z"
+    r"(?:(?P<mantissa>[^ ]+) ?(?:\*|x|×|·|\\times|\\cdot) ?)?10"
+    r"(?:(?:\^|\*\*)(?P<open>[({]?)(?P<exponent>[-+]?[0-9]+)(?P<close>[)}]?)|(?P<raised>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+))\Z"
 )
-_LATEX_FRACTION = re.compile(r"\\[dt]?frac(?:\{([^{}]*)\}\{([^{}]*)\}|([0-9])([0-9]))\Z")
-_UNSIGNED = re.compile(r"(?:[0-9][0-9.,]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
+_LATEX_FRACTION = re.compile(r"\\[dt]?frac ?(?:\{([^{}]*)\}|([0-9])) ?(?:\{([^{}]*)\}|([0-9]))\Z")
+_UNSIGNED = re.compile(r"(?:[0-9][0-9.,]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
 _MARKUP = (("**", "**"), ("__", "__"), ("`", "`"), ("\\(", "\\)"), ("$", "$"), ("*", "*"))
 _SYMBOLS = {"$": "$", "\\$": "$", "€": "EUR", "£": "GBP", "¥": "¥", "₹": "INR", "US$": "USD"}
-_CODES = frozenset(["AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "INR", "JPY", "KRW", "MXN", "NOK", "NZD", "PLN", "SEK", "SGD", "USD", "ZAR"])
+_CODES = frozenset({
+    "COD", "AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "INR",
+    "JPY", "KRW", "MXN", "NOK", "NZD", "PLN", "SEK", "SGD", "USD", "ZAR",
+})  # fmt: skip
 _WORDS = {
     "dollars": "$",
     "dollar": "$",
@@ -118,7 +126,7 @@ def read_numeral(text: str, *, decimal: Literal[".", ","] = ".") -> Numeral:
     body = _strip_markup(text.strip())
     body, unit = _split_unit(body.translate(_MINUS))
     try:
-        value = _signed(_SPACES.sub("", body), decimal, text)
+        value = _signed(_join_spaced(body), decimal, text)
     except ZeroDivisionError:
         raise ValueRefused("undefined: division by zero", text=text) from None
     return Numeral(exact(Fraction(value, 100)) if unit == "%" else exact(value), unit)
@@ -158,6 +166,14 @@ def _split_unit(body: str) -> tuple[str, str | None]:
     return sign + head, None
 
 
+def _join_spaced(body: str) -> str:
+    """Digits grouped by no-break or thin blanks, joined; a fraction is left alone, where a blank may mean "and"."""
+    spaced = None if "/" in body else _SPACED.match(body)
+    if spaced is None:
+        return body
+    return spaced["sign"] + re.sub("[^0-9]", "", spaced["digits"]) + body[spaced.end() :]
+
+
 def _signed(body: str, decimal: str, text: str) -> Exact:
     if not body:
         raise ValueRefused("empty: a number was expected", text=text)
@@ -171,7 +187,7 @@ def _signed(body: str, decimal: str, text: str) -> Exact:
 def _magnitude(body: str, decimal: str, text: str) -> Exact:
     latex = _LATEX_FRACTION.match(body)
     if latex:
-        over, under = (latex[1], latex[2]) if latex[1] is not None else (latex[3], latex[4])
+        over, under = (latex[1] or latex[2] or ""), (latex[3] or latex[4] or "")
         return Fraction(_signed(over.strip(), decimal, text)) / _signed(under.strip(), decimal, text)
     if body[-1:] in _VULGAR:
         part = Fraction(*_VULGAR[body[-1]])
@@ -192,8 +208,10 @@ def _magnitude(body: str, decimal: str, text: str) -> Exact:
         )
         if not gap:
             return fraction
-        if fraction >= 1 or not numerator.isdigit():
+        if fraction >= 1 or not _NUMERATOR.match(numerator):
             raise ValueRefused("two numbers, or a mixed number with an improper fraction", text=text)
+        if len(numerator) == 3:
+            raise ValueRefused("the blank could group thousands or separate a mixed number", text=text)
         return _whole(whole.strip(), text) + fraction
     return _decimal(body, decimal, text)
 
@@ -201,6 +219,8 @@ def _magnitude(body: str, decimal: str, text: str) -> Exact:
 def _whole(body: str, text: str) -> int:
     if not (body.isascii() and body.isdigit()):
         raise ValueRefused("the whole part of a mixed number must be plain digits", text=text)
+    if len(body) > MAX_DIGITS:
+        raise ValueRefused(f"number too long: {len(body)} digits, at most {MAX_DIGITS} are read", text=text)
     return int(body)
 
 
@@ -226,7 +246,8 @@ def _decimal(body: str, decimal: str, text: str) -> Exact:
         raise ValueRefused(f"{group!r} after the decimal separator {decimal!r}: which one is it?", text=text)
     if group in whole:
         first, *groups = whole.split(group)
-        if not first or len(first) > 3 or any(len(each) != 3 for each in groups):
+        # Nobody groups behind a zero: ``0,123`` is a decimal in the other notation.
+        if not first or first[0] == "0" or len(first) > 3 or any(len(each) != 3 for each in groups):
             hint = "a decimal comma?" if decimal == "." else "a decimal point?"
             raise ValueRefused(f"digits are not grouped in threes ({hint})", text=text)
         whole = first + "".join(groups)
@@ -249,7 +270,7 @@ def _why_not(body: str) -> str:
         return "a truth value is not a number"
     if any(char.isdigit() and not char.isascii() for char in body):
         return "digits of another script"
-    if "_" in body:
+    if "_" in body and not body.strip("0123456789_.,"):
         return "underscores do not group digits"
     if any(char.isdigit() for char in body):
         return "not a single plain number"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
 from stepguard.errors import ExpressionError, InputError, ProcedureError, ValueRefused
-from stepguard.expressions import RESERVED, Expression, format_expression, names_in, parse_expression
+from stepguard.expressions import RESERVED, Compare, Expression, Name, format_expression, names_in, parse_expression
 from stepguard.values import NUMBER, Value, ValueType
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ class Step:
         id: the name of the step and of the variable it sets.
         expression: the formal meaning, as text or parsed; None for a step that only words describe.
         instruction: what the model reads. None: the expression itself.
-        type: the type of the value; a number where there is an expression, otherwise text.
+        type: the type of the value; by default a number where there is an expression, a boolean where that is a
+            comparison, otherwise text.
         reads: the variables a step without expression reads (derived where there is one).
         checks: further checks, each a callable of (step, values, claim); see `stepguard.checks`.
         performer: ``"model"`` asks the model, ``"code"`` evaluates the expression.
@@ -117,12 +118,18 @@ class Step:
                 raise ProcedureError(f"step {id!r}: reads follow from the expression; leave them out", step=id)
         for name in named:
             _check_name(name, f"a variable read by step {id!r}")
-        default = "number" if tree is not None else "text"
+        default = "text" if tree is None else "boolean" if isinstance(tree, Compare) else "number"
+        kind = ValueType.parse(type if type is not None else default)
+        if tree is not None and not isinstance(tree, Name):  # a plain copy may be of any type
+            truth = isinstance(tree, Compare)
+            if not (kind.kind == "boolean" if truth else kind.numeric):
+                what = "a truth value" if truth else "a number"
+                raise ProcedureError(f"step {id!r}: its expression gives {what}, which is no {kind.kind}", step=id)
         put = object.__setattr__
         put(self, "id", id)
         put(self, "expression", tree)
         put(self, "instruction", instruction.strip() if instruction and instruction.strip() else None)
-        put(self, "type", ValueType.parse(type if type is not None else default))
+        put(self, "type", kind)
         put(self, "reads", named)
         put(self, "checks", tuple(checks))
         put(self, "performer", performer)
@@ -191,7 +198,7 @@ class Procedure:
     ) -> None:
         if len(steps) == 0:
             raise ProcedureError("a procedure needs at least one step")
-        if not name or not name.strip() or "\n" in name:
+        if len(name.strip().splitlines()) != 1:
             raise ProcedureError(f"{name!r} cannot be the name of a procedure: one line of text is needed")
         put = object.__setattr__
         put(self, "steps", steps)
@@ -323,11 +330,16 @@ class _LazySteps(Sequence[Step]):
         step = self._step_at(at)
         if step.id in self._inputs:
             raise ProcedureError(f"duplicate id: {step.id!r} is already an input", step=step.id)
+        if step.id in step.reads:
+            raise _unknown(step, step.id, ())
         wanted = set(step.reads) - self._inputs
         back = at
         while wanted and back > max(0, at - self._look_back):
             back -= 1
-            wanted.discard(self._step_at(back).id)
+            earlier = self._step_at(back).id
+            if earlier == step.id:
+                raise ProcedureError(f"duplicate id: {step.id!r} is already an earlier step", step=step.id)
+            wanted.discard(earlier)
         if wanted:
             raise ProcedureError(
                 f"step {step.id!r} reads {sorted(wanted)[0]!r}, which is no input and not set by the "

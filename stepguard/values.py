@@ -39,9 +39,10 @@ Rounding = Literal["half_up", "half_down", "half_even", "up", "down", "ceiling",
 
 ROUNDINGS: Final[tuple[str, ...]] = get_args(Rounding)
 _KINDS: Final[tuple[str, ...]] = get_args(Kind)
-_TYPE = re.compile(r"([a-z]+)(?:\(\s*([0-9]+)\s*(?:,\s*([a-z_]+)\s*)?\))?\Z")
+_TYPE = re.compile(r"([a-z]+)(?:\(\s*([0-9]{1,9})\s*(?:,\s*([a-z_]+)\s*)?\))?\Z")
 _TRUTH = {"true": True, "false": False}
 _MAX_PLACES = 100
+_TOO_LARGE: Final = 10**MAX_DIGITS
 
 
 def round_exact(value: Exact, places: int, rounding: Rounding) -> Exact:
@@ -157,7 +158,8 @@ class ValueType:
                 if type(value) is int:
                     return value
                 raise InexactError(f"{format_exact(value)} is not an integer")
-            assert self.places is not None and self.rounding is not None
+            assert self.places is not None
+            assert self.rounding is not None
             return to_decimal(round_exact(value, self.places, self.rounding), self.places)
         raise InexactError(f"a value of type {self} was expected, found {show_value(value)}")
 
@@ -202,17 +204,19 @@ class ValueType:
                 return value
             raise ValueRefused(f"a truth value is not of type {self}", text=str(value))
         if self.kind in ("text", "boolean"):
-            raise ValueRefused(f"a value of type {self} was expected, found {type(value).__name__}", text=str(value))
+            found = type(value).__name__
+            raise ValueRefused(f"a value of type {self} was expected, found {found}", text=f"a {found}")
         if isinstance(value, int):
-            if value.bit_length() > MAX_DIGITS * 3.3:
-                raise ValueRefused(f"number too long: at most {MAX_DIGITS} digits are read", text="")
             number: Exact = int(value)
         elif isinstance(value, Fraction):
             number = exact(Fraction(value))
         elif isinstance(value, float | Decimal):
-            return self.read(repr(value) if isinstance(value, float) else str(value))
+            return self.read(repr(float(value)) if isinstance(value, float) else str(value))
         else:
-            raise ValueRefused(f"a number was expected, found {type(value).__name__}", text=repr(value))
+            found = type(value).__name__
+            raise ValueRefused(f"a number was expected, found {found}", text=f"a {found}")
+        if max(abs(number.numerator), number.denominator) >= _TOO_LARGE:
+            raise ValueRefused(f"number too long: at most {MAX_DIGITS} digits are read", text="a number")
         if self.kind == "decimal":
             assert self.places is not None
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
@@ -25,6 +26,7 @@ __all__ = [
     "SyncBackend",
     "ToolCall",
     "as_backend",
+    "ask",
 ]
 
 Role = Literal["system", "user", "assistant"]
@@ -127,6 +129,17 @@ class AsyncBackend(Protocol):
 
 
 Backend = SyncBackend | AsyncBackend
+
+
+async def ask(backend: Backend, request: Request) -> Completion:
+    """Answer a request without blocking the event loop; a backend that can only block runs in a thread.
+
+    Raises:
+        BackendError: the model did not answer.
+    """
+    if isinstance(backend, AsyncBackend):
+        return await backend.acomplete(request)
+    return await asyncio.to_thread(backend.complete, request)
 
 
 def as_backend(given: object, *, model: str | None = None) -> Backend:

@@ -8,8 +8,9 @@ a procedure and being right are different things, and this check asks for both.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
@@ -18,7 +19,7 @@ from stepguard.exact import evaluate
 from stepguard.expressions import Call, Expression, Name, Number, format_expression, names_in, parse_expression
 from stepguard.normal_form import normal_form, operands_of
 from stepguard.numerals import Exact
-from stepguard.values import ROUNDINGS, Rounding, Value, ValueType, round_exact, show_value, to_decimal, to_exact
+from stepguard.values import ROUNDINGS, Rounding, Value, round_exact, show_value
 from stepguard.verdicts import Claim, DeviationKind, Verdict
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ __all__ = ["check_arithmetic"]
 
 _NAME = "arithmetic"
 _PASS = Verdict("pass", _NAME)
+_DECIMALS = re.compile(r"[^.]*(?:\.([0-9]*)\s*)?\Z")
 
 
 def check_arithmetic(step: Step, values: Mapping[str, Value], claim: Claim, value: Value) -> Verdict:
@@ -47,59 +49,96 @@ def check_arithmetic(step: Step, values: Mapping[str, Value], claim: Claim, valu
     except EvaluationError as error:
         # No claim can be right, so asking again cannot help.
         return Verdict("undecided", _NAME, "undecided", f"the step has no exact value: {error}", retry=False)
-    right = type(value) is type(expected) and value == expected
-    work = _check_work(step, values, claim, exact_value) if step.show_work else None
-    if right:
+    work = _check_work(_target(step, values, exact_value), step.reads, claim.work) if step.show_work else None
+    if type(value) is type(expected) and value == expected:
         return _fail(*work) if work is not None else _PASS
     if work is not None and work[0] in ("wrong_operand", "malformed"):
         return _fail(*work)
-    return _fail("wrong_value", _wrong_value(step.type, tree, exact_value, expected, value))
+    mode = _wrong_mode(step, values, exact_value, value)
+    reason = f"{format_expression(tree)} is {show_value(expected)}, not {show_value(value)}"
+    if mode is not None:
+        reason = f"rounding mode: {reason} ({mode} would give it)"
+    return _fail("wrong_value", reason)
 
 
 def _fail(kind: DeviationKind, reason: str) -> Verdict:
     return Verdict("fail", _NAME, kind, reason)
 
 
-def _wrong_value(kind: ValueType, tree: Expression, exact_value: object, expected: Value, value: Value) -> str:
-    reason = f"{format_expression(tree)} is {show_value(expected)}, not {show_value(value)}"
-    if kind.kind == "decimal" and type(value) is Decimal and isinstance(exact_value, int | Fraction):
-        assert kind.places is not None
-        for mode in ROUNDINGS:
-            if to_decimal(round_exact(exact_value, kind.places, cast(Rounding, mode)), kind.places) == value:
-                return f"rounding mode: {reason} ({kind.rounding} is declared, {mode} would give it)"
-    return reason
+def _wrong_mode(
+    step: Step, values: Mapping[str, Value], exact_value: Exact | bool | str, value: Value
+) -> Rounding | None:
+    """The mode under which a rounding that the step declares would give `value`, None where there is none."""
+    tree, kind = step.expression, step.type
+    for mode in cast("tuple[Rounding, ...]", ROUNDINGS):
+        try:
+            if kind.kind == "decimal" and replace(kind, rounding=mode).convert(exact_value) == value:
+                return mode
+            if type(tree) is Call and tree.mode is not None:
+                other = evaluate(Call(tree.function, tree.arguments, mode), values)
+                if kind.convert(other) == value:
+                    return mode
+        except EvaluationError:  # another mode gives a value of another kind
+            continue
+    return None
 
 
-def _check_work(
-    step: Step, values: Mapping[str, Value], claim: Claim, exact_value: Exact | bool | str
-) -> tuple[DeviationKind, str] | None:
-    """What is wrong with the working, None if nothing is."""
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What the links of a working must be equal to."""
+
+    tree: Expression
+    values: Mapping[str, Value]
+    value: Exact | bool | str
+    rounding: tuple[Exact, int, Rounding] | None
+    """Where a rounding is declared: the value before it, the places and the mode."""
+
+
+def _target(step: Step, values: Mapping[str, Value], value: Exact | bool | str) -> _Target:
     tree = step.expression
     assert tree is not None
-    if not claim.work:
+    inner = _unrounded(tree)
+    before = value if inner is tree else evaluate(inner, values)
+    rounding: tuple[Exact, int, Rounding] | None = None
+    if isinstance(before, int | Fraction) and not isinstance(before, bool):
+        if type(tree) is Call and tree.mode is not None:
+            places = cast(Number, tree.arguments[1]).value
+            rounding = before, cast(int, places), tree.mode
+        elif step.type.kind == "decimal":
+            assert step.type.places is not None
+            assert step.type.rounding is not None
+            rounding = before, step.type.places, step.type.rounding
+    return _Target(tree, values, value, rounding)
+
+
+def _check_work(target: _Target, reads: tuple[str, ...], work: tuple[str, ...]) -> tuple[DeviationKind, str] | None:
+    """What is wrong with the working, None if nothing is."""
+    tree, values = target.tree, target.values
+    if not work:
         if type(tree) in (Name, Number):
             return None  # copying a value takes no working
         return "unfaithful_work", "no working is shown"
-    inner = _unrounded(tree)
-    rounded = step.type.kind == "decimal" or inner is not tree
-    for index, link in enumerate(claim.work):
+    for index, link in enumerate(work):
         try:
-            written = parse_expression(link)
+            written = parse_expression(link, commas_separate=True)
         except ExpressionError as error:
             return "malformed", f"the working cannot be read: {error}"
-        foreign = [name for name in names_in(written) if name not in step.reads]
+        foreign = [name for name in names_in(written) if name not in reads]
         if foreign:
             return "wrong_operand", f"the working reads {foreign[0]!r}, which this step does not"
-        if index == 0:
-            found = normal_form(written, values)
-            if found != normal_form(tree, values) and (inner is tree or found != normal_form(inner, values)):
-                kind: DeviationKind = "unfaithful_work"
-                if operands_of(written, values) != operands_of(inner, values):
-                    kind = "wrong_operand" if not _equals(written, values, exact_value) else kind
-                return kind, f"the working {link.strip()!r} is not {format_expression(tree)!r}"
-        if not _true_link(written, values, exact_value, inner if rounded else None):
+        if index == 0 and not _same_work(written, tree, values):
+            kind: DeviationKind = "unfaithful_work"
+            if operands_of(written, values) != operands_of(_unrounded(tree), values):
+                kind = "wrong_operand" if not _equals(written, values, target.value) else kind
+            return kind, f"the working {link.strip()!r} is not {format_expression(tree)!r}"
+        if not _true_link(link, written, target):
             return "unfaithful_work", f"{link.strip()!r} is not equal to {format_expression(tree)!r}"
     return None
+
+
+def _same_work(written: Expression, tree: Expression, values: Mapping[str, Value]) -> bool:
+    found, inner = normal_form(written, values), _unrounded(tree)
+    return found == normal_form(tree, values) or (inner is not tree and found == normal_form(inner, values))
 
 
 def _unrounded(tree: Expression) -> Expression:
@@ -117,18 +156,19 @@ def _equals(tree: Expression, values: Mapping[str, Value], wanted: Exact | bool 
     return found == wanted
 
 
-def _true_link(
-    tree: Expression, values: Mapping[str, Value], wanted: Exact | bool | str, rounded: Expression | None
-) -> bool:
-    if _equals(tree, values, wanted):
+def _true_link(link: str, tree: Expression, target: _Target) -> bool:
+    if _equals(tree, target.values, target.value):
         return True
-    if rounded is None:
+    if target.rounding is None:
         return False
-    # Before a declared rounding, a link may be the unrounded value, or its digits as far as they are written.
-    unrounded = to_exact(evaluate(rounded, values))
-    if _equals(tree, values, unrounded):
+    # Before a declared rounding a link may be the unrounded value, or its digits: cut off or rounded, but no fewer
+    # than the rounding leaves.
+    before, places, mode = target.rounding
+    if _equals(tree, target.values, before):
         return True
-    if type(tree) is not Number or isinstance(unrounded, bool | str):
+    digits = _DECIMALS.match(link)
+    if type(tree) is not Number or digits is None:
         return False
-    places = len(format_expression(tree).partition(".")[2])
-    return abs(tree.value - unrounded) < Fraction(1, 10**places)
+    written = len(digits[1] or "")
+    modes: tuple[Rounding, ...] = (mode, "half_up", "half_even", "down")
+    return written >= places and any(round_exact(before, written, each) == tree.value for each in modes)

@@ -1,0 +1,241 @@
+"""A GGUF file as a model, run in this process by llama.cpp (``pip install "stepguard[local]"``)."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from stepguard.backends.base import Completion, Request
+from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError, MissingExtraError
+from stepguard.usage import Usage
+
+__all__ = ["LocalBackend"]
+
+_MAGIC: Final = b"GGUF"
+_SILENT: Final = -1
+_LISTEN_SECONDS: Final = 0.5
+"""How long Windows may take to notice Ctrl-C; elsewhere it is noticed at once."""
+
+
+class LocalBackend:
+    """Asks a model that runs in this process. The reply is constrained to the request's response model.
+
+    Loading takes seconds and holds the interpreter meanwhile; afterwards any number of threads may share the backend.
+    llama.cpp opens a loopback port of its own, which nothing here uses; it is locked with a random key.
+
+    Args:
+        path: the GGUF file.
+        threads: threads that compute; None leaves it to llama.cpp, which takes the physical cores.
+        context: tokens that one request and its reply may take together.
+        parallel: requests that are answered at the same time; further ones wait. Memory grows with it.
+
+    Raises:
+        ConfigError: the file is missing or no GGUF file, an option cannot work, or llama.cpp cannot load the file.
+        MissingExtraError: xllamacpp is not installed.
+    """
+
+    def __init__(self, path: str | Path, *, threads: int | None = None, context: int = 8192, parallel: int = 1) -> None:
+        for name, value, least in (("threads", threads, 1), ("context", context, 256), ("parallel", parallel, 1)):
+            if value is not None and value < least:
+                raise ConfigError(f"{name} is {least} or more, not {value!r}", option=name)
+        file = Path(path).expanduser()
+        _require_gguf(file)
+        self.name: Final = file.stem
+        self._server: Any = _start(file, threads, context, parallel)
+
+    def complete(self, request: Request) -> Completion:
+        """Answer one request.
+
+        A time-out, like Ctrl-C, takes effect at the next token: nothing can stop llama.cpp while it reads the prompt.
+
+        Raises:
+            BackendTimeout: the time-out of the request has passed.
+            BackendRejected: llama.cpp refuses the request, for instance because it does not fit the context.
+            BackendError: llama.cpp failed.
+        """
+        stop = threading.Event()
+        if threading.current_thread() is not threading.main_thread():
+            return self._complete(request, stop)
+        # Ctrl-C arrives in the main thread, and would be swallowed inside llama.cpp's callback.
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            call = pool.submit(self._complete, request, stop)
+            try:
+                while not wait([call], timeout=_LISTEN_SECONDS).done:
+                    pass
+            finally:
+                stop.set()
+            return call.result()
+
+    async def acomplete(self, request: Request) -> Completion:
+        """Answer one request in a thread; cancelling stops the model at its next token. See `complete`."""
+        stop = threading.Event()
+        try:
+            return await asyncio.to_thread(self._complete, request, stop)
+        finally:
+            stop.set()
+
+    def close(self) -> None:
+        """Unload the model; the backend cannot be used afterwards. A call in flight ends first."""
+        # The server's destructor stops its threads and frees the memory.
+        self._server = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _complete(self, request: Request, stop: threading.Event) -> Completion:
+        server = self._server
+        if server is None:
+            raise BackendError(f"{self.name} is closed", retryable=False)
+        reply = _Reply(stop, request.timeout)
+        try:
+            server.handle_chat_completions(_body(request), reply.take)
+        except (ValueError, RuntimeError) as error:
+            # Requests that llama.cpp cannot even read come out as exceptions, the others as error objects.
+            raise BackendRejected(f"{self.name}: {error}") from error
+        return reply.completion(self.name)
+
+
+class _Reply:
+    """Collects the pieces of a streamed answer, and says when to stop.
+
+    Args:
+        stop: set when nobody waits for the answer any more.
+        timeout: seconds until it is given up; None waits forever.
+    """
+
+    def __init__(self, stop: threading.Event, timeout: float | None) -> None:
+        self._stop = stop
+        self._timeout = timeout
+        self._deadline = None if timeout is None else time.monotonic() + timeout
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._finish: str | None = None
+        self._usage: dict[str, Any] = {}
+        self._fingerprint: str | None = None
+        self._error: dict[str, Any] | None = None
+        self._fault: BackendError | None = None
+        self._stopped = False
+
+    def take(self, piece: dict[str, Any]) -> bool:
+        """Take in one piece; True ends the generation. It must not raise: that would be swallowed."""
+        try:
+            self._read(piece)
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            self._fault = BackendError(f"llama.cpp sent something unexpected: {error!r}", retryable=False)
+            return True
+        if self._finish is None and self._error is None:
+            late = self._deadline is not None and time.monotonic() > self._deadline
+            self._stopped = late or self._stop.is_set()
+        return self._stopped or self._error is not None
+
+    def _read(self, piece: dict[str, Any]) -> None:
+        if "error" in piece:
+            self._error = dict(piece["error"])
+            return
+        self._fingerprint = piece.get("system_fingerprint") or self._fingerprint
+        self._usage = piece.get("usage") or self._usage
+        for choice in piece.get("choices", ()):
+            delta = choice.get("delta") or {}
+            self._text.append(delta.get("content") or "")
+            self._reasoning.append(delta.get("reasoning_content") or "")
+            self._finish = choice.get("finish_reason") or self._finish
+
+    def completion(self, model: str) -> Completion:
+        """The whole answer.
+
+        Raises:
+            BackendError: there is none.
+        """
+        if self._fault is not None:
+            raise self._fault
+        if self._error is not None:
+            status = self._error.get("code")
+            message = f"{model}: {self._error.get('message', 'llama.cpp failed')}"
+            if isinstance(status, int) and 400 <= status < 500:
+                raise BackendRejected(message, status=status)
+            raise BackendError(message, status=status if isinstance(status, int) else None)
+        if self._stopped and not self._stop.is_set():
+            raise BackendTimeout(f"{model} did not answer within {self._timeout:g} s")
+        if self._finish is None:
+            raise BackendError(f"{model} stopped in the middle of its answer")
+        details = self._usage.get("prompt_tokens_details") or {}
+        return Completion(
+            "".join(self._text),
+            finish_reason=self._finish,
+            reasoning="".join(self._reasoning) or None,
+            usage=Usage(
+                calls=1,
+                input_tokens=self._usage.get("prompt_tokens", 0),
+                output_tokens=self._usage.get("completion_tokens", 0),
+                cached_tokens=details.get("cached_tokens", 0),
+            ),
+            model=model,
+            fingerprint=self._fingerprint,
+        )
+
+
+def _body(request: Request) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "messages": request.chat(),
+        "stream": True,  # only a streamed answer can be stopped on the way
+        "stream_options": {"include_usage": True},
+    }
+    for name in ("temperature", "max_tokens", "seed"):
+        value = getattr(request, name)
+        if value is not None:
+            body[name] = value
+    shape = request.response_model
+    if shape is not None:
+        schema = {"name": shape.__name__, "strict": True, "schema": shape.model_json_schema()}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return body
+
+
+def _require_gguf(file: Path) -> None:
+    try:
+        with file.open("rb") as opened:
+            magic = opened.read(len(_MAGIC))
+    except OSError as error:
+        raise ConfigError(f"cannot read the model file {file}: {error.strerror or error}", option="path") from error
+    if magic != _MAGIC:
+        raise ConfigError(
+            f"{file} is not a GGUF file (it starts with {magic!r}): llama.cpp needs a model in that format",
+            option="path",
+        )
+
+
+def _start(file: Path, threads: int | None, context: int, parallel: int) -> Any:
+    try:
+        import xllamacpp  # type: ignore[import-not-found, unused-ignore]
+    except ImportError as error:
+        raise MissingExtraError("running a GGUF file", extra="local") from error
+    params: Any = xllamacpp.CommonParams()
+    params.model.path = str(file)
+    params.verbosity = _SILENT  # its log would go to stdout and stderr
+    params.n_parallel = parallel
+    params.n_ctx = context * parallel
+    if threads is not None:
+        params.cpuparams.n_threads = threads
+        params.cpuparams_batch.n_threads = threads
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.api_keys = [secrets.token_hex(16)]
+    params.ui = False
+    try:
+        return xllamacpp.Server(params)
+    except RuntimeError as error:
+        raise ConfigError(
+            f"llama.cpp cannot load {file}: it is cut off, of an unknown architecture, or too large for the memory",
+            option="path",
+        ) from error

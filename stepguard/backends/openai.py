@@ -1,0 +1,509 @@
+"""OpenAI, and every server that speaks its chat completions, through instructor and the openai SDK.
+
+instructor gives a request the shape of its response model (`response_format`, or a tool); the SDK sends it, exactly
+once. What comes back is handed on as it came, for `stepguard.replies` to judge. The rest of instructor is not used:
+its parsers accept what must not be accepted, its retries would be calls that no budget sees, and its loop logs
+replies and error texts, keys in them included.
+
+Errors are told apart by the names of the SDK's exceptions and by their status, never by the HTTP library's, so that
+any release of the SDK fits, and clients of other vendors that were made with the same generator.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+import math
+import os
+import re
+import threading
+import time
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
+
+from stepguard.backends.base import Completion, Request, ToolCall
+from stepguard.errors import (
+    BackendError,
+    BackendRejected,
+    BackendTimeout,
+    ConfigError,
+    RateLimited,
+    StepguardError,
+)
+from stepguard.usage import Usage
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = ["OpenAIBackend"]
+
+ReplyMode = Literal["json_schema", "tools", "json"]
+MaxTokensParameter = Literal["max_tokens", "max_completion_tokens"]
+
+_PREFIX: Final = "openai/"
+_NOT_EXTRA: Final = frozenset(
+    {"functions", "messages", "model", "n", "response_format", "stream", "timeout", "tool_choice", "tools"}
+)
+_LONGEST_MESSAGE: Final = 500
+_SHORTEST_SECRET: Final = 8
+_RETRYABLE_4XX: Final = frozenset({408, 409, 425, 429})
+_HIDDEN: Final = "[redacted]"
+_SECRETS: Final = re.compile(
+    r"(?P<named>\b[\w-]*(?:key|token|secret|password|signature|sig)=\\?[\"']?)[^\s&\"'<>\\]+"
+    r"|(?P<header>\b(?:authorization|api[-_]?key)\\?[\"']?\s*:\s*\\?[\"']?)(?:[a-z]+\s+)?[^\s\"',}\\]+"
+    r"|(?P<bearer>\bbearer\s+)[\w.~+/=*-]{6,}"
+    r"|\b(?:sk|gsk|xai|hf)[-_][\w*-]{3,}"
+    r"|\bAIza[\w-]{6,}",
+    re.IGNORECASE,
+)
+
+
+class OpenAIBackend:
+    """Asks a model through an OpenAI-style client; one HTTP request for each call.
+
+    Repeating requests is the work of `stepguard.Transport` alone: the retries of clients made here are off, and a
+    client of yours is asked through ``client.with_options(max_retries=0)`` where it has that, which leaves the client
+    itself as it is. (A client whose ``create`` was replaced, as tracing tools do, is asked directly, so that it is
+    still traced: give it ``max_retries=0`` yourself.) Your client is never closed. A sync client under `Guard.arun`
+    is used in a thread.
+
+    The messages go out as they are. Nothing of instructor's own prompts is added, so in mode ``"json"`` the model
+    knows the format from the messages alone; a provider may insist that they hold the word JSON.
+
+    A backend does not change, and may be shared between threads and event loops.
+
+    Args:
+        model: the model to ask, as the provider names it.
+        client: a client to use, sync or async: `openai.OpenAI`, `openai.AsyncOpenAI`, or anything with
+            ``chat.completions.create``. By default clients are made when first needed, and closed by themselves.
+        base_url: the endpoint, up to and without ``/chat/completions``; by default ``OPENAI_BASE_URL``, or OpenAI.
+        api_key: the key; by default ``OPENAI_API_KEY``. An endpoint given by `base_url` needs none.
+        mode: how the reply is bound to its form: ``"json_schema"`` sends a schema as ``response_format``, ``"tools"``
+            asks for a call of one tool, ``"json"`` asks for some JSON object.
+        strict: ask for decoding that is held to the schema, which OpenAI does only when it is asked. Switch it off
+            for a server that does not know the word, or a reply format whose schema the provider does not accept.
+        max_tokens_parameter: the parameter that carries the longest reply; OpenAI's reasoning models want
+            ``"max_completion_tokens"``.
+        extra: further request parameters, such as ``{"top_p": 0.9}``, or ``{"extra_body": {...}}`` for what the SDK
+            does not know. They win over those of the request; None keeps a parameter from being sent
+            (``{"temperature": None}`` for a model that takes none).
+
+    Raises:
+        ConfigError: an argument cannot work.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        client: object | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        mode: ReplyMode = "json_schema",
+        strict: bool = True,
+        max_tokens_parameter: MaxTokensParameter = "max_tokens",
+        extra: Mapping[str, object] | None = None,
+    ) -> None:
+        if not isinstance(model, str) or not model.strip():
+            raise ConfigError(f"a model is named by text such as 'gpt-4.1-mini', not {model!r}", option="model")
+        _one_of("mode", mode, get_args(ReplyMode))
+        _one_of("max_tokens_parameter", max_tokens_parameter, get_args(MaxTokensParameter))
+        if client is not None:
+            if base_url is not None or api_key is not None:
+                raise ConfigError("the client has its own base_url and api_key: leave them out", option="client")
+            if any(cls.__module__.partition(".")[0] == "instructor" for cls in type(client).__mro__):
+                raise ConfigError("this client is wrapped by instructor: pass the one inside it", option="client")
+            if not callable(_field(client, "chat", "completions", "create")):
+                raise ConfigError(f"{type(client).__name__} has no chat.completions.create", option="client")
+        if api_key is not None and not (isinstance(api_key, str) and api_key):
+            raise ConfigError("api_key is text that is not empty; None takes OPENAI_API_KEY", option="api_key")
+        extra = {} if extra is None else extra
+        if taken := sorted(_NOT_EXTRA & extra.keys()):
+            raise ConfigError(f"{taken[0]!r} is set by stepguard and cannot be an extra parameter", option="extra")
+        self.name: Final = model
+        self.is_async: Final = client is not None and _is_async(client)
+        self._given: Final = client
+        self._connect: Final = _connector(base_url, api_key)
+        self._mode: Final[ReplyMode] = mode
+        self._strict: Final = strict
+        self._max_tokens_parameter: Final = max_tokens_parameter
+        self._extra: Final = copy.deepcopy(dict(extra))
+        self._lock: Final = threading.Lock()
+        self._own: Any = None
+        self._lent: Final[dict[asyncio.AbstractEventLoop, _Lent]] = {}
+
+    @classmethod
+    def from_name(cls, name: str) -> OpenAIBackend:
+        """The backend that ``"openai/gpt-4.1-mini"`` names.
+
+        Raises:
+            ConfigError: it names no model, or a provider other than ``openai``.
+        """
+        shown = name if len(name) <= 80 else f"{name[:77]}..."
+        provider, slash, model = name.partition("/")
+        if not slash:
+            raise ConfigError(f"{shown!r} names no provider: write '{_PREFIX}{shown}'", option="backend")
+        if f"{provider}/" != _PREFIX:
+            raise ConfigError(
+                f"{shown!r} names the provider {provider[:40]!r}, and only 'openai' is known: write "
+                f"'{_PREFIX}...', or OpenAIBackend(model, base_url=...) for an endpoint that speaks the same protocol",
+                option="backend",
+            )
+        if not model.strip():
+            raise ConfigError(f"{shown!r} names no model: write '{_PREFIX}gpt-4.1-mini'", option="backend")
+        return cls(model)
+
+    def __repr__(self) -> str:
+        return f"OpenAIBackend({self.name!r}, mode={self._mode!r})"
+
+    def complete(self, request: Request) -> Completion:
+        """Answer one request.
+
+        ``request.timeout`` bounds the connection and every wait for data, as in the SDK.
+
+        Raises:
+            BackendError: the model did not answer.
+            ConfigError: the client can only be awaited, or there is no API key.
+        """
+        if self.is_async:
+            raise ConfigError("this client can only be awaited: use `await guard.arun(...)`", option="backend")
+        client = self._sync_client() if self._given is None else self._given
+        call = _Call(self.name, client)
+        with call:
+            call.raw = call.create(**self._arguments(request))
+        return call.completion()
+
+    async def acomplete(self, request: Request) -> Completion:
+        """Answer one request without blocking the event loop; see `complete`.
+
+        ``request.timeout`` bounds the whole call, unless the client is a sync one.
+        """
+        if self._given is not None and not self.is_async:
+            return await asyncio.to_thread(self.complete, request)
+        async with self.session() as client:
+            call = _Call(self.name, client)
+            with call:
+                async with asyncio.timeout(request.timeout):
+                    call.raw = await call.create(**self._arguments(request))
+        return call.completion()
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[Any]:
+        """Keep one client open on the running event loop, so that its connections are used again.
+
+        Sessions on the same loop share the client; the last one to end closes it, on that loop. `Guard.arun` opens
+        one for each run. Making a client blocks the loop for some 60 ms (it reads certificates), so a server does
+        well to hold a session for as long as it lives. A client of yours is passed through.
+        """
+        if self._given is not None:
+            yield self._given
+            return
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            lent = self._lent.get(loop)
+            if lent is None:
+                lent = self._lent[loop] = _Lent(self._connect("AsyncOpenAI"))
+            lent.users += 1
+        try:
+            yield lent.client
+        finally:
+            with self._lock:
+                lent.users -= 1
+                if not lent.users:
+                    del self._lent[loop]
+            if not lent.users:
+                await lent.client.close()
+
+    def _sync_client(self) -> Any:
+        with self._lock:
+            if self._own is None:
+                self._own = self._connect("OpenAI")
+                weakref.finalize(self, self._own.close)
+            return self._own
+
+    def _arguments(self, request: Request) -> dict[str, Any]:
+        """The parameters of the call, as ``create`` takes them."""
+        parameters: dict[str, Any] = {
+            "model": self.name,
+            "messages": request.chat(),
+            "temperature": request.temperature,
+            self._max_tokens_parameter: request.max_tokens,
+            "seed": request.seed,
+            "timeout": request.timeout,
+            **self._extra,
+        }
+        sent = {name: value for name, value in parameters.items() if value is not None}
+        if (response_model := request.response_model) is not None:
+            sent |= _shape(response_model, self._mode, self._strict)
+        return sent
+
+
+@dataclass(slots=True)
+class _Lent:
+    """A client on one event loop, and how many sessions use it."""
+
+    client: Any
+    users: int = 0
+
+
+class _Call:
+    """What came of one call of the SDK, made in a ``with`` block.
+
+    An exception is kept and turned into ours; `completion` raises that outside of any ``except`` block, where the
+    original, which may hold secrets, does not become its context.
+    """
+
+    raw: object = None
+
+    def __init__(self, name: str, client: Any) -> None:
+        self._name = name
+        key = getattr(client, "api_key", None)
+        self._secret = key if isinstance(key, str) and len(key) >= _SHORTEST_SECRET else None
+        self._failure: BackendError | None = None
+        self.create: Final[Callable[..., Any]] = _without_retries(client).chat.completions.create
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> bool:
+        if not isinstance(error, Exception) or isinstance(error, StepguardError):
+            return False
+        self._failure = _failure(error, self._say)
+        if all(_redact(text, self._secret) == text for text in _texts(error)):
+            self._failure.__cause__ = error
+        return True
+
+    def completion(self) -> Completion:
+        """The answer.
+
+        Raises:
+            BackendError: there is none.
+        """
+        if self._failure is not None:
+            raise self._failure
+        return _completion(self.raw, self._say)
+
+    def _say(self, words: str) -> str:
+        # Cut before redacting, or a page of megabytes is searched; and after, or half a key could stay.
+        said = _redact(f"{self._name}: {words[: 20 * _LONGEST_MESSAGE]}", self._secret)
+        return said if len(said) <= _LONGEST_MESSAGE else f"{said[: _LONGEST_MESSAGE - 3]}..."
+
+
+def _one_of(option: str, given: object, known: Sequence[str]) -> None:
+    if given not in known:
+        raise ConfigError(f"{option} is one of {', '.join(map(repr, known))}, not {given!r}", option=option)
+
+
+# Shaping a request
+
+
+class _Prepared(BaseException):
+    """Leaves instructor when the request is ready, past its retries and its logs, which look at every `Exception`."""
+
+
+@lru_cache(maxsize=512)
+def _shape(response_model: type[BaseModel], mode: ReplyMode, strict: bool) -> Mapping[str, Any]:
+    """What instructor adds to a request whose reply is to follow a model; not to be changed."""
+    import instructor
+
+    found: dict[str, Any] = {}
+
+    def keep(**arguments: Any) -> None:
+        found.update(arguments)
+        raise _Prepared
+
+    create = cast(Any, instructor.patch)(create=keep, mode=instructor.Mode[mode.upper()])
+    with suppress(_Prepared):
+        create(response_model=response_model, messages=[{"role": "user", "content": ""}], max_retries=0)
+    del found["messages"]
+    if strict and mode == "json_schema":
+        schema = {**found["response_format"]["json_schema"], "strict": True}
+        found["response_format"] = {**found["response_format"], "json_schema": schema}
+    elif strict and mode == "tools":
+        found["tools"] = [{**tool, "function": {**tool["function"], "strict": True}} for tool in found["tools"]]
+    return found
+
+
+# Clients
+
+
+def _connector(base_url: str | None, api_key: str | None) -> Callable[[Literal["OpenAI", "AsyncOpenAI"]], Any]:
+    """A maker of clients: a closure, so that no attribute holds the key."""
+
+    def connect(kind: Literal["OpenAI", "AsyncOpenAI"]) -> Any:
+        import openai
+
+        key = api_key or os.environ.get("OPENAI_API_KEY") or (None if base_url is None else "none")
+        try:
+            return getattr(openai, kind)(api_key=key, base_url=base_url, timeout=None, max_retries=0)
+        except openai.OpenAIError:
+            raise ConfigError("no API key: set OPENAI_API_KEY, or pass api_key", option="api_key") from None
+
+    return connect
+
+
+def _without_retries(client: Any) -> Any:
+    """The client, or a copy over the same connections whose own retries are off."""
+    traced = "create" in getattr(client.chat.completions, "__dict__", {})
+    if traced or not hasattr(type(client), "with_options") or getattr(client, "max_retries", 0) == 0:
+        return client
+    return client.with_options(max_retries=0)
+
+
+def _is_async(client: object) -> bool:
+    create = _field(client, "chat", "completions", "create")
+    called = getattr(create, "__call__", None)  # noqa: B004 - to see whether it is async
+    return (
+        inspect.iscoroutinefunction(inspect.unwrap(create))
+        or inspect.iscoroutinefunction(called)
+        or type(client).__name__.startswith("Async")
+    )
+
+
+# Reading a completion
+
+
+def _completion(raw: object, say: Callable[[str], str]) -> Completion:
+    choices = _field(raw, "choices")
+    choice = choices[0] if isinstance(choices, Sequence) and choices else None
+    message = _field(choice, "message")
+    if message is None:
+        raise _no_answer(raw, say)
+    usage = _field(raw, "usage")
+    return Completion(
+        text=_content(_field(message, "content"), say),
+        finish_reason=_text(_field(choice, "finish_reason")),
+        refusal=_text(_field(message, "refusal")),
+        reasoning=_text(_field(message, "reasoning_content")) or _text(_field(message, "reasoning")),
+        tool_calls=tuple(_tool_call(call, say) for call in _field(message, "tool_calls") or ()),
+        usage=Usage(
+            calls=1,
+            input_tokens=_count(_field(usage, "prompt_tokens")),
+            output_tokens=_count(_field(usage, "completion_tokens")),
+            cached_tokens=_count(_field(usage, "prompt_tokens_details", "cached_tokens")),
+            reasoning_tokens=_count(_field(usage, "completion_tokens_details", "reasoning_tokens")),
+        ),
+        model=_text(_field(raw, "model")),
+        fingerprint=_text(_field(raw, "system_fingerprint")),
+    )
+
+
+def _content(content: object, say: Callable[[str], str]) -> str | None:
+    if content is None or isinstance(content, str):
+        return content
+    if isinstance(content, list):  # parts; those of another kind (thinking, say) are not the answer
+        parts = [_text(_field(part, "text")) for part in content if _field(part, "type") == "text"]
+        return "".join(part for part in parts if part is not None) or None
+    raise BackendError(say(f"the content is {type(content).__name__}, not text"), retryable=False)
+
+
+def _tool_call(call: object, say: Callable[[str], str]) -> ToolCall:
+    arguments = _field(call, "function", "arguments")
+    if not isinstance(arguments, str | None):
+        raise BackendError(say("the arguments of a tool call are not text"), retryable=False)
+    return ToolCall(_text(_field(call, "function", "name")) or "", arguments or "")
+
+
+def _no_answer(raw: object, say: Callable[[str], str]) -> BackendError:
+    """The error in a body that came with status 200."""
+    error = _field(raw, "error")
+    words = _text(error) or _text(_field(error, "message")) or _text(_field(raw, "message")) or _text(raw)
+    code = str(_field(error, "code"))
+    if code.isdecimal() and 400 <= int(code) <= 599:
+        return _refusal(int(code), words or "", say)
+    return BackendError(say(f"an answer without a message: {words or type(raw).__name__}"))
+
+
+def _field(given: object, *path: str) -> Any:
+    """The value at a path of attributes or keys, None where there is none: servers leave out what they like."""
+    for name in path:
+        given = given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
+    return given
+
+
+def _text(given: object) -> str | None:
+    return given if isinstance(given, str) else None
+
+
+def _count(given: object) -> int:
+    return given if isinstance(given, int) and given > 0 else 0
+
+
+# Errors
+
+
+def _failure(error: Exception, say: Callable[[str], str]) -> BackendError:
+    """Our exception for one that a client raised."""
+    names = {cls.__name__ for cls in type(error).__mro__}
+    status = getattr(error, "status_code", None)
+    if isinstance(status, int):
+        body = getattr(error, "body", None)
+        words = _text(_field(body, "message")) or _text(_field(body, "error", "message")) or str(error)
+        return _refusal(status, words, say, retry_after=_retry_after(error), code=getattr(error, "code", None))
+    if isinstance(error, TimeoutError) or "APITimeoutError" in names:
+        return BackendTimeout(say("no answer within the time-out"))
+    if "APIConnectionError" in names:
+        return BackendError(say(f"no connection: {error.__cause__ or error}"))
+    # A client whose answer cannot be decoded may do better the next time; any other exception is a mistake somewhere.
+    return BackendError(say(f"{type(error).__name__}: {error}"), retryable=isinstance(error, ValueError))
+
+
+def _refusal(
+    status: int, words: str, say: Callable[[str], str], *, retry_after: float | None = None, code: object = None
+) -> BackendError:
+    said = say(f"HTTP {status}: {words}" if words else f"HTTP {status}")
+    if status == 429 or (status == 503 and retry_after is not None):
+        limited = RateLimited(said, status=status, retry_after=retry_after)
+        if code == "insufficient_quota":  # no waiting helps
+            limited.retryable = False
+        return limited
+    if 400 <= status < 500 and status not in _RETRYABLE_4XX:
+        return BackendRejected(said, status=status)
+    return BackendError(said, status=status)
+
+
+def _retry_after(error: Exception) -> float | None:
+    """Seconds, from the headers of the response; a date is taken against this machine's clock."""
+    headers = _field(error, "response", "headers") or {}
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        text = headers.get(name)
+        if text is None:
+            continue
+        try:
+            seconds = float(text) * unit
+        except ValueError:
+            try:
+                date = parsedate_to_datetime(text)
+            except ValueError:
+                continue
+            seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time()
+        if math.isfinite(seconds):
+            return max(seconds, 0.0)
+    return None
+
+
+def _redact(text: str, secret: str | None) -> str:
+    if secret is not None:
+        text = text.replace(secret, _HIDDEN)
+    return _SECRETS.sub(lambda found: f"{found[found.lastgroup] if found.lastgroup else ''}{_HIDDEN}", text)
+
+
+def _texts(error: BaseException) -> Iterator[str]:
+    """What a traceback of an exception would show, and the addresses it holds."""
+    seen: set[int] = set()
+    stack: list[BaseException | None] = [error]
+    while stack:
+        one = stack.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        stack += [one.__cause__, one.__context__]
+        yield from (str(one), repr(one), str(getattr(getattr(one, "request", None), "url", "")))

@@ -1,0 +1,176 @@
+"""The command line: ``stepguard run`` and ``stepguard bench``.
+
+Results go to stdout, everything else to stderr. Exit codes:
+
+===  ==============================================================================
+0    verified
+1    completed, but some steps had no applicable check
+2    nothing was run: a wrong command line, file, input or option, or no such model
+3    abstained: a step could not be verified
+4    exhausted: a budget stopped the run
+5    failed: a backend, tool or procedure error stopped the run
+70   a fault of stepguard itself; the traceback is on stderr
+74   the result could not be written
+130  interrupted
+141  the reader of stdout has gone away
+===  ==============================================================================
+
+Nothing heavy is imported until a command needs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from stepguard.errors import StepguardError
+
+__all__ = ["main"]
+
+_USAGE = 2
+_FAULT = 70
+_UNWRITTEN = 74
+_INTERRUPTED = 130
+_PIPE = 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; it never raises for what a user can do wrong.
+
+    Args:
+        argv: the arguments without the program's name; `sys.argv` by default.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    with _any_encoding():
+        try:
+            code = _dispatch(arguments)
+            sys.stdout.flush()
+            return code
+        except SystemExit as stop:  # argparse, which has said why
+            return stop.code if isinstance(stop.code, int) else _USAGE
+        except KeyboardInterrupt as stop:
+            return _complain(str(stop) or "interrupted", _INTERRUPTED)
+        except BrokenPipeError:
+            _drop_stdout()
+            return _PIPE
+        except StepguardError as error:
+            return _complain(f"error: {error}", _USAGE)
+        except OSError as error:
+            _drop_stdout()
+            return _complain(f"error: cannot write the result: {error.strerror or error}", _UNWRITTEN)
+        except Exception:  # noqa: BLE001 - left alone it would exit with 1, which says "unverified"
+            traceback.print_exc()
+            return _FAULT
+
+
+def _dispatch(arguments: list[str]) -> int:
+    parser = _parser(bench=arguments[:1] == ["bench"])
+    options = parser.parse_args(arguments)
+    if options.command == "run":
+        from stepguard.cli.run import run
+
+        return run(options)
+    if options.command == "bench":
+        from stepguard.evaluation import command
+
+        return command.main(options)
+    parser.print_help()
+    return 0
+
+
+def _parser(*, bench: bool) -> argparse.ArgumentParser:
+    """The parser; the arguments of `bench` are only registered where they are wanted."""
+    parser = argparse.ArgumentParser(
+        prog="stepguard",
+        description="Run procedures on language models: every step verified, or the exact step named that was not.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=_Version, help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    _add_run(commands)
+    about = "measure models with and without the guard on the bundled benchmark"
+    benchmark = commands.add_parser("bench", help=about, description=about, allow_abbrev=False)
+    if bench:
+        from stepguard.evaluation import command
+
+        command.add_arguments(benchmark)
+    return parser
+
+
+def _add_run(commands: Any) -> None:
+    parser = commands.add_parser(
+        "run",
+        help="run a procedure from a file",
+        description="Run a procedure from a file and print every step, the outcome and what it cost.",
+        epilog="exit codes: 0 verified, 1 completed but not every step could be checked, 2 nothing was run, "
+        "3 abstained at a step, 4 a budget was spent, 5 failed",
+        allow_abbrev=False,
+    )
+    parser.add_argument("file", metavar="FILE", help="the procedure, as text")
+    parser.add_argument(
+        "--input", metavar="NAME=VALUE", action="append", default=[], help="an input of the procedure; repeat for each"
+    )
+    model = parser.add_argument_group("the model", "Without any of these a simulated model is run.")
+    model.add_argument("--model", metavar="NAME", help="the model to ask; the key is read from OPENAI_API_KEY")
+    model.add_argument(
+        "--base-url", metavar="URL", help="an OpenAI-compatible endpoint; its only model is taken where none is named"
+    )
+    model.add_argument("--gguf", metavar="FILE", help='a model file to run here (needs "stepguard[local]")')
+    guard = parser.add_argument_group("the guard")
+    guard.add_argument("--segment", metavar="N", type=int, help="how many steps one call asks at most")
+    guard.add_argument("--retries", metavar="N", type=int, help="how often a step is asked again")
+    guard.add_argument("--max-calls", metavar="N", type=int, help="stop after this many model calls")
+    guard.add_argument("--max-tokens", metavar="N", type=int, help="stop once this many tokens are spent")
+    guard.add_argument("--max-seconds", metavar="S", type=float, help="stop after this time")
+    guard.add_argument("--seed", metavar="N", type=int, help="make sampling repeatable, where the model allows it")
+    output = parser.add_argument_group("output")
+    output.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
+    output.add_argument("--quiet", action="store_true", help="no progress and no table, only the outcome")
+
+
+class _Version(argparse.Action):
+    """Like argparse's own, but the version is looked up only when it is asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"stepguard {version('stepguard')}\n")
+        parser.exit()
+
+
+@contextlib.contextmanager
+def _any_encoding() -> Iterator[None]:
+    """Print what the encoding of a stream lacks as a question mark instead of failing; undone at the end."""
+    changed: list[tuple[io.TextIOWrapper, str]] = []
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            changed.append((stream, stream.errors))
+            stream.reconfigure(errors="replace")
+    try:
+        yield
+    finally:
+        for stream, errors in changed:
+            with contextlib.suppress(OSError, ValueError):  # closed, or its reader gone
+                stream.reconfigure(errors=errors)
+
+
+def _complain(message: str, code: int) -> int:
+    # Plain text on purpose: what failed may be the pretty printing itself.
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"stepguard: {message}\n")
+    return code
+
+
+def _drop_stdout() -> None:
+    """Keep the interpreter from failing at exit, when it flushes what could not be written."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

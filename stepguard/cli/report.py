@@ -1,0 +1,164 @@
+"""A result as people read it: a table of the steps, what became of the run, and what it cost."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Final, assert_never
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from stepguard.cli.text import printable, shortened
+from stepguard.procedure import Procedure, Step
+from stepguard.results import Result, StepRecord
+from stepguard.values import show_value
+
+__all__ = ["print_result"]
+
+_LONGEST: Final = 300
+"""Characters of one value or instruction that are shown; ``--json`` has all."""
+
+Row = tuple[str, str, str, Text]
+
+
+def print_result(result: Result, procedure: Procedure, *, model: str, table: bool = True) -> None:
+    """Print a result to stdout.
+
+    Args:
+        result: what is to be shown.
+        procedure: what was run.
+        model: what to call the model.
+        table: show every step; otherwise only the outcome and the cost.
+    """
+    # Names and values may look like markup or emoji codes; they are shown as they are.
+    console = _Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
+    if table:
+        console.print(_table(result, procedure))
+    colour = {"verified": "green", "unverified": "yellow"}.get(result.status, "red")
+    status = Text(result.status.upper(), style=f"bold {colour}")
+    console.print(Text.assemble(status, ": ", printable(_sentence(result, procedure))), soft_wrap=True)
+    console.print(Text(f"{_cost(result)}; {printable(model)}"), soft_wrap=True)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to `main`: rich would exit with 1, which says "unverified"."""
+        raise  # the error that is being handled
+
+
+def _table(result: Result, procedure: Procedure) -> Table:
+    table = Table(box=SIMPLE_HEAD, title=Text(printable(procedure.name)), title_justify="left", pad_edge=False)
+    table.add_column("step", overflow="fold")
+    table.add_column("what it says", overflow="fold")
+    table.add_column("value", overflow="fold", justify="right")
+    table.add_column("how it went", overflow="fold")
+    for step, what, value, how in _rows(result, procedure):
+        table.add_row(Text(step), Text(what), Text(value), how)
+    return table
+
+
+def _rows(result: Result, procedure: Procedure) -> Iterator[Row]:
+    records = {record.occurrence.index: record for record in result.steps}
+    stop = None if result.problem is None else result.problem.occurrence.index
+    unreached = 0
+    for index, step in enumerate(procedure.steps):
+        record = records.get(index)
+        if record is not None:
+            yield step.id, _what(step), _cut(show_value(record.value)), _how(record)
+        elif index == stop:
+            yield step.id, _what(step), "", Text(_stopped(result), style="red")
+        else:
+            unreached += 1
+    if unreached:
+        yield "...", f"{unreached} more {_steps(unreached)}", "", Text("not reached", style="dim")
+
+
+def _what(step: Step) -> str:
+    if step.formula is None:
+        return _cut(" ".join((step.instruction or "").split()))
+    kind = step.type
+    places = f", {kind.places} places" if kind.kind == "decimal" else ""
+    rounding = f" {kind.rounding}" if kind.rounding not in (None, "half_up") else ""
+    return _cut(step.formula) + places + rounding
+
+
+def _how(record: StepRecord) -> Text:
+    if record.assistance == "code":
+        return Text("by code", style="green")
+    done = "verified" if record.verified else "not checked"
+    if record.assistance != "none":
+        done += f", {record.assistance}"
+    if record.deviations:
+        kinds = ", ".join(dict.fromkeys(each.kind for each in record.deviations))
+        done += f" on try {record.tries} after {kinds}" if record.tries > 1 else f": {kinds}"
+    return Text(done, style="green" if record.verified and not record.deviations else "yellow")
+
+
+def _stopped(result: Result) -> str:
+    match result.status:
+        case "abstained":
+            assert result.problem is not None
+            at, deviation = result.problem.occurrence, result.problem.deviation
+            blocked = [each for each in result.attempts if at in each.steps[each.committed : each.committed + 1]]
+            tries = f"{len(blocked)} {'try' if len(blocked) == 1 else 'tries'}"
+            return f"NOT VERIFIED in {tries}: {deviation.kind}" if deviation else f"NOT VERIFIED in {tries}"
+        case "exhausted":
+            return "not reached: budget spent"
+        case _:
+            return "failed here"
+
+
+def _sentence(result: Result, procedure: Procedure) -> str:
+    answer = "" if result.answer is None else f"{procedure.answer} = {_cut(show_value(result.answer))}"
+    total = f"all {result.total} steps" if result.total > 1 else "the one step"
+    match result.status:
+        case "verified":
+            return f"{total} of {result.procedure}; {answer}"
+        case "unverified":
+            names = ", ".join(result.unverified[:5]) + (" ..." if len(result.unverified) > 5 else "")
+            why = f"no check applies to {names}, all the rest is verified" if names else "the run only observed"
+            return f"{result.procedure} completed, but {why}; {answer}"
+        case "abstained":
+            return f"{_where(result)} could not be verified ({_reason(result)}). {_kept(result)}"
+        case "exhausted":
+            return f"stopped before {_where(result)}: {_reason(result)}. {_kept(result)}"
+        case "failed":
+            return f"stopped at {_where(result)}: {_reason(result)}. {_kept(result)}"
+        case _:
+            assert_never(result.status)
+
+
+def _where(result: Result) -> str:
+    assert result.problem is not None
+    at = result.problem.occurrence
+    return f"step {at.step} ({at.index + 1} of {result.total})"
+
+
+def _reason(result: Result) -> str:
+    assert result.problem is not None
+    return _cut(result.problem.reason.rstrip(". "))
+
+
+def _kept(result: Result) -> str:
+    if not result.completed:
+        return "No step was completed"
+    loose = len(result.unverified)
+    checked = f", {loose} of them without a check" if loose else " and verified"
+    return f"{result.completed} of {result.total} steps are completed{checked}"
+
+
+def _cost(result: Result) -> str:
+    usage = result.usage
+    calls = f"{usage.calls} call{'' if usage.calls == 1 else 's'}"
+    return f"{calls}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, {result.seconds:.1f} s"
+
+
+def _steps(count: int) -> str:
+    return "step" if count == 1 else "steps"
+
+
+def _cut(text: str) -> str:
+    return shortened(printable(text), _LONGEST)

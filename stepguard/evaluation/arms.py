@@ -1,0 +1,290 @@
+"""The ways of running a task that the benchmark compares.
+
+``cot``    free chain of thought with a fitting demonstration, then a line ``Answer: ...``; nothing is checked
+``chunk``  the guard's own segments and prompts with the checker off: every claim is taken as it stands
+``guard``  the guard
+
+All arms see the same instances at temperature 0 (the guard's retries apart), and are judged alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Protocol
+
+from stepguard.backends.base import Backend, Message, Request, ask
+from stepguard.engine import Transport
+from stepguard.errors import BackendError, ConfigError, ValueRefused
+from stepguard.evaluation.tasks import Task
+from stepguard.guard import Guard
+from stepguard.numerals import read_numeral
+from stepguard.repair import Repair, Retries
+from stepguard.results import Result
+from stepguard.usage import Usage
+
+__all__ = ["ARMS", "Arm", "ArmOptions", "Outcome", "make_arm", "read_transcript"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one arm did on one task, with the raw text, so that another extractor needs no new calls.
+
+    Attributes:
+        arm, task, length, seed: which cell and instance.
+        status: the guard's status; for unguarded arms ``completed``, ``no_answer``, ``truncated`` or ``error``.
+        right: whether the answer is right, read strictly (for ``cot``, from its answer line alone).
+        right_lenient: the same, also read from the last step's line where the answer line is missing.
+        trace_right: whether every step's value is right.
+        steps_right: how many steps' values are right.
+        verified: whether the arm vouches for its answer.
+        abstained: whether it says that it has none.
+        silent_errors: 1 where it vouches for something wrong, in the answer or in any step, else 0.
+        error: the error that ended it.
+        calls, input_tokens, output_tokens, cached_tokens: what it cost.
+        seconds: wall-clock time, with whatever ran beside it.
+        deviations: how often each kind was met.
+        stopped_at: the step it stopped at and why.
+        texts: the raw replies, in order.
+    """
+
+    arm: str
+    task: str
+    length: int
+    seed: int
+    status: str
+    right: bool
+    right_lenient: bool
+    trace_right: bool
+    steps_right: int
+    verified: bool
+    abstained: bool
+    silent_errors: int
+    error: str | None
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    seconds: float
+    deviations: Mapping[str, int]
+    stopped_at: str | None
+    texts: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmOptions:
+    """What the guarded arms share.
+
+    Args:
+        segment: steps a call.
+        repair: retries a step, or a policy.
+    """
+
+    segment: int = 10
+    repair: int | Repair = 4
+
+
+class Arm(Protocol):
+    """One way of running tasks."""
+
+    async def run(self, task: Task, backend: Backend) -> Outcome:
+        """Run one task; errors end in the outcome."""
+        ...
+
+
+ARMS: Final = ("cot", "chunk", "guard")
+
+
+def make_arm(name: str, options: ArmOptions) -> Arm:
+    """The arm called `name`.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    match name:
+        case "cot":
+            return _ChainOfThought()
+        case "chunk":
+            return _Guarded("chunk", options, observe=True)
+        case "guard":
+            return _Guarded("guard", options, observe=False)
+        case _:
+            raise ConfigError(f"unknown arm {name!r}: use {', '.join(ARMS)}", option="arms")
+
+
+class _Guarded:
+    def __init__(self, name: str, options: ArmOptions, *, observe: bool) -> None:
+        self._name = name
+        self._options = options
+        self._observe = observe
+
+    async def run(self, task: Task, backend: Backend) -> Outcome:
+        guard = Guard(
+            backend,
+            segment=self._options.segment,
+            repair=self._options.repair,
+            observe=self._observe,
+            history=None,
+            seed=task.seed,
+        )
+        started = time.monotonic()
+        result = await guard.arun(task.procedure, task.inputs)
+        return self._outcome(task, result, time.monotonic() - started)
+
+    def _outcome(self, task: Task, result: Result, seconds: float) -> Outcome:
+        right = {record.occurrence.step: record.value == task.truth[record.occurrence.step] for record in result.steps}
+        answered = result.answer is not None and result.answer == task.answer
+        wrong_vouched = any(record.verified and not right[record.occurrence.step] for record in result.steps)
+        counts: dict[str, int] = {}
+        found = [each for attempt in result.attempts for each in attempt.deviations]
+        if self._observe:
+            found += [each for record in result.steps for each in record.deviations]
+        for deviation in found:
+            counts[deviation.kind] = counts.get(deviation.kind, 0) + 1
+        return Outcome(
+            arm=self._name,
+            task=task.family,
+            length=len(task.procedure),
+            seed=task.seed,
+            status=result.status,
+            right=answered,
+            right_lenient=answered,
+            trace_right=result.completed == result.total and all(right.values()),
+            steps_right=sum(right.values()),
+            verified=result.verified,
+            abstained=result.status in ("abstained", "exhausted"),
+            silent_errors=int(wrong_vouched or (result.verified and not answered)),
+            error=str(result.problem) if result.status == "failed" else None,
+            calls=result.usage.calls,
+            input_tokens=result.usage.input_tokens,
+            output_tokens=result.usage.output_tokens,
+            cached_tokens=result.usage.cached_tokens,
+            seconds=round(seconds, 3),
+            deviations=counts,
+            stopped_at=None if result.problem is None else str(result.problem),
+            texts=tuple(attempt.text or "" for attempt in result.attempts),
+        )
+
+
+_COT_SYSTEM: Final = (
+    "Carry out the procedure step by step, in order, exactly as written. Write one line for each step: its name, its "
+    "formula, the formula with the numbers filled in, and the result, joined by equals signs. Write every step; do "
+    "not skip, add or change any. After the last step write one more line: Answer: and the value of the last step."
+)
+_COT_QUESTION: Final = (
+    "Values:\na = -14\nb = 36\nSteps:\ns1 = a + b\ns2 = s1 * 3\ns3 = a - s1\ns4 = 90 - s2\ns5 = s4 + s3\ns6 = s5 - s3"
+)
+_COT_ANSWER: Final = (
+    "s1 = a + b = -14 + 36 = 22\ns2 = s1 * 3 = 22 * 3 = 66\ns3 = a - s1 = -14 - 22 = -36\n"
+    "s4 = 90 - s2 = 90 - 66 = 24\ns5 = s4 + s3 = 24 + (-36) = -12\ns6 = s5 - s3 = -12 - (-36) = 24\nAnswer: 24"
+)
+
+
+class _ChainOfThought:
+    async def run(self, task: Task, backend: Backend) -> Outcome:
+        procedure = task.procedure
+        values = procedure.accept_inputs(task.inputs)
+        given = "\n".join(f"{name} = {value}" for name, value in task.inputs.items())
+        lines = "\n".join(f"{step.id} = {step.formula}" for step in procedure.steps)
+        request = Request(
+            messages=(
+                Message("system", _COT_SYSTEM),
+                Message("user", _COT_QUESTION),
+                Message("assistant", _COT_ANSWER),
+                Message("user", f"Values:\n{given}\nSteps:\n{lines}"),
+            ),
+            steps=tuple(procedure.steps),
+            values=values,
+            temperature=0.0,
+            max_tokens=200 + 60 * len(procedure),
+            seed=task.seed,
+        )
+        started = time.monotonic()
+        usage = Usage()
+        text: str | None = None
+        status, failure = "completed", None
+        transport = Transport()
+        for attempt in range(transport.retries + 1):
+            try:
+                completion = await ask(backend, request)
+            except BackendError as error:
+                usage = usage + Usage(calls=1)
+                status, failure = "error", f"{type(error).__name__}: {error}"
+                if not error.retryable:
+                    break
+                await asyncio.sleep(transport.first_wait * 2**attempt)
+                continue
+            usage = usage + completion.usage
+            text, status, failure = completion.text, "completed", None
+            if completion.finish_reason == "length":
+                status = "truncated"
+            break
+        return self._outcome(task, text or "", usage, time.monotonic() - started, status, failure)
+
+    def _outcome(
+        self, task: Task, text: str, usage: Usage, seconds: float, status: str, failure: str | None
+    ) -> Outcome:
+        answer, trace = read_transcript(text, list(task.truth))
+        right = {name: trace.get(name) == value for name, value in task.truth.items()}
+        lenient = answer if answer is not None else trace.get(task.procedure.answer)
+        if status == "completed" and answer is None:
+            status = "no_answer"
+        return Outcome(
+            arm="cot",
+            task=task.family,
+            length=len(task.procedure),
+            seed=task.seed,
+            status=status,
+            right=answer == task.answer,
+            right_lenient=lenient == task.answer,
+            trace_right=all(right.values()),
+            steps_right=sum(right.values()),
+            verified=False,
+            abstained=False,
+            silent_errors=0,
+            error=failure,
+            calls=usage.calls,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cached_tokens=usage.cached_tokens,
+            seconds=round(seconds, 3),
+            deviations={},
+            stopped_at=None,
+            texts=(text,),
+        )
+
+
+_ANSWER: Final = re.compile(r"^[\s*#_]*answer\s*[*_]*\s*[:=]\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
+_LINE: Final = re.compile(r"^[\s*\-\u2022`]*([A-Za-z_]\w*)[\s*`]*[:=](.+?)\s*$", re.MULTILINE)
+
+
+def read_transcript(text: str, ids: list[str]) -> tuple[object, dict[str, object]]:
+    """The answer and the step values of a free-text transcript.
+
+    The answer is what the last line starting with ``Answer:`` holds, None where there is no such line or no number
+    in it; an assignment in it (``t5 = 7``) counts by its right side. A step's value is the right end of the line that
+    starts with its name; a step that is given two different values has none.
+    """
+    answers = _ANSWER.findall(text)
+    wanted = frozenset(ids)
+    trace: dict[str, object] = {}
+    for name, rest in _LINE.findall(text):
+        if name in wanted:
+            value = _number(rest)
+            trace[name] = value if name not in trace or trace[name] == value else None
+    return (_number(answers[-1]) if answers else None), trace
+
+
+def _number(text: str) -> object:
+    end = text.rsplit("=", 1)[-1].strip().removesuffix(".").strip()
+    try:
+        return read_numeral(end).value
+    except ValueRefused:
+        return None

@@ -1,0 +1,196 @@
+"""``stepguard bench``: arguments, progress, table and files."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import platform
+import sys
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from stepguard.backends.base import Backend
+    from stepguard.evaluation.arms import Outcome
+    from stepguard.evaluation.runner import Plan
+
+__all__ = ["add_arguments", "main"]
+
+SIMULATED: Final = (
+    "SIMULATED MODEL: no model was named, so a seeded simulation with invented slips answers. "
+    "The figures test the guard; they say nothing about any real model."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``stepguard bench``."""
+    parser.add_argument("--model", help="the model to measure, as its endpoint names it (default: simulated)")
+    parser.add_argument("--base-url", help="an OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1")
+    parser.add_argument("--gguf", type=Path, help="a local GGUF file (needs the extra 'local')")
+    parser.add_argument("--task", default="arithmetic", help="task family (default: arithmetic)")
+    parser.add_argument("--lengths", default="5,20,50", help="numbers of steps (default: 5,20,50)")
+    parser.add_argument("-n", default="50", help="programs for each length, one number or one a length (default: 50)")
+    parser.add_argument("--arms", default="cot,chunk,guard", help="what to compare (default: cot,chunk,guard)")
+    parser.add_argument("--segment", type=int, default=10, help="steps a call in chunk and guard (default: 10)")
+    parser.add_argument("--retries", type=int, default=4, help="retries a step in guard (default: 4)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first program (default: 0)")
+    parser.add_argument("--concurrency", type=int, default=8, help="programs at the same time (default: 8)")
+    parser.add_argument("--out", type=Path, help="folder for results.json and outcomes.jsonl")
+    parser.add_argument("--resume", action="store_true", help="go on with what is in --out")
+    parser.add_argument("--json", action="store_true", help="print results.json instead of a table")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run the benchmark and print its table; 0 unless something is misused."""
+    from stepguard.evaluation.report import make_results
+    from stepguard.evaluation.runner import run_plan
+
+    plan = _plan(args)
+    backend, model, simulated = _backend(args)
+    if simulated:
+        print(SIMULATED, file=sys.stderr)
+    configuration = _configuration(args, plan, model)
+    started = time.monotonic()
+    outcomes = asyncio.run(
+        run_plan(
+            plan,
+            backend,
+            configuration=configuration,
+            concurrency=args.concurrency,
+            folder=args.out,
+            resume=args.resume,
+            progress=_Lines(started),
+        )
+    )
+    meta: dict[str, Any] = {
+        **configuration,
+        "simulated": simulated,
+        "concurrency": args.concurrency,
+        "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "versions": {name: _version(name) for name in ("stepguard", "openai", "instructor", "pydantic")},
+        "date": time.strftime("%Y-%m-%d"),
+    }
+    results = make_results(outcomes, meta)
+    text = json.dumps(results, indent=1, allow_nan=False)
+    if args.out is not None:
+        (args.out / "results.json").write_text(text + "\n", encoding="utf-8")
+    if args.json:
+        print(text)
+    else:
+        _print(results, simulated=simulated, out=args.out)
+    return 0
+
+
+def _plan(args: argparse.Namespace) -> Plan:
+    from stepguard.errors import ConfigError
+    from stepguard.evaluation.arms import ARMS, ArmOptions
+    from stepguard.evaluation.runner import Plan
+    from stepguard.evaluation.tasks import family_named
+
+    lengths = _numbers(args.lengths, "lengths")
+    counts = _numbers(args.n, "n")
+    if len(counts) == 1:
+        counts *= len(lengths)
+    if len(counts) != len(lengths):
+        raise ConfigError(f"-n has {len(counts)} numbers for {len(lengths)} lengths: give one, or one a length", option="n")
+    arms = [name.strip() for name in args.arms.split(",") if name.strip()]
+    unknown = [name for name in arms if name not in ARMS]
+    if unknown or not arms or len(set(arms)) != len(arms):
+        raise ConfigError(f"--arms takes some of {', '.join(ARMS)}, each once, not {args.arms!r}", option="arms")
+    options = ArmOptions(segment=args.segment, repair=args.retries)
+    cells = dict(zip(lengths, counts, strict=True))
+    return Plan(family=family_named(args.task), cells=cells, arms=arms, seed=args.seed, options=options)
+
+
+def _numbers(text: str, option: str) -> list[int]:
+    from stepguard.errors import ConfigError
+
+    try:
+        numbers = [int(piece) for piece in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or min(numbers) < 1 or (option == "lengths" and len(set(numbers)) != len(numbers)):
+        raise ConfigError(f"--{option} takes whole numbers above 0, separated by commas, not {text!r}", option=option)
+    return numbers
+
+
+def _backend(args: argparse.Namespace) -> tuple[Backend, str, bool]:
+    from stepguard.cli.run import choose_backend
+
+    return choose_backend(args)
+
+
+def _configuration(args: argparse.Namespace, plan: Plan, model: str) -> dict[str, Any]:
+    """Everything that shapes a reply, so that unlike outcomes are never mixed."""
+    from stepguard.evaluation import arms
+    from stepguard.evaluation.tasks import Arithmetic
+    from stepguard.prompts import Prompter
+    from stepguard.reply_formats import EquationFormat
+
+    procedure = Arithmetic().make(0, 2).procedure
+    prompts = [message.content for message in Prompter(procedure, EquationFormat()).prefix]
+    prompts += [arms._COT_SYSTEM, arms._COT_QUESTION, arms._COT_ANSWER]
+    return {
+        "model": model,
+        "task": plan.family.name,
+        "seed": plan.seed,
+        "segment": args.segment,
+        "retries": args.retries,
+        "temperature": {"first": 0.0, "retry": 0.8},
+        "prompt_hash": hashlib.sha256("\n".join(prompts).encode()).hexdigest()[:16],
+        "stepguard": _version("stepguard"),
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+class _Lines:
+    """Progress as few plain lines on stderr."""
+
+    def __init__(self, started: float) -> None:
+        self._started = started
+        self._printed = started
+
+    def __call__(self, done: int, total: int, newest: Outcome) -> None:
+        now = time.monotonic()
+        if done == total or now - self._printed >= 10:
+            self._printed = now
+            print(f"{done} of {total} runs, {now - self._started:.0f} s", file=sys.stderr, flush=True)
+
+
+def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from stepguard.evaluation.report import make_table
+
+    head, *rows = make_table(results)
+    table = Table(title=f"{results['meta']['task']} on {results['meta']['model']}", caption="95 % Wilson intervals")
+    for at, column in enumerate(head):
+        table.add_column(column, justify="left" if at == 0 else "right")
+    for row in rows:
+        table.add_row(*row)
+    console = Console(file=sys.stdout, highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, 140)
+    console.print(table)
+    for pair in results["paired"]:
+        low, high = pair["interval"]
+        recovered = "n/a" if pair["recovered"] is None else f"{pair['recovered']:.0%} of its errors recovered"
+        console.print(
+            f"guard - {pair['baseline']} at {pair['length']} steps: {pair['difference']:+.0%} "
+            f"[{100 * low:+.0f}, {100 * high:+.0f}], {recovered}; rescued {pair['rescued']}, harmed {pair['harmed']}"
+        )
+    if simulated:
+        console.print(SIMULATED)
+    if out is not None:
+        console.print(f"written: {out / 'results.json'}")

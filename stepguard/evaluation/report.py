@@ -1,0 +1,116 @@
+"""From outcomes to ``results.json`` and a table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stepguard.evaluation.arms import Outcome
+from stepguard.evaluation.statistics import compare, wilson
+
+__all__ = ["make_results", "make_table"]
+
+
+def make_results(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of ``results.json``.
+
+    ``rows`` has one entry for each arm and length: shares of right answers and of right traces with 95 % Wilson
+    intervals, errors in the denominator; ``paired`` compares the guard with each other arm on the same instances.
+    """
+    cells: dict[tuple[str, int], dict[str, list[Outcome]]] = {}
+    for outcome in outcomes:
+        cells.setdefault((outcome.task, outcome.length), {}).setdefault(outcome.arm, []).append(outcome)
+    rows: list[dict[str, Any]] = []
+    paired: list[dict[str, Any]] = []
+    for (task, length), arms in cells.items():
+        rows += [_row(arm, task, length, found) for arm, found in arms.items()]
+        paired += [_paired("guard", arm, task, length, arms) for arm in arms if arm != "guard" and "guard" in arms]
+    return {"meta": dict(meta), "rows": rows, "paired": paired}
+
+
+def _row(arm: str, task: str, length: int, found: Sequence[Outcome]) -> dict[str, Any]:
+    n = len(found)
+    right = sum(each.right for each in found)
+    lenient = sum(each.right_lenient for each in found)
+    traces = sum(each.trace_right for each in found)
+    errors = sum(each.error is not None for each in found)
+    silent = sum(each.silent_errors for each in found)
+    deviations: Counter[str] = Counter()
+    for each in found:
+        deviations.update(each.deviations)
+    return {
+        "arm": arm,
+        "task": task,
+        "length": length,
+        "n": n,
+        "accuracy": right / n,
+        "interval": list(wilson(right, n)),
+        "accuracy_lenient": lenient / n,
+        "accuracy_without_errors": right / (n - errors) if n > errors else None,
+        "trace_accuracy": traces / n,
+        "trace_interval": list(wilson(traces, n)),
+        "step_accuracy": sum(each.steps_right for each in found) / (n * length),
+        "verified": sum(each.verified for each in found) / n,
+        "abstained": sum(each.abstained for each in found) / n,
+        "silent_errors": silent,
+        "silent_errors_interval": list(wilson(silent, n)),
+        "errors": errors,
+        "no_answer": sum(each.status in ("no_answer", "truncated") for each in found),
+        "calls": sum(each.calls for each in found),
+        "input_tokens": sum(each.input_tokens for each in found),
+        "output_tokens": sum(each.output_tokens for each in found),
+        "cached_tokens": sum(each.cached_tokens for each in found),
+        "seconds": round(sum(each.seconds for each in found), 3),
+        "deviations": dict(sorted(deviations.items())),
+    }
+
+
+def _paired(arm: str, baseline: str, task: str, length: int, arms: Mapping[str, Sequence[Outcome]]) -> dict[str, Any]:
+    by_seed = {each.seed: each for each in arms[baseline]}
+    pairs = [(each, by_seed[each.seed]) for each in arms[arm] if each.seed in by_seed]
+    # Lenient reading on both sides: the baseline is not to lose by a missing answer line.
+    found = compare([one.right_lenient for one, _ in pairs], [other.right_lenient for _, other in pairs])
+    return {
+        "arm": arm,
+        "baseline": baseline,
+        "task": task,
+        "length": length,
+        "n": found.n,
+        "difference": found.difference,
+        "interval": list(found.interval),
+        "p_value": found.p_value,
+        "recovered": found.recovered,
+        "recovered_interval": None if found.recovered_interval is None else list(found.recovered_interval),
+        "rescued": found.rescued,
+        "harmed": found.harmed,
+    }
+
+
+def make_table(results: Mapping[str, Any]) -> list[list[str]]:
+    """The rows as text, the first one holding the column heads."""
+    head = ["arm", "steps", "n", "answer right", "(lenient)", "every step right", "abstained", "silent errors"]
+    head += ["errors", "calls", "output tokens"]
+    table = [head]
+    for row in results["rows"]:
+        n = row["n"]
+        table.append(
+            [
+                row["arm"],
+                str(row["length"]),
+                str(n),
+                _share(row["accuracy"], row["interval"]),
+                f"{row['accuracy_lenient']:.0%}",
+                _share(row["trace_accuracy"], row["trace_interval"]),
+                f"{row['abstained']:.0%}",
+                str(row["silent_errors"]) if row["arm"] == "guard" else "-",
+                str(row["errors"]),
+                f"{row['calls'] / n:.1f}",
+                f"{row['output_tokens'] / n:.0f}",
+            ]
+        )
+    return table
+
+
+def _share(share: float, interval: Sequence[float]) -> str:
+    return f"{share:.0%} [{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"

@@ -1,0 +1,145 @@
+"""Runs every cell of a benchmark, and keeps what it has when it is killed.
+
+Each finished outcome is appended to ``outcomes.jsonl`` in the output folder before the next is waited for. A run that
+is started again with ``resume`` does only what is missing; the configuration must be the same, since outcomes of
+different prompts or models do not belong in one table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from stepguard.backends.base import Backend
+from stepguard.errors import ConfigError
+from stepguard.evaluation.arms import Arm, ArmOptions, Outcome, make_arm
+from stepguard.evaluation.tasks import Family
+
+__all__ = ["Plan", "Progress", "run_plan"]
+
+Progress = Callable[[int, int, Outcome], None]
+"""Called with how many outcomes there are, how many there will be, and the newest."""
+
+_OUTCOMES: Final = "outcomes.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be run.
+
+    Args:
+        family: where tasks come from.
+        cells: length -> how many instances.
+        arms: names of arms.
+        seed: the first instance's seed; instance i of a length has seed + i.
+        options: what the guarded arms share.
+    """
+
+    family: Family
+    cells: Mapping[int, int]
+    arms: Sequence[str]
+    seed: int
+    options: ArmOptions
+
+    @property
+    def total(self) -> int:
+        """How many outcomes there will be."""
+        return sum(self.cells.values()) * len(self.arms)
+
+    def jobs(self) -> Iterator[tuple[str, int, int]]:
+        """(arm, length, seed) of every outcome; the arms side by side, so that a part of a run compares them too."""
+        for length, count in self.cells.items():
+            for seed in range(self.seed, self.seed + count):
+                for arm in self.arms:
+                    yield arm, length, seed
+
+
+async def run_plan(
+    plan: Plan,
+    backend: Backend,
+    *,
+    configuration: Mapping[str, Any],
+    concurrency: int,
+    folder: Path | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> list[Outcome]:
+    """Run a plan and return its outcomes, sorted by cell, instance and arm.
+
+    Args:
+        plan: what to run.
+        backend: the model.
+        configuration: everything that shapes a reply; kept beside the outcomes and compared on resume.
+        concurrency: how many instances run at the same time.
+        folder: where outcomes are kept; None keeps them in memory only.
+        resume: take over the outcomes that are there.
+        progress: called after every outcome.
+
+    Raises:
+        ConfigError: the folder holds outcomes and `resume` is not set, or they are of another configuration.
+    """
+    known = _Store(folder, configuration, resume=resume)
+    done = dict(known.outcomes)
+    arms: dict[str, Arm] = {name: make_arm(name, plan.options) for name in plan.arms}
+    queue = [job for job in plan.jobs() if job not in done]
+    queue.reverse()
+
+    async def work() -> None:
+        while queue:
+            job = queue.pop()
+            arm, length, seed = job
+            outcome = await arms[arm].run(plan.family.make(seed, length), backend)
+            known.add(outcome)
+            done[job] = outcome
+            if progress is not None:
+                progress(sum(each in done for each in plan.jobs()), plan.total, outcome)
+
+    async with AsyncExitStack() as stack:
+        session = getattr(backend, "session", None)
+        if session is not None:
+            await stack.enter_async_context(session())
+        async with asyncio.TaskGroup() as group:
+            for _ in range(max(1, concurrency)):
+                group.create_task(work())
+    order = {job: at for at, job in enumerate(plan.jobs())}
+    return [done[job] for job in sorted(order, key=order.__getitem__)]
+
+
+class _Store:
+    """Outcomes on disk: one line each, appended and flushed; a line cut off by a kill is run again."""
+
+    def __init__(self, folder: Path | None, configuration: Mapping[str, Any], *, resume: bool) -> None:
+        self.outcomes: dict[tuple[str, int, int], Outcome] = {}
+        self._path = None if folder is None else folder / _OUTCOMES
+        if self._path is None:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        head = json.dumps({"configuration": configuration}, sort_keys=True)
+        whole: list[str] = []
+        if self._path.exists() and self._path.stat().st_size:
+            if not resume:
+                raise ConfigError(f"{self._path} exists: pass --resume to go on with it, or another --out", option="out")
+            # What stands behind the last line end was cut off by a kill.
+            whole = self._path.read_text(encoding="utf-8").split("\n")[:-1]
+            if whole and json.loads(whole[0]) != json.loads(head):
+                raise ConfigError(
+                    f"{self._path} was made with another configuration (model, prompts, options or version): "
+                    "use another --out",
+                    option="out",
+                )
+            for line in whole[1:]:
+                row = json.loads(line)
+                row["texts"] = tuple(row["texts"])
+                outcome = Outcome(**row)
+                self.outcomes[outcome.arm, outcome.length, outcome.seed] = outcome
+        self._path.write_text("".join(f"{line}\n" for line in whole or [head]), encoding="utf-8")
+
+    def add(self, outcome: Outcome) -> None:
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(outcome.to_dict()) + "\n")

@@ -1,0 +1,276 @@
+"""Doubles for tests: a model that follows a script, and one that slips as real models do.
+
+`ScriptedBackend` answers with what you wrote down and complains if a script is not used up. `SimulatedModel` carries
+out the steps it is asked, with seeded slips of every kind that stepguard knows. Neither needs a network or a key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Self
+
+from stepguard.backends.base import Completion, Request
+from stepguard.errors import ConfigError, EvaluationError
+from stepguard.exact import evaluate
+from stepguard.procedure import Step
+from stepguard.prompts import substitute
+from stepguard.reply_formats import EquationFormat
+from stepguard.usage import Usage
+from stepguard.values import Value, show_value
+
+__all__ = ["ScriptedBackend", "SimulatedModel", "Slips"]
+
+Scripted = str | Mapping[str, object] | Completion | Exception | Callable[[Request], "str | Completion"]
+
+
+class ScriptedBackend:
+    """Answers each request with the next entry of a script, and keeps the requests.
+
+    Args:
+        script: for each call in turn: text; a mapping, sent as JSON; a `Completion`; an exception, which is raised;
+            or a function of the request. Usage is counted at four characters a token unless a `Completion` says
+            otherwise.
+
+    Used as a context manager it asserts on leaving that the whole script was used::
+
+        with ScriptedBackend({"t1": "12 + 7 = 19"}) as backend:
+            result = Guard(backend).run(procedure, {"x": 12, "y": 7})
+    """
+
+    def __init__(self, *script: Scripted) -> None:
+        self._script: list[Scripted] = list(script)
+        self.requests: list[Request] = []
+
+    def complete(self, request: Request) -> Completion:
+        """The next entry of the script.
+
+        Raises:
+            AssertionError: the script is used up.
+        """
+        number = len(self.requests)
+        self.requests.append(request)
+        if number >= len(self._script):
+            asked = ", ".join(step.id for step in request.steps)
+            raise AssertionError(f"call {number + 1} ({asked}) is not in the script of {len(self._script)} replies")
+        entry = self._script[number]
+        if isinstance(entry, Exception):
+            raise entry
+        if isinstance(entry, Completion):
+            return entry
+        if isinstance(entry, Mapping):
+            return _completion(request, json.dumps(entry))
+        if isinstance(entry, str):
+            return _completion(request, entry)
+        found = entry(request)
+        return found if isinstance(found, Completion) else _completion(request, found)
+
+    def assert_finished(self) -> None:
+        """Assert that every entry of the script was used.
+
+        Raises:
+            AssertionError: some were not.
+        """
+        left = len(self._script) - len(self.requests)
+        assert left <= 0, f"{left} of {len(self._script)} scripted replies were never asked for"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.assert_finished()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slips:
+    """How often a simulated model slips, as probabilities.
+
+    The first group is per step, the second per reply. `systematic` is the share of value slips that repeat whenever
+    the same step is asked in the same way, as a model's own weaknesses do; the others are drawn anew for each call.
+
+    The defaults are round figures in the range that small open models were seen to show on integer arithmetic; they
+    describe no particular model.
+    """
+
+    wrong_value: float = 0.03
+    wrong_operand: float = 0.01
+    unfaithful_work: float = 0.0
+    self_correction: float = 0.002
+    missing_step: float = 0.002
+    systematic: float = 0.2
+
+    extra_step: float = 0.005
+    duplicate_step: float = 0.0
+    wrong_order: float = 0.0
+    premature_answer: float = 0.002
+    malformed: float = 0.005
+    truncated: float = 0.002
+    empty: float = 0.0
+    refused: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+                raise ConfigError(f"{name} is a probability from 0 to 1, not {value!r}", option=name)
+
+    @classmethod
+    def none(cls) -> Slips:
+        """A model that never slips."""
+        return cls(**dict.fromkeys(cls.__slots__, 0.0))
+
+    @classmethod
+    def all(cls, rate: float, *, systematic: float = 0.2) -> Slips:
+        """A model that slips in every known way, at one rate."""
+        return cls(**{**dict.fromkeys(cls.__slots__, rate), "systematic": systematic})
+
+
+_DEFAULT: Final = Slips()
+_FORMAT: Final = EquationFormat()
+
+
+class SimulatedModel:
+    """Carries out the steps it is asked, and slips.
+
+    It reads what a request asks (steps and values, the same that the prompt says in words) and never what a checker
+    knows. The same request gets the same reply, in whatever order requests come. It tests the guard; it is no
+    evidence about any real model.
+
+    Args:
+        seed: decides every slip.
+        slips: how often it slips, and how.
+    """
+
+    name = "simulated"
+
+    def __init__(self, seed: int = 0, *, slips: Slips = _DEFAULT) -> None:
+        self._seed = seed
+        self._slips = slips
+
+    def complete(self, request: Request) -> Completion:
+        """Answer one request: JSON where a reply format is set, otherwise lines of working and an answer."""
+        return _Reply(self._seed, self._slips, request).completion()
+
+
+class _Reply:
+    """One reply in the making."""
+
+    def __init__(self, seed: int, slips: Slips, request: Request) -> None:
+        self.seed = seed
+        self.slips = slips
+        self.request = request
+        drawn = 0 if not request.temperature else request.seed
+        asked = "\n".join(message.content for message in request.messages)
+        self.chance = self._random("call", asked, drawn)
+
+    def _random(self, *parts: object) -> random.Random:
+        digest = hashlib.blake2b(repr((self.seed, parts)).encode("utf-8", "replace"), digest_size=8)
+        return random.Random(digest.digest())
+
+    def slipped(self, rate: float) -> bool:
+        return rate > 0 and self.chance.random() < rate
+
+    def completion(self) -> Completion:
+        request, slips = self.request, self.slips
+        if self.slipped(slips.refused):
+            return _completion(request, None, refusal="I cannot help with that.")
+        if self.slipped(slips.empty):
+            return _completion(request, "")
+        state: dict[str, Value] = dict(request.values)
+        lines: list[tuple[Step, str, str]] = []
+        for step in request.steps:
+            if self.slipped(slips.missing_step):
+                continue
+            work, value = self._carry_out(step, state)
+            lines.append((step, work, value))
+        text = self._json(lines) if request.reply_format is not None else self._lines(lines)
+        if self.slipped(slips.truncated):
+            return _completion(request, text[: self.chance.randrange(len(text) + 1)], finish_reason="length")
+        return _completion(request, text)
+
+    def _carry_out(self, step: Step, state: dict[str, Value]) -> tuple[str, str]:
+        """Working and value for one step; `state` takes the value that the model believes."""
+        tree = step.expression
+        if tree is None:
+            state[step.id] = "done"
+            return "as asked", "done"
+        read = dict(state)
+        slips = self.slips
+        others = [name for name in state if name not in step.reads and not isinstance(state[name], str | bool)]
+        if step.reads and others and self.slipped(slips.wrong_operand):
+            read[self.chance.choice(step.reads)] = state[self.chance.choice(others)]
+        try:
+            value = step.type.convert(evaluate(tree, read))
+            work = substitute(tree, read)
+        except (EvaluationError, KeyError):  # a value it needs was skipped or makes no sense: it makes one up
+            state[step.id] = 0
+            return "0 + 0", "0"
+        believed = self._slip_value(step, work, value)
+        if self.slipped(slips.unfaithful_work):
+            work = f"{show_value(believed)} + 0"
+        state[step.id] = believed
+        shown = show_value(believed)
+        if self.slipped(slips.self_correction):
+            shown = f"{self.chance.randint(-99, 99)}, wait, {shown}"
+        return work, shown
+
+    def _slip_value(self, step: Step, work: str, value: Value) -> Value:
+        rate = self.slips.wrong_value
+        own = self._random("step", work, step.type)
+        if own.random() < rate * self.slips.systematic:
+            return _wrong(value, own)  # the same slip whenever these numbers are asked
+        if self.slipped(rate * (1 - self.slips.systematic)):
+            return _wrong(value, self.chance)
+        return value
+
+    def _json(self, lines: list[tuple[Step, str, str]]) -> str:
+        slips, chance = self.slips, self.chance
+        reply_format = self.request.reply_format or _FORMAT
+        fields = [(step.id, reply_format.answer(step, work, value)) for step, work, value in lines]
+        if len(fields) > 1 and self.slipped(slips.wrong_order):
+            at = chance.randrange(len(fields) - 1)
+            fields[at], fields[at + 1] = fields[at + 1], fields[at]
+        if fields and self.slipped(slips.duplicate_step):
+            fields.append((fields[-1][0], "0"))
+        if self.slipped(slips.extra_step):
+            fields.insert(chance.randint(0, len(fields)), ("t_extra", f"1 + 1 = {chance.randint(1, 3)}"))
+        if self.slipped(slips.premature_answer):
+            fields.append(("final_answer", str(chance.randint(-99, 99))))
+        text = "{" + ", ".join(f"{json.dumps(key)}: {json.dumps(field)}" for key, field in fields) + "}"
+        if self.slipped(slips.malformed):
+            text = chance.choice([text.replace('"', "'"), text.rstrip("}"), "Here are the steps.", f"{text} {{{text}"])
+        return text
+
+    def _lines(self, lines: list[tuple[Step, str, str]]) -> str:
+        rows = [f"{step.id} = {work} = {value}" for step, work, value in lines]
+        if len(lines) > 1 and self.slipped(self.slips.premature_answer * len(lines)):
+            kept = self.chance.randrange(1, len(lines))
+            rows, lines = rows[:kept], lines[:kept]
+        if lines:
+            rows.append(f"Answer: {lines[-1][2]}")
+        return "\n".join(rows)
+
+
+def _wrong(value: Value, chance: random.Random) -> Value:
+    """A plausible wrong value: a slip of a digit, a sign or a carry."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, str):
+        return value + "?"
+    if value and chance.random() < 0.2:
+        return -value
+    return value + chance.choice([-100, -10, -2, -1, 1, 2, 10, 100])
+
+
+def _completion(
+    request: Request, text: str | None, *, finish_reason: str = "stop", refusal: str | None = None
+) -> Completion:
+    asked = sum(len(message.content) for message in request.messages)
+    usage = Usage(calls=1, input_tokens=asked // 4 + 1, output_tokens=len(text or "") // 4 + 1)
+    return Completion(text, finish_reason, refusal=refusal, usage=usage, model="simulated")
+
+

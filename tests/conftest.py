@@ -1,0 +1,137 @@
+"""A real HTTP server on loopback that speaks OpenAI's chat completions from a script."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request as it came over the wire; the names of headers are in lower case."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One response: `body` goes out as JSON, or as it is where it is text; `delay` is in seconds."""
+
+    body: object
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+
+
+Script = Sequence[Reply] | Callable[[Received], Reply]
+
+
+class ChatServer:
+    """Answers from a list of replies, the last one again and again, or from a function; records every request."""
+
+    def __init__(self) -> None:
+        self.requests: list[Received] = []
+        self._script: Script = ()
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._connections: set[socket.socket] = set()
+        self._server = _server(self)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), name="chat-server")
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    def play(self, script: Script | Reply) -> None:
+        """Answer from here on by this script."""
+        self._script = (script,) if isinstance(script, Reply) else script
+
+    def answer(self, received: Received) -> Reply:
+        with self._lock:
+            self.requests.append(received)
+            script, number = self._script, len(self.requests)
+        reply = script(received) if callable(script) else script[min(number, len(script)) - 1]
+        self._stopping.wait(reply.delay)
+        return reply
+
+    def connected(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._connections.add(connection)
+
+    def close(self) -> None:
+        self._stopping.set()
+        self._server.shutdown()
+        with self._lock:
+            for connection in self._connections:
+                # Clients may keep connections open; the threads that read from them are waited for.
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    continue
+        self._server.server_close()
+        self._thread.join()
+
+
+def _server(chat: ChatServer) -> ThreadingHTTPServer:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            super().setup()
+            chat.connected(self.connection)
+
+        def do_POST(self) -> None:
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            sent = self.rfile.read(int(self.headers["Content-Length"]))
+            reply = chat.answer(Received(self.path, headers, json.loads(sent)))
+            text = isinstance(reply.body, str)
+            body = (str(reply.body) if text else json.dumps(reply.body)).encode()
+            given = {"Content-Type": "text/html" if text else "application/json", **reply.headers}
+            lines = [f"HTTP/1.1 {reply.status} Scripted", *(f"{name}: {value}" for name, value in given.items())]
+            head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode()
+            try:
+                self.wfile.write(head + body)  # in one piece, or Nagle's algorithm delays the second
+            except OSError:  # the client has given up
+                self.close_connection = True
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = False
+        request_queue_size = 64
+
+        def handle_error(self, request: object, client_address: object) -> None:
+            pass
+
+    return Server(("127.0.0.1", 0), Handler)
+
+
+@pytest.fixture
+def chat_server() -> Iterator[ChatServer]:
+    """A running server; script it with `play`."""
+    server = ChatServer()
+    yield server
+    server.close()
+
+
+def completion_body(content: object = None, **message: object) -> dict[str, Any]:
+    """The JSON body of a chat completion with this content, and further fields of its message."""
+    return {
+        "id": "c1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "served-model",
+        "system_fingerprint": "fp_1",
+        "choices": [
+            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content, **message}}
+        ],
+        "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+    }

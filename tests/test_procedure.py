@@ -1,0 +1,395 @@
+"""Procedures: what is refused when they are made, and their text."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stepguard import Procedure, Step
+from stepguard.errors import ConfigError, ExpressionError, InputError, ProcedureError
+from stepguard.expressions import FUNCTIONS, parse_expression
+from stepguard.procedure import Input
+
+INVOICE = """
+name: invoice
+# The order as it came in.
+inputs: x, y, rate: decimal(2, half_even)
+
+t1 = x + y
+t2: integer = t1 * 3   # three boxes
+Step 3: t3 = t2 * 4
+4. Take off the fee: t4 = t3 - 5
+5) Name the customer's country.
+- t6: decimal(2, half_up) = by code t4 / 3
+**Step 7:** `t7 = t6 * rate`
+answer: t4
+"""
+
+REFUSED: list[tuple[str, int, str]] = [
+    ("", 1, "no step"),
+    ("# nothing\n\n", 1, "no step"),
+    ("inputs: x\nt1 = x + q", 2, "'q', which is no input"),
+    ("inputs: x\nt1 = t2\nt2 = x", 2, "only a later step sets"),
+    ("inputs: x\nt1 = x\n\nt2 = t2 + 1", 4, "its own value"),
+    ("inputs: x\nt1 = x\nt2 = 1\nt1 = 2", 4, "duplicate"),
+    ("inputs: x\nx = 1", 2, "already an input"),
+    ("inputs: x\nx = 1\nx = 2", 2, "already an input"),
+    ("t1 = 1\nanswer: t9\n", 2, "unreachable answer"),
+    ("answer: t9\nt1 = 1", 1, "unreachable answer"),
+    ("t1 = 1\nanswer: t1\nanswer: t1", 3, "already declared"),
+    ("t1 = 1\nanswer:", 2, "nothing follows"),
+    ("inputs: x, y, x\nt1 = x\nt2 = y", 1, "duplicate input"),
+    ("inputs: x,, y\nt1 = x", 1, "cannot be an input"),
+    ("inputs: 2x\nt1 = 1", 1, "cannot be an input"),
+    ("inputs: max\nt1 = 1", 1, "function of the expression language"),
+    ("inputs: x: money\nt1 = x", 1, "unknown type"),
+    ("inputs: x\ninputs: y\nt1 = x", 2, "once"),
+    ("t1 = 1\ninputs: y", 2, "before the first step"),
+    ("t1 = 1\nt2: intger = t1", 2, "unknown type"),
+    ("t1 = 1\nt2: decimal = t1", 2, "places"),
+    ("t1 = 1\nt2: decimal(2, nearest) = t1", 2, "rounding mode"),
+    ("t1 = 1\nt2: float = t1", 2, "unknown type"),
+    ("t1 = 1\nt2: money = t1", 2, "unknown type"),
+    ("t1 = 1\nt2: boolean = t1 + 1", 2, "no boolean"),
+    ("t1 = 1\nt2: integer = t1 > 1", 2, "no integer"),
+    ("t1 = 1\n\nt2 = 2(t1)", 3, "multiplication"),
+    ("t1 = 1\nt2 = t1 +", 2, "missing"),
+    ("t1 = 1\nt2 = ", 2, "nothing follows"),
+    ("t1 = 1\nt2 := t1", 2, "write ="),
+    ("t1 = 1\nt2 = __import__('os')", 2, "not"),
+    ("t1 = 1\nmin = t1", 2, "function of the expression language"),
+    ("t1 = 1\nround = t1", 2, "function of the expression language"),
+    ("t1 = 1\nsome words", 2, "neither a formula"),
+    ("2. t1 = 1\n1. t2 = 2", 2, "must increase"),
+    ("1. t1 = 1\n1. t2 = 2", 2, "must increase"),
+    ('t1 = 1\n"not closed: t2 = 1', 2, "not closed"),
+    ("t1 = 1\nt2 = " + "1+" * 9000 + "1", 2, "too long"),
+    ("t1 = 1\n" + "a" * 70 + " = 1", 2, "at most 64"),
+    ("t1 = 1\r\nt2 = q\r\n", 2, "'q'"),
+    ("t1 = 1\x0c\u2028\nt2 = q", 2, "'q'"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "message"), REFUSED, ids=lambda each: repr(each)[:40])
+def test_a_wrong_procedure_is_refused_with_its_line(text: str, line: int, message: str) -> None:
+    """What cannot be right is refused when it is read, and the error names the line."""
+    with pytest.raises(ProcedureError) as refused:
+        Procedure.parse(text)
+    assert refused.value.line == line
+    assert message in refused.value.message
+    assert str(refused.value).startswith(f"line {line}: ")
+
+
+def test_the_notation() -> None:
+    """Labels, instructions, types, comments and who performs a step are read as the notation says."""
+    procedure = Procedure.parse(INVOICE)
+    assert procedure == Procedure(
+        [
+            Step("t1", "x + y"),
+            Step("t2", "t1 * 3", type="integer"),
+            Step("t3", "t2 * 4"),
+            Step("t4", "t3 - 5", instruction="Take off the fee"),
+            Step("step5", instruction="Name the customer's country."),
+            Step("t6", "t4 / 3", type="decimal(2)", performer="code"),
+            Step("t7", "t6 * rate"),
+        ],
+        inputs=["x", "y", Input("rate", "decimal(2, half_even)")],
+        answer="t4",
+        name="invoice",
+    )
+    assert Procedure.parse(str(procedure)) == procedure
+
+
+@pytest.mark.parametrize("change", [
+    lambda text: text.replace("\n", "\r\n"),
+    lambda text: text.replace("\n", "\r"),
+    lambda text: "\ufeff" + text,
+    lambda text: "\ufeff" + text.lstrip(),
+    lambda text: f"```text\n{text}\n```\n",
+    lambda text: "\n".join(f"   {line}\t" for line in text.split("\n")),
+])  # fmt: skip
+def test_line_ends_and_frames_do_not_matter(change: object) -> None:
+    """Windows and old line ends, a byte order mark, a code fence and indentation change nothing."""
+    assert callable(change)
+    assert Procedure.parse(change(INVOICE)) == Procedure.parse(INVOICE)
+
+
+ONE_STEP: list[tuple[str, Step]] = [
+    ("0. t = 1", Step("t", "1")),
+    ("12.t = 1", Step("t", "1")),
+    ("* t = 1", Step("t", "1")),
+    ("• t = 1", Step("t", "1")),
+    ("Subtotal: t = 1", Step("t", "1", instruction="Subtotal")),
+    ("Mix 3:4, then: note: t: decimal(1) = 1", Step("t", "1", instruction="Mix 3:4, then: note", type="decimal(1)")),
+    ('"x = 1: y": t = 1', Step("t", "1", instruction="x = 1: y")),
+    ("7. Read the page.", Step("step7", instruction="Read the page.")),
+    ("Add up: `t = 1`", Step("t", "1", instruction="Add up")),
+    ("t = 1 < 2", Step("t", "1 < 2", type="boolean")),
+    ("t: Integer = 1", Step("t", "1", type="integer")),
+    ('t: integer = "How many?"', Step("t", instruction="How many?", type="integer")),
+    ("answer: integer = 3", Step("answer", "3", type="integer")),
+    ('name: text = "Who?"', Step("name", instruction="Who?")),
+    ("inputs = 3", Step("inputs", "3")),
+    ("step = 5", Step("step", "5")),
+    ("t = 1 # one", Step("t", "1")),
+]
+
+
+@pytest.mark.parametrize(("text", "step"), ONE_STEP, ids=lambda each: repr(each)[:40])
+def test_one_line_is_one_step(text: str, step: Step) -> None:
+    """Each form of a line is read as the step it looks like."""
+    procedure = Procedure.parse(text)
+    assert list(procedure.steps) == [step]
+    assert Procedure.parse(str(procedure)) == procedure
+
+
+@pytest.mark.parametrize(
+    "name", ["E = mc2", "integer = x", 'say "so"', '"', "name: x", "a: b", "# 1", "naïve ✓", "a\x1fb"]
+)
+def test_any_line_may_be_a_name(name: str) -> None:
+    """A procedure's name survives printing, whatever it looks like."""
+    procedure = Procedure([Step("t", "1")], name=name)
+    assert Procedure.parse(str(procedure)).name == name
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\rb", "a\u2028b"])
+def test_a_name_is_one_line(name: str) -> None:
+    """A name that is empty or longer than a line is refused."""
+    with pytest.raises(ProcedureError):
+        Procedure([Step("t", "1")], name=name)
+
+
+def test_a_long_sum_survives_printing() -> None:
+    """Five thousand terms print to text that is read as the same procedure."""
+    procedure = Procedure([Step("t", "+".join(["1"] * 5000))])
+    assert Procedure.parse(str(procedure)) == procedure
+
+
+identifiers = st.text(string.ascii_letters + "_", min_size=1, max_size=6).filter(
+    lambda name: name not in FUNCTIONS
+) | st.sampled_from(
+    ["name", "inputs", "input", "answer", "Answer", "step", "step1", "by", "code", "lambda", "E", "integer", "half_up"]
+)
+wordy = st.lists(
+    st.sampled_from([
+        *("take", "Step 3:", "12.", "answer:", "name: x", "t = 1", ":", "=", '"', "'", "\\", "#", " # ", "-", "*", "`"),
+        *("\n", "\r\n", "\u2028", "\x0c", "é", "漢", "\ufeff", "{", "inputs: a", "x: integer = ", "\ud800"),
+        *("(reads x)", " ", "3:4", "```"),
+    ]),
+    min_size=1,
+    max_size=6,
+).map("".join)  # fmt: skip
+instructions = (wordy | st.text(max_size=12)).map(str.strip).filter(bool)
+types = st.sampled_from(["number", "integer", "decimal(2, half_up)", "decimal(0, floor)"])
+
+
+@st.composite
+def procedures(draw: st.DrawFn) -> Procedure:
+    """Any procedure that text can hold."""
+    names = draw(st.lists(identifiers, min_size=2, max_size=8, unique=True))
+    cut = draw(st.integers(0, len(names) - 1))
+    inputs = [Input(name, draw(types | st.just("boolean") | st.just("text"))) for name in names[:cut]]
+    steps: list[Step] = []
+    known = names[:cut]
+    for name in names[cut:]:
+        operand = st.sampled_from([*known, "1", "2.5"])
+        if draw(st.integers(0, 2)) == 0:
+            reads = draw(st.lists(st.sampled_from(known), unique=True, max_size=2)) if known else []
+            kind = draw(types | st.just("text") | st.just("boolean"))
+            steps.append(Step(name, instruction=draw(instructions), type=kind, reads=reads))
+        else:
+            operator = draw(st.sampled_from(["+", "-", "*", "/", "//", "%", "^", "<", "=="]))
+            text = f"{draw(operand)} {operator} -({draw(operand)})"
+            steps.append(
+                Step(
+                    name,
+                    text,
+                    instruction=draw(st.none() | instructions),
+                    type="boolean" if operator in ("<", "==") else draw(types),
+                    performer=draw(st.sampled_from(["model", "code"])),
+                )
+            )
+        known = [*known, name]
+    title = draw(st.just("procedure") | instructions.filter(lambda text: len(text.splitlines()) == 1))
+    return Procedure(steps, inputs=inputs, answer=draw(st.sampled_from(known)), name=title)
+
+
+@given(procedures())
+@settings(max_examples=200, deadline=None)
+def test_printing_and_parsing_give_an_equal_procedure(procedure: Procedure) -> None:
+    """Whatever a procedure's words look like, its text is read as an equal procedure."""
+    assert Procedure.parse(str(procedure)) == procedure
+
+
+@given(st.lists(wordy | st.text(max_size=10), max_size=5).map("\n".join))
+@settings(max_examples=250, deadline=None)
+def test_any_text_is_a_procedure_or_is_refused(text: str) -> None:
+    """Arbitrary text gives a procedure that prints and parses to itself, or a ProcedureError with a line."""
+    try:
+        procedure = Procedure.parse(text)
+    except ProcedureError as error:
+        line = error.line
+    else:
+        assert Procedure.parse(str(procedure)) == procedure
+        return
+    assert line is not None
+    assert 1 <= line <= text.count("\n") + text.count("\r") + 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"id": "max", "expression": "1"},
+        {"id": "2t", "expression": "1"},
+        {"id": "é", "expression": "1"},
+        {"id": "t" * 65, "expression": "1"},
+        {"id": "t"},
+        {"id": "t", "instruction": "  "},
+        {"id": "t", "instruction": "Read.", "performer": "code"},
+        {"id": "t", "instruction": "Read.", "show_work": True},
+        {"id": "t", "instruction": "Read.", "reads": ["2x"]},
+        {"id": "t", "expression": "x", "reads": ["y"]},
+        {"id": "t", "expression": "x", "performer": "someone"},
+        {"id": "t", "expression": "1 < 2", "type": "number"},
+        {"id": "t", "expression": "1 + 2", "type": "text"},
+    ],
+)
+def test_a_step_that_cannot_be_right_is_refused(arguments: dict[str, object]) -> None:
+    """A step is checked when it is made."""
+    with pytest.raises(ProcedureError):
+        Step(**arguments)  # type: ignore[arg-type]
+
+
+def test_a_step_of_wrong_type_or_expression_is_refused() -> None:
+    """An unknown type is a configuration error, text outside the language an expression error."""
+    with pytest.raises(ConfigError):
+        Step("t", "1", type="money")
+    with pytest.raises(ExpressionError):
+        Step("t", "2x")
+
+
+def test_what_a_step_reads_follows_from_its_expression() -> None:
+    """A step reads the variables of its expression, in order, and may be given as a parsed expression."""
+    step = Step("t", parse_expression("b * a + b"))
+    assert step.reads == ("b", "a")
+    assert step.formula == "b * a + b"
+    assert step.checkable
+    assert not Step("t", instruction="Read.").checkable
+
+
+@pytest.mark.parametrize(
+    ("steps", "options"),
+    [
+        ([], {}),
+        ([Step("t", "q")], {}),
+        ([Step("t", "t")], {}),
+        ([Step("t", "u"), Step("u", "1")], {}),
+        ([Step("t", "1"), Step("t", "2")], {}),
+        ([Step("t", "1")], {"inputs": ["t"]}),
+        ([Step("t", "1")], {"inputs": ["x", "x"]}),
+        ([Step("t", "1")], {"inputs": ["floor"]}),
+        ([Step("t", "1")], {"answer": "u"}),
+    ],
+)
+def test_a_procedure_that_cannot_be_right_is_refused(steps: list[Step], options: dict[str, list[str]]) -> None:
+    """A procedure is checked as a whole when it is made."""
+    with pytest.raises(ProcedureError):
+        Procedure(steps, **options)  # type: ignore[arg-type]
+
+
+def test_values_live_until_they_are_last_read() -> None:
+    """A value is live while a step to come, or the answer, can read it."""
+    procedure = Procedure([Step("a", "x"), Step("b", "a"), Step("c", "b")], inputs=["x"], answer="a")
+    assert [procedure.live("x", index) for index in range(4)] == [True, False, False, False]
+    assert [procedure.live("a", index) for index in range(4)] == [True, True, True, True]
+    assert [procedure.live("b", index) for index in range(4)] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("given_", [{}, {"x": 1, "q": 2}, {"x": True}, {"x": "2,34"}, {"x": None}])
+def test_inputs_that_do_not_fit_are_refused(given_: dict[str, object]) -> None:
+    """Missing, unknown and unreadable inputs are named before any model is asked."""
+    with pytest.raises(InputError) as refused:
+        Procedure([Step("t", "x")], inputs=["x"]).accept_inputs(given_)
+    assert refused.value.name in ("x", "q")
+
+
+def test_a_file_is_loaded(tmp_path: Path) -> None:
+    """A text file with a byte order mark and Windows line ends is read; another encoding or kind is refused."""
+    path = tmp_path / "invoice.txt"
+    path.write_bytes(INVOICE.replace("\n", "\r\n").encode("utf-8-sig"))
+    assert Procedure.load(path) == Procedure.parse(INVOICE)
+    path.write_bytes("1. Naïve: t = 1".encode("latin-1"))
+    with pytest.raises(ProcedureError, match="UTF-8"):
+        Procedure.load(path)
+    with pytest.raises(ProcedureError, match="yaml"):
+        Procedure.load(tmp_path / "invoice.yaml")
+
+
+def counting(made: list[int]) -> Procedure:
+    """A million additions, noting which steps are made."""
+
+    def step_at(index: int) -> Step:
+        made.append(index)
+        return Step(f"t{index}", "x + 1" if index == 0 else f"t{index - 1} + x")
+
+    return Procedure.lazy(step_at, 1_000_000, look_back=1, inputs=["x"])
+
+
+def test_a_lazy_procedure_makes_only_the_steps_it_is_asked_for() -> None:
+    """A million steps are made when they are reached, not before."""
+    made: list[int] = []
+    procedure = counting(made)
+    assert len(procedure) == 1_000_000
+    assert procedure.answer == "t999999"
+    assert procedure.steps[500_000].formula == "t499999 + x"
+    assert [step.id for step in procedure.steps[10:13]] == ["t10", "t11", "t12"]
+    assert procedure.steps[-1].id == "t999999"
+    assert len(made) < 20
+    steps: Iterator[Step] = iter(procedure.steps)
+    assert next(steps).id == "t0"
+    with pytest.raises(IndexError):
+        procedure.steps[1_000_000]
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("t2 + 1", "look_back"),
+        ("t6 + 1", "look_back"),
+        ("t5 + 1", "its own value"),
+        ("nowhere + 1", "look_back"),
+    ],
+)
+def test_the_look_back_is_checked_when_a_step_is_reached(expression: str, message: str) -> None:
+    """A step of a lazy procedure that reads too far back, ahead or itself is refused when it is made."""
+    procedure = Procedure.lazy(
+        lambda index: Step(f"t{index}", expression if index == 5 else "x"), 100, look_back=2, inputs=["x"]
+    )
+    assert procedure.steps[4].id == "t4"
+    with pytest.raises(ProcedureError, match=message) as refused:
+        procedure.steps[5]
+    assert refused.value.step == "t5"
+
+
+def test_a_lazy_step_is_not_named_like_an_input() -> None:
+    """An id that is an input is refused when the step is reached."""
+    procedure = Procedure.lazy(
+        lambda index: Step("x" if index == 5 else f"t{index}", "x * 2" if index != 5 else "1"),
+        10,
+        look_back=2,
+        inputs=["x"],
+    )
+    with pytest.raises(ProcedureError, match="duplicate"):
+        procedure.steps[5]
+
+
+@pytest.mark.parametrize(("length", "look_back"), [(0, 1), (1, 0), (-1, 1)])
+def test_a_lazy_procedure_needs_a_length_and_a_look_back(length: int, look_back: int) -> None:
+    """A length or look-back below one is refused."""
+    with pytest.raises(ProcedureError):
+        Procedure.lazy(lambda index: Step(f"t{index}", "1"), length, look_back=look_back)
