@@ -60,7 +60,7 @@ class Repair(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """Ask again in a clean context, with some randomness.
+    """Ask the step again by itself, in a clean context, with some randomness.
 
     Args:
         limit: how often a step is asked again. A plain number stands for this object: ``Guard(..., repair=2)``.
@@ -91,4 +91,5 @@ class Retries:
             return None
         if failures.wrong and max(Counter(failures.wrong).values()) >= self.same:
             return None
-        return Rung("resample", self.temperature)
+        # Alone: the steps behind it are not to be sampled at this temperature, nor paid for if it fails again.
+        return Rung("resample", self.temperature, alone=True)

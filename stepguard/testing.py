@@ -272,5 +272,3 @@ def _completion(
     asked = sum(len(message.content) for message in request.messages)
     usage = Usage(calls=1, input_tokens=asked // 4 + 1, output_tokens=len(text or "") // 4 + 1)
     return Completion(text, finish_reason, refusal=refusal, usage=usage, model="simulated")
-
-

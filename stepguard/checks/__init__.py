@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
-from stepguard.checks.arithmetic import check_arithmetic
+from stepguard.checks.arithmetic import check_arithmetic, check_defined
 from stepguard.errors import ValueRefused
 from stepguard.values import Value
 from stepguard.verdicts import Claim, Verdict
@@ -54,7 +54,9 @@ class Judgement:
         for each in self.verdicts:
             if each.outcome == "fail":
                 return each
-            if (each.outcome == "undecided" and (best is None or best.outcome == "pass")) or (each.outcome == "pass" and best is None):
+            if (each.outcome == "undecided" and (best is None or best.outcome == "pass")) or (
+                each.outcome == "pass" and best is None
+            ):
                 best = each
         return best
 
@@ -87,7 +89,9 @@ def _judge(step: Step, values: Mapping[str, Value], claim: Claim) -> Judgement:
     try:
         value = step.type.read(claim.value)
     except ValueRefused as error:
-        return Judgement(claim, None, (Verdict("fail", "type", "malformed", str(error)),))
+        # Where the step has no exact value, no other text can fare better.
+        undefined = check_defined(step, values)
+        return Judgement(claim, None, (undefined or Verdict("fail", "type", "malformed", str(error)),))
     verdicts: list[Verdict] = []
     if step.expression is not None:
         verdicts.append(check_arithmetic(step, values, claim, value))

@@ -25,7 +25,7 @@ from stepguard.verdicts import Claim, DeviationKind, Verdict
 if TYPE_CHECKING:
     from stepguard.procedure import Step
 
-__all__ = ["check_arithmetic"]
+__all__ = ["check_arithmetic", "check_defined"]
 
 _NAME = "arithmetic"
 _PASS = Verdict("pass", _NAME)
@@ -47,8 +47,7 @@ def check_arithmetic(step: Step, values: Mapping[str, Value], claim: Claim, valu
         exact_value = evaluate(tree, values)
         expected = step.type.convert(exact_value)
     except EvaluationError as error:
-        # No claim can be right, so asking again cannot help.
-        return Verdict("undecided", _NAME, "undecided", f"the step has no exact value: {error}", retry=False)
+        return _undefined(error)
     work = _check_work(_target(step, values, exact_value), step.reads, claim.work) if step.show_work else None
     if type(value) is type(expected) and value == expected:
         return _fail(*work) if work is not None else _PASS
@@ -59,6 +58,22 @@ def check_arithmetic(step: Step, values: Mapping[str, Value], claim: Claim, valu
     if mode is not None:
         reason = f"rounding mode: {reason} ({mode} would give it)"
     return _fail("wrong_value", reason)
+
+
+def check_defined(step: Step, values: Mapping[str, Value]) -> Verdict | None:
+    """None where the step has an exact value, or no expression; otherwise the verdict on every claim about it."""
+    if step.expression is None:
+        return None
+    try:
+        step.type.convert(evaluate(step.expression, values))
+    except EvaluationError as error:
+        return _undefined(error)
+    return None
+
+
+def _undefined(error: EvaluationError) -> Verdict:
+    # No claim can be right, so asking again cannot help.
+    return Verdict("undecided", _NAME, "undecided", f"the step has no exact value: {error}", retry=False)
 
 
 def _fail(kind: DeviationKind, reason: str) -> Verdict:

@@ -22,7 +22,7 @@ from stepguard.errors import BackendError, ConfigError, ValueRefused
 from stepguard.evaluation.tasks import Task
 from stepguard.guard import Guard
 from stepguard.numerals import read_numeral
-from stepguard.repair import Repair, Retries
+from stepguard.repair import Repair
 from stepguard.results import Result
 from stepguard.usage import Usage
 

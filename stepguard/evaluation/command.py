@@ -96,7 +96,9 @@ def _plan(args: argparse.Namespace) -> Plan:
     if len(counts) == 1:
         counts *= len(lengths)
     if len(counts) != len(lengths):
-        raise ConfigError(f"-n has {len(counts)} numbers for {len(lengths)} lengths: give one, or one a length", option="n")
+        raise ConfigError(
+            f"-n has {len(counts)} numbers for {len(lengths)} lengths: give one, or one a length", option="n"
+        )
     arms = [name.strip() for name in args.arms.split(",") if name.strip()]
     unknown = [name for name in arms if name not in ARMS]
     if unknown or not arms or len(set(arms)) != len(arms):
@@ -119,9 +121,10 @@ def _numbers(text: str, option: str) -> list[int]:
 
 
 def _backend(args: argparse.Namespace) -> tuple[Backend, str, bool]:
-    from stepguard.cli.run import choose_backend
+    from stepguard.cli.run import _backend as choose
 
-    return choose_backend(args)
+    backend, name = choose(args)
+    return backend, args.model or name, args.model is None and args.base_url is None and args.gguf is None
 
 
 def _configuration(args: argparse.Namespace, plan: Plan, model: str) -> dict[str, Any]:

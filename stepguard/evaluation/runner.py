@@ -123,7 +123,9 @@ class _Store:
         whole: list[str] = []
         if self._path.exists() and self._path.stat().st_size:
             if not resume:
-                raise ConfigError(f"{self._path} exists: pass --resume to go on with it, or another --out", option="out")
+                raise ConfigError(
+                    f"{self._path} exists: pass --resume to go on with it, or another --out", option="out"
+                )
             # What stands behind the last line end was cut off by a kill.
             whole = self._path.read_text(encoding="utf-8").split("\n")[:-1]
             if whole and json.loads(whole[0]) != json.loads(head):
