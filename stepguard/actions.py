@@ -7,26 +7,30 @@ performs the actions: `Guard.run` and `Guard.arun` do, a loop of your own can.
 action    what is to be done                                    event
 ========  ====================================================  ==============================
 `Ask`     send a request to the model                           `Replied` or `Failed`
-`Check`   judge the claims of a reply                           `Checked`
+`Check`   judge the claims of a reply                           `Checked` or `Failed`
 `Act`     perform a step by code                                `Performed` or `Failed`
 `Wait`    let some seconds pass                                 `Woke`
 `Commit`  make verified steps durable before they are used      `Committed` or `Failed`
 ========  ====================================================  ==============================
 
-`Clock` tells the time without answering anything.
+`Clock` tells the time without answering anything. An event that does not fit is refused, and the action is still to be
+answered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
 
 from stepguard.backends.base import Completion, Request
 from stepguard.checks import Judgement
 from stepguard.procedure import Step
 from stepguard.results import StepRecord
-from stepguard.values import Value
-from stepguard.verdicts import Claim
+from stepguard.values import Value, ValueType
+from stepguard.verdicts import Claim, Deviation
 
 __all__ = [
     "Act",
@@ -43,6 +47,8 @@ __all__ = [
     "Replied",
     "Wait",
     "Woke",
+    "deviation_of",
+    "misfit",
 ]
 
 
@@ -71,7 +77,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Perform `step` by code, from `values`."""
+    """Perform `step` by code, from `values`. The value is of the step's type: see `stepguard.values`."""
 
     id: str
     step: Step
@@ -116,7 +122,11 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The judgements on the claims of `Check` `id`, in order, up to the first that is not accepted."""
+    """The judgements on the claims of `Check` `id`, in order: of all, or up to the first that ends the judging.
+
+    That is the first that is not accepted; with `Check.beyond_failure` only one whose value cannot be read. What
+    `stepguard.checks.judge_claims` returns fits.
+    """
 
     id: str
     judgements: tuple[Judgement, ...]
@@ -152,3 +162,62 @@ class Clock:
 
 
 Event = Replied | Failed | Checked | Performed | Woke | Committed | Clock
+
+_ANSWERS: Final[Mapping[type, tuple[type, ...]]] = {
+    Ask: (Replied, Failed),
+    Check: (Checked, Failed),
+    Act: (Performed, Failed),
+    Wait: (Woke,),
+    Commit: (Committed, Failed),
+}
+
+
+def deviation_of(judgement: Judgement) -> Deviation | None:
+    """Why a claim is not accepted, None where it is."""
+    verdict = judgement.verdict
+    if verdict is None or verdict.outcome == "pass":
+        return None
+    kind = (verdict.kind or "wrong_value") if verdict.outcome == "fail" else "undecided"
+    return Deviation(kind, judgement.claim.step, verdict.reason)
+
+
+def misfit(event: Event, action: Action) -> str | None:
+    """Why an event is no answer to an action, None where it is one."""
+    wanted = _ANSWERS[type(action)]
+    if not isinstance(event, wanted):
+        names = " or ".join(each.__name__ for each in wanted)
+        return f"{type(action).__name__} is answered by {names}"
+    if isinstance(event, Replied) and not isinstance(event.completion, Completion):
+        return f"it holds a {type(event.completion).__name__}, not a Completion"
+    if isinstance(event, Performed) and isinstance(action, Act) and not _holds(action.step.type, event.value):
+        return f"{action.step.id} is of type {action.step.type}, not {type(event.value).__name__}"
+    if isinstance(event, Checked) and isinstance(action, Check):
+        return _misjudged(event.judgements, action)
+    return None
+
+
+def _misjudged(judgements: tuple[Judgement, ...], action: Check) -> str | None:
+    if [each.claim for each in judgements] != list(action.claims[: len(judgements)]):
+        return "the judgements are not on its claims, in their order"
+    for number, (step, judgement) in enumerate(zip(action.steps, judgements, strict=False), 1):
+        if judgement.value is not None and not _holds(step.type, judgement.value):
+            return f"the value judged for {step.id} is not of type {step.type}"
+        deviates = deviation_of(judgement) is not None
+        if judgement.value is None and not deviates:
+            return f"{step.id} is accepted without a value"
+        if judgement.value is None or (deviates and not action.beyond_failure):
+            return None if number == len(judgements) else f"it judges claims behind {step.id}, which is not accepted"
+    return None if len(judgements) == len(action.claims) else "not every claim is judged"
+
+
+_CLASSES: Final[Mapping[str, tuple[type, ...]]] = {
+    "number": (int, Fraction),
+    "integer": (int,),
+    "decimal": (Decimal,),
+    "boolean": (bool,),
+    "text": (str,),
+}
+
+
+def _holds(kind: ValueType, value: object) -> bool:
+    return type(value) in _CLASSES[kind.kind]

@@ -21,7 +21,8 @@ class Budget:
     Args:
         calls: model calls, failed ones included.
         tokens: input and output tokens together. No call is started once they are spent, so the limit is passed by
-            no more than the call in flight.
+            no more than the last call. Calls at the same time are started only while what they may cost at most is
+            left.
         seconds: time from the start of the run, checks and waiting included. What remains bounds each request.
     """
 
@@ -61,20 +62,26 @@ class Spending:
             return "calls"
         if budget.tokens is not None and usage.tokens + sum(self._reserved.values()) >= budget.tokens:
             return "tokens"
+        return self.late(now)
+
+    def late(self, now: float) -> Limit | None:
+        """``"seconds"`` where no time is left."""
         remaining = self.remaining(now)
-        if remaining is not None and remaining <= 0:
-            return "seconds"
-        return None
+        return "seconds" if remaining is not None and remaining <= 0 else None
 
     def remaining(self, now: float) -> float | None:
         """Seconds left, None where there is no limit."""
         return None if self.budget.seconds is None else self._started + self.budget.seconds - now
 
     def reserve(self, call: str, tokens: int) -> None:
-        """Set aside one call and what it is expected to cost."""
+        """Set aside one call and what it may cost at most."""
         self._reserved[call] = tokens
+
+    def release(self, call: str) -> None:
+        """Give a reservation back: the call is not made."""
+        self._reserved.pop(call, None)
 
     def settle(self, call: str, usage: Usage) -> None:
         """Replace a reservation by what was really spent."""
-        self._reserved.pop(call, None)
+        self.release(call)
         self.usage = self.usage + usage

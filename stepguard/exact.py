@@ -16,7 +16,7 @@ from stepguard.expressions import Call, Chain, Compare, Expression, Name, Negate
 from stepguard.numerals import Exact, exact
 from stepguard.values import Value, round_exact, to_exact
 
-__all__ = ["MAX_BITS", "evaluate"]
+__all__ = ["MAX_BITS", "evaluate", "substitute"]
 
 MAX_BITS: Final = 6644
 """The largest result: 2000 decimal digits. Larger ones raise `TooLargeError` before they are computed."""
@@ -40,7 +40,76 @@ def evaluate(tree: Expression, values: Mapping[str, Value]) -> Exact | bool | st
     """
     if type(tree) is Name:  # a plain copy may be of any type
         return to_exact(values[tree.name])
+    if type(tree) is Chain and len(tree.operands) == 2:
+        found = _small(tree, values)
+        if found is not None:
+            return found
     return _Evaluation(values).value(tree)
+
+
+def _small(tree: Chain, values: Mapping[str, Value]) -> int | None:
+    """A sum, difference or product of two small integers, which most steps are, without ceremony; None for others."""
+    numbers: list[int] = []
+    for operand in tree.operands:
+        value = _leaf(operand, values)
+        if type(value) is not int or value.bit_length() > _FREE:
+            return None
+        numbers.append(value)
+    match tree.operators[0]:
+        case "+":
+            return numbers[0] + numbers[1]
+        case "-":
+            return numbers[0] - numbers[1]
+        case "*":
+            return numbers[0] * numbers[1]
+    return None
+
+
+def _leaf(tree: Expression, values: Mapping[str, Value]) -> Value | None:
+    if type(tree) is Name:
+        return values[tree.name]
+    return tree.value if type(tree) is Number else None
+
+
+def substitute(tree: Expression, values: Mapping[str, Value]) -> str:
+    """The formula with numbers filled in, as a careful person would write it: ``-96 - (-106)``.
+
+    Parsed again, the text is this expression with these values. Truth values and text stay names.
+
+    Raises:
+        KeyError: a variable has no value.
+    """
+    if type(tree) is Chain:
+        pieces: list[str] = []
+        for operand in tree.operands:
+            value = _leaf(operand, values)
+            if type(value) is not int:
+                break
+            if pieces:
+                pieces.append(tree.operators[len(pieces) // 2])
+            pieces.append(f"({value})" if value < 0 and pieces else str(value))
+        else:
+            return " ".join(pieces)
+    return format_expression(_filled(tree, values))
+
+
+def _filled(tree: Expression, values: Mapping[str, Value]) -> Expression:
+    match tree:
+        case Name(name):
+            found = to_exact(values[name])
+            return tree if isinstance(found, bool | str) else Number(found)
+        case Number():
+            return tree
+        case Negate(operand):
+            return Negate(_filled(operand, values))
+        case Chain(operands, operators):
+            return Chain(tuple(_filled(each, values) for each in operands), operators)
+        case Power(base, exponent):
+            return Power(_filled(base, values), _filled(exponent, values))
+        case Compare(operator, left, right):
+            return Compare(operator, _filled(left, values), _filled(right, values))
+        case Call(function, arguments, mode):
+            return Call(function, tuple(_filled(each, values) for each in arguments), mode)
 
 
 def _bits(number: Exact) -> int:

@@ -422,7 +422,9 @@ def _operand(node: Expression, parent: Chain, *, first: bool) -> str:
     negative = (type(node) is Negate or (type(node) is Number and node.value < 0)) and not first
     # A product that starts with a minus reads as `a - -b * c` without brackets.
     leading = inner_product and not first and text.startswith("-")
-    return f"({text})" if loose or negative or leading else text
+    # A value that is no decimal is shown as a fraction: `58 / (8/7)`.
+    quotient = type(node) is Number and "/" in text and not first and not parent.additive
+    return f"({text})" if loose or negative or leading or quotient else text
 
 
 def _bracketed(node: Expression, *, tight: bool) -> str:

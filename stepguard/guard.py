@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -25,10 +26,10 @@ from stepguard.actions import (
     Wait,
     Woke,
 )
-from stepguard.backends.base import Backend, SyncBackend, as_backend, ask
+from stepguard.backends.base import Backend, Completion, SyncBackend, as_backend, ask
 from stepguard.budget import Budget
 from stepguard.checks import judge_claims
-from stepguard.engine import Engine, Settings, Transport
+from stepguard.engine import Engine, Settings
 from stepguard.errors import BackendError, ConfigError, EvaluationError, UsageError
 from stepguard.exact import evaluate
 from stepguard.procedure import Procedure
@@ -36,13 +37,20 @@ from stepguard.repair import Repair, Retries
 from stepguard.reply_formats import EquationFormat, ReplyFormat
 from stepguard.results import Result
 from stepguard.segments import Segments
+from stepguard.transport import Transport
 from stepguard.values import Value
 
 __all__ = ["Guard", "Observer", "Run"]
 
 Observer = Callable[[Action, Event], None]
-"""Called by `Guard.run` and `Guard.arun` with every performed action and the event that answered it."""
+"""Called by `Guard.run` and `Guard.arun` with every performed action and the event that answered it.
 
+What an observer raises is logged (logger ``stepguard``) and does not stop the run.
+"""
+
+_log: Final = logging.getLogger("stepguard")
+_BREATH: Final = 64
+"""After so many actions that need no waiting the event loop gets its turn."""
 _NO_LIMIT: Final = Budget()
 _EQUATIONS: Final = EquationFormat()
 
@@ -60,6 +68,9 @@ class Run:
                 else:
                     run.send(run.perform(action))
         run.result()
+
+    `Guard.drive` and `Guard.adrive` do the same with the guard's backend. A run belongs to one thread or task at a
+    time.
     """
 
     def __init__(self, engine: Engine, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -83,17 +94,34 @@ class Run:
 
     def actions(self) -> list[Action]:
         """What is to be done now, each action once; empty while everything is outstanding."""
+        self._engine.send(Clock(self._clock()))
         return self._engine.actions()
+
+    def next_action(self) -> Action | None:
+        """One of `actions`, the oldest; None while everything is outstanding.
+
+        For loops that perform one action after the other: what is not handed out when the run ends need not be done.
+        """
+        self._engine.send(Clock(self._clock()))
+        return self._engine.next_action()
 
     def send(self, event: Event) -> None:
         """Tell the run what happened; events may come in any order.
 
         Raises:
-            UsageError: the event answers no outstanding action of this run.
+            UsageError: the event answers no outstanding action of this run, or does not fit it. Nothing has changed.
         """
         if not isinstance(event, Clock):
             self._engine.send(Clock(self._clock()))
         self._engine.send(event)
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """End the run as ``failed`` here: what is outstanding is given up, what was verified stays.
+
+        A run that is done stays as it is.
+        """
+        self._engine.send(Clock(self._clock()))
+        self._engine.cancel(reason)
 
     def perform(self, action: Action) -> Event:
         """Do what needs no model: judge claims, perform code, wait (blocking), acknowledge a commit.
@@ -139,7 +167,7 @@ class Guard:
             verified. For measuring what a model does without the guard.
         history: how many of the last steps and attempts a result keeps; None keeps all.
         seed: makes sampling seeds and jitter repeatable; a new one for every run by default.
-        observer: called with every performed action and its event.
+        observer: called with every performed action and its event; what it raises is logged and changes nothing.
 
     Raises:
         ConfigError: an argument cannot work.
@@ -161,16 +189,22 @@ class Guard:
         seed: int | None = None,
         observer: Observer | None = None,
     ) -> None:
-        if parallel < 1:
-            raise ConfigError(f"parallel is 1 or more, not {parallel!r}", option="parallel")
-        if history is not None and history < 1:
+        if not _count(parallel):
+            raise ConfigError(f"parallel is a whole number of 1 or more, not {parallel!r}", option="parallel")
+        if history is not None and not _count(history):
             raise ConfigError(f"history is 1 or more, or None for all, not {history!r}", option="history")
+        if not isinstance(repair, int) and not callable(getattr(repair, "next", None)):
+            raise ConfigError(f"repair is a number of retries or a policy, not {repair!r}", option="repair")
+        if budget is not None and not isinstance(budget, Budget):
+            raise ConfigError(f"budget is a Budget such as Budget(calls=40), not {budget!r}", option="budget")
+        if transport is not None and not isinstance(transport, Transport):
+            raise ConfigError(f"transport is a Transport, not {transport!r}", option="transport")
         self._backend: Final[Backend] = as_backend(backend, model=model)
         self._segments: Final = segment if isinstance(segment, Segments) else Segments(segment)
         self._repair: Final[Repair] = Retries(repair) if isinstance(repair, int) else repair
-        self._budget: Final = budget or _NO_LIMIT
-        self._transport: Final = transport or Transport()
-        self._reply_format: Final[ReplyFormat] = reply_format or _EQUATIONS
+        self._budget: Final = _NO_LIMIT if budget is None else budget
+        self._transport: Final = Transport() if transport is None else transport
+        self._reply_format: Final[ReplyFormat] = _EQUATIONS if reply_format is None else reply_format
         self._parallel: Final = parallel
         self._observe: Final = observe
         self._history: Final = history
@@ -201,69 +235,139 @@ class Guard:
     def run(self, procedure: Procedure, inputs: Mapping[str, object] | None = None) -> Result:
         """Run a procedure and return its result, whatever its status.
 
+        It blocks until the run has ended, also when it is called inside a running event loop, where `arun` is the
+        better choice. Model calls are made one after the other, whatever `parallel` says.
+
         Raises:
             InputError: the inputs do not fit the procedure.
             ConfigError: the backend can only be awaited; use `arun`.
         """
-        if not isinstance(self._backend, SyncBackend) or getattr(self._backend, "is_async", False):
-            raise ConfigError("this backend can only be awaited: use `await guard.arun(...)`", option="backend")
-        run = self.start(procedure, inputs)
-        while not run.done:
-            for action in run.actions():
-                event = self._ask(action) if isinstance(action, Ask) else run.perform(action)
-                self._finish(run, action, event)
-        return run.result()
+        self._sync_backend()
+        return self.drive(self.start(procedure, inputs))
 
     async def arun(self, procedure: Procedure, inputs: Mapping[str, object] | None = None) -> Result:
         """Run a procedure without blocking the event loop; see `run`.
 
-        Cancelling it cancels the calls in flight and leaves nothing behind.
+        Cancelling it cancels the calls in flight and leaves nothing behind. To read what was verified by then, keep
+        the run: ``run = guard.start(...)`` and ``await guard.adrive(run)``.
         """
-        run = self.start(procedure, inputs)
+        return await self.adrive(self.start(procedure, inputs))
+
+    def drive(self, run: Run) -> Result:
+        """Carry a run that `start` made to its end.
+
+        Where this is interrupted (by KeyboardInterrupt, say) the run is cancelled: `Run.values` and `Run.result` hold
+        what was verified and spent.
+
+        Raises:
+            UsageError: actions of the run are outstanding that this call was not given.
+            ConfigError: the backend can only be awaited; use `adrive`.
+        """
+        backend = self._sync_backend()
+        while not run.done:
+            action = run.next_action()
+            if action is None:
+                break
+            try:
+                event = self._ask(backend, action) if isinstance(action, Ask) else run.perform(action)
+                self._finish(run, action, event)
+            except BaseException:
+                run.cancel("interrupted")
+                raise
+        return _ended(run)
+
+    async def adrive(self, run: Run) -> Result:
+        """Carry a run that `start` made to its end without blocking the event loop; see `drive`."""
         tasks: dict[asyncio.Task[Event], Action] = {}
+        quick = 0
         async with AsyncExitStack() as stack:
             session = getattr(self._backend, "session", None)
             if session is not None:
                 await stack.enter_async_context(session())
             try:
                 while not run.done:
-                    for action in run.actions():
-                        if isinstance(action, Commit | Act) or (isinstance(action, Check) and not action.foreign):
-                            self._finish(run, action, run.perform(action))
-                        else:
-                            tasks[asyncio.create_task(self._aperform(run, action))] = action
-                    if tasks:
+                    action = run.next_action()
+                    if action is None and not tasks:
+                        break
+                    if action is None:
                         finished, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                         for task in finished:
                             self._finish(run, tasks.pop(task), task.result())
+                    elif isinstance(action, Commit | Act) or (isinstance(action, Check) and not action.foreign):
+                        self._finish(run, action, run.perform(action))
+                        quick += 1
+                        if quick % _BREATH == 0:
+                            await asyncio.sleep(0)
+                    else:
+                        tasks[asyncio.create_task(self._aperform(run, action))] = action
+            except BaseException:
+                _abandon(run, tasks)
+                raise
             finally:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-        return run.result()
+        return _ended(run)
 
     def _finish(self, run: Run, action: Action, event: Event) -> None:
         run.send(event)
-        if self._observer is not None:
-            self._observer(action, event)
-
-    def _ask(self, action: Ask) -> Event:
-        assert isinstance(self._backend, SyncBackend)
+        if self._observer is None:
+            return
         try:
-            return Replied(action.id, self._backend.complete(action.request))
-        except BackendError as error:
+            self._observer(action, event)
+        except Exception:  # noqa: BLE001 - what watches a run must not cost it
+            _log.exception("observer failed on %s of run %s", type(action).__name__, run.id)
+
+    def _sync_backend(self) -> SyncBackend:
+        if not isinstance(self._backend, SyncBackend) or getattr(self._backend, "is_async", False):
+            raise ConfigError("this backend can only be awaited: use `await guard.arun(...)`", option="backend")
+        return self._backend
+
+    def _ask(self, backend: SyncBackend, action: Ask) -> Event:
+        try:
+            return _replied(action, backend.complete(action.request))
+        except (UsageError, AssertionError):  # the caller is to mend it; a test double speaks to its test
+            raise
+        except Exception as error:  # noqa: BLE001 - a backend may be foreign code
             return Failed(action.id, error)
 
     async def _aperform(self, run: Run, action: Action) -> Event:
         if isinstance(action, Ask):
             try:
-                return Replied(action.id, await ask(self._backend, action.request))
-            except BackendError as error:
+                return _replied(action, await ask(self._backend, action.request))
+            except (UsageError, AssertionError):
+                raise
+            except Exception as error:  # noqa: BLE001 - as in `_ask`
                 return Failed(action.id, error)
         if isinstance(action, Wait):
             await asyncio.sleep(action.seconds)
             return Woke(action.id)
         return await asyncio.to_thread(run.perform, action)
+
+
+def _abandon(run: Run, tasks: Iterable[asyncio.Task[Event]]) -> None:
+    """End a run that is not carried on, with its books complete."""
+    for task in tasks:
+        if task.done() and not task.cancelled() and task.exception() is None:
+            run.send(task.result())  # it came in at the last moment, and was paid for
+    run.cancel()
+
+
+def _ended(run: Run) -> Result:
+    if not run.done:
+        raise UsageError(f"actions of run {run.id} are outstanding elsewhere: answer them with send()")
+    return run.result()
+
+
+def _count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _replied(action: Ask, completion: object) -> Event:
+    if isinstance(completion, Completion):
+        return Replied(action.id, completion)
+    found = type(completion).__name__
+    return Failed(action.id, BackendError(f"the backend returned {found}, not a Completion", retryable=False))
 
 
 def _check(action: Check) -> Checked:

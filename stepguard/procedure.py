@@ -327,7 +327,7 @@ class _LazySteps(Sequence[Step]):
         at = index + self._length if index < 0 else index
         if not 0 <= at < self._length:
             raise IndexError(index)
-        step = self._step_at(at)
+        step = self._make(at)
         if step.id in self._inputs:
             raise ProcedureError(f"duplicate id: {step.id!r} is already an input", step=step.id)
         if step.id in step.reads:
@@ -336,7 +336,7 @@ class _LazySteps(Sequence[Step]):
         back = at
         while wanted and back > max(0, at - self._look_back):
             back -= 1
-            earlier = self._step_at(back).id
+            earlier = self._make(back).id
             if earlier == step.id:
                 raise ProcedureError(f"duplicate id: {step.id!r} is already an earlier step", step=step.id)
             wanted.discard(earlier)
@@ -346,6 +346,17 @@ class _LazySteps(Sequence[Step]):
                 f"{self._look_back} steps before it (its look_back)",
                 step=step.id,
             )
+        return step
+
+    def _make(self, at: int) -> Step:
+        try:
+            step: object = self._step_at(at)
+        except ProcedureError:
+            raise
+        except Exception as error:  # the caller's code, long after the procedure was made
+            raise ProcedureError(f"step {at + 1} cannot be made: {type(error).__name__}: {error}") from error
+        if not isinstance(step, Step):
+            raise ProcedureError(f"step {at + 1} is a {type(step).__name__}, not a Step")
         return step
 
 

@@ -9,18 +9,18 @@ a prompt is a function of the steps, the verified state and the way of asking.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
 from stepguard.backends.base import Message
-from stepguard.exact import evaluate
-from stepguard.expressions import Call, Chain, Compare, Expression, Name, Negate, Number, Power, format_expression
+from stepguard.errors import ProcedureError
+from stepguard.exact import evaluate, substitute
 from stepguard.procedure import Procedure, Step
 from stepguard.reply_formats import ReplyFormat
 from stepguard.values import Value, show_value
 
-__all__ = ["Prompter", "describe_steps", "substitute"]
+__all__ = ["Prompter", "describe_steps"]
 
 _INTRODUCTION: Final = (
     "You carry out a part of a longer procedure, exactly as written: every step, in order, with the values given. "
@@ -39,13 +39,22 @@ class Prompter:
     """
 
     def __init__(self, procedure: Procedure, reply_format: ReplyFormat) -> None:
-        sample = procedure.steps[: min(len(procedure), _SAMPLE)]
-        kinds = frozenset(_kind(step) for step in sample)
-        self.prefix: Final[tuple[Message, ...]] = _prefix(kinds, reply_format)
+        kinds = frozenset(_kind(step) for step in _sample(procedure) if step.performer == "model")
+        self.prefix: Final[tuple[Message, ...]] = (
+            _prefix(kinds, reply_format) if isinstance(reply_format, Hashable) else _build_prefix(kinds, reply_format)
+        )
 
     def messages(self, steps: Sequence[Step], values: Mapping[str, Value]) -> tuple[Message, ...]:
         """The messages that ask `steps`; `values` holds at least what they read."""
         return (*self.prefix, Message("user", describe_steps(steps, values)))
+
+
+def _sample(procedure: Procedure) -> Iterator[Step]:
+    for index in range(min(len(procedure), _SAMPLE)):
+        try:
+            yield procedure.steps[index]
+        except ProcedureError:  # a lazy procedure is wrong there; whoever reaches that step says so
+            return
 
 
 def describe_steps(steps: Sequence[Step], values: Mapping[str, Value]) -> str:
@@ -81,30 +90,6 @@ def _shown(value: Value) -> str:
     return json.dumps(value, ensure_ascii=False) if type(value) is str else show_value(value)
 
 
-def substitute(tree: Expression, values: Mapping[str, Value]) -> str:
-    """The formula with numbers filled in, as a careful person would write it: ``-96 - (-106)``."""
-    return format_expression(_filled(tree, values))
-
-
-def _filled(tree: Expression, values: Mapping[str, Value]) -> Expression:
-    match tree:
-        case Name(name):
-            found = evaluate(tree, values)
-            return Name(name) if isinstance(found, bool | str) else Number(found)
-        case Number():
-            return tree
-        case Negate(operand):
-            return Negate(_filled(operand, values))
-        case Chain(operands, operators):
-            return Chain(tuple(_filled(each, values) for each in operands), operators)
-        case Power(base, exponent):
-            return Power(_filled(base, values), _filled(exponent, values))
-        case Compare(operator, left, right):
-            return Compare(operator, _filled(left, values), _filled(right, values))
-        case Call(function, arguments, mode):
-            return Call(function, tuple(_filled(each, values) for each in arguments), mode)
-
-
 def _kind(step: Step) -> str:
     if step.expression is None:
         return "words"
@@ -133,8 +118,7 @@ def _examples(kinds: Iterable[str]) -> list[tuple[Step, str]]:
     return examples
 
 
-@lru_cache(maxsize=64)
-def _prefix(kinds: frozenset[str], reply_format: ReplyFormat) -> tuple[Message, ...]:
+def _build_prefix(kinds: frozenset[str], reply_format: ReplyFormat) -> tuple[Message, ...]:
     examples = _examples(kinds)
     steps = [step for step, _ in examples]
     read = {name for step in steps for name in step.reads}
@@ -153,3 +137,6 @@ def _prefix(kinds: frozenset[str], reply_format: ReplyFormat) -> tuple[Message, 
         Message("user", question),
         Message("assistant", json.dumps(answer)),
     )
+
+
+_prefix = lru_cache(maxsize=64)(_build_prefix)

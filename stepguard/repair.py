@@ -7,13 +7,16 @@ clean context. None means that nothing is left to try; the run then abstains at 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from stepguard.errors import ConfigError
-from stepguard.verdicts import DeviationKind
+from stepguard.verdicts import Deviation, DeviationKind
 
-__all__ = ["FIRST", "Failures", "Repair", "Retries", "Rung"]
+__all__ = ["FIRST", "Failures", "Repair", "Repairs", "Retries", "Rung"]
+
+_DOUBLINGS: Final = 4
+"""How often the cap of a reply that was cut off is doubled before its step is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +46,14 @@ class Failures:
         kinds: the kind of deviation of each failure.
         wrong: the values that were claimed and not accepted, as normalised text.
         hopeless: whether a check said that no other claim can fare better.
+        unread: whether the last reply said nothing that could be read, so that no step of it is to blame more than
+            another. It is counted against the step that led it.
     """
 
     kinds: list[DeviationKind] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     hopeless: bool = False
+    unread: bool = False
 
 
 class Repair(Protocol):
@@ -68,7 +74,8 @@ class Retries:
             the same way again only costs.
         temperature: sampling temperature of every retry.
 
-    A refusal is not asked again, an empty reply once.
+    Where nothing of a reply could be read, the whole segment is asked again first. A refusal is not asked again, an
+    empty reply once.
     """
 
     limit: int = 4
@@ -92,4 +99,68 @@ class Retries:
         if failures.wrong and max(Counter(failures.wrong).values()) >= self.same:
             return None
         # Alone: the steps behind it are not to be sampled at this temperature, nor paid for if it fails again.
-        return Rung("resample", self.temperature, alone=True)
+        alone = not failures.unread or len(failures.kinds) > 1
+        return Rung("resample", self.temperature, alone=alone)
+
+
+class Repairs:
+    """How the steps of one run have failed so far, and how each is asked next.
+
+    Attributes:
+        again: how the steps that were not accepted are asked next, by index.
+    """
+
+    def __init__(self, policy: Repair) -> None:
+        self.again: dict[int, Rung] = {}
+        self._policy = policy
+        self._failures: dict[int, Failures] = {}
+        self._deviations: dict[int, list[Deviation]] = {}
+
+    def failures(self, index: int) -> Failures:
+        """How a step has failed so far."""
+        return self._failures.get(index) or Failures()
+
+    def deviations(self, index: int) -> tuple[Deviation, ...]:
+        """What was wrong about a step so far."""
+        return tuple(self._deviations.get(index, ()))
+
+    def note(self, index: int, deviation: Deviation) -> None:
+        """Remember what was wrong about a step, whether it has to be asked again or not."""
+        self._deviations.setdefault(index, []).append(deviation)
+
+    def wrong(self, index: int, value: str) -> None:
+        """Remember a value that was claimed and not accepted."""
+        self._failures.setdefault(index, Failures()).wrong.append(value)
+
+    def failed(self, index: int, deviation: Deviation, *, hopeless: bool) -> None:
+        """Count a reply that was not accepted against the step."""
+        failures = self._failures.setdefault(index, Failures())
+        failures.kinds.append(deviation.kind)
+        failures.hopeless = hopeless
+        failures.unread = deviation.step is None
+        self.note(index, deviation)
+
+    def decide(self, index: int) -> bool:
+        """Whether a step that failed is asked again; `again` then says how.
+
+        Raises:
+            Exception: whatever the policy raises, and `TypeError` where it names no rung.
+        """
+        failures = self._failures[index]
+        # A reply that is cut off at the highest cap will be cut off again.
+        if failures.hopeless or failures.kinds.count("truncated") > _DOUBLINGS:
+            return False
+        seen = replace(failures, kinds=list(failures.kinds), wrong=list(failures.wrong))
+        rung: object = self._policy.next(seen)
+        if rung is None:
+            return False
+        if not isinstance(rung, Rung):
+            raise TypeError(f"a Rung or None was expected, not {type(rung).__name__}")
+        self.again[index] = rung
+        return True
+
+    def settled(self, index: int) -> None:
+        """The step was accepted."""
+        self._failures.pop(index, None)
+        self._deviations.pop(index, None)
+        self.again.pop(index, None)

@@ -1,24 +1,24 @@
 """From a raw completion to claims: strict, and never guessing.
 
-`read_reply` finds the one JSON object that answers the asked steps, in whatever a server wraps around it, and turns
-its entries into claims. Nothing is closed, completed, renumbered or defaulted: what cannot be read as it stands
-becomes a deviation. A reply is refused as a whole when it is cut off, when it holds two different answers, or when
-it is not an answer at all; otherwise each asked step yields a claim or a deviation of its own.
+`read_reply` finds the one JSON object that answers the asked steps, in whatever a server wraps around it (fences,
+prose, think blocks, a tool call, a second layer of quotes), and turns its entries into claims. Nothing is closed,
+completed, renumbered or defaulted: what cannot be read as it stands becomes a deviation, and nothing inside a broken
+object is used. A reply is refused as a whole when it is cut off, when it holds two different answers, or when it is
+not an answer at all; otherwise each asked step yields a claim or a deviation of its own.
 
 Keys are step ids, exactly as they were asked. What is not asked for is recorded as a deviation and never used.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
-from stepguard.reply_formats import JsonNumber, ReplyFormat
-from stepguard.verdicts import Claim, Deviation, DeviationKind
+from stepguard.reply_formats import ReplyFormat
+from stepguard.strict_json import JsonNumber, JsonObject, decode, decode_at, same
+from stepguard.verdicts import Claim, Deviation, DeviationKind, shorten
 
 if TYPE_CHECKING:
     from stepguard.backends.base import Completion
@@ -30,14 +30,33 @@ TOOL_NAME: Final = "Steps"
 """The name of the response model, and so of the tool where a provider answers by a tool call."""
 
 MAX_REPLY: Final = 2_000_000
-_MAX_CANDIDATES: Final = 100
-_THINK = re.compile(r"<(think|thinking|reasoning|thought)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_THINK_OPEN = re.compile(r"<(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
-_THINK_CLOSE = re.compile(r"</(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
-_OBJECT_START = re.compile(r"\{\s*[\"}]")
+_MAX_GROUPS: Final = 1000
+_MAX_EXTRAS: Final = 20
+
+_CUT_REASONS: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
+_FILTER_REASONS: Final = frozenset({"content_filter", "refusal", "safety"})
+_ANSWER_KEYS: Final = frozenset({"answer", "finalanswer", "theanswer", "result", "finalresult", "final", "solution"})
+_NO_LETTER = re.compile(r"[\W_]+")
+
+# How models and servers mark what is not meant for the reader. Every repetition is bounded, so the scan is linear.
+_THOUGHT = r"(?:[a-z]{1,20}:)?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis)"
+_TAG_PATTERN: Final = (
+    r"(?P<final><\|channel\|>\s{0,9}final\b(?:[^<>]|<\|constrain\|>){0,99}<\|message\|>)"
+    rf"|(?P<close></{_THOUGHT}\s{{0,9}}>|<\|/{_THOUGHT}\|>|\[/think(?:ing)?\]|\u25c1/think\u25b7"
+    r"|<\|end_(?:of_)?(?:thinking|thought|reasoning)\|>)"
+    rf"|(?P<open><{_THOUGHT}(?:\s[^<>]{{0,200}})?(?<!/)>|<\|{_THOUGHT}\|>|\[think(?:ing)?\]|\u25c1think\u25b7"
+    r"|<\|(?:start|begin)_(?:of_)?(?:thinking|thought|reasoning)\|>"
+    r"|<\|channel\|>\s{0,9}(?:analysis|commentary)\b(?:[^<>]|<\|constrain\|>){0,99}<\|message\|>)"
+)
+_TAG = re.compile(_TAG_PATTERN, re.IGNORECASE)
+_TAG_OR_OBJECT = re.compile(rf"{_TAG_PATTERN}|(?P<object>\{{(?=\s*\"))", re.IGNORECASE)
+
+# Where JSON, or something that was meant as JSON, begins; other braces belong to prose.
+_GROUP = re.compile(r"""\{(?=[{\[]|\s*(?:\\?["'}/]|[\w-]{1,99}\s{0,9}:))|\[(?=\s*[\[{"])""")
 _INTERESTING = re.compile(r"[\"{}\[\]]")
-_STRING_END = re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL)
-_ANSWER_KEYS: Final = frozenset({"answer", "final_answer", "final answer", "result", "final", "final_result"})
+_STRING_END = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_KEY = re.compile(r"""(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]{0,99})(?![A-Za-z0-9_])\\?["']?\s{0,9}:""")
+_FENCE = re.compile(r"(`{3,}|~{3,})[^\n`]{0,100}\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,37 +74,27 @@ class Reading:
     failed: Deviation | None = None
 
 
-class _Duplicates(dict[str, object]):
-    """A decoded object that remembers which keys stood in it twice."""
-
-    __slots__ = ("repeated",)
-
-    def __init__(self, pairs: list[tuple[str, object]]) -> None:
-        super().__init__(pairs)
-        self.repeated: frozenset[str] = frozenset()
-        if len(self) != len(pairs):
-            counts = Counter(key for key, _ in pairs)
-            self.repeated = frozenset(key for key, count in counts.items() if count > 1)
-
-
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")
-
-
-_DECODER: Final = json.JSONDecoder(
-    object_pairs_hook=_Duplicates, parse_int=JsonNumber, parse_float=JsonNumber, parse_constant=_refuse_constant
-)
-
-
 def read_reply(completion: Completion, steps: Sequence[Step], reply_format: ReplyFormat) -> Reading:
-    """Read a completion as the answer to `steps`."""
+    """Read a completion as the answer to `steps`.
+
+    Never raises for anything a model can write.
+
+    Surplus does not spoil what was asked: where every asked step is answered, but something else is said too (another
+    step, a final answer, another order), the claims stand and are judged, `failed` is None, and the surplus is
+    recorded as deviations. It is never used, so asking again could only cost. Where an asked step has no claim, the
+    claims of the steps before it stand, and it is what `failed` names.
+
+    A refusal, a content filter, a tool that was not offered, and answers that differ between two objects or between
+    the content and a tool call (neither goes before the other) refuse the reply as a whole. Reasoning that came apart
+    from the content is never read as the answer.
+    """
     found = _document(completion, [step.id for step in steps])
     if isinstance(found, Deviation):
         return Reading((), (found,), found)
     return _claims(found, steps, reply_format)
 
 
-def _claims(found: _Duplicates, steps: Sequence[Step], reply_format: ReplyFormat) -> Reading:
+def _claims(found: JsonObject, steps: Sequence[Step], reply_format: ReplyFormat) -> Reading:
     deviations = _protocol(found, steps)
     claims: list[Claim] = []
     for step in steps:
@@ -94,7 +103,7 @@ def _claims(found: _Duplicates, steps: Sequence[Step], reply_format: ReplyFormat
         elif step.id in found.repeated:
             failed = Deviation("duplicate_step", step.id, "the reply answers it twice")
         elif repeated := _nested_repeat(found[step.id]):
-            failed = Deviation("malformed", step.id, f"the key {repeated[:40]!r} stands twice in its entry")
+            failed = Deviation("malformed", step.id, f"the key {shorten(repeated)!r} stands twice in its entry")
         else:
             claim = reply_format.claim(step, found[step.id])
             if isinstance(claim, Claim):
@@ -105,18 +114,21 @@ def _claims(found: _Duplicates, steps: Sequence[Step], reply_format: ReplyFormat
     return Reading(tuple(claims), tuple(deviations))
 
 
-def _protocol(found: _Duplicates, steps: Sequence[Step]) -> list[Deviation]:
+def _protocol(found: JsonObject, steps: Sequence[Step]) -> list[Deviation]:
     """What is wrong with the keys: not asked for, or out of order."""
     ids = [step.id for step in steps]
     keys = list(found)
     if keys == ids:
         return []
-    deviations: list[Deviation] = []
     asked = frozenset(ids)
-    for key in keys:
-        if key not in asked:
-            kind: DeviationKind = "premature_answer" if key.strip().lower() in _ANSWER_KEYS else "extra_step"
-            deviations.append(Deviation(kind, key[:80], "it was not asked for"))
+    extra = [key for key in keys if key not in asked]
+    deviations: list[Deviation] = []
+    for key in extra[:_MAX_EXTRAS]:
+        is_answer = _NO_LETTER.sub("", key[:80]).lower() in _ANSWER_KEYS
+        kind: DeviationKind = "premature_answer" if is_answer else "extra_step"
+        deviations.append(Deviation(kind, shorten(key), "it was not asked for"))
+    if len(extra) > _MAX_EXTRAS:
+        deviations.append(Deviation("extra_step", None, f"and {len(extra) - _MAX_EXTRAS} more that were not asked for"))
     if [key for key in keys if key in asked] != [step_id for step_id in ids if step_id in found]:
         deviations.append(Deviation("wrong_order", None, "the steps are not answered in the order they were asked"))
     return deviations
@@ -126,128 +138,192 @@ def _nested_repeat(field: object) -> str | None:
     stack = [field]
     while stack:
         node = stack.pop()
-        if isinstance(node, _Duplicates):
+        if isinstance(node, JsonObject):
             if node.repeated:
-                return min(node.repeated)
+                return min(node.repeated) or "(empty)"
             stack.extend(node.values())
         elif isinstance(node, list):
             stack.extend(node)
     return None
 
 
-def _document(completion: Completion, ids: list[str]) -> _Duplicates | Deviation:
+# Finding the object
+
+
+@dataclass(frozen=True, slots=True)
+class _Nothing:
+    """A text that holds no answer, and none that is broken: why it cannot stand alone."""
+
+    deviation: Deviation
+
+
+_Found = JsonObject | Deviation | _Nothing
+
+
+def _document(completion: Completion, ids: list[str]) -> JsonObject | Deviation:
     """The one object in a completion that answers the steps, or why there is none."""
-    if completion.refusal:
-        return Deviation("refused", None, f"the model declined: {completion.refusal[:200]}")
-    if completion.finish_reason == "content_filter":
+    finish = (completion.finish_reason or "").lower()
+    if completion.refusal and completion.refusal.strip():
+        return Deviation("refused", None, f"the model declined: {shorten(completion.refusal.strip(), 200)}")
+    if finish in _FILTER_REASONS:
         return Deviation("refused", None, "the provider's content filter stopped the reply")
-    texts: list[str] = []
     for call in completion.tool_calls:
         if call.name != TOOL_NAME:
-            return Deviation("malformed", None, f"it calls the tool {call.name[:80]!r}; the tool is {TOOL_NAME!r}")
-        texts.append(call.arguments)
-    content = completion.text or ""
-    if content.strip():
-        texts.insert(0, content)
-    if not texts:
-        if completion.finish_reason == "length":
-            return Deviation("truncated", None, "the reply was cut off before it began")
-        thought = f"; {len(completion.reasoning)} characters of reasoning are present" if completion.reasoning else ""
-        return Deviation("empty", None, f"the content is empty{thought}")
-    found: list[_Duplicates] = []
-    for text in texts:
-        one = _find_object(text, ids, cut=completion.finish_reason == "length")
-        if isinstance(one, Deviation):
-            # Words beside a tool call are allowed to hold no answer, but not a broken one.
-            if text is content and completion.tool_calls and one.kind == "malformed" and "{" not in text:
-                continue
-            return one
-        found.append(one)
-    if any(_differ(one, found[0]) for one in found[1:]):
-        return Deviation("malformed", None, "the reply holds several answers that differ")
-    return found[0]
+            return Deviation("malformed", None, f"it calls the tool {shorten(call.name)!r}; the tool is {TOOL_NAME!r}")
+    cut = finish in _CUT_REASONS
+    thought = len(completion.reasoning or "")
+    content = _find_object(completion.text or "", ids, cut=cut, thought=thought)
+    if not completion.tool_calls:
+        return content.deviation if isinstance(content, _Nothing) else content
+    found = [_find_object(call.arguments, ids, cut=cut, thought=thought) for call in completion.tool_calls]
+    if not isinstance(content, _Nothing):  # words beside a tool call may hold no answer, but not another one
+        found.insert(0, content)
+    answers: list[JsonObject] = []
+    for each in found:
+        if isinstance(each, Deviation | _Nothing):
+            return each.deviation if isinstance(each, _Nothing) else each
+        answers.append(each)
+    return _agreed(answers)
 
 
-def _differ(one: _Duplicates, other: _Duplicates) -> bool:
-    return list(one.items()) != list(other.items()) or one.repeated != other.repeated
+def _agreed(answers: list[JsonObject]) -> JsonObject | Deviation:
+    if all(same(each, answers[0]) for each in answers[1:]):
+        return answers[0]
+    return Deviation("malformed", None, "the reply holds several answers that differ")
 
 
-def _find_object(text: str, ids: list[str], *, cut: bool) -> _Duplicates | Deviation:
-    if len(text) > MAX_REPLY:
-        return Deviation("malformed", None, f"the reply is too long to be read ({len(text)} characters)")
+def _find_object(text: str, ids: list[str], *, cut: bool, thought: int) -> _Found:
     body = text.strip().lstrip("\ufeff").strip()
-    whole = _decode(body)
+    if len(body) > MAX_REPLY:
+        kind: DeviationKind = "truncated" if cut else "malformed"
+        return Deviation(kind, None, f"the reply is too long to be read ({len(body)} characters)")
+    whole = _decoded(body)
+    if whole is None and (inner := _inside_fence(body)) is not None:
+        whole = _decoded(inner)
     if isinstance(whole, str) and not isinstance(whole, JsonNumber):  # JSON inside a JSON string, once
         body = whole.strip()
-        whole = _decode(body)
-    if isinstance(whole, _Duplicates):
+        whole = _decoded(body)
+    if isinstance(whole, JsonObject):
         return whole
     spoken = _without_thinking(body)
-    if spoken is None:
-        kind: DeviationKind = "truncated" if cut else "malformed"
-        return Deviation(kind, None, "the reply ends inside its own thinking")
     if cut:
-        return Deviation("truncated", None, f"the reply was cut off after {len(text)} characters")
+        where = f"after {len(body)} characters" if body else "before it began"
+        where = "inside its own thinking" if spoken is None else where
+        return _cut_off(body, f"the reply was cut off {where}{_thoughts(thought)}")
+    if spoken is None:
+        return Deviation("malformed", None, "the reply ends inside its own thinking")
+    if not spoken.strip("\0 \t\r\n"):
+        return _Nothing(Deviation("empty", None, f"the content is empty{_thoughts(thought + len(body))}"))
     return _search(spoken, ids)
 
 
-def _decode(body: str) -> object:
+def _cut_off(body: str, reason: str) -> _Found:
+    deviation = Deviation("truncated", None, reason)
+    return deviation if body else _Nothing(deviation)
+
+
+def _thoughts(characters: int) -> str:
+    return f"; {characters} characters of reasoning are present" if characters else ""
+
+
+def _decoded(body: str) -> object:
     try:
-        return cast(object, _DECODER.decode(body))
-    except (ValueError, RecursionError):
+        return decode(body)
+    except ValueError:
         return None
+
+
+def _inside_fence(body: str) -> str | None:
+    """What one fence around the whole text holds, None where there is no such fence."""
+    opening = _FENCE.match(body)
+    if opening is None or not body.endswith(opening[1]) or len(body) < opening.end() + len(opening[1]):
+        return None
+    return body[opening.end() : -len(opening[1])].strip()
 
 
 def _without_thinking(body: str) -> str | None:
-    """The text outside think blocks; None where one is never closed."""
-    spoken = _THINK.sub(" ", body)
-    if _THINK_OPEN.search(spoken):
-        return None
-    # Some servers swallow the opening tag: everything before the closing one was thinking.
-    *_, spoken = _THINK_CLOSE.split(spoken)
-    return spoken
+    """The text outside think blocks, its parts joined by NUL; None where a block is never closed.
 
-
-def _search(spoken: str, ids: list[str]) -> _Duplicates | Deviation:
-    asked = frozenset(ids)
-    full: list[_Duplicates] = []
-    partial: list[_Duplicates] = []
-    broken = rival = ""  # a rival is a broken object that names a step: it may be another draft of the answer
-    at = tried = 0
-    while (start := _OBJECT_START.search(spoken, at)) is not None:
-        tried += 1
-        if tried > _MAX_CANDIDATES:
-            return Deviation("malformed", None, f"more than {_MAX_CANDIDATES} objects in one reply")
-        end = _matching_brace(spoken, start.start())
-        if end is None:
-            # What stands inside a broken object is not taken out of it.
-            broken = "an object is not closed"
-            rival = rival or _names_a_step(spoken[start.start() :], ids)
-            break
-        found = _decode(spoken[start.start() : end])
-        if isinstance(found, _Duplicates):
-            if asked <= found.keys():
-                full.append(found)
-            elif asked & found.keys():
-                partial.append(found)
+    A tag inside a string of a complete object is text. What stands before a closing tag without an opening one was
+    thinking too: some servers swallow the opening tag.
+    """
+    if _TAG.search(body) is None:
+        return body
+    parts: list[str] = []
+    depth = start = at = opened = 0
+    scanner = _TAG_OR_OBJECT
+    while (found := scanner.search(body, at)) is not None:
+        kind, at = found.lastgroup, found.end()
+        if kind == "object":
+            if depth == 0:
+                try:
+                    at = decode_at(body, found.start())[1]
+                except ValueError:
+                    scanner = _TAG  # its strings cannot be told from the rest
+        elif kind == "open":
+            if depth == 0:
+                parts.append(body[start : found.start()])
+                depth = 1
+            elif body[opened : found.start()].strip():  # a second tag right behind the first is a stutter
+                depth += 1
+            opened = at
+        elif kind == "final" or depth == 0:
+            parts.clear()
+            depth, start = 0, at
         else:
-            broken = "an object is not valid JSON"
-            rival = rival or _names_a_step(spoken[start.start() : end], ids)
-        at = end
-    candidates = full or partial
-    if any(_differ(one, candidates[0]) for one in candidates[1:]):
-        return Deviation("malformed", None, "the reply holds several answers that differ")
-    if candidates and not rival:
-        return candidates[0]
-    if broken:
-        return Deviation("malformed", None, broken)
-    if "{" in spoken:
-        return Deviation("malformed", None, "no object in the reply answers a step that was asked")
-    return Deviation("malformed", None, "the reply is not JSON; the endpoint may ignore the response format")
+            depth -= 1
+            start = at
+            opened = at
+    if depth:
+        return None
+    # NUL is valid nowhere in JSON: no object can grow together across a block.
+    return "\0".join([*parts, body[start:]])
 
 
-def _names_a_step(text: str, ids: list[str]) -> str:
-    return next((step_id for step_id in ids if f'"{step_id}"' in text), "")
+def _search(spoken: str, ids: list[str]) -> _Found:
+    asked = frozenset(ids)
+    full: list[JsonObject] = []
+    partial: list[JsonObject] = []
+    broken = ""
+    at = groups = 0
+    while (start := _GROUP.search(spoken, at)) is not None:
+        groups += 1
+        if groups > _MAX_GROUPS:
+            return Deviation("malformed", None, f"more than {_MAX_GROUPS} objects in one reply")
+        try:
+            value, at = decode_at(spoken, start.start())
+        except ValueError as error:
+            end = _matching_brace(spoken, start.start())
+            why = "an object is not closed" if end is None else f"an object is not valid JSON{_why(error)}"
+            if _names_a_step(spoken[start.start() : end], asked):
+                # What stands inside a broken object is not taken out of it, and it may be another draft.
+                return Deviation("malformed", None, why)
+            broken = broken or why
+            if end is None:
+                break
+            at = end
+            continue
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, JsonObject) and not asked.isdisjoint(each):
+                (full if asked <= each.keys() else partial).append(each)
+    if full or partial:
+        return _agreed(full or partial)
+    ignored = "the endpoint may ignore the response format"
+    if groups == 0:
+        return _Nothing(Deviation("malformed", None, f"the reply holds no JSON object; {ignored}"))
+    reason = f"no object in the reply answers a step that was asked; {ignored}"
+    return _Nothing(Deviation("malformed", None, f"{broken}; {reason}" if broken else reason))
+
+
+def _why(error: ValueError) -> str:
+    said = str(getattr(error, "msg", error)).split(":")[0]
+    if "escape" in said or "control character" in said:
+        said = f"bad escaping, {said}"
+    return f" ({shorten(said)})"
+
+
+def _names_a_step(text: str, asked: frozenset[str]) -> bool:
+    return any(found[1] in asked for found in _KEY.finditer(text))
 
 
 def _matching_brace(text: str, start: int) -> int | None:

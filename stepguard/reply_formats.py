@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
-from stepguard.verdicts import Claim, Deviation
+from stepguard.strict_json import JsonNumber, JsonObject, decode
+from stepguard.verdicts import Claim, Deviation, shorten
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -24,18 +25,19 @@ __all__ = ["EquationFormat", "JsonNumber", "ReplyFormat"]
 FieldKind = Literal["equation", "value", "work_and_value"]
 
 _EQUALS = re.compile(r"(?<![<>=!:])=(?!=)|\u2248")
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
-_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+_MAX_LINKS: Final = 100
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+# What JSON makes of LaTeX: of frac, beta and right always; line breaks and tabs only where neq or times is left behind.
+_NO_TEXT = re.compile(
+    "[\x00\x08\x0c\ud800-\udfff]|\r(?!\n)|\t(?:imes|heta|ext ?[{]|frac ?[{0-9])|\n(?:eq|abla)(?![a-z])"
+)
 _TAKEN_BACK = re.compile(
-    r"\b(?:wait|actually|correct(?:ion|ed|ing)|sorry|oops|mistake|let me (?:re|fix|try)|i meant|no,|scratch that)\b",
+    r"\b(?:wait|actually|correct(?:ion|ed|ing)|sorry|oops|whoops|mistaken?|hmm+|rather|instead|scratch that|let me|"
+    r"let's|i meant?|should be|on second thought|re(?:calculat|comput|check)(?:e|ed|ing)?)\b"
+    r"|\bno(?:\s{0,9}[,;:!\u2013\u2014-]|\s{1,9}(?:wait|it|that|=|-?[0-9]))|~~",
     re.IGNORECASE,
 )
-
-
-class JsonNumber(str):
-    """The digits of a JSON number, unread: no float stands between a reply and its check."""
-
-    __slots__ = ()
+_OUTER_SPACE: Final = " \t\r\n"
 
 
 class ReplyFormat(Protocol):
@@ -86,48 +88,98 @@ class EquationFormat:
         """Read one field; see `ReplyFormat.claim`."""
         if self.kind(step) == "work_and_value":
             return self._object(step, field)
-        if not isinstance(field, str):
+        text = _text(step, field)
+        if text is None:
             return Deviation("malformed", step.id, f"text was expected, found {_describe(field)}")
-        if isinstance(field, JsonNumber):
-            return Claim(step.id, (), str(field), str(field))
-        return _equation(step, field)
+        if text is not field:  # a number or truth value of JSON's own: no working
+            return Claim(step.id, (), text, text)
+        return _copied_text(step, text) if step.type.kind == "text" else _equation(step, text)
 
     def _object(self, step: Step, field: object) -> Claim | Deviation:
+        if isinstance(field, str):
+            field = _unwrapped(field)
         if not isinstance(field, dict):
             return Deviation(
                 "malformed", step.id, f"an object with work and value was expected, found {_describe(field)}"
             )
         keys = set(field)
         if keys != {"work", "value"}:
-            odd = sorted(keys ^ {"work", "value"})[0]
+            odd = min(keys ^ {"work", "value"})
             what = "missing" if odd in ("work", "value") else "unexpected"
             return Deviation("malformed", step.id, f"{what} key {odd[:40]!r}")
-        work, value = field["work"], field["value"]
-        if isinstance(value, bool) and step.type.kind == "boolean":
-            value = "true" if value else "false"
-        if not isinstance(work, str) or not isinstance(value, str):
-            wrong = work if not isinstance(work, str) else value
+        if isinstance(field, JsonObject) and field.repeated:
+            return Deviation("malformed", step.id, f"the key {min(field.repeated)!r} stands twice in its entry")
+        work, value = field["work"], _text(step, field["value"])
+        if not isinstance(work, str) or value is None:
+            wrong = work if not isinstance(work, str) else field["value"]
             return Deviation("malformed", step.id, f"work and value are text, found {_describe(wrong)}")
-        if (bad := _NO_TEXT.search(work + value)) is not None:
-            return Deviation("malformed", step.id, f"bad escaping: the character {bad[0]!r}")
-        return Claim(step.id, (work,) if work else (), str(value).strip(), f"{work} = {value}")
+        for text in (work, value):
+            if (bad := _NO_TEXT.search(text)) is not None:
+                return Deviation("malformed", step.id, f"bad escaping: the character {bad[0][0]!r}")
+        if step.type.kind != "text" and (back := _taken_back(step, value)) is not None:
+            return back
+        return Claim(step.id, (work,) if work else (), value.strip(_OUTER_SPACE), f"{work} = {value}")
 
     def response_model(self, steps: Sequence[Step]) -> type[BaseModel]:
         """The model of a reply, built once for each shape."""
         return _response_model(tuple((step.id, self.kind(step)) for step in steps))
 
 
+def _text(step: Step, field: object) -> str | None:
+    """A field as the text it is in the reply; None where it is none. A step of truth values may use JSON's own."""
+    if isinstance(field, bool) and step.type.kind == "boolean":
+        return "true" if field else "false"
+    if isinstance(field, JsonNumber):
+        return str(field)
+    return field if isinstance(field, str) else None
+
+
+def _unwrapped(field: str) -> object:
+    """The object inside a text, where an entry was encoded twice; otherwise the text."""
+    if not field.lstrip().startswith("{"):
+        return field
+    try:
+        return decode(field.strip())
+    except ValueError:
+        return field
+
+
+def _copied_text(step: Step, text: str) -> Claim | Deviation:
+    """The entry of a step that copies a text: what stands behind ``t1 = name =`` is verbatim, whatever it says."""
+    if (bad := _NO_TEXT.search(text)) is not None:
+        return Deviation("malformed", step.id, f"bad escaping: the character {bad[0][0]!r}")
+    value = text
+    work: tuple[str, ...] = ()
+    for name in (step.id, step.formula or ""):
+        head, equals, rest = value.partition("=")
+        if equals and head.strip() == name:
+            value = rest.strip(_OUTER_SPACE)
+            work = () if name == step.id else (name,)
+    return Claim(step.id, work, value, text)
+
+
 def _equation(step: Step, text: str) -> Claim | Deviation:
-    if (bad := _UNPRINTABLE.search(text)) is not None:
+    line = text.rstrip(_OUTER_SPACE)
+    if (bad := _UNPRINTABLE.search(line)) is not None:
         return Deviation("malformed", step.id, f"bad escaping: the character {bad[0]!r} in an equation")
-    if _TAKEN_BACK.search(text):
-        return Deviation("self_correction", step.id, f"the entry takes something back: {_cut(text)!r}")
-    links = [link.strip() for link in _EQUALS.split(text)]
+    if (back := _taken_back(step, line)) is not None:
+        return back
+    links = [link.strip() for link in _EQUALS.split(line, _MAX_LINKS + 1)]
+    if len(links) > _MAX_LINKS:
+        return Deviation("malformed", step.id, f"an equation of more than {_MAX_LINKS} sides: {shorten(line)!r}")
     if len(links) > 1 and links[0] == step.id:  # "t1 = x + y = 12 + 7 = 19"
         del links[0]
-    if not links[-1] or (len(links) > 1 and not all(links)):
-        return Deviation("malformed", step.id, f"an equation with an empty side: {_cut(text)!r}")
+    if not all(links):
+        return Deviation("malformed", step.id, f"an equation with an empty side: {shorten(line)!r}")
     return Claim(step.id, tuple(links[:-1]), links[-1], text)
+
+
+def _taken_back(step: Step, text: str) -> Deviation | None:
+    names = {step.id, *step.reads}
+    for found in _TAKEN_BACK.finditer(text):
+        if found[0] not in names:  # a variable may be called "correction"
+            return Deviation("self_correction", step.id, f"the entry takes something back: {shorten(text)!r}")
+    return None
 
 
 def _describe(field: object) -> str:
@@ -136,12 +188,10 @@ def _describe(field: object) -> str:
     if isinstance(field, bool):
         return "a truth value"
     if isinstance(field, JsonNumber):
-        return f"the bare number {_cut(field)}"
-    return {str: "text", dict: "an object", list: "a list"}.get(type(field), type(field).__name__)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 80 else f"{text[:77]}..."
+        return f"the bare number {shorten(field)}"
+    if isinstance(field, str):
+        return "text"
+    return "an object" if isinstance(field, dict) else "a list" if isinstance(field, list) else type(field).__name__
 
 
 @lru_cache(maxsize=512)

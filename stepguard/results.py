@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import Any, Literal
 
 from stepguard.errors import (
@@ -56,7 +57,8 @@ class StepRecord:
         verified: whether at least one check applied and all that did passed.
         verdicts: what each check said of the accepted claim; empty for a step performed by code.
         claim: the accepted entry of the reply as it was written, None for a step performed by code.
-        tries: how often the step was asked, 0 for a step performed by code.
+        tries: 1 and one more for every reply that was not accepted because of this step; 0 for a step performed by
+            code.
         assistance: what the guard did beyond asking plainly.
         deviations: why earlier replies about this step were not accepted, oldest first.
     """
@@ -121,9 +123,10 @@ class Result:
     Attributes:
         status: see `Status`.
         answer: the value of the procedure's answer; None unless the run completed.
-        values: inputs and the values of all completed steps, by name.
+        values: inputs and the values of all completed steps, by name, read-only; of a lazy procedure only the values
+            that the next step may read.
         steps: the completed steps, in the order of the procedure.
-        attempts: every model call, in order.
+        attempts: every model call, in the order in which they were done with.
         usage: the sum over all attempts.
         seconds: the length of the run.
         procedure: the name of the procedure.
@@ -150,6 +153,14 @@ class Result:
     problem: Problem | None = None
     error: Exception | None = field(default=None, compare=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A read-only mapping cannot be pickled.
+        facts = {each.name: getattr(self, each.name) for each in fields(self)}
+        return _rebuild, ({**facts, "values": dict(self.values)},)
+
     @property
     def verified(self) -> bool:
         """Whether every step was verified."""
@@ -171,7 +182,7 @@ class Result:
                 if allow_unverified:
                     return self
                 names = ", ".join(self.unverified[:5]) + (" ..." if len(self.unverified) > 5 else "")
-                raise RunUnverified(f"{self.procedure}: no check applied to {names}", result=self)
+                raise RunUnverified(f"{self.procedure}: nothing vouches for {names}", result=self)
             case "abstained":
                 raise StepNotVerified(f"{self.procedure}: {self.problem}", result=self)
             case "exhausted":
@@ -208,6 +219,10 @@ class Result:
     def to_json(self) -> str:
         """`to_dict` as one line of valid JSON, ASCII only."""
         return json.dumps(self.to_dict(), allow_nan=False)
+
+
+def _rebuild(facts: dict[str, Any]) -> Result:
+    return Result(**facts)
 
 
 def _json_value(value: Value | None) -> bool | int | str | None:

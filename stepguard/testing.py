@@ -15,9 +15,8 @@ from typing import Final, Self
 
 from stepguard.backends.base import Completion, Request
 from stepguard.errors import ConfigError, EvaluationError
-from stepguard.exact import evaluate
+from stepguard.exact import evaluate, substitute
 from stepguard.procedure import Step
-from stepguard.prompts import substitute
 from stepguard.reply_formats import EquationFormat
 from stepguard.usage import Usage
 from stepguard.values import Value, show_value
@@ -34,6 +33,8 @@ class ScriptedBackend:
         script: for each call in turn: text; a mapping, sent as JSON; a `Completion`; an exception, which is raised;
             or a function of the request. Usage is counted at four characters a token unless a `Completion` says
             otherwise.
+
+    With `Guard.arun` entries are taken in the order in which the calls are started; functions run on the event loop.
 
     Used as a context manager it asserts on leaving that the whole script was used::
 
@@ -67,6 +68,10 @@ class ScriptedBackend:
             return _completion(request, entry)
         found = entry(request)
         return found if isinstance(found, Completion) else _completion(request, found)
+
+    async def acomplete(self, request: Request) -> Completion:
+        """See `complete`."""
+        return self.complete(request)
 
     def assert_finished(self) -> None:
         """Assert that every entry of the script was used.
@@ -189,7 +194,7 @@ class _Reply:
             lines.append((step, work, value))
         text = self._json(lines) if request.reply_format is not None else self._lines(lines)
         if self.slipped(slips.truncated):
-            return _completion(request, text[: self.chance.randrange(len(text) + 1)], finish_reason="length")
+            return _completion(request, text[: self.chance.randrange(max(1, len(text)))], finish_reason="length")
         return _completion(request, text)
 
     def _carry_out(self, step: Step, state: dict[str, Value]) -> tuple[str, str]:
@@ -242,7 +247,8 @@ class _Reply:
             fields.append(("final_answer", str(chance.randint(-99, 99))))
         text = "{" + ", ".join(f"{json.dumps(key)}: {json.dumps(field)}" for key, field in fields) + "}"
         if self.slipped(slips.malformed):
-            text = chance.choice([text.replace('"', "'"), text.rstrip("}"), "Here are the steps.", f"{text} {{{text}"])
+            ways = [text.replace('"', "'"), text.rstrip("}"), "Here are the steps.", f"{text} {text[:-1]}"]
+            text = chance.choice(ways)
         return text
 
     def _lines(self, lines: list[tuple[Step, str, str]]) -> str:

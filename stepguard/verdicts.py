@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-__all__ = ["DEVIATION_KINDS", "Claim", "Deviation", "DeviationKind", "Outcome", "Verdict"]
+from stepguard.errors import ConfigError
+
+__all__ = ["DEVIATION_KINDS", "Claim", "Deviation", "DeviationKind", "Outcome", "Verdict", "shorten"]
 
 DeviationKind = Literal[
     "missing_step",
@@ -47,6 +50,21 @@ DEVIATION_KINDS: Final[tuple[str, ...]] = get_args(DeviationKind)
 
 Outcome = Literal["pass", "fail", "undecided", "not_applicable"]
 
+_OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def shorten(text: str, length: int = 80) -> str:
+    """Foreign text as it may stand in a reason: at most `length` characters, and no line breaks or controls."""
+    head = text[: length + 1]
+    line = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in head)
+    return line if len(line) <= length else f"{line[: length - 3]}..."
+
+
+def _safe(reason: str) -> str:
+    # Lone surrogates cannot be written to any stream, and control characters steer terminals.
+    return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], reason) if _UNSAFE.search(reason) else reason
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -75,6 +93,9 @@ class Verdict:
         kind: for a failure, the kind of deviation.
         reason: for people and logs; it may name the right value and never enters a prompt.
         retry: whether asking again could change an undecided verdict.
+
+    Raises:
+        ConfigError: the outcome or the kind is none of those, or `check` or `reason` is no text.
     """
 
     outcome: Outcome
@@ -82,6 +103,18 @@ class Verdict:
     kind: DeviationKind | None = None
     reason: str = ""
     retry: bool = True
+
+    def __post_init__(self) -> None:
+        if self.outcome not in _OUTCOMES:
+            raise ConfigError(f"{self.outcome!r} is no outcome: use one of {', '.join(_OUTCOMES)}", option="outcome")
+        if self.kind is not None and self.kind not in DEVIATION_KINDS:
+            kinds = ", ".join(DEVIATION_KINDS)
+            raise ConfigError(f"{self.kind!r} is no kind of deviation: use one of {kinds}", option="kind")
+        for option in ("check", "reason"):
+            given: object = getattr(self, option)
+            if not isinstance(given, str):
+                raise ConfigError(f"{option} is text, not {type(given).__name__}", option=option)
+        object.__setattr__(self, "reason", _safe(self.reason))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +127,6 @@ class Deviation:
     kind: DeviationKind
     step: str | None = None
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", _safe(self.reason))

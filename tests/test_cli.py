@@ -10,12 +10,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-import stepguard.evaluation
 import stepguard.testing
 from stepguard.backends.base import Completion, Request
 from stepguard.cli import main
@@ -223,10 +221,14 @@ class TestOutcome:
         assert capsys.readouterr().err.splitlines()[-1] == "stepguard: interrupted after 1 of 2 steps"
 
     def test_a_fault_is_not_an_exit_of_1(
-        self, procedure: str, replies: Replies, capsys: pytest.CaptureFixture[str]
+        self, procedure: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """An unexpected exception shows its traceback and exits with 70: 1 would read as "unverified"."""
-        replies([ZeroDivisionError("a fault")])
+
+        def fault(*_: object) -> object:
+            raise ZeroDivisionError("a fault")
+
+        monkeypatch.setattr("stepguard.guard.Guard.run", fault)
         assert main(["run", procedure, "--input", "x=4"]) == 70
         assert "ZeroDivisionError: a fault" in capsys.readouterr().err
 
@@ -333,17 +335,6 @@ class TestUsageErrors:
         requests = replies([RIGHT])
         assert main(["run", procedure, "--input", "x=no"]) == 2
         assert not requests
-
-
-class TestBench:
-    def test_delegates(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """`bench` hands its own arguments to the benchmark and exits with its code."""
-        command = SimpleNamespace(
-            add_arguments=lambda parser: parser.add_argument("--tasks", type=int),
-            main=lambda options: options.tasks,
-        )
-        monkeypatch.setattr(stepguard.evaluation, "command", command, raising=False)
-        assert main(["bench", "--tasks", "7"]) == 7
 
 
 class TestTerminal:

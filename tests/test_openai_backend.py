@@ -638,7 +638,7 @@ def test_client_of_another_vendor() -> None:
     class APITimeoutError(Exception):
         pass
 
-    class Busy(Exception):  # noqa: N818
+    class Busy(Exception):
         status_code = 429
 
     def backend(error: Exception) -> OpenAIBackend:

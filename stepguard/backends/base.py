@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 
 from stepguard.errors import ConfigError
 from stepguard.usage import Usage
@@ -28,6 +27,8 @@ __all__ = [
     "as_backend",
     "ask",
 ]
+
+_ONE_CALL: Final = Usage(calls=1)
 
 Role = Literal["system", "user", "assistant"]
 
@@ -105,7 +106,7 @@ class Completion:
     refusal: str | None = None
     reasoning: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
-    usage: Usage = Usage(calls=1)
+    usage: Usage = _ONE_CALL
     model: str | None = None
     fingerprint: str | None = None
 
@@ -139,6 +140,8 @@ async def ask(backend: Backend, request: Request) -> Completion:
     """
     if isinstance(backend, AsyncBackend):
         return await backend.acomplete(request)
+    import asyncio  # a third of the time that importing stepguard would take
+
     return await asyncio.to_thread(backend.complete, request)
 
 

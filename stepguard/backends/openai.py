@@ -14,31 +14,23 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
-import math
 import os
-import re
 import threading
-import time
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
-from stepguard.backends.base import Completion, Request, ToolCall
+from stepguard.backends.base import Completion, Request
+from stepguard.backends.openai_answers import as_backend_error, field, read_completion, redact, texts_of
 from stepguard.errors import (
     BackendError,
-    BackendRejected,
-    BackendTimeout,
     ConfigError,
-    RateLimited,
     StepguardError,
 )
-from stepguard.usage import Usage
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -54,16 +46,6 @@ _NOT_EXTRA: Final = frozenset(
 )
 _LONGEST_MESSAGE: Final = 500
 _SHORTEST_SECRET: Final = 8
-_RETRYABLE_4XX: Final = frozenset({408, 409, 425, 429})
-_HIDDEN: Final = "[redacted]"
-_SECRETS: Final = re.compile(
-    r"(?P<named>\b[\w-]*(?:key|token|secret|password|signature|sig)=\\?[\"']?)[^\s&\"'<>\\]+"
-    r"|(?P<header>\b(?:authorization|api[-_]?key)\\?[\"']?\s*:\s*\\?[\"']?)(?:[a-z]+\s+)?[^\s\"',}\\]+"
-    r"|(?P<bearer>\bbearer\s+)[\w.~+/=*-]{6,}"
-    r"|\b(?:sk|gsk|xai|hf)[-_][\w*-]{3,}"
-    r"|\bAIza[\w-]{6,}",
-    re.IGNORECASE,
-)
 
 
 class OpenAIBackend:
@@ -121,7 +103,7 @@ class OpenAIBackend:
                 raise ConfigError("the client has its own base_url and api_key: leave them out", option="client")
             if any(cls.__module__.partition(".")[0] == "instructor" for cls in type(client).__mro__):
                 raise ConfigError("this client is wrapped by instructor: pass the one inside it", option="client")
-            if not callable(_field(client, "chat", "completions", "create")):
+            if not callable(field(client, "chat", "completions", "create")):
                 raise ConfigError(f"{type(client).__name__} has no chat.completions.create", option="client")
         if api_key is not None and not (isinstance(api_key, str) and api_key):
             raise ConfigError("api_key is text that is not empty; None takes OPENAI_API_KEY", option="api_key")
@@ -276,8 +258,8 @@ class _Call:
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> bool:
         if not isinstance(error, Exception) or isinstance(error, StepguardError):
             return False
-        self._failure = _failure(error, self._say)
-        if all(_redact(text, self._secret) == text for text in _texts(error)):
+        self._failure = as_backend_error(error, self._say)
+        if all(redact(text, self._secret) == text for text in texts_of(error)):
             self._failure.__cause__ = error
         return True
 
@@ -289,11 +271,11 @@ class _Call:
         """
         if self._failure is not None:
             raise self._failure
-        return _completion(self.raw, self._say)
+        return read_completion(self.raw, self._say)
 
     def _say(self, words: str) -> str:
         # Cut before redacting, or a page of megabytes is searched; and after, or half a key could stay.
-        said = _redact(f"{self._name}: {words[: 20 * _LONGEST_MESSAGE]}", self._secret)
+        said = redact(f"{self._name}: {words[: 20 * _LONGEST_MESSAGE]}", self._secret)
         return said if len(said) <= _LONGEST_MESSAGE else f"{said[: _LONGEST_MESSAGE - 3]}..."
 
 
@@ -359,151 +341,10 @@ def _without_retries(client: Any) -> Any:
 
 
 def _is_async(client: object) -> bool:
-    create = _field(client, "chat", "completions", "create")
+    create = field(client, "chat", "completions", "create")
     called = getattr(create, "__call__", None)  # noqa: B004 - to see whether it is async
     return (
         inspect.iscoroutinefunction(inspect.unwrap(create))
         or inspect.iscoroutinefunction(called)
         or type(client).__name__.startswith("Async")
     )
-
-
-# Reading a completion
-
-
-def _completion(raw: object, say: Callable[[str], str]) -> Completion:
-    choices = _field(raw, "choices")
-    choice = choices[0] if isinstance(choices, Sequence) and choices else None
-    message = _field(choice, "message")
-    if message is None:
-        raise _no_answer(raw, say)
-    usage = _field(raw, "usage")
-    return Completion(
-        text=_content(_field(message, "content"), say),
-        finish_reason=_text(_field(choice, "finish_reason")),
-        refusal=_text(_field(message, "refusal")),
-        reasoning=_text(_field(message, "reasoning_content")) or _text(_field(message, "reasoning")),
-        tool_calls=tuple(_tool_call(call, say) for call in _field(message, "tool_calls") or ()),
-        usage=Usage(
-            calls=1,
-            input_tokens=_count(_field(usage, "prompt_tokens")),
-            output_tokens=_count(_field(usage, "completion_tokens")),
-            cached_tokens=_count(_field(usage, "prompt_tokens_details", "cached_tokens")),
-            reasoning_tokens=_count(_field(usage, "completion_tokens_details", "reasoning_tokens")),
-        ),
-        model=_text(_field(raw, "model")),
-        fingerprint=_text(_field(raw, "system_fingerprint")),
-    )
-
-
-def _content(content: object, say: Callable[[str], str]) -> str | None:
-    if content is None or isinstance(content, str):
-        return content
-    if isinstance(content, list):  # parts; those of another kind (thinking, say) are not the answer
-        parts = [_text(_field(part, "text")) for part in content if _field(part, "type") == "text"]
-        return "".join(part for part in parts if part is not None) or None
-    raise BackendError(say(f"the content is {type(content).__name__}, not text"), retryable=False)
-
-
-def _tool_call(call: object, say: Callable[[str], str]) -> ToolCall:
-    arguments = _field(call, "function", "arguments")
-    if not isinstance(arguments, str | None):
-        raise BackendError(say("the arguments of a tool call are not text"), retryable=False)
-    return ToolCall(_text(_field(call, "function", "name")) or "", arguments or "")
-
-
-def _no_answer(raw: object, say: Callable[[str], str]) -> BackendError:
-    """The error in a body that came with status 200."""
-    error = _field(raw, "error")
-    words = _text(error) or _text(_field(error, "message")) or _text(_field(raw, "message")) or _text(raw)
-    code = str(_field(error, "code"))
-    if code.isdecimal() and 400 <= int(code) <= 599:
-        return _refusal(int(code), words or "", say)
-    return BackendError(say(f"an answer without a message: {words or type(raw).__name__}"))
-
-
-def _field(given: object, *path: str) -> Any:
-    """The value at a path of attributes or keys, None where there is none: servers leave out what they like."""
-    for name in path:
-        given = given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
-    return given
-
-
-def _text(given: object) -> str | None:
-    return given if isinstance(given, str) else None
-
-
-def _count(given: object) -> int:
-    return given if isinstance(given, int) and given > 0 else 0
-
-
-# Errors
-
-
-def _failure(error: Exception, say: Callable[[str], str]) -> BackendError:
-    """Our exception for one that a client raised."""
-    names = {cls.__name__ for cls in type(error).__mro__}
-    status = getattr(error, "status_code", None)
-    if isinstance(status, int):
-        body = getattr(error, "body", None)
-        words = _text(_field(body, "message")) or _text(_field(body, "error", "message")) or str(error)
-        return _refusal(status, words, say, retry_after=_retry_after(error), code=getattr(error, "code", None))
-    if isinstance(error, TimeoutError) or "APITimeoutError" in names:
-        return BackendTimeout(say("no answer within the time-out"))
-    if "APIConnectionError" in names:
-        return BackendError(say(f"no connection: {error.__cause__ or error}"))
-    # A client whose answer cannot be decoded may do better the next time; any other exception is a mistake somewhere.
-    return BackendError(say(f"{type(error).__name__}: {error}"), retryable=isinstance(error, ValueError))
-
-
-def _refusal(
-    status: int, words: str, say: Callable[[str], str], *, retry_after: float | None = None, code: object = None
-) -> BackendError:
-    said = say(f"HTTP {status}: {words}" if words else f"HTTP {status}")
-    if status == 429 or (status == 503 and retry_after is not None):
-        limited = RateLimited(said, status=status, retry_after=retry_after)
-        if code == "insufficient_quota":  # no waiting helps
-            limited.retryable = False
-        return limited
-    if 400 <= status < 500 and status not in _RETRYABLE_4XX:
-        return BackendRejected(said, status=status)
-    return BackendError(said, status=status)
-
-
-def _retry_after(error: Exception) -> float | None:
-    """Seconds, from the headers of the response; a date is taken against this machine's clock."""
-    headers = _field(error, "response", "headers") or {}
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        text = headers.get(name)
-        if text is None:
-            continue
-        try:
-            seconds = float(text) * unit
-        except ValueError:
-            try:
-                date = parsedate_to_datetime(text)
-            except ValueError:
-                continue
-            seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time()
-        if math.isfinite(seconds):
-            return max(seconds, 0.0)
-    return None
-
-
-def _redact(text: str, secret: str | None) -> str:
-    if secret is not None:
-        text = text.replace(secret, _HIDDEN)
-    return _SECRETS.sub(lambda found: f"{found[found.lastgroup] if found.lastgroup else ''}{_HIDDEN}", text)
-
-
-def _texts(error: BaseException) -> Iterator[str]:
-    """What a traceback of an exception would show, and the addresses it holds."""
-    seen: set[int] = set()
-    stack: list[BaseException | None] = [error]
-    while stack:
-        one = stack.pop()
-        if one is None or id(one) in seen:
-            continue
-        seen.add(id(one))
-        stack += [one.__cause__, one.__context__]
-        yield from (str(one), repr(one), str(getattr(getattr(one, "request", None), "url", "")))

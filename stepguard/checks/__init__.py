@@ -14,6 +14,8 @@ A check of your own is a plain callable::
 
 from __future__ import annotations
 
+import inspect
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -22,7 +24,7 @@ from typing import TYPE_CHECKING, Protocol
 from stepguard.checks.arithmetic import check_arithmetic, check_defined
 from stepguard.errors import ValueRefused
 from stepguard.values import Value
-from stepguard.verdicts import Claim, Verdict
+from stepguard.verdicts import Claim, Verdict, shorten
 
 if TYPE_CHECKING:
     from stepguard.procedure import Step
@@ -49,7 +51,7 @@ class Judgement:
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict that decides: the first failure, else the first undecided, else a pass; None: no check applies."""
+        """The one that decides: the first failure, else the first undecided, else a pass; None: no check applies."""
         best: Verdict | None = None
         for each in self.verdicts:
             if each.outcome == "fail":
@@ -102,11 +104,14 @@ def _judge(step: Step, values: Mapping[str, Value], claim: Claim) -> Judgement:
 
 
 def _user_verdict(check: Check, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
-    name = getattr(check, "__name__", type(check).__name__)
+    named: object = getattr(check, "__name__", None)
+    name = named if isinstance(named, str) else type(check).__name__
     try:
         found: object = check(step, values, claim)
-    except Exception as error:  # a check is foreign code: whatever it raises means that it did not decide
-        return Verdict("undecided", name, "undecided", f"{type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - a check is foreign code: whatever it raises, it did not decide
+        # The traceback module also knows what to say of an error whose own text fails.
+        reason = "".join(traceback.format_exception_only(error)).strip()
+        return Verdict("undecided", name, "undecided", shorten(reason, 500))
     if isinstance(found, Verdict):
         return found
     if found is True:
@@ -115,4 +120,7 @@ def _user_verdict(check: Check, step: Step, values: Mapping[str, Value], claim: 
         return Verdict("fail", name, "wrong_value", f"{name} says no")
     if found is None:
         return Verdict("not_applicable", name)
+    if inspect.iscoroutine(found):
+        found.close()
+        return Verdict("undecided", name, "undecided", f"{name} is async; a check is a plain function", retry=False)
     return Verdict("undecided", name, "undecided", f"{name} returned {type(found).__name__}, not a verdict")

@@ -77,9 +77,9 @@ def _dispatch(arguments: list[str]) -> int:
 
         return run(options)
     if options.command == "bench":
-        from stepguard.evaluation import command
+        from stepguard.evaluation.command import main as bench
 
-        return command.main(options)
+        return bench(options)
     parser.print_help()
     return 0
 
@@ -97,9 +97,9 @@ def _parser(*, bench: bool) -> argparse.ArgumentParser:
     about = "measure models with and without the guard on the bundled benchmark"
     benchmark = commands.add_parser("bench", help=about, description=about, allow_abbrev=False)
     if bench:
-        from stepguard.evaluation import command
+        from stepguard.evaluation.command import add_arguments
 
-        command.add_arguments(benchmark)
+        add_arguments(benchmark)
     return parser
 
 

@@ -6,18 +6,19 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from contextlib import closing, nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from stepguard.backends.base import Backend
 from stepguard.budget import Budget
 from stepguard.errors import BackendError, ConfigError, InputError, ProcedureError
 from stepguard.guard import Guard
 from stepguard.procedure import Procedure
 from stepguard.results import Status
 
-__all__ = ["EXIT_CODES", "run"]
+__all__ = ["EXIT_CODES", "SIMULATED", "choose_backend", "run"]
 
 EXIT_CODES: Final[Mapping[Status, int]] = {
     "verified": 0,
@@ -28,8 +29,8 @@ EXIT_CODES: Final[Mapping[Status, int]] = {
 }
 
 SIMULATED: Final = (
-    "SIMULATED MODEL: no model was named; the answers come from a program that errs on purpose. This run tests the "
-    "guard, not a model. Name one with --model, --base-url or --gguf."
+    "SIMULATED MODEL: no model was named; the answers come from a program that errs on purpose. This tests the guard "
+    "and says nothing about any real model. Name one with --model, --base-url or --gguf."
 )
 _LOOKUP_SECONDS: Final = 20.0
 
@@ -49,8 +50,10 @@ def run(options: argparse.Namespace) -> int:
     given: dict[str, Any] = {"segment": options.segment, "repair": options.retries, "seed": options.seed}
     chosen = {name: value for name, value in given.items() if value is not None}
     Guard(_no_model, budget=budget, **chosen)  # wrong options are named before a model is loaded
-    backend, name = _backend(options)
-    with closing(backend) if hasattr(backend, "close") else nullcontext():
+    backend, name = choose_backend(options)
+    with ExitStack() as stack:
+        if callable(close := getattr(backend, "close", None)):
+            stack.callback(close)
         progress = watch(procedure, name, quiet=options.quiet)
         with progress:
             result = Guard(backend, budget=budget, observer=progress, **chosen).run(procedure, inputs)
@@ -98,7 +101,7 @@ def _inputs(given: Iterable[str], procedure: Procedure) -> dict[str, str]:
     return inputs
 
 
-def _backend(options: argparse.Namespace) -> tuple[object, str]:
+def choose_backend(options: argparse.Namespace) -> tuple[Backend, str]:
     """The model to ask, and what to call it."""
     if options.gguf is not None:
         if options.model is not None or options.base_url is not None:
@@ -119,7 +122,7 @@ def _backend(options: argparse.Namespace) -> tuple[object, str]:
     return SimulatedModel(seed=options.seed or 0), "SIMULATED MODEL"
 
 
-def _endpoint(base_url: str, model: str | None) -> tuple[object, str]:
+def _endpoint(base_url: str, model: str | None) -> tuple[Backend, str]:
     from stepguard.backends.openai import OpenAIBackend
 
     place = _without_secrets(base_url)

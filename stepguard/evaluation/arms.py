@@ -261,7 +261,7 @@ class _ChainOfThought:
         )
 
 
-_ANSWER: Final = re.compile(r"^[\s*#_]*answer\s*[*_]*\s*[:=]\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
+_ANSWER: Final = re.compile(r"^[\s*#_]*answer\s*[*_]*\s*[:=][\s*_]*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
 _LINE: Final = re.compile(r"^[\s*\-\u2022`]*([A-Za-z_]\w*)[\s*`]*[:=](.+?)\s*$", re.MULTILINE)
 
 
@@ -283,7 +283,7 @@ def read_transcript(text: str, ids: list[str]) -> tuple[object, dict[str, object
 
 
 def _number(text: str) -> object:
-    end = text.rsplit("=", 1)[-1].strip().removesuffix(".").strip()
+    end = text.rsplit("=", 1)[-1].strip(" \t*_`.")
     try:
         return read_numeral(end).value
     except ValueRefused:

@@ -11,20 +11,13 @@ import sys
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stepguard.backends.base import Backend
     from stepguard.evaluation.arms import Outcome
     from stepguard.evaluation.runner import Plan
 
 __all__ = ["add_arguments", "main"]
-
-SIMULATED: Final = (
-    "SIMULATED MODEL: no model was named, so a seeded simulation with invented slips answers. "
-    "The figures test the guard; they say nothing about any real model."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``stepguard bench``."""
@@ -46,13 +39,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Run the benchmark and print its table; 0 unless something is misused."""
+    from stepguard.cli.run import choose_backend
     from stepguard.evaluation.report import make_results
     from stepguard.evaluation.runner import run_plan
 
     plan = _plan(args)
-    backend, model, simulated = _backend(args)
-    if simulated:
-        print(SIMULATED, file=sys.stderr)
+    simulated = args.model is None and args.base_url is None and args.gguf is None
+    backend, name = choose_backend(args)
+    model = args.model or name
     configuration = _configuration(args, plan, model)
     started = time.monotonic()
     outcomes = asyncio.run(
@@ -120,13 +114,6 @@ def _numbers(text: str, option: str) -> list[int]:
     return numbers
 
 
-def _backend(args: argparse.Namespace) -> tuple[Backend, str, bool]:
-    from stepguard.cli.run import _backend as choose
-
-    backend, name = choose(args)
-    return backend, args.model or name, args.model is None and args.base_url is None and args.gguf is None
-
-
 def _configuration(args: argparse.Namespace, plan: Plan, model: str) -> dict[str, Any]:
     """Everything that shapes a reply, so that unlike outcomes are never mixed."""
     from stepguard.evaluation import arms
@@ -174,6 +161,7 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
     from rich.console import Console
     from rich.table import Table
 
+    from stepguard.cli.run import SIMULATED
     from stepguard.evaluation.report import make_table
 
     head, *rows = make_table(results)

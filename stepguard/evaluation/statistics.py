@@ -105,7 +105,7 @@ def _mcnemar(rescued: int, harmed: int) -> float:
     if n == 0:
         return 1.0
     tail = sum(math.comb(n, k) for k in range(min(rescued, harmed) + 1))
-    return min(1.0, 2 * tail / 2**n)
+    return min(1.0, float(2 * tail / 2**n))
 
 
 def _recovered(pairs: Sequence[tuple[bool, bool]]) -> float | None:

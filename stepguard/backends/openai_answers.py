@@ -1,0 +1,169 @@
+"""What an OpenAI-style client gives back: a completion, or an exception, as stepguard's own; without any secret.
+
+Nothing here imports the SDK: fields are read where they are there, and exceptions are told by name and status.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+from stepguard.backends.base import Completion, ToolCall
+from stepguard.errors import BackendError, BackendRejected, BackendTimeout, RateLimited
+from stepguard.usage import Usage
+
+__all__ = ["as_backend_error", "field", "read_completion", "redact", "texts_of"]
+
+_RETRYABLE_4XX: Final = frozenset({408, 409, 425, 429})
+_HIDDEN: Final = "[redacted]"
+_SECRETS: Final = re.compile(
+    r"(?P<named>\b[\w-]*(?:key|token|secret|password|signature|sig)=\\?[\"']?)[^\s&\"'<>\\]+"
+    r"|(?P<header>\b(?:authorization|api[-_]?key)\\?[\"']?\s*:\s*\\?[\"']?)(?:[a-z]+\s+)?[^\s\"',}\\]+"
+    r"|(?P<bearer>\bbearer\s+)[\w.~+/=*-]{6,}"
+    r"|\b(?:sk|gsk|xai|hf)[-_][\w*-]{3,}"
+    r"|\bAIza[\w-]{6,}",
+    re.IGNORECASE,
+)
+
+
+def read_completion(raw: object, say: Callable[[str], str]) -> Completion:
+    choices = field(raw, "choices")
+    choice = choices[0] if isinstance(choices, Sequence) and choices else None
+    message = field(choice, "message")
+    if message is None:
+        raise _no_answer(raw, say)
+    usage = field(raw, "usage")
+    return Completion(
+        text=_content(field(message, "content"), say),
+        finish_reason=_text(field(choice, "finish_reason")),
+        refusal=_text(field(message, "refusal")),
+        reasoning=_text(field(message, "reasoning_content")) or _text(field(message, "reasoning")),
+        tool_calls=tuple(_tool_call(call, say) for call in field(message, "tool_calls") or ()),
+        usage=Usage(
+            calls=1,
+            input_tokens=_count(field(usage, "prompt_tokens")),
+            output_tokens=_count(field(usage, "completion_tokens")),
+            cached_tokens=_count(field(usage, "prompt_tokens_details", "cached_tokens")),
+            reasoning_tokens=_count(field(usage, "completion_tokens_details", "reasoning_tokens")),
+        ),
+        model=_text(field(raw, "model")),
+        fingerprint=_text(field(raw, "system_fingerprint")),
+    )
+
+
+def _content(content: object, say: Callable[[str], str]) -> str | None:
+    if content is None or isinstance(content, str):
+        return content
+    if isinstance(content, list):  # parts; those of another kind (thinking, say) are not the answer
+        parts = [_text(field(part, "text")) for part in content if field(part, "type") == "text"]
+        return "".join(part for part in parts if part is not None) or None
+    raise BackendError(say(f"the content is {type(content).__name__}, not text"), retryable=False)
+
+
+def _tool_call(call: object, say: Callable[[str], str]) -> ToolCall:
+    arguments = field(call, "function", "arguments")
+    if not isinstance(arguments, str | None):
+        raise BackendError(say("the arguments of a tool call are not text"), retryable=False)
+    return ToolCall(_text(field(call, "function", "name")) or "", arguments or "")
+
+
+def _no_answer(raw: object, say: Callable[[str], str]) -> BackendError:
+    """The error in a body that came with status 200."""
+    error = field(raw, "error")
+    words = _text(error) or _text(field(error, "message")) or _text(field(raw, "message")) or _text(raw)
+    code = str(field(error, "code"))
+    if code.isdecimal() and 400 <= int(code) <= 599:
+        return _refusal(int(code), words or "", say)
+    return BackendError(say(f"an answer without a message: {words or type(raw).__name__}"))
+
+
+def field(given: object, *path: str) -> Any:
+    """The value at a path of attributes or keys, None where there is none: servers leave out what they like."""
+    for name in path:
+        given = given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
+    return given
+
+
+def _text(given: object) -> str | None:
+    return given if isinstance(given, str) else None
+
+
+def _count(given: object) -> int:
+    return given if isinstance(given, int) and given > 0 else 0
+
+
+# Errors
+
+
+def as_backend_error(error: Exception, say: Callable[[str], str]) -> BackendError:
+    """Our exception for one that a client raised."""
+    names = {cls.__name__ for cls in type(error).__mro__}
+    status = getattr(error, "status_code", None)
+    if isinstance(status, int):
+        body = getattr(error, "body", None)
+        words = _text(field(body, "message")) or _text(field(body, "error", "message")) or str(error)
+        return _refusal(status, words, say, retry_after=_retry_after(error), code=getattr(error, "code", None))
+    if isinstance(error, TimeoutError) or "APITimeoutError" in names:
+        return BackendTimeout(say("no answer within the time-out"))
+    if "APIConnectionError" in names:
+        return BackendError(say(f"no connection: {error.__cause__ or error}"))
+    # A client whose answer cannot be decoded may do better the next time; any other exception is a mistake somewhere.
+    return BackendError(say(f"{type(error).__name__}: {error}"), retryable=isinstance(error, ValueError))
+
+
+def _refusal(
+    status: int, words: str, say: Callable[[str], str], *, retry_after: float | None = None, code: object = None
+) -> BackendError:
+    said = say(f"HTTP {status}: {words}" if words else f"HTTP {status}")
+    if status == 429 or (status == 503 and retry_after is not None):
+        limited = RateLimited(said, status=status, retry_after=retry_after)
+        if code == "insufficient_quota":  # no waiting helps
+            limited.retryable = False
+        return limited
+    if 400 <= status < 500 and status not in _RETRYABLE_4XX:
+        return BackendRejected(said, status=status)
+    return BackendError(said, status=status)
+
+
+def _retry_after(error: Exception) -> float | None:
+    """Seconds, from the headers of the response; a date is taken against this machine's clock."""
+    headers = field(error, "response", "headers") or {}
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        text = headers.get(name)
+        if text is None:
+            continue
+        try:
+            seconds = float(text) * unit
+        except ValueError:
+            try:
+                date = parsedate_to_datetime(text)
+            except ValueError:
+                continue
+            seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time()
+        if math.isfinite(seconds):
+            return max(seconds, 0.0)
+    return None
+
+
+def redact(text: str, secret: str | None) -> str:
+    if secret is not None:
+        text = text.replace(secret, _HIDDEN)
+    return _SECRETS.sub(lambda found: f"{found[found.lastgroup] if found.lastgroup else ''}{_HIDDEN}", text)
+
+
+def texts_of(error: BaseException) -> Iterator[str]:
+    """What a traceback of an exception would show, and the addresses it holds."""
+    seen: set[int] = set()
+    stack: list[BaseException | None] = [error]
+    while stack:
+        one = stack.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        stack += [one.__cause__, one.__context__]
+        yield from (str(one), repr(one), str(getattr(getattr(one, "request", None), "url", "")))

@@ -1,0 +1,81 @@
+"""The books of a run: a record of every completed step and of every model call."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Literal
+
+from stepguard.backends.base import Completion
+from stepguard.results import Attempt, Occurrence, StepRecord
+from stepguard.usage import Usage
+from stepguard.verdicts import Deviation
+
+__all__ = ["History"]
+
+
+class History:
+    """What a result tells of a run.
+
+    Args:
+        keep: how many of the last steps and attempts are kept; None keeps all.
+    """
+
+    def __init__(self, keep: int | None) -> None:
+        self._keep = keep
+        self._calls = 0
+        self._records: deque[StepRecord] = deque(maxlen=keep)
+        self._attempts: deque[Attempt] = deque(maxlen=keep)
+        self._unverified: list[str] = []
+
+    @property
+    def records(self) -> tuple[StepRecord, ...]:
+        """The completed steps, in the order of the procedure."""
+        return tuple(sorted(self._records, key=lambda record: record.occurrence.index))
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """The model calls, in the order in which they were done with."""
+        return tuple(self._attempts)
+
+    @property
+    def unverified(self) -> tuple[str, ...]:
+        """The first completed steps that no check vouches for."""
+        return tuple(self._unverified)
+
+    def add(self, record: StepRecord) -> None:
+        """Book a completed step."""
+        self._records.append(record)
+        if not record.verified and (self._keep is None or len(self._unverified) < self._keep):
+            self._unverified.append(record.occurrence.step)
+
+    def book(
+        self,
+        steps: Sequence[Occurrence],
+        *,
+        rung: str,
+        outcome: Literal["accepted", "partly", "rejected", "error"],
+        usage: Usage,
+        seconds: float,
+        committed: int = 0,
+        deviations: Sequence[Deviation] = (),
+        completion: Completion | None = None,
+        error: str | None = None,
+    ) -> None:
+        """Book a model call; see `Attempt`."""
+        self._calls += 1
+        self._attempts.append(
+            Attempt(
+                number=self._calls,
+                steps=tuple(steps),
+                rung=rung,
+                outcome=outcome,
+                committed=committed,
+                deviations=tuple(deviations),
+                usage=usage,
+                seconds=seconds,
+                finish_reason=completion.finish_reason if completion else None,
+                text=completion.text if completion else None,
+                error=error,
+            )
+        )

@@ -1,0 +1,144 @@
+"""Which steps of a run are done, which are on their way, and which can be asked next.
+
+The committed set is closed under what steps read: a step is only ever asked when everything it reads is verified, or
+set by a step before it in the same segment. A lazy procedure is too long to keep every value: those that no later step
+may read are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from stepguard.errors import ProcedureError
+from stepguard.procedure import Procedure, Step
+from stepguard.repair import Rung
+from stepguard.results import Occurrence
+from stepguard.values import Value
+
+__all__ = ["Broken", "Schedule", "Segment"]
+
+_AHEAD = 4
+"""With parallel segments: how far ahead of the first open step to look for more, in times what can be asked at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Steps that can be asked together, with their indices."""
+
+    indices: tuple[int, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def occurrences(self) -> tuple[Occurrence, ...]:
+        """The same as occurrences."""
+        return tuple(Occurrence(index, step.id) for index, step in zip(self.indices, self.steps, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The step at `index` cannot be had: a lazy procedure turned out wrong on the way."""
+
+    index: int
+    error: ProcedureError
+
+
+class Schedule:
+    """The state of a run.
+
+    Args:
+        procedure: what is run.
+        inputs: its inputs.
+        parallel: how many segments may be on their way at the same time.
+    """
+
+    def __init__(self, procedure: Procedure, inputs: Mapping[str, Value], *, parallel: int) -> None:
+        self.values: dict[str, Value] = dict(inputs)
+        self.completed = 0
+        self.frontier = 0  # every step before it is completed
+        self._procedure = procedure
+        self._parallel = parallel
+        self._ahead: set[int] = set()  # completed steps behind the frontier
+        self._flying: dict[int, str] = {}  # the ids of the steps on their way, by index
+        self._kept: dict[int, str] = {}  # of a lazy procedure: the ids whose values are kept, by index
+
+    @property
+    def finished(self) -> bool:
+        """Whether every step is completed."""
+        return self.completed == len(self._procedure)
+
+    def read(self, steps: Iterable[Step]) -> Mapping[str, Value]:
+        """The verified values that `steps` read."""
+        names = dict.fromkeys(name for step in steps for name in step.reads)
+        return MappingProxyType({name: self.values[name] for name in names if name in self.values})
+
+    def next_segment(self, size: int, again: Mapping[int, Rung]) -> Segment | Broken | None:
+        """The next steps that can be asked together, None where there are none for now.
+
+        Args:
+            size: the most steps of a segment.
+            again: how steps that were not accepted are to be asked, by index. Such a step leads its segment.
+        """
+        strict = self._parallel == 1
+        end = len(self._procedure)
+        if not strict:
+            end = min(end, self.frontier + _AHEAD * size * self._parallel)
+        indices: list[int] = []
+        steps: list[Step] = []
+        ids: set[str] = set()
+        for index in range(self.frontier, end):
+            if index in self._flying or index in self._ahead:
+                continue
+            try:
+                step = self._step(index, ids)
+            except ProcedureError as error:
+                if indices:
+                    break
+                return Broken(index, error)
+            readable = all(name in self.values or name in ids for name in step.reads)
+            # Code performs one step at a time.
+            if not readable or (indices and (step.performer == "code" or index in again)):
+                if strict or (indices and readable):
+                    break
+                continue
+            indices.append(index)
+            steps.append(step)
+            ids.add(step.id)
+            alone = indices[0] in again and again[indices[0]].alone
+            if len(indices) == size or step.performer == "code" or alone:
+                break
+        return Segment(tuple(indices), tuple(steps)) if indices else None
+
+    def _step(self, index: int, before: set[str]) -> Step:
+        step = self._procedure.steps[index]
+        if self._procedure.look_back is None:
+            return step
+        # A lazy procedure is not checked as a whole: an id that is still in use would be mistaken for the other step.
+        if step.id in self.values or step.id in before or step.id in self._flying.values():
+            raise ProcedureError(f"duplicate id: {step.id!r} is already an earlier step", step=step.id)
+        return step
+
+    def start(self, segment: Segment) -> None:
+        """These steps are on their way."""
+        self._flying.update(zip(segment.indices, (step.id for step in segment.steps), strict=True))
+
+    def land(self, segment: Segment) -> None:
+        """These steps are on their way no longer; those that were not completed can be asked again."""
+        for index in segment.indices:
+            self._flying.pop(index, None)
+
+    def complete(self, occurrence: Occurrence, value: Value) -> None:
+        """A step has its value."""
+        self.values[occurrence.step] = value
+        self._ahead.add(occurrence.index)
+        self.completed += 1
+        while self.frontier in self._ahead:
+            self._ahead.remove(self.frontier)
+            self.frontier += 1
+        look_back = self._procedure.look_back
+        if look_back is not None:
+            self._kept[occurrence.index] = occurrence.step
+            # By index, not by age: the first open step may be asked again long after later ones were completed.
+            for index in [index for index in self._kept if index < self.frontier - look_back]:
+                self.values.pop(self._kept.pop(index), None)

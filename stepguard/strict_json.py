@@ -1,0 +1,90 @@
+"""JSON as it stands: nothing repaired, nothing rounded, nothing that silently wins.
+
+Numbers stay text, NaN and infinity are refused, and an object remembers which of its keys stood in it twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Final, cast
+
+__all__ = ["JsonNumber", "JsonObject", "decode", "decode_at", "same"]
+
+
+class JsonNumber(str):
+    """The digits of a JSON number, unread: no float stands between a reply and its check."""
+
+    __slots__ = ()
+
+
+class JsonObject(dict[str, object]):
+    """A decoded object.
+
+    Attributes:
+        pairs: its keys and values as they were written, repetitions included.
+        repeated: the keys that stand in it more than once.
+    """
+
+    __slots__ = ("pairs", "repeated")
+
+    def __init__(self, pairs: list[tuple[str, object]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+        self.repeated: frozenset[str] = frozenset()
+        if len(self) != len(pairs):
+            counts = Counter(key for key, _ in pairs)
+            self.repeated = frozenset(key for key, count in counts.items() if count > 1)
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is no JSON")
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=JsonObject, parse_int=JsonNumber, parse_float=JsonNumber, parse_constant=_refuse_constant
+)
+
+
+def decode(text: str) -> object:
+    """Decode a whole JSON document.
+
+    Raises:
+        ValueError: the text is no JSON, or nested too deeply.
+    """
+    try:
+        return cast(object, _DECODER.decode(text))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def decode_at(text: str, start: int) -> tuple[object, int]:
+    """Decode the JSON value that begins at `start`, and say where it ends.
+
+    Raises:
+        ValueError: no JSON value begins there, or it is nested too deeply.
+    """
+    try:
+        return _DECODER.raw_decode(text, start)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two decoded values say the same, in the same order and with the same repetitions, at any depth."""
+    stack = [(one, other)]
+    while stack:
+        left, right = stack.pop()
+        if type(left) is not type(right):
+            return False
+        if isinstance(left, JsonObject) and isinstance(right, JsonObject):
+            if [key for key, _ in left.pairs] != [key for key, _ in right.pairs]:
+                return False
+            stack += [(mine, theirs) for (_, mine), (_, theirs) in zip(left.pairs, right.pairs, strict=True)]
+        elif isinstance(left, list) and isinstance(right, list):
+            if len(left) != len(right):
+                return False
+            stack += zip(left, right, strict=True)
+        elif left != right:
+            return False
+    return True

@@ -1,0 +1,279 @@
+"""The bundled benchmark: tasks with known truth, honest extraction, right statistics, runs that survive a kill."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepguard.backends.base import Completion, Request
+from stepguard.cli import main
+from stepguard.errors import BackendError, ConfigError
+from stepguard.evaluation.arms import ArmOptions, Outcome, make_arm, read_transcript
+from stepguard.evaluation.report import make_results
+from stepguard.evaluation.runner import Plan, run_plan
+from stepguard.evaluation.statistics import compare, wilson
+from stepguard.evaluation.tasks import Arithmetic, Task, family_named
+from stepguard.testing import SimulatedModel, Slips
+
+FAMILY = Arithmetic()
+
+
+def recompute(task: Task, *, changed: str | None = None, by: int = 0) -> dict[str, int]:
+    """The values of a program read from its own text, one of them changed on the way."""
+    state = dict(task.inputs)
+    for line in str(task.procedure).splitlines():
+        name, _, formula = line.partition(": integer = ")
+        if not formula:
+            continue
+        left, sign, right = (str(state.get(part, part)) for part in formula.split())
+        a, b = int(left), int(right)
+        state[name] = {"+": a + b, "-": a - b, "*": a * b}[sign] + (by if name == changed else 0)
+    return state
+
+
+# Tasks
+
+
+@pytest.mark.parametrize("length", [1, 2, 5, 20, 50])
+def test_a_task_is_what_its_text_computes(length: int) -> None:
+    """The truth of every instance is what its own text gives, within the declared limits."""
+    for seed in range(20):
+        task = FAMILY.make(seed, length)
+        state = recompute(task)
+        assert {name: state[name] for name in task.truth} == dict(task.truth)
+        assert all(abs(value) <= FAMILY.limit for value in task.truth.values())
+        order = ["x", "y", *task.truth]
+        for at, step in enumerate(task.procedure.steps):
+            assert all(at + 2 - order.index(name) <= FAMILY.look_back for name in step.reads)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("by", [-7, 1, 250])
+def test_no_error_is_ever_erased(seed: int, by: int) -> None:
+    """A wrong value in any step, with everything after it done right, ends in a wrong answer."""
+    task = FAMILY.make(seed, 20)
+    for name in task.truth:
+        assert recompute(task, changed=name, by=by)[task.procedure.answer] != task.answer
+
+
+def test_a_task_is_the_same_for_the_same_seed() -> None:
+    """The same seed and length give the same instance; another seed another one."""
+    one, again, other = FAMILY.make(3, 20), FAMILY.make(3, 20), FAMILY.make(4, 20)
+    assert (one.procedure, one.inputs, one.truth) == (again.procedure, again.inputs, again.truth)
+    assert one.procedure != other.procedure
+
+
+def test_unknown_families_and_arms_are_named() -> None:
+    """A family or arm that does not exist is refused with the ones that do."""
+    with pytest.raises(ConfigError, match="arithmetic"):
+        family_named("geometry")
+    with pytest.raises(ConfigError, match="cot, chunk, guard"):
+        make_arm("oracle", ArmOptions())
+
+
+# Reading a transcript
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("t1 = 5\nAnswer: 5", 5),
+        ("Answer: **18**", 18),
+        ("**Answer:** 18", 18),
+        ("answer: t2 = 18.", 18),
+        ("Answer: 7\nWait.\nAnswer: 18", 18),
+        ("It is 6, not 7.", None),
+        ("The result is 18", None),
+        ("Answer: eighteen", None),
+        ("Answer: 6 or 7", None),
+        ("", None),
+    ],
+)
+def test_only_a_designated_answer_counts(text: str, answer: int | None) -> None:
+    """An answer is what the answer line holds; numbers elsewhere are none."""
+    assert read_transcript(text, ["t1", "t2"])[0] == answer
+
+
+def test_a_trace_is_read_by_step_names() -> None:
+    """A step's value is the right end of its own line; missing steps shift nothing, contradictions count as none."""
+    text = "t1 = x + y = 1 + 2 = 3\n- t3: 4 * 2 = 8\nt4 = 1\nt4 = 2\nt9 = 9"
+    assert read_transcript(text, ["t1", "t2", "t3", "t4"])[1] == {"t1": 3, "t3": 8, "t4": None}
+
+
+# Statistics
+
+
+@pytest.mark.parametrize(
+    ("successes", "n", "low", "high"),
+    [(0, 0, 0.0, 1.0), (0, 10, 0.0, 0.2775), (10, 10, 0.7225, 1.0), (19, 20, 0.7639, 0.9911), (1, 1, 0.2065, 1.0)],
+)
+def test_wilson_at_and_inside_the_boundaries(successes: int, n: int, low: float, high: float) -> None:
+    """The Wilson interval has its published values, also for none, all and one."""
+    assert wilson(successes, n) == pytest.approx((low, high), abs=1e-4)
+
+
+def test_paired_comparison_counts_and_bounds() -> None:
+    """Differences, rescued, harmed and the exact test follow from the pairs; the interval holds the difference."""
+    first = [True] * 15 + [False] * 2 + [True] * 3
+    second = [True] * 10 + [False] * 5 + [True] * 2 + [False] * 3
+    found = compare(first, second)
+    assert (found.n, found.rescued, found.harmed) == (20, 8, 2)
+    assert found.difference == pytest.approx(0.3)
+    assert found.interval[0] < 0.3 < found.interval[1]
+    assert found.p_value == pytest.approx(2 * (1 + 10 + 45) / 2**10)
+    assert found.recovered == pytest.approx(1 - 2 / 8)
+    assert found.recovered_interval is not None
+    assert found.recovered_interval[0] <= 0.75 <= found.recovered_interval[1]
+
+
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize("n", [1, 12])
+def test_paired_comparison_without_discordant_pairs(n: int, right: bool) -> None:
+    """Equal outcomes give a difference of zero, p = 1, and no ratio where the baseline has no errors."""
+    found = compare([right] * n, [right] * n)
+    assert (found.difference, found.p_value, found.rescued, found.harmed) == (0, 1, 0, 0)
+    assert found.interval[0] <= 0 <= found.interval[1]
+    assert (found.recovered is None) == right
+
+
+def test_paired_comparison_needs_pairs() -> None:
+    """Nothing to compare is an error, not a figure."""
+    with pytest.raises(ValueError, match="paired outcomes"):
+        compare([], [])
+    with pytest.raises(ValueError, match="paired outcomes"):
+        compare([True], [])
+
+
+# Arms and runner
+
+
+class Failing:
+    """A model whose endpoint refuses some programs."""
+
+    def __init__(self, model: SimulatedModel, seeds: set[int]) -> None:
+        self._model = model
+        self._bad = {json.dumps(dict(FAMILY.make(seed, 5).inputs)) for seed in seeds}
+
+    def complete(self, request: Request) -> Completion:
+        if json.dumps({name: request.values.get(name) for name in ("x", "y")}) in self._bad:
+            raise BackendError("no", retryable=False)
+        return self._model.complete(request)
+
+
+def plan(n: int = 6, arms: tuple[str, ...] = ("cot", "chunk", "guard"), lengths: tuple[int, ...] = (5, 8)) -> Plan:
+    return Plan(family=FAMILY, cells=dict.fromkeys(lengths, n), arms=arms, seed=0, options=ArmOptions(segment=3))
+
+
+def run(what: Plan, backend: Any, *, concurrency: int = 4, **options: Any) -> list[Outcome]:
+    return asyncio.run(run_plan(what, backend, configuration={"v": 1}, concurrency=concurrency, **options))
+
+
+def test_the_chunk_arm_shows_what_the_guard_repairs() -> None:
+    """On a slipping model the guard is never silently wrong and ends right more often than its own unchecked chunks."""
+    outcomes = run(plan(30, lengths=(12,)), SimulatedModel(5, slips=replace(Slips(), wrong_value=0.08)))
+    results = make_results(outcomes, {})
+    by_arm = {row["arm"]: row for row in results["rows"]}
+    assert by_arm["guard"]["silent_errors"] == 0
+    assert by_arm["guard"]["accuracy"] > by_arm["chunk"]["accuracy"]
+    assert by_arm["guard"]["accuracy"] == by_arm["guard"]["verified"]
+    assert by_arm["chunk"]["verified"] == 0
+    assert by_arm["chunk"]["deviations"]["wrong_value"] > 0
+    assert {pair["baseline"] for pair in results["paired"]} == {"cot", "chunk"}
+
+
+def test_a_perfect_model_is_right_in_every_arm() -> None:
+    """Without slips every arm gets every answer and every step right."""
+    for row in make_results(run(plan(), SimulatedModel(slips=Slips.none())), {})["rows"]:
+        assert (row["accuracy"], row["trace_accuracy"], row["step_accuracy"], row["errors"]) == (1, 1, 1, 0)
+
+
+def test_errors_stay_in_the_denominator() -> None:
+    """A run that failed counts as wrong; the share without errors is given beside it."""
+    outcomes = run(plan(10, arms=("cot",), lengths=(5,)), Failing(SimulatedModel(slips=Slips.none()), {0, 1}))
+    (row,) = make_results(outcomes, {})["rows"]
+    assert (row["n"], row["accuracy"], row["errors"], row["accuracy_without_errors"]) == (10, 0.8, 2, 1.0)
+
+
+def test_concurrency_changes_nothing() -> None:
+    """One at a time and eight at a time give the same outcomes but for the seconds."""
+    one, eight = (run(plan(), SimulatedModel(1), concurrency=each) for each in (1, 8))
+    assert [replace(each, seconds=0) for each in one] == [replace(each, seconds=0) for each in eight]
+
+
+def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    """After a kill, also in the middle of a line, a resumed run does only what is missing and ends the same."""
+    whole = run(plan(), SimulatedModel(2), folder=tmp_path / "whole")
+    lines = (tmp_path / "whole" / "outcomes.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "cut").mkdir()
+    (tmp_path / "cut" / "outcomes.jsonl").write_text("".join(lines[:10]) + lines[10][:40])
+    newly: list[Outcome] = []
+    again = run(
+        plan(),
+        SimulatedModel(2),
+        folder=tmp_path / "cut",
+        resume=True,
+        progress=lambda done, total, newest: newly.append(newest),
+    )
+    assert len(newly) == len(whole) - 9
+    assert [replace(each, seconds=0) for each in again] == [replace(each, seconds=0) for each in whole]
+    run(plan(), SimulatedModel(99), folder=tmp_path / "cut", resume=True, progress=lambda *_: pytest.fail("paid twice"))
+
+
+def test_outcomes_of_unlike_runs_are_not_mixed(tmp_path: Path) -> None:
+    """A folder with outcomes is not overwritten, and not resumed under another configuration."""
+    run(plan(1), SimulatedModel(), folder=tmp_path)
+    with pytest.raises(ConfigError, match="--resume"):
+        run(plan(1), SimulatedModel(), folder=tmp_path)
+    with pytest.raises(ConfigError, match="another configuration"):
+        asyncio.run(
+            run_plan(plan(1), SimulatedModel(), configuration={"v": 2}, concurrency=1, folder=tmp_path, resume=True)
+        )
+
+
+# The command
+
+
+def test_the_bench_command_prints_a_table_and_writes_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a model the bench runs on the simulated one, says so in every output, and writes results.json."""
+    assert main(["bench", "--lengths", "3,6", "-n", "2,1", "--out", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr()
+    assert "SIMULATED MODEL" in printed.err
+    assert "SIMULATED MODEL" in printed.out
+    assert "guard" in printed.out
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert results["meta"]["simulated"] is True
+    assert [(row["arm"], row["length"], row["n"]) for row in results["rows"]] == [
+        (arm, length, n) for length, n in ((3, 2), (6, 1)) for arm in ("cot", "chunk", "guard")
+    ]
+
+
+def test_the_bench_command_prints_one_json_document(capsys: pytest.CaptureFixture[str]) -> None:
+    """With --json standard output holds results.json and nothing else."""
+    assert main(["bench", "--lengths", "3", "-n", "1", "--arms", "guard", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["arm"] == "guard"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--lengths", "five"], "--lengths"),
+        (["--lengths", "0"], "--lengths"),
+        (["--lengths", "5,5"], "--lengths"),
+        (["-n", "1,2", "--lengths", "5"], "-n"),
+        (["--arms", "guard,magic"], "--arms"),
+        (["--task", "geometry"], "geometry"),
+    ],
+)
+def test_misuse_of_the_bench_command_is_named(
+    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wrong option ends with exit code 2 and a message that names it."""
+    assert main(["bench", *arguments]) == 2
+    assert named in capsys.readouterr().err

@@ -1,0 +1,601 @@
+"""The drivers: `run`, `arun`, and a caller's own loop around the guard's backend."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from harness import GOOD, P2, P6, PAIR, ids, reply
+
+from stepguard import Budget, Guard, Procedure, Result, Retries, Segments, Step, Transport, Usage
+from stepguard.actions import Action, Ask, Check, Commit, Event, Replied
+from stepguard.backends import Completion, Request
+from stepguard.errors import (
+    BackendError,
+    BackendRejected,
+    ConfigError,
+    InputError,
+    UsageError,
+)
+from stepguard.evaluation.tasks import Arithmetic
+from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
+from stepguard.values import Value
+from stepguard.verdicts import Claim
+
+FAST = Transport(retries=2, first_wait=0.0)
+
+
+def run(guard: Guard, procedure: Procedure, inputs: Mapping[str, object] | None, driver: str) -> Result:
+    if driver == "run":
+        return guard.run(procedure, inputs)
+    return asyncio.run(guard.arun(procedure, inputs))
+
+
+DRIVERS = pytest.mark.parametrize("driver", ["run", "arun"])
+
+
+def without_time(result: Result) -> Result:
+    """A result without what differs between two equal runs."""
+    attempts = tuple(replace(attempt, seconds=0.0) for attempt in result.attempts)
+    return replace(result, seconds=0.0, run_id="", attempts=attempts)
+
+
+# Options
+
+
+WRONG_OPTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("parallel", {"parallel": 0}),
+    ("parallel", {"parallel": True}),
+    ("parallel", {"parallel": "2"}),
+    ("history", {"history": 0}),
+    ("history", {"history": 2.5}),
+    ("segment", {"segment": 0}),
+    ("segment", {"segment": 1.5}),
+    ("repair", {"repair": -1}),
+    ("repair", {"repair": True}),
+    ("repair", {"repair": "twice"}),
+    ("budget", {"budget": 40}),
+    ("transport", {"transport": 3}),
+]
+
+
+@pytest.mark.parametrize(("option", "given"), WRONG_OPTIONS)
+def test_an_option_that_cannot_work_is_refused_at_once(option: str, given: dict[str, Any]) -> None:
+    """A wrong option raises when the guard is made, and the error names it."""
+    with pytest.raises(ConfigError) as caught:
+        Guard(lambda messages: "", **given)
+    assert caught.value.option == option
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"retries": -1},
+        {"retries": 1.5},
+        {"retries": True},
+        {"first_wait": -1},
+        {"first_wait": float("nan")},
+        {"longest_wait": float("inf")},
+        {"timeout": 0},
+        {"timeout": -1.0},
+        {"timeout": "1"},
+    ],
+)
+def test_a_transport_that_cannot_work_is_refused(given: dict[str, Any]) -> None:
+    """Waits and time-outs are finite seconds."""
+    with pytest.raises(ConfigError):
+        Transport(**given)
+
+
+@pytest.mark.parametrize("given", [{"limit": -1}, {"same": 0}, {"temperature": 2.5}, {"temperature": float("nan")}])
+def test_retries_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
+    """Counts are not negative and temperatures are in range."""
+    with pytest.raises(ConfigError):
+        Retries(**given)
+
+
+def test_scalars_stand_for_small_objects() -> None:
+    """A number is a segment size and a number of retries."""
+    choices: list[dict[str, Any]] = [{"segment": 1, "repair": 1}, {"segment": Segments(1), "repair": Retries(1)}]
+    for options in choices:
+        backend = ScriptedBackend({"a": "2 * 3 = 7"}, {"a": "2 * 3 = 8"})
+        with backend:
+            assert Guard(backend, **options).run(P2).status == "abstained"
+        assert [len(request.steps) for request in backend.requests] == [1, 1]
+
+
+@DRIVERS
+def test_inputs_that_do_not_fit_are_refused_before_any_call(driver: str) -> None:
+    """A missing or unknown input raises and names it."""
+    with ScriptedBackend() as backend:
+        for inputs in ({}, {"x": 1, "z": 2}, {"x": "many"}):
+            with pytest.raises(InputError):
+                run(Guard(backend), P6, inputs, driver)
+
+
+# Both drivers
+
+
+@DRIVERS
+def test_a_verified_run(driver: str) -> None:
+    """Right replies are taken in one call a segment."""
+    with ScriptedBackend({"a": "2 * 3 = 6"}, {"b": "6 + 4 = 10"}) as backend:
+        result = run(Guard(backend, segment=1), P2, None, driver)
+    assert result.raise_for_status().answer == 10
+    assert [[step.id for step in request.steps] for request in backend.requests] == [["a"], ["b"]]
+
+
+@pytest.mark.parametrize("parallel", [1, 3])
+@pytest.mark.parametrize("seed", range(12))
+def test_both_drivers_do_the_same(seed: int, parallel: int) -> None:
+    """With one seed `run` and `arun` make the same calls and end alike; in parallel both commit nothing wrong."""
+    task = Arithmetic().make(seed, 12)
+    guard = Guard(SimulatedModel(seed, slips=Slips.all(0.03)), segment=4, parallel=parallel, seed=seed)
+    one = without_time(guard.run(task.procedure, task.inputs))
+    other = without_time(asyncio.run(guard.arun(task.procedure, task.inputs)))
+    if parallel == 1:
+        assert one == other
+    for result in (one, other):
+        assert all(record.value == task.truth[record.occurrence.step] for record in result.steps)
+
+
+@DRIVERS
+@pytest.mark.parametrize("parallel", [1, 4])
+def test_parallel_segments(driver: str, parallel: int) -> None:
+    """Independent steps may be asked at the same time by either driver, with the same values."""
+    result = run(
+        Guard(SimulatedModel(slips=Slips.none()), segment=1, parallel=parallel), PAIR, {"x": 1, "y": 2}, driver
+    )
+    assert result.status == "verified"
+    assert dict(result.values) == {"x": 1, "y": 2, "t1": 2, "t2": 4, "t3": 8}
+
+
+@DRIVERS
+def test_errors_of_the_backend_end_in_the_result(driver: str) -> None:
+    """A backend error is retried where it may help, and is the error of the failed result where it does not."""
+    error = BackendError("503")
+    with ScriptedBackend(error, GOOD) as backend:
+        assert run(Guard(backend, transport=FAST), P2, None, driver).status == "verified"
+    with ScriptedBackend(error, error, error) as backend:
+        result = run(Guard(backend, transport=FAST), P2, None, driver)
+    assert (result.status, result.error) == ("failed", error)
+    rejected = BackendRejected("401", status=401)
+    with ScriptedBackend({"a": "2 * 3 = 6"}, rejected) as backend:
+        result = run(Guard(backend, segment=1, transport=FAST), P2, None, driver)
+    assert (result.status, result.error, dict(result.values)) == ("failed", rejected, {"a": 6})
+
+
+class _Odd:
+    """A backend that breaks the contract."""
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def complete(self, request: Request) -> Completion:
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer  # type: ignore[return-value]
+
+
+@DRIVERS
+@pytest.mark.parametrize("answer", [ZeroDivisionError("a bug"), OSError("no route"), "text", None, Completion(12)])  # type: ignore[arg-type]
+def test_a_backend_that_breaks_its_contract_fails_the_run(driver: str, answer: object) -> None:
+    """Any exception of a backend, and anything that is no completion, ends in a failed result after one call."""
+    result = run(Guard(_Odd(answer), transport=FAST), P2, None, driver)
+    assert result.status == "failed"
+    assert result.usage.calls == len(result.attempts) == 1
+    assert result.problem is not None
+    assert result.problem.occurrence.step == "a"
+    if isinstance(answer, Exception):
+        assert result.error is answer
+
+
+@DRIVERS
+@pytest.mark.parametrize("error", [ConfigError("no key"), AssertionError("not in the script")])
+def test_what_the_caller_is_to_mend_is_raised(driver: str, error: Exception) -> None:
+    """A wrong configuration, and the complaint of a test double, are raised and end in no result."""
+    with pytest.raises(type(error), match=str(error)):
+        run(Guard(_Odd(error)), P2, None, driver)
+
+
+@DRIVERS
+def test_a_reply_format_that_raises_fails_the_run(driver: str) -> None:
+    """A reply format of the user's that breaks ends the run as failed, with the call in its books."""
+    from stepguard.reply_formats import EquationFormat
+
+    class Broken(EquationFormat):
+        def claim(self, step: Step, field: object) -> Claim:
+            raise ZeroDivisionError("a fault")
+
+    with ScriptedBackend(GOOD) as backend:
+        result = run(Guard(backend, reply_format=Broken()), P2, None, driver)
+    assert result.status == "failed"
+    assert isinstance(result.error, ZeroDivisionError)
+    assert result.usage.tokens == result.attempts[0].usage.tokens > 0
+
+
+@DRIVERS
+def test_an_observer_sees_every_action_with_its_event(driver: str) -> None:
+    """The observer is called once for each action, in the order in which they were answered."""
+    seen: list[tuple[Action, Event]] = []
+    with ScriptedBackend(GOOD) as backend:
+        run(Guard(backend, observer=lambda action, event: seen.append((action, event))), P2, None, driver)
+    assert [type(action) for action, _ in seen] == [Ask, Check, Commit]
+    assert all(getattr(event, "id", None) == action.id for action, event in seen)
+
+
+@DRIVERS
+def test_an_observer_that_raises_costs_nothing(driver: str, caplog: pytest.LogCaptureFixture) -> None:
+    """What an observer raises is logged; the run goes on."""
+
+    def broken(action: Action, event: Event) -> None:
+        raise ZeroDivisionError("a fault")
+
+    with caplog.at_level(logging.ERROR, "stepguard"), ScriptedBackend(GOOD) as backend:
+        result = run(Guard(backend, observer=broken), P2, None, driver)
+    assert result.status == "verified"
+    assert len(caplog.records) == 3
+    assert "a fault" in caplog.text
+
+
+@DRIVERS
+def test_a_user_check_that_raises_is_undecided(driver: str) -> None:
+    """A check that crashes neither passes nor stops the program: the step is not verified."""
+
+    def broken(step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
+        raise ZeroDivisionError("a fault")
+
+    procedure = Procedure([Step("a", "2 * 3", checks=[broken])])
+    with ScriptedBackend({"a": "2 * 3 = 6"}) as backend:
+        result = run(Guard(backend, repair=0), procedure, None, driver)
+    assert result.status == "abstained"
+    assert [each.kind for each in result.attempts[0].deviations] == ["undecided"]
+
+
+# The caller's own loop
+
+
+def test_the_loop_of_the_documentation() -> None:
+    """A run can be driven by hand, with another model than the guard's; the guard's is never called."""
+    with ScriptedBackend() as unused:
+        run = Guard(unused).start(P2)
+        while not run.done:
+            for action in run.actions():
+                if isinstance(action, Ask):
+                    run.send(Replied(action.id, reply(GOOD)))
+                else:
+                    run.send(run.perform(action))
+    assert run.result().answer == 10
+
+
+def test_perform_makes_no_model_call() -> None:
+    """An ask is the caller's to answer."""
+    run = Guard(ScriptedBackend()).start(P2)
+    (ask,) = run.actions()
+    with pytest.raises(UsageError, match="no model call"):
+        run.perform(ask)
+
+
+@DRIVERS
+def test_a_run_can_be_handed_to_the_guard(driver: str) -> None:
+    """A run that was begun by hand can be carried to its end by the guard; a finished one is left as it is."""
+    with ScriptedBackend({"b": "6 + 4 = 10"}) as backend:
+        guard = Guard(backend, segment=1)
+        run = guard.start(P2)
+        (ask,) = run.actions()
+        run.send(Replied(ask.id, reply({"a": "2 * 3 = 6"})))
+        for _ in range(2):
+            result = guard.drive(run) if driver == "run" else asyncio.run(guard.adrive(run))
+            assert result.status == "verified"
+            assert result.usage.calls == 2
+
+
+@DRIVERS
+def test_a_run_whose_actions_are_elsewhere_cannot_be_driven(driver: str) -> None:
+    """Instead of waiting for ever for an event that only the caller can send, driving it raises; the run goes on."""
+    guard = Guard(ScriptedBackend())
+    run = guard.start(P2)
+    (ask,) = run.actions()
+    with pytest.raises(UsageError, match="outstanding elsewhere"):
+        _ = guard.drive(run) if driver == "run" else asyncio.run(guard.adrive(run))
+    run.send(Replied(ask.id, reply(GOOD)))
+    assert guard.drive(run).answer == 10
+
+
+def test_an_interrupted_run_keeps_what_it_had() -> None:
+    """KeyboardInterrupt goes through `drive`, and the run holds what was verified and spent."""
+    guard = Guard(ScriptedBackend({"a": "2 * 3 = 6"}, lambda request: _interrupt()), segment=1)
+    run = guard.start(P2)
+    with pytest.raises(KeyboardInterrupt):
+        guard.drive(run)
+    assert run.done
+    assert dict(run.values) == {"a": 6}
+    result = run.result()
+    assert (result.status, result.usage.calls) == ("failed", 2)
+    assert str(result.problem) == "step b: interrupted"
+
+
+def _interrupt() -> str:
+    raise KeyboardInterrupt
+
+
+# Async
+
+
+class _Async:
+    """An async model that answers rightly when it is let."""
+
+    def __init__(self, *, held: bool = False) -> None:
+        self.calls = 0
+        self.held = held
+        self.asked = asyncio.Event()
+        self._right = SimulatedModel(slips=Slips.none())
+
+    async def acomplete(self, request: Request) -> Completion:
+        self.calls += 1
+        self.asked.set()
+        if self.held:
+            await asyncio.Event().wait()
+        await asyncio.sleep(0)
+        return self._right.complete(request)
+
+
+def test_an_async_backend_needs_arun() -> None:
+    """`run` and `drive` say so at once, before any call."""
+
+    async def model(messages: object) -> str:
+        raise NotImplementedError
+
+    for backend in (_Async(), model):
+        guard = Guard(backend)
+        with pytest.raises(ConfigError, match="arun"):
+            guard.run(P2)
+        with pytest.raises(ConfigError, match="arun"):
+            guard.drive(guard.start(P2))
+
+
+def test_one_guard_on_two_event_loops() -> None:
+    """`asyncio.run` twice with the same guard works (B08)."""
+    for backend in (_Async(), SimulatedModel(slips=Slips.none())):
+        guard = Guard(backend)
+        for _ in range(2):
+            assert asyncio.run(guard.arun(P2)).answer == 10
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_cancelling_arun_leaves_nothing_behind(parallel: int) -> None:
+    """CancelledError comes through, no task stays, no further call is made (B07)."""
+
+    async def main() -> int:
+        backend = _Async(held=True)
+        task = asyncio.create_task(Guard(backend, segment=1, parallel=parallel).arun(PAIR, {"x": 1, "y": 2}))
+        await backend.asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return backend.calls
+
+    assert asyncio.run(main()) == parallel
+
+
+def test_a_cancelled_run_stays_readable() -> None:
+    """With `start` and `adrive` the caller keeps the run: its values, and books that count the call in flight."""
+
+    async def main() -> None:
+        backend = _Async()
+        guard = Guard(backend, segment=1)
+        run = guard.start(P2)
+        task = asyncio.create_task(guard.adrive(run))
+        while "a" not in run.values:
+            await asyncio.sleep(0)
+        backend.held = True
+        while backend.calls < 2:
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert run.done
+        assert dict(run.values) == {"a": 6}
+        result = run.result()
+        assert result.status == "failed"
+        assert str(result.problem) == "step b: cancelled"
+        assert result.usage.calls == len(result.attempts) == 2
+
+    asyncio.run(main())
+
+
+def test_cancelling_while_waiting_for_the_transport() -> None:
+    """A back-off is cancelled as well, and nothing is sent afterwards."""
+
+    async def main() -> None:
+        backend = ScriptedBackend(BackendError("503"))
+        task = asyncio.create_task(Guard(backend, transport=Transport(first_wait=30.0)).arun(P2))
+        while not backend.requests:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert len(backend.requests) == 1
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+
+def test_a_fatal_error_does_not_wait_for_a_back_off() -> None:
+    """When one segment ends the run, another one's back-off is not sat out."""
+
+    async def main() -> Result:
+        backend = ScriptedBackend(BackendError("503"), BackendRejected("401"))
+        guard = Guard(backend, segment=1, parallel=2, transport=Transport(first_wait=30.0))
+        return await asyncio.wait_for(guard.arun(PAIR, {"x": 1, "y": 2}), 10)
+
+    result = asyncio.run(main())
+    assert result.status == "failed"
+    assert result.usage.calls == 2
+
+
+def test_two_hundred_runs_on_one_loop() -> None:
+    """Many runs of one guard at a time do not mix their values (D11)."""
+
+    async def main() -> list[Result]:
+        guard = Guard(_Async(), segment=2)
+        return await asyncio.gather(*(guard.arun(P6, {"x": number}) for number in range(200)))
+
+    for number, result in enumerate(asyncio.run(main())):
+        assert result.status == "verified"
+        assert result.answer == ((2 * (number + 1) - 3) + (number + 1)) * 2 - (number + 1)
+        assert result.usage.calls == 3
+
+
+def test_segments_of_one_run_are_really_asked_at_the_same_time() -> None:
+    """With `parallel`, a slow reply does not hold up what does not read it."""
+
+    async def main() -> list[str]:
+        order: list[str] = []
+        last = asyncio.Event()
+
+        class Slow(_Async):
+            async def acomplete(self, request: Request) -> Completion:
+                name = request.steps[0].id
+                if name == "t1":
+                    await last.wait()
+                order.append(name)
+                if name == "t4":
+                    last.set()
+                return await super().acomplete(request)
+
+        chain = Procedure.parse("inputs: x\nt1 = x + 1\nt2 = x + 2\nt3 = t2 + 1\nt4 = t3 + 1\nt5 = t1 + t4")
+        result = await Guard(Slow(), segment=1, parallel=2).arun(chain, {"x": 1})
+        assert result.status == "verified"
+        return order
+
+    assert asyncio.run(main()) == ["t2", "t3", "t4", "t1", "t5"]
+
+
+def test_a_blocking_check_does_not_block_the_loop() -> None:
+    """While a check of the user's blocks, other tasks on the loop go on (B11)."""
+    release = threading.Event()
+
+    def blocking(step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
+        return release.wait(20)
+
+    async def main() -> Result:
+        procedure = Procedure([Step("a", "2 * 3", checks=[blocking])])
+        with ScriptedBackend({"a": "2 * 3 = 6"}) as backend:
+            task = asyncio.create_task(Guard(backend).arun(procedure))
+            for _ in range(50):  # reached only if the loop goes on
+                await asyncio.sleep(0)
+            release.set()
+            return await task
+
+    assert asyncio.run(main()).status == "verified"
+
+
+def test_code_alone_does_not_block_the_loop() -> None:
+    """A long run of code steps lets other tasks have their turn, and can be cancelled."""
+
+    async def main() -> int:
+        procedure = Procedure.lazy(
+            lambda index: Step(f"t{index}", f"t{index - 1} + 1" if index else "1", performer="code"),
+            1_000_000,
+            look_back=1,
+        )
+        guard = Guard(SimulatedModel(), history=10)
+        run = guard.start(procedure)
+        task = asyncio.create_task(guard.adrive(run))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return run.result().completed
+
+    assert 0 < asyncio.run(main()) < 1_000_000
+
+
+def test_run_inside_a_running_loop() -> None:
+    """`run` may be called where a loop is running: it blocks, and works (B09)."""
+
+    async def main() -> Result:
+        return Guard(SimulatedModel(slips=Slips.none())).run(P2)
+
+    assert asyncio.run(main()).answer == 10
+
+
+def test_a_session_is_held_for_the_length_of_a_run() -> None:
+    """A backend with a session has it opened before the first call and closed after the last, also on a failure."""
+    events: list[str] = []
+
+    class WithSession(_Async):
+        def session(self) -> WithSession:
+            return self
+
+        async def __aenter__(self) -> None:
+            events.append("open")
+
+        async def __aexit__(self, *_: object) -> None:
+            events.append("close")
+
+        async def acomplete(self, request: Request) -> Completion:
+            events.append("call")
+            if len(events) > 3:
+                raise BackendRejected("401")
+            return await super().acomplete(request)
+
+    guard = Guard(WithSession())
+    assert asyncio.run(guard.arun(P2)).status == "verified"
+    assert asyncio.run(guard.arun(P2)).status == "failed"
+    assert events == ["open", "call", "close"] * 2
+
+
+# Threads
+
+
+def test_eight_threads_share_a_guard() -> None:
+    """Runs of one guard on many threads do not mix state or usage (B10)."""
+    guard = Guard(SimulatedModel(1, slips=replace(Slips.none(), wrong_value=0.1)), segment=3, seed=1)
+    tasks = [Arithmetic().make(seed, 6) for seed in range(50)]
+    alone = [without_time(guard.run(task.procedure, task.inputs)) for task in tasks]
+
+    def work(_: int) -> list[Result]:
+        return [without_time(guard.run(task.procedure, task.inputs)) for task in tasks]
+
+    with ThreadPoolExecutor(8) as pool:
+        for results in pool.map(work, range(8)):
+            assert results == alone
+
+
+def test_a_deadline_holds_in_real_time() -> None:
+    """A model that is too slow exhausts the run after the call in flight."""
+
+    def slow(messages: object) -> str:
+        time.sleep(0.02)
+        return '{"t1": "1 + 1 = 2"}'
+
+    result = Guard(slow, segment=1, budget=Budget(seconds=0.01)).run(P6, {"x": 1})
+    assert result.status == "exhausted"
+    assert result.usage == Usage(calls=1)
+    assert dict(result.values) == {"x": 1, "t1": 2}
+
+
+def test_the_request_holds_what_is_asked() -> None:
+    """A backend finds in the request the steps, the values they read, the way of sampling and the try."""
+    with ScriptedBackend({"a": "2 * 3 = 5"}, {"a": "2 * 3 = 6"}, {"b": "6 + 4 = 10"}) as backend:
+        Guard(backend, segment=1).run(P2)
+    first, again, last = backend.requests
+    assert (first.temperature, first.attempt, dict(first.values)) == (0.0, 1, {})
+    assert (again.temperature, again.attempt) == (0.8, 2)
+    assert again.seed != first.seed
+    assert (last.temperature, last.attempt, dict(last.values)) == (0.0, 1, {"a": 6})
+    assert ids(Ask("", last)) == ["b"]

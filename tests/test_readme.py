@@ -1,0 +1,84 @@
+"""What the README shows is what happens."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stepguard import Procedure
+from stepguard.cli import main
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```([^\n]*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+
+
+def test_every_python_block_prints_what_stands_below_it() -> None:
+    """The Python blocks run one after the other, and each prints the text block that follows it."""
+    namespace: dict[str, object] = {}
+    ran = 0
+    for (kind, code), (after, shown) in zip(BLOCKS, [*BLOCKS[1:], ("", "")], strict=True):
+        if kind != "python":
+            continue
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(code, "README.md", "exec"), namespace)
+        ran += 1
+        if after == "text":
+            assert out.getvalue() == shown
+    assert ran >= 2
+
+
+def test_the_example_with_a_real_model_names_what_exists() -> None:
+    """The block that needs a key compiles and uses only names that the package has."""
+    (code,) = [code for kind, code in BLOCKS if kind == "python no-run"]
+    tree = compile(code, "README.md", "exec")
+    import stepguard
+
+    assert {"Guard", "Budget"} <= set(tree.co_names) & set(stepguard.__all__)
+
+
+def test_the_procedure_in_the_readme_parses() -> None:
+    """The notation that the README shows is the one that is read."""
+    (text,) = [shown for kind, shown in BLOCKS if kind == "text" and shown.startswith("inputs:")]
+    assert Procedure.parse(str(Procedure.parse(text))) == Procedure.parse(text)
+
+
+def test_the_first_command_runs_without_a_key(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The README's first command runs its example to a verified end, and says that the model is simulated."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.chdir(ROOT)
+    (command,) = [code for kind, code in BLOCKS if kind == "bash" and "stepguard run" in code]
+    words = shlex.split(command.split("&&")[1])
+    assert words[0] == "stepguard"
+    assert main(words[1:]) == 0
+    printed = capsys.readouterr()
+    assert "SIMULATED MODEL" in printed.err
+    assert "VERIFIED" in printed.out
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_every_example_runs_without_a_key(script: Path) -> None:
+    """Every script among the examples runs by itself and prints something."""
+    done = subprocess.run([sys.executable, "-W", "error", str(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+def test_the_commands_of_the_readme_are_those_that_ci_runs() -> None:
+    """What is promised is what is tested: both commands of the README stand in the CI script."""
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    for kind, code in BLOCKS:
+        if kind == "bash" and "pip install" in code:
+            for part in code.strip().split(" && "):
+                wanted = part.replace("pip install", "python -m pip install --quiet")
+                assert wanted in script
