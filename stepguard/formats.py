@@ -259,7 +259,8 @@ def _format_step(step: Step) -> str:
 
 
 def _reads_back(line: str, step: Step) -> bool:
-    if "\n" in line or line.startswith("#") or _HEADER.match(line) or _LABEL.match(line) or _FENCE.match(line):
+    special = line.startswith(("#", "\ufeff"))  # a comment, or what looks like a byte order mark
+    if special or "\n" in line or _HEADER.match(line) or _LABEL.match(line) or _FENCE.match(line):
         return False
     try:
         return len(line.splitlines()) == 1 and _step(line.strip(), None) == step
