@@ -10,13 +10,14 @@ result.raise_for_status()
 from __future__ import annotations
 
 from stepguard.budget import Budget
-from stepguard.engine import Transport
 from stepguard.errors import StepguardError
-from stepguard.guard import Guard, Run
+from stepguard.guard import Guard
 from stepguard.procedure import Input, Procedure, Step
 from stepguard.repair import Retries
 from stepguard.results import Result
+from stepguard.runs import Run
 from stepguard.segments import Segments
+from stepguard.transport import Transport
 from stepguard.usage import Usage
 from stepguard.values import ValueType
 from stepguard.verdicts import Claim, Verdict

@@ -57,7 +57,7 @@ from stepguard.usage import Usage
 from stepguard.values import Value, show_value
 from stepguard.verdicts import Claim, Deviation
 
-__all__ = ["Engine", "Settings", "Transport"]
+__all__ = ["Engine", "Settings"]
 
 _TOKENS_PER_STEP: Final = 96
 _NOTHING: Final = Usage()

@@ -2,149 +2,46 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
+import os
 import time
-import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from stepguard.actions import (
     Act,
     Action,
     Ask,
     Check,
-    Checked,
-    Clock,
     Commit,
-    Committed,
     Event,
     Failed,
-    Performed,
     Replied,
     Wait,
     Woke,
 )
 from stepguard.backends.base import Backend, Completion, SyncBackend, as_backend, ask
 from stepguard.budget import Budget
-from stepguard.checks import judge_claims
-from stepguard.engine import Engine, Settings
-from stepguard.errors import BackendError, ConfigError, EvaluationError, UsageError
-from stepguard.exact import evaluate
+from stepguard.errors import BackendError, ConfigError, UsageError
 from stepguard.procedure import Procedure
 from stepguard.repair import Repair, Retries
 from stepguard.reply_formats import EquationFormat, ReplyFormat
 from stepguard.results import Result
+from stepguard.runs import Run
 from stepguard.segments import Segments
 from stepguard.transport import Transport
-from stepguard.values import Value
 
-__all__ = ["Guard", "Observer", "Run"]
+if TYPE_CHECKING:
+    import asyncio
 
-Observer = Callable[[Action, Event], None]
-"""Called by `Guard.run` and `Guard.arun` with every performed action and the event that answered it.
+    from stepguard.telemetry import Observer, Telemetry
 
-What an observer raises is logged (logger ``stepguard``) and does not stop the run.
-"""
+__all__ = ["Guard"]
 
-_log: Final = logging.getLogger("stepguard")
 _BREATH: Final = 64
 """After so many actions that need no waiting the event loop gets its turn."""
 _NO_LIMIT: Final = Budget()
 _EQUATIONS: Final = EquationFormat()
-
-
-class Run:
-    """One execution, driven by whoever calls `actions` and `send`.
-
-    ::
-
-        run = guard.start(procedure, {"x": 12, "y": 7})
-        while not run.done:
-            for action in run.actions():
-                if isinstance(action, Ask):
-                    run.send(Replied(action.id, my_model(action.request)))
-                else:
-                    run.send(run.perform(action))
-        run.result()
-
-    `Guard.drive` and `Guard.adrive` do the same with the guard's backend. A run belongs to one thread or task at a
-    time.
-    """
-
-    def __init__(self, engine: Engine, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._engine = engine
-        self._clock = clock
-
-    @property
-    def id(self) -> str:
-        """The id of the run."""
-        return self._engine.run_id
-
-    @property
-    def done(self) -> bool:
-        """Whether the run has ended."""
-        return self._engine.done
-
-    @property
-    def values(self) -> Mapping[str, Value]:
-        """The verified state so far, as a copy; it stays readable after a cancellation."""
-        return self._engine.values
-
-    def actions(self) -> list[Action]:
-        """What is to be done now, each action once; empty while everything is outstanding."""
-        self._engine.send(Clock(self._clock()))
-        return self._engine.actions()
-
-    def next_action(self) -> Action | None:
-        """One of `actions`, the oldest; None while everything is outstanding.
-
-        For loops that perform one action after the other: what is not handed out when the run ends need not be done.
-        """
-        self._engine.send(Clock(self._clock()))
-        return self._engine.next_action()
-
-    def send(self, event: Event) -> None:
-        """Tell the run what happened; events may come in any order.
-
-        Raises:
-            UsageError: the event answers no outstanding action of this run, or does not fit it. Nothing has changed.
-        """
-        if not isinstance(event, Clock):
-            self._engine.send(Clock(self._clock()))
-        self._engine.send(event)
-
-    def cancel(self, reason: str = "cancelled") -> None:
-        """End the run as ``failed`` here: what is outstanding is given up, what was verified stays.
-
-        A run that is done stays as it is.
-        """
-        self._engine.send(Clock(self._clock()))
-        self._engine.cancel(reason)
-
-    def perform(self, action: Action) -> Event:
-        """Do what needs no model: judge claims, perform code, wait (blocking), acknowledge a commit.
-
-        Raises:
-            UsageError: the action asks the model; that is the caller's to do.
-        """
-        match action:
-            case Ask():
-                raise UsageError("perform() makes no model call: answer the Ask yourself with Replied or Failed")
-            case Check():
-                return _check(action)
-            case Act():
-                return _act(action)
-            case Wait():
-                time.sleep(action.seconds)
-                return Woke(action.id)
-            case Commit():
-                return Committed(action.id)
-
-    def result(self) -> Result:
-        """The result; before the end, what is known so far."""
-        return self._engine.result()
 
 
 class Guard:
@@ -217,7 +114,10 @@ class Guard:
         Raises:
             InputError: the inputs do not fit the procedure.
         """
-        run_id = uuid.uuid4().hex[:12]
+        # Here, not above: a fourth of the time that importing stepguard would take.
+        from stepguard.engine import Engine, Settings
+
+        run_id = os.urandom(6).hex()
         settings = Settings(
             segments=self._segments,
             repair=self._repair,
@@ -227,7 +127,7 @@ class Guard:
             parallel=self._parallel,
             observe=self._observe,
             history=self._history,
-            seed=self._seed if self._seed is not None else uuid.uuid4().int & 0x7FFFFFFF,
+            seed=self._seed if self._seed is not None else int.from_bytes(os.urandom(4)),
         )
         accepted = procedure.accept_inputs(inputs or {})
         return Run(Engine(procedure, accepted, settings, run_id=run_id, now=time.monotonic()))
@@ -264,22 +164,33 @@ class Guard:
             ConfigError: the backend can only be awaited; use `adrive`.
         """
         backend = self._sync_backend()
+        telemetry = self._telemetry(run)
         while not run.done:
             action = run.next_action()
             if action is None:
                 break
             try:
                 event = self._ask(backend, action) if isinstance(action, Ask) else run.perform(action)
-                self._finish(run, action, event)
+                run.send(event)
             except BaseException:
                 run.cancel("interrupted")
+                telemetry.done(run.result())
                 raise
-        return _ended(run)
+            telemetry.performed(action, event)
+        return _ended(run, telemetry)
 
     async def adrive(self, run: Run) -> Result:
         """Carry a run that `start` made to its end without blocking the event loop; see `drive`."""
+        import asyncio  # importing it takes longer than the rest of this package
+
+        telemetry = self._telemetry(run)
         tasks: dict[asyncio.Task[Event], Action] = {}
         quick = 0
+
+        def finish(action: Action, event: Event) -> None:
+            run.send(event)
+            telemetry.performed(action, event)
+
         async with AsyncExitStack() as stack:
             session = getattr(self._backend, "session", None)
             if session is not None:
@@ -292,9 +203,9 @@ class Guard:
                     if action is None:
                         finished, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                         for task in finished:
-                            self._finish(run, tasks.pop(task), task.result())
+                            finish(tasks.pop(task), task.result())
                     elif isinstance(action, Commit | Act) or (isinstance(action, Check) and not action.foreign):
-                        self._finish(run, action, run.perform(action))
+                        finish(action, run.perform(action))
                         quick += 1
                         if quick % _BREATH == 0:
                             await asyncio.sleep(0)
@@ -302,21 +213,18 @@ class Guard:
                         tasks[asyncio.create_task(self._aperform(run, action))] = action
             except BaseException:
                 _abandon(run, tasks)
+                telemetry.done(run.result())
                 raise
             finally:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-        return _ended(run)
+        return _ended(run, telemetry)
 
-    def _finish(self, run: Run, action: Action, event: Event) -> None:
-        run.send(event)
-        if self._observer is None:
-            return
-        try:
-            self._observer(action, event)
-        except Exception:  # noqa: BLE001 - what watches a run must not cost it
-            _log.exception("observer failed on %s of run %s", type(action).__name__, run.id)
+    def _telemetry(self, run: Run) -> Telemetry:
+        from stepguard.telemetry import Telemetry  # with logging, which importing stepguard need not pay for
+
+        return Telemetry(run.id, run.procedure.name, self._observer)
 
     def _sync_backend(self) -> SyncBackend:
         if not isinstance(self._backend, SyncBackend) or getattr(self._backend, "is_async", False):
@@ -332,6 +240,8 @@ class Guard:
             return Failed(action.id, error)
 
     async def _aperform(self, run: Run, action: Action) -> Event:
+        import asyncio
+
         if isinstance(action, Ask):
             try:
                 return _replied(action, await ask(self._backend, action.request))
@@ -353,10 +263,12 @@ def _abandon(run: Run, tasks: Iterable[asyncio.Task[Event]]) -> None:
     run.cancel()
 
 
-def _ended(run: Run) -> Result:
+def _ended(run: Run, telemetry: Telemetry) -> Result:
     if not run.done:
         raise UsageError(f"actions of run {run.id} are outstanding elsewhere: answer them with send()")
-    return run.result()
+    result = run.result()
+    telemetry.done(result)
+    return result
 
 
 def _count(value: object) -> bool:
@@ -368,19 +280,3 @@ def _replied(action: Ask, completion: object) -> Event:
         return Replied(action.id, completion)
     found = type(completion).__name__
     return Failed(action.id, BackendError(f"the backend returned {found}, not a Completion", retryable=False))
-
-
-def _check(action: Check) -> Checked:
-    return Checked(
-        action.id,
-        judge_claims(action.steps, action.claims, action.values, beyond_failure=action.beyond_failure),
-    )
-
-
-def _act(action: Act) -> Performed | Failed:
-    step = action.step
-    assert step.expression is not None
-    try:
-        return Performed(action.id, step.type.convert(evaluate(step.expression, action.values)))
-    except EvaluationError as error:
-        return Failed(action.id, error)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
 from stepguard.errors import ExpressionError, InputError, ProcedureError, ValueRefused
@@ -21,6 +20,8 @@ from stepguard.expressions import RESERVED, Compare, Expression, Name, format_ex
 from stepguard.values import NUMBER, Value, ValueType
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from stepguard.checks import Check
 
 __all__ = ["Input", "Performer", "Procedure", "Step"]
@@ -256,6 +257,8 @@ class Procedure:
             ProcedureError: the file holds no procedure, or is of an unknown kind.
             OSError: the file cannot be read.
         """
+        from pathlib import Path
+
         from stepguard.formats import load_procedure
 
         return load_procedure(Path(path))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-import random
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from stepguard.errors import ConfigError, RateLimited
+
+if TYPE_CHECKING:
+    import random
 
 __all__ = ["Transport"]
 

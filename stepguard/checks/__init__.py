@@ -15,7 +15,6 @@ A check of your own is a plain callable::
 from __future__ import annotations
 
 import inspect
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -109,7 +108,8 @@ def _user_verdict(check: Check, step: Step, values: Mapping[str, Value], claim: 
     try:
         found: object = check(step, values, claim)
     except Exception as error:  # noqa: BLE001 - a check is foreign code: whatever it raises, it did not decide
-        # The traceback module also knows what to say of an error whose own text fails.
+        import traceback  # it also knows what to say of an error whose own text fails
+
         reason = "".join(traceback.format_exception_only(error)).strip()
         return Verdict("undecided", name, "undecided", shorten(reason, 500))
     if isinstance(found, Verdict):

@@ -17,13 +17,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Protocol
 
 from stepguard.backends.base import Backend, Message, Request, ask
-from stepguard.engine import Transport
 from stepguard.errors import BackendError, ConfigError, ValueRefused
 from stepguard.evaluation.tasks import Task
 from stepguard.guard import Guard
 from stepguard.numerals import read_numeral
 from stepguard.repair import Repair
 from stepguard.results import Result
+from stepguard.transport import Transport
 from stepguard.usage import Usage
 
 __all__ = ["ARMS", "Arm", "ArmOptions", "Outcome", "make_arm", "read_transcript"]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +17,7 @@ from typing import Any, Final
 from stepguard.backends.base import Backend
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import Arm, ArmOptions, Outcome, make_arm
+from stepguard.evaluation.shared import SharedReplies
 from stepguard.evaluation.tasks import Family
 
 __all__ = ["Plan", "Progress", "run_plan"]
@@ -88,24 +88,21 @@ async def run_plan(
     arms: dict[str, Arm] = {name: make_arm(name, plan.options) for name in plan.arms}
     queue = [job for job in plan.jobs() if job not in done]
     queue.reverse()
+    shared = SharedReplies(backend)
 
     async def work() -> None:
         while queue:
             job = queue.pop()
             arm, length, seed = job
-            outcome = await arms[arm].run(plan.family.make(seed, length), backend)
+            outcome = await arms[arm].run(plan.family.make(seed, length), shared)
             known.add(outcome)
             done[job] = outcome
             if progress is not None:
                 progress(sum(each in done for each in plan.jobs()), plan.total, outcome)
 
-    async with AsyncExitStack() as stack:
-        session = getattr(backend, "session", None)
-        if session is not None:
-            await stack.enter_async_context(session())
-        async with asyncio.TaskGroup() as group:
-            for _ in range(max(1, concurrency)):
-                group.create_task(work())
+    async with shared.session(), asyncio.TaskGroup() as group:
+        for _ in range(max(1, concurrency)):
+            group.create_task(work())
     order = {job: at for at, job in enumerate(plan.jobs())}
     return [done[job] for job in sorted(order, key=order.__getitem__)]
 
