@@ -42,6 +42,7 @@ from stepguard.actions import (
 from stepguard.backends.base import Completion, Request
 from stepguard.budget import Budget, Limit, Spending
 from stepguard.checks import Judgement
+from stepguard.checks.arithmetic import check_defined
 from stepguard.errors import BackendError, EvaluationError, ProcedureError, UsageError
 from stepguard.history import History
 from stepguard.procedure import Procedure
@@ -125,6 +126,7 @@ class Engine:
         self._started = self._now = now
         self._random = random.Random(settings.seed)
         self._size = settings.segments.size
+        self._least_cap = 0  # a cap that cut a reply would cut it again: twice as much from then on
         self._actions = 0
         self._outstanding: dict[str, tuple[Action, _Flight]] = {}
         self._outbox: dict[str, Action] = {}  # those of them that have not been handed out
@@ -245,6 +247,12 @@ class Engine:
             if not self._outstanding:
                 self._end("exhausted", found.occurrences[0], self._limit_reason(limit))
             return False
+        undefined = None if code or self._settings.observe else check_defined(found.steps[0], self._steps.values)
+        if undefined is not None:  # no reply could be accepted
+            if not self._outstanding:
+                deviation = Deviation("undecided", found.steps[0].id, undefined.reason)
+                self._end("abstained", found.occurrences[0], f"undecided: {undefined.reason}", deviation)
+            return False
         self._steps.start(found)
         if code:
             action = Act(self._new_id(), found.steps[0], self._steps.read(found.steps))
@@ -270,8 +278,7 @@ class Engine:
             values=values,
             reply_format=self._settings.reply_format,
             temperature=rung.temperature,
-            # The same cap again would cut the reply again.
-            max_tokens=(64 + _TOKENS_PER_STEP * len(segment.steps)) * 2 ** failures.kinds.count("truncated"),
+            max_tokens=max(64 + _TOKENS_PER_STEP * len(segment.steps), self._least_cap),
             seed=self._random.getrandbits(31),
             attempt=len(failures.kinds) + 1,
         )
@@ -341,11 +348,15 @@ class Engine:
 
     def _record(self, flight: _Flight, where: Occurrence, value: Value, judgement: Judgement | None) -> StepRecord:
         code = flight.request is None
+        step = flight.segment.steps[flight.segment.indices.index(where.index)]
+        # What rests on an unverified value is not verified, however right it is in itself.
+        doubtful = {record.occurrence.step for record in flight.records if not record.verified}
+        sound = doubtful.isdisjoint(step.reads) and self._steps.sound(step.reads)
         passed = code if judgement is None else judgement.verdict is not None and judgement.verdict.outcome == "pass"
         return StepRecord(
             occurrence=where,
             value=value,
-            verified=passed and not self._settings.observe,
+            verified=passed and sound and not self._settings.observe,
             verdicts=() if judgement is None else judgement.verdicts,
             claim=None if code or judgement is None else judgement.claim.text,
             tries=0 if code else 1 + len(self._repairs.failures(where.index).kinds),
@@ -361,7 +372,7 @@ class Engine:
 
     def _committed(self, flight: _Flight) -> None:
         for record in flight.records:
-            self._steps.complete(record.occurrence, record.value)
+            self._steps.complete(record.occurrence, record.value, verified=record.verified)
             self._history.add(record)
             self._repairs.settled(record.occurrence.index)
         self._close(flight)
@@ -379,9 +390,11 @@ class Engine:
             return
         where, deviation = flight.blame
         hopeless = flight.hopeless or flight.request is None  # code will find the same again
-        self._repairs.failed(where.index, deviation, hopeless=hopeless)
-        if deviation.kind == "truncated":
+        step = flight.segment.steps[flight.segment.indices.index(where.index)]
+        self._repairs.failed(where.index, step, deviation, hopeless=hopeless)
+        if deviation.kind == "truncated" and flight.request is not None:
             self._size = max(1, self._size // 2)
+            self._least_cap = max(self._least_cap, 2 * (flight.request.max_tokens or 0))
         if self._stop is None:
             self._repair(where, deviation)
 

@@ -109,7 +109,7 @@ def parse_procedure(text: str) -> Procedure:
 
 
 def load_procedure(path: Path) -> Procedure:
-    """Read a procedure from a text file; what its last line cannot tell, the error names by line."""
+    """Read a procedure from a file in the notation above, UTF-8 encoded."""
     if path.suffix.lower() in (".yaml", ".yml", ".json", ".toml"):
         raise ProcedureError(f"{path.name}: only the text notation is read, not {path.suffix} files")
     try:

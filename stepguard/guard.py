@@ -22,7 +22,7 @@ from stepguard.actions import (
 )
 from stepguard.backends.base import Backend, Completion, SyncBackend, as_backend, ask
 from stepguard.budget import Budget
-from stepguard.errors import BackendError, ConfigError, UsageError
+from stepguard.errors import BackendError, BackendTimeout, ConfigError, UsageError
 from stepguard.procedure import Procedure
 from stepguard.repair import Repair, Retries
 from stepguard.reply_formats import EquationFormat, ReplyFormat
@@ -172,11 +172,11 @@ class Guard:
             try:
                 event = self._ask(backend, action) if isinstance(action, Ask) else run.perform(action)
                 run.send(event)
+                telemetry.performed(action, event)
             except BaseException:
                 run.cancel("interrupted")
                 telemetry.done(run.result())
                 raise
-            telemetry.performed(action, event)
         return _ended(run, telemetry)
 
     async def adrive(self, run: Run) -> Result:
@@ -244,9 +244,12 @@ class Guard:
 
         if isinstance(action, Ask):
             try:
-                return _replied(action, await ask(self._backend, action.request))
+                async with asyncio.timeout(action.request.timeout):
+                    return _replied(action, await ask(self._backend, action.request))
             except (UsageError, AssertionError):
                 raise
+            except TimeoutError:
+                return Failed(action.id, BackendTimeout(f"no answer within {action.request.timeout:.0f} s"))
             except Exception as error:  # noqa: BLE001 - as in `_ask`
                 return Failed(action.id, error)
         if isinstance(action, Wait):

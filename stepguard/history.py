@@ -75,7 +75,16 @@ class History:
                 usage=usage,
                 seconds=seconds,
                 finish_reason=completion.finish_reason if completion else None,
-                text=completion.text if completion else None,
+                text=_said(completion) if completion else None,
                 error=error,
             )
         )
+
+
+def _said(completion: Completion) -> str | None:
+    """What a reply said, in whatever way it said it."""
+    text: object = completion.text  # a foreign backend may have put anything there
+    if isinstance(text, str) and text.strip():
+        return text
+    calls = "\n".join(call.arguments for call in completion.tool_calls)
+    return calls or completion.refusal or (text if isinstance(text, str) else None)

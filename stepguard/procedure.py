@@ -281,10 +281,15 @@ class Procedure:
         return hash((self.name, self.inputs, self.answer, len(self.steps)))
 
     def live(self, name: str, index: int) -> bool:
-        """Whether the step at `index`, or any later one, can still read `name` (the answer is read at the end)."""
+        """Whether the step at `index`, or any later one, can still read `name` (the answer is read at the end).
+
+        Of a lazy procedure its look-back decides: later steps are not made to find out.
+        """
         if self.look_back is None:
             return self._last_read.get(name, -1) >= index
-        return name in {each.name for each in self.inputs} or name == self.answer
+        if name == self.answer or any(each.name == name for each in self.inputs):
+            return True
+        return any(self.steps[back].id == name for back in range(max(0, index - self.look_back), index))
 
     def accept_inputs(self, given: Mapping[str, object]) -> dict[str, Value]:
         """The inputs of a run as exact values.

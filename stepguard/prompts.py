@@ -16,6 +16,7 @@ from typing import Final
 from stepguard.backends.base import Message
 from stepguard.errors import ProcedureError
 from stepguard.exact import evaluate, substitute
+from stepguard.expressions import Chain, Expression
 from stepguard.procedure import Procedure, Step
 from stepguard.reply_formats import ReplyFormat
 from stepguard.values import Value, show_value
@@ -81,6 +82,8 @@ def _line(step: Step, known: list[str]) -> str:
     rounding = f", rounded to {step.type.places} decimal places" if step.type.kind == "decimal" else ""
     if step.type.rounding is not None and step.type.rounding != "half_up":
         rounding += f" ({step.type.rounding.replace('_', ' ')})"
+    if step.type.kind == "number" and _divides(step.expression):
+        rounding = ", exact (as a fraction where it does not come out)"
     words = f"{step.instruction}: " if step.instruction else ""
     return f"{words}{step.id} = {step.formula}{rounding}{where}"
 
@@ -95,7 +98,15 @@ def _kind(step: Step) -> str:
         return "words"
     if not step.show_work:
         return "value"
+    if step.type.kind == "number" and _divides(step.expression):
+        return "fraction"
     return step.type.kind if step.type.kind in ("decimal", "boolean") else "formula"
+
+
+def _divides(tree: Expression) -> bool:
+    if type(tree) is not Chain:
+        return False
+    return "/" in tree.operators or any(_divides(operand) for operand in tree.operands)
 
 
 _VALUES: Final[Mapping[str, Value]] = {"a": -14, "b": 36, "c": "Lyon, France"}
@@ -109,6 +120,8 @@ def _examples(kinds: Iterable[str]) -> list[tuple[Step, str]]:
         examples = []
     if "decimal" in has:
         examples.append((Step("s4", "s2 / b", type="decimal(2)"), ""))
+    if "fraction" in has:
+        examples.append((Step("s8", "a / b"), ""))
     if "boolean" in has:
         examples.append((Step("s5", "s2 > b", type="boolean"), ""))
     if "value" in has:

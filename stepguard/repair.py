@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from stepguard.errors import ConfigError
 from stepguard.verdicts import Deviation, DeviationKind
+
+if TYPE_CHECKING:
+    from stepguard.procedure import Step
 
 __all__ = ["FIRST", "Failures", "Repair", "Repairs", "Retries", "Rung"]
 
@@ -45,6 +48,7 @@ class Failures:
     Attributes:
         kinds: the kind of deviation of each failure.
         wrong: the values that were claimed and not accepted, as normalised text.
+        choices: how many values the step can have, None where that is not limited.
         hopeless: whether a check said that no other claim can fare better.
         unread: whether the last reply said nothing that could be read, so that no step of it is to blame more than
             another. It is counted against the step that led it.
@@ -52,6 +56,7 @@ class Failures:
 
     kinds: list[DeviationKind] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
+    choices: int | None = None
     hopeless: bool = False
     unread: bool = False
 
@@ -74,8 +79,9 @@ class Retries:
             the same way again only costs.
         temperature: sampling temperature of every retry.
 
-    Where nothing of a reply could be read, the whole segment is asked again first. A refusal is not asked again, an
-    empty reply once.
+    Where nothing of a reply could be read, the whole segment is asked again first. A reply that was cut off is asked
+    again as it was, with a higher cap. A refusal is not asked again, an empty reply once. A step with few possible
+    values (a yes or no) gets no second guess after a wrong one: "wrong" would be the answer.
     """
 
     limit: int = 4
@@ -96,6 +102,12 @@ class Retries:
             return None
         if failures.kinds[-1] == "refused" or failures.kinds.count("empty") > 1:
             return None
+        if failures.kinds[-1] == "wrong_value" and failures.choices is not None:
+            left = failures.choices - len(set(failures.wrong))
+            if left <= 1:
+                return None
+        if failures.kinds[-1] == "truncated":
+            return Rung("longer")
         if failures.wrong and max(Counter(failures.wrong).values()) >= self.same:
             return None
         # Alone: the steps behind it are not to be sampled at this temperature, nor paid for if it fails again.
@@ -132,11 +144,12 @@ class Repairs:
         """Remember a value that was claimed and not accepted."""
         self._failures.setdefault(index, Failures()).wrong.append(value)
 
-    def failed(self, index: int, deviation: Deviation, *, hopeless: bool) -> None:
+    def failed(self, index: int, step: Step, deviation: Deviation, *, hopeless: bool) -> None:
         """Count a reply that was not accepted against the step."""
         failures = self._failures.setdefault(index, Failures())
         failures.kinds.append(deviation.kind)
         failures.hopeless = hopeless
+        failures.choices = 2 if step.type.kind == "boolean" else None
         failures.unread = deviation.step is None
         self.note(index, deviation)
 

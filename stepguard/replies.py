@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from stepguard.reply_formats import ReplyFormat
+from stepguard.reply_formats import RESPONSE_NAME, ReplyFormat
 from stepguard.strict_json import JsonNumber, JsonObject, decode, decode_at, same
 from stepguard.verdicts import Claim, Deviation, DeviationKind, shorten
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TOOL_NAME", "Reading", "read_reply"]
 
-TOOL_NAME: Final = "Steps"
-"""The name of the response model, and so of the tool where a provider answers by a tool call."""
+TOOL_NAME: Final = RESPONSE_NAME
+"""The name of the tool where a provider answers by a tool call."""
 
 MAX_REPLY: Final = 2_000_000
 _MAX_GROUPS: Final = 1000
@@ -305,7 +305,12 @@ def _search(spoken: str, ids: list[str]) -> _Found:
             continue
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, JsonObject) and not asked.isdisjoint(each):
-                (full if asked <= each.keys() else partial).append(each)
+                if asked <= each.keys():
+                    full.append(each)
+                elif full and any(not same(each[key], full[-1].get(key)) for key in asked & each.keys()):
+                    return Deviation("self_correction", None, "a part of the answer is given again, and differs")
+                else:
+                    partial.append(each)
     if full or partial:
         return _agreed(full or partial)
     ignored = "the endpoint may ignore the response format"

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["EquationFormat", "JsonNumber", "ReplyFormat"]
 
+RESPONSE_NAME: Final = "Steps"
+"""The name of every response model: providers that answer by a tool call call the tool so."""
+
 FieldKind = Literal["equation", "value", "work_and_value"]
 
 _EQUALS = re.compile(r"(?<![<>=!:])=(?!=)|\u2248")
@@ -38,6 +41,9 @@ _TAKEN_BACK = re.compile(
     re.IGNORECASE,
 )
 _OUTER_SPACE: Final = " \t\r\n"
+
+
+_AROUND = (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$"), ("**", "**"), ("`", "`"))
 
 
 class ReplyFormat(Protocol):
@@ -57,7 +63,7 @@ class ReplyFormat(Protocol):
         ...
 
     def response_model(self, steps: Sequence[Step]) -> type[BaseModel]:
-        """A pydantic model with exactly these steps as required fields, in order."""
+        """A pydantic model called `RESPONSE_NAME` with exactly these steps as required fields, in order."""
         ...
 
 
@@ -159,7 +165,7 @@ def _copied_text(step: Step, text: str) -> Claim | Deviation:
 
 
 def _equation(step: Step, text: str) -> Claim | Deviation:
-    line = text.rstrip(_OUTER_SPACE)
+    line = _bare(text.rstrip(_OUTER_SPACE), step.id)
     if (bad := _UNPRINTABLE.search(line)) is not None:
         return Deviation("malformed", step.id, f"bad escaping: the character {bad[0]!r} in an equation")
     if (back := _taken_back(step, line)) is not None:
@@ -180,6 +186,17 @@ def _taken_back(step: Step, text: str) -> Deviation | None:
         if found[0] not in names:  # a variable may be called "correction"
             return Deviation("self_correction", step.id, f"the entry takes something back: {shorten(text)!r}")
     return None
+
+
+def _bare(text: str, step_id: str) -> str:
+    """An equation without markup around the whole of it, and without the step's own name and a colon in front."""
+    for left, right in _AROUND:
+        inside = text[len(left) : len(text) - len(right)]
+        if len(text) > len(left) + len(right) and text.startswith(left) and text.endswith(right) and left not in inside:
+            text = inside.strip()
+            break
+    name, colon, rest = text.partition(":")
+    return rest if colon and name.strip() == step_id else text
 
 
 def _describe(field: object) -> str:
@@ -208,4 +225,4 @@ def _response_model(shape: tuple[tuple[str, FieldKind], ...]) -> type[BaseModel]
         f"field{index}": (WorkAndValue if kind == "work_and_value" else str, Field(alias=step_id))
         for index, (step_id, kind) in enumerate(shape)
     }
-    return create_model("Steps", __config__=ConfigDict(extra="forbid"), **fields)  # type: ignore[call-overload, no-any-return]
+    return create_model(RESPONSE_NAME, __config__=ConfigDict(extra="forbid"), **fields)  # type: ignore[call-overload, no-any-return]

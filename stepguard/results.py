@@ -54,7 +54,8 @@ class StepRecord:
     Attributes:
         occurrence: which step.
         value: its value.
-        verified: whether at least one check applied and all that did passed.
+        verified: whether at least one check applied and all that did passed (or code performed the step), and the
+            same holds for everything it rests on; inputs are taken as given.
         verdicts: what each check said of the accepted claim; empty for a step performed by code.
         claim: the accepted entry of the reply as it was written, None for a step performed by code.
         tries: 1 and one more for every reply that was not accepted because of this step; 0 for a step performed by
@@ -81,14 +82,14 @@ class Attempt:
         number: counts the calls of the run from 1.
         steps: the occurrences that were asked.
         rung: the way of asking (``"ask"`` for the first time, see `stepguard.repair`).
-        outcome: accepted (all steps), partly (some), rejected (none) or error (no reply).
+        outcome: accepted (all steps), partly (some), rejected (none) or error (no reply, or nobody to read it).
         committed: how many of the asked steps were committed.
         deviations: what was wrong with the reply.
         usage: what the call cost.
         seconds: from sending the request to the reply.
         finish_reason: as the provider gave it.
-        text: the raw content of the reply.
-        error: the transport error where there was no reply.
+        text: the reply as it came: its content, or the arguments of its tool calls, or the refusal.
+        error: why there was no reply, or why a reply could not be used.
     """
 
     number: int

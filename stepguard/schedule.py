@@ -1,6 +1,6 @@
 """Which steps of a run are done, which are on their way, and which can be asked next.
 
-The committed set is closed under what steps read: a step is only ever asked when everything it reads is verified, or
+The committed set is closed under what steps read: a step is only ever asked when everything it reads is committed, or
 set by a step before it in the same segment. A lazy procedure is too long to keep every value: those that no later step
 may read are dropped.
 """
@@ -61,6 +61,7 @@ class Schedule:
         self._parallel = parallel
         self._ahead: set[int] = set()  # completed steps behind the frontier
         self._flying: dict[int, str] = {}  # the ids of the steps on their way, by index
+        self._unsound: set[str] = set()  # values that no check vouches for, or that rest on such
         self._kept: dict[int, str] = {}  # of a lazy procedure: the ids whose values are kept, by index
 
     @property
@@ -72,6 +73,10 @@ class Schedule:
         """The verified values that `steps` read."""
         names = dict.fromkeys(name for step in steps for name in step.reads)
         return MappingProxyType({name: self.values[name] for name in names if name in self.values})
+
+    def sound(self, names: Iterable[str]) -> bool:
+        """Whether all these values are verified, and rest on verified ones alone; inputs are taken as given."""
+        return self._unsound.isdisjoint(names)
 
     def next_segment(self, size: int, again: Mapping[int, Rung]) -> Segment | Broken | None:
         """The next steps that can be asked together, None where there are none for now.
@@ -128,9 +133,10 @@ class Schedule:
         for index in segment.indices:
             self._flying.pop(index, None)
 
-    def complete(self, occurrence: Occurrence, value: Value) -> None:
+    def complete(self, occurrence: Occurrence, value: Value, *, verified: bool) -> None:
         """A step has its value."""
         self.values[occurrence.step] = value
+        (self._unsound.discard if verified else self._unsound.add)(occurrence.step)
         self._ahead.add(occurrence.index)
         self.completed += 1
         while self.frontier in self._ahead:
@@ -141,4 +147,6 @@ class Schedule:
             self._kept[occurrence.index] = occurrence.step
             # By index, not by age: the first open step may be asked again long after later ones were completed.
             for index in [index for index in self._kept if index < self.frontier - look_back]:
-                self.values.pop(self._kept.pop(index), None)
+                gone = self._kept.pop(index)
+                self.values.pop(gone, None)
+                self._unsound.discard(gone)

@@ -63,7 +63,7 @@ class Telemetry:
     def _careful(self, tell: Callable[..., None], *what: object) -> None:
         try:
             tell(*what)
-        except Exception:  # noqa: BLE001 - what watches a run must not cost it
+        except Exception:
             logging.getLogger(_NAME).exception("a log handler or observer failed on run %s", self._ids["run_id"])
 
     def _log_performed(self, action: Action, event: Event) -> None:

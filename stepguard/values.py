@@ -198,6 +198,9 @@ class ValueType:
             ValueRefused: the value is of another kind, not finite, or would have to be rounded.
         """
         if isinstance(value, str):
+            if self.numeric and read_numeral(value).unit == "%":
+                # 10% is 0.1, and a procedure that divides by 100 itself would do it twice.
+                raise ValueRefused("a percent sign: give the number that the procedure expects", text=value)
             return self.read(value)
         if isinstance(value, bool):
             if self.kind == "boolean":

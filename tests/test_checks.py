@@ -127,7 +127,7 @@ def test_a_reason_can_be_written_anywhere() -> None:
 
 
 def test_a_check_sees_only_what_the_step_reads() -> None:
-    """A check gets the step, the values it reads and the claim, and nothing more."""
+    """A check gets the step, the values it reads, the value it would get, and the claim, and nothing more."""
     seen: list[tuple[str, dict[str, Value], Claim]] = []
 
     def check(step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
@@ -135,7 +135,7 @@ def test_a_check_sees_only_what_the_step_reads() -> None:
         return True
 
     judge(check)
-    assert seen == [("t", {"x": 12, "y": 7}, RIGHT)]
+    assert seen == [("t", {"x": 12, "y": 7, "t": 19}, RIGHT)]
 
 
 def test_a_check_cannot_change_what_it_sees() -> None:

@@ -141,7 +141,7 @@ def test_an_answered_action_cannot_be_answered_again() -> None:
 
 
 def test_an_event_of_another_run_is_refused() -> None:
-    """Replies cannot land in another run of the same procedure (D11)."""
+    """Replies cannot land in another run of the same procedure."""
     one, other = start(), start()
     with pytest.raises(UsageError, match="not outstanding in this run"):
         one.run.send(Replied(other.asks[0].id, reply(GOOD)))
@@ -253,7 +253,7 @@ def test_a_check_or_commit_that_fails_ends_the_run_with_its_books_in_order(actio
 
 
 def test_the_verified_prefix_is_kept_and_the_rest_asked_again() -> None:
-    """A missing step ends the prefix; it leads the next request, and what stood behind it is not used (D01, D05)."""
+    """A missing step ends the prefix; it leads the next request, and what stood behind it is not used."""
     hand = start(P6, {"x": 1}, segment=3)
     hand.answer({"t1": "1 + 1 = 2", "t3": "4 - 3 = 1"})
     assert dict(hand.run.values) == {"x": 1, "t1": 2}
@@ -268,7 +268,7 @@ def test_the_verified_prefix_is_kept_and_the_rest_asked_again() -> None:
 
 
 def test_what_was_not_asked_is_never_used() -> None:
-    """Steps ahead of the segment and a final answer are recorded and thrown away (D02)."""
+    """Steps ahead of the segment and a final answer are recorded and thrown away."""
     hand = start(P6, {"x": 1}, segment=3)
     ahead = {"t1": "1 + 1 = 2", "t2": "2 * 2 = 4", "t3": "4 - 3 = 1", "t4": "1 + 2 = 3", "final_answer": "4"}
     hand.answer(ahead)
@@ -282,7 +282,7 @@ def test_what_was_not_asked_is_never_used() -> None:
 
 
 def test_replies_are_mapped_by_id() -> None:
-    """Values under each other's ids are wrong; the order of right ones does not matter (D04)."""
+    """Values under each other's ids are wrong; the order of right ones does not matter."""
     hand = start(P2, repair=0)
     hand.answer({"a": "6 + 4 = 10", "b": "2 * 3 = 6"})
     assert hand.run.result().status == "abstained"
@@ -338,7 +338,7 @@ ASKED_AGAIN: list[tuple[DeviationKind, str | None, str, int]] = [
 def test_how_often_a_reply_of_each_kind_is_asked_again(
     kind: DeviationKind, text: str | None, finish_reason: str, calls: int
 ) -> None:
-    """A refusal is final, an empty reply is asked again once, the rest as often as the retries allow (A22, A24)."""
+    """A refusal is final, an empty reply is asked again once, the rest as often as the retries allow."""
     hand = start(P2, repair=4)
     made = 0
     while not hand.run.done:
@@ -351,7 +351,7 @@ def test_how_often_a_reply_of_each_kind_is_asked_again(
 
 
 def test_a_reply_that_says_nothing_is_asked_again_as_a_whole() -> None:
-    """Where no step is to blame the segment is asked again once, and then its first step alone (B01)."""
+    """Where no step is to blame the segment is asked again once, and then its first step alone."""
     hand = start(P2)
     hand.answer("nope")
     assert ids(hand.asks[0]) == ["a", "b"]
@@ -377,7 +377,7 @@ class _Same:
 
 @pytest.mark.parametrize("repair", [Retries(3), _Same()])
 def test_a_request_that_was_cut_off_is_never_repeated(repair: object) -> None:
-    """After a reply that was cut off the next request asks fewer steps or allows a longer reply (A06)."""
+    """After a reply that was cut off the next request asks fewer steps or allows a longer reply."""
     hand = start(P6, {"x": 1}, segment=4, repair=repair)
     sizes: list[tuple[int, int]] = []
     while not hand.run.done:
@@ -435,7 +435,7 @@ def test_a_repair_policy_is_asked_once_for_each_failure() -> None:
 
 @pytest.mark.parametrize(("expression", "value"), [("x - x", 0), ("x > 9", False), ("x * 0", 0)])
 def test_falsy_values_are_values(expression: str, value: object) -> None:
-    """Zero and false are accepted in one call, kept, and read by later steps (B14)."""
+    """Zero and false are accepted in one call, kept, and read by later steps."""
     procedure = Procedure([Step("t1", expression), Step("t2", "t1", show_work=False)], inputs=["x"])
     shown = "false" if value is False else "0"
     if value is False:
@@ -461,7 +461,7 @@ def test_empty_text_is_a_value() -> None:
 
 
 def test_a_step_without_a_check_is_never_verified() -> None:
-    """Any text passes for a step that nothing checks, but the run says so and names it (D12)."""
+    """Any text passes for a step that nothing checks, but the run says so and names it."""
     hand = start(Procedure([Step("w", instruction="Name the tool."), Step("n", "2 + 2")]))
     hand.answer({"w": {"work": "", "value": "Error: tool not available"}, "n": "2 + 2 = 4"})
     result = hand.run.result()
@@ -470,16 +470,60 @@ def test_a_step_without_a_check_is_never_verified() -> None:
     assert [record.verified for record in result.steps] == [False, True]
 
 
-@pytest.mark.parametrize("text", ["inf", "undefined", "0", "zoo", "1/0", "nan", ""])
+@pytest.mark.parametrize("text", ["inf", "undefined", "0", "zoo", "1/0", "nan"])
 def test_a_step_without_a_value_abstains_after_one_call(text: str) -> None:
-    """Nothing passes for a division by zero, and asking again cannot help (C15)."""
-    hand = start(Procedure.parse("a = 1/(3-3)"), repair=4)
-    hand.answer({"a": f"1/(3-3) = {text}"})
-    while not hand.run.done:  # an entry that cannot be read at all may be asked again
-        assert text == ""
-        hand.answer({"a": f"1/(3-3) = {text}"})
+    """Nothing passes for a division by zero, and asking again cannot help."""
+    hand = start(Procedure.parse("z = 3 - 3\na = 1 / z"), repair=4)
+    hand.answer({"z": "3 - 3 = 0", "a": f"1 / 0 = {text}"})
     assert hand.run.result().status == "abstained"
+    assert hand.run.result().completed == 1
     assert "a" not in hand.run.values
+
+
+def test_a_step_that_is_known_to_have_no_value_is_not_asked() -> None:
+    """Where the verified values already say that a step divides by zero, no call is made for it."""
+    hand = start(Procedure.parse("inputs: x\na = 1 / x"), {"x": 0})
+    assert hand.run.done
+    result = hand.run.result()
+    assert result.status == "abstained"
+    assert result.problem is not None
+    assert result.problem.occurrence.step == "a"
+    assert "division by zero" in result.problem.reason
+    assert result.usage.calls == 0
+
+
+def test_what_rests_on_an_unverified_value_is_not_verified() -> None:
+    """A right sum of an unchecked value is not called verified, in the same segment, a later one, or by code."""
+    text = 'n: integer = "How many?"\na = n * 3\nb = a + 1\nc = 2 + 2\nd = by code b + c'
+    hand = start(Procedure.parse(text), segment=2)
+    hand.answer({"n": {"work": "", "value": "7"}, "a": "7 * 3 = 21"})
+    hand.answer({"b": "21 + 1 = 22", "c": "2 + 2 = 4"})
+    result = hand.run.result()
+    assert result.status == "unverified"
+    assert result.unverified == ("n", "a", "b", "d")
+    assert [record.verified for record in result.steps] == [False, False, False, True, False]
+
+
+def test_a_yes_or_no_gets_no_second_guess() -> None:
+    """After a wrong truth value the other one is known, so the step is not asked again."""
+    hand = start(Procedure.parse("a: boolean = 2 > 1"))
+    hand.answer({"a": "2 > 1 = false"})
+    result = hand.run.result()
+    assert result.status == "abstained"
+    assert result.usage.calls == 1
+
+
+def test_a_cap_that_cut_a_reply_is_not_used_again() -> None:
+    """After a reply was cut off every later cap of the run is at least twice as high, although segments shrink."""
+    hand = start(P6, {"x": 1}, segment=4)
+    caps = [hand.asks[-1].request.max_tokens]
+    hand.answer('{"t1": "1 + ', finish_reason="length")
+    caps.append(hand.asks[-1].request.max_tokens)
+    assert caps[0] is not None
+    assert caps[1] is not None
+    assert caps[1] >= 2 * caps[0]
+    assert len(hand.asks[-1].request.steps) == 2
+    assert hand.asks[-1].request.temperature == 0
 
 
 # Transport
@@ -499,7 +543,7 @@ def _errors() -> list[tuple[str, Exception, int, str]]:
 
 @pytest.mark.parametrize(("error", "requests", "status"), [e[1:] for e in _errors()], ids=[e[0] for e in _errors()])
 def test_how_often_a_failing_request_is_sent(error: Exception, requests: int, status: str) -> None:
-    """Errors that may pass are tried three times in all, others once; every request is in the books (B04, B05)."""
+    """Errors that may pass are tried three times in all, others once; every request is in the books."""
     hand = start(P2, transport=Transport(retries=2))
     while not hand.run.done:
         if hand.waits:

@@ -44,7 +44,7 @@ class Recording:
 
 
 def test_a_prompt_holds_only_what_its_segment_needs() -> None:
-    """A request shows its own steps and the values they read: no later step, no other value (D02)."""
+    """A request shows its own steps and the values they read: no later step, no other value."""
     hand = Hand(Guard(lambda messages: "", segment=2).start(P6, {"x": 1}))
     hand.answer({"t1": "1 + 1 = 2", "t2": "2 * 2 = 4"})
     live = hand.asks[0].request.messages[-1].content
@@ -62,7 +62,7 @@ def test_the_prefix_is_the_same_for_the_whole_run() -> None:
 
 @pytest.mark.parametrize("attempt", range(3))
 def test_the_size_of_a_request_does_not_grow(attempt: int) -> None:
-    """Long bad replies make no request longer (B02)."""
+    """Long bad replies make no request longer."""
     backend = ScriptedBackend(*["x" * 3_000] * 5)
     Guard(backend, segment=1).run(P2)
     sizes = [sum(len(message.content) for message in request.messages) for request in backend.requests]
@@ -178,7 +178,7 @@ def _numbers(text: str) -> set[Fraction]:
 
 
 def test_no_request_after_a_wrong_value_holds_the_right_one() -> None:
-    """The number that was expected stands in no request in any notation, unless a value or the step says it (B15)."""
+    """The number that was expected stands in no request in any notation, unless a value or the step says it."""
     procedure = Procedure([Step("a", "2 * 3"), Step("b", "a + 4")])
     with ScriptedBackend({"a": "2 * 3 = 6", "b": "6 + 4 = 12"}, {"b": "6 + 4 = 13"}, {"b": "6 + 4 = 10"}) as backend:
         result = Guard(backend).run(procedure)

@@ -180,7 +180,7 @@ def test_a_result_cannot_be_changed() -> None:
 
 
 def test_the_values_of_a_run_are_a_copy() -> None:
-    """What a caller does to the values it was shown does not reach the run (D07)."""
+    """What a caller does to the values it was shown does not reach the run."""
     hand = Hand(Guard(lambda messages: "", segment=1).start(P2))
     hand.answer({"a": "2 * 3 = 6"})
     values: Any = hand.run.values
@@ -249,7 +249,7 @@ def test_a_run_that_is_not_done_has_a_result_so_far() -> None:
 
 
 def test_attempts_tell_what_happened() -> None:
-    """Each call is kept with its steps, way of asking, outcome, deviations, cost, text and time (B12)."""
+    """Each call is kept with its steps, way of asking, outcome, deviations, cost, text and time."""
     backend = ScriptedBackend("nope", {"a": "2 * 3 = 6", "b": "6 + 4 = 11"}, {"b": "6 + 4 = 10"})
     result = Guard(backend).run(P2)
     told = [

@@ -15,7 +15,11 @@ from stepguard.errors import BackendError
 from stepguard.testing import ScriptedBackend
 
 PROCEDURE = Procedure.parse("name: secretive\ninputs: x\nt1 = x + 1\nt2 = t1 * 2")
-REPLIES = ({"t1": "12345 + 1 = 12347", "t2": "12347 * 2 = 24694"}, {"t1": "12345 + 1 = 12346"}, {"t2": "12346 * 2 = 24692"})
+REPLIES = (
+    {"t1": "12345 + 1 = 12347", "t2": "12347 * 2 = 24694"},
+    {"t1": "12345 + 1 = 12346"},
+    {"t2": "12346 * 2 = 24692"},
+)
 
 
 @pytest.fixture(autouse=True)

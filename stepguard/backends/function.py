@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from stepguard.backends.base import Completion, Request
 from stepguard.errors import BackendError, StepguardError
+from stepguard.usage import Usage
 
 __all__ = ["FunctionBackend"]
 
@@ -18,7 +19,10 @@ class FunctionBackend:
     """Asks a callable that takes OpenAI-style messages and returns text, or a `Completion`.
 
     The callable may be async; then only `Guard.arun` can use it. Whatever it raises becomes a `BackendError` that is
-    not retried, with the original as its cause: the function knows its own transport, stepguard does not.
+    not retried, with the original as its cause: the function knows its own transport, stepguard does not. Under
+    `Guard.run` it is also the function that has to keep to a time-out; `Guard.arun` gives up waiting by itself.
+
+    What a call that returns text cost is estimated, at four characters a token; return a `Completion` to say it.
 
     Args:
         function: ``(messages: list[dict[str, str]]) -> str | Completion``, plain or async.
@@ -35,7 +39,7 @@ class FunctionBackend:
         """Call the function."""
         if self.is_async:
             raise BackendError(f"{self.name} is async: use `await guard.arun(...)`", retryable=False)
-        return self._completion(self._guarded(request))
+        return self._completion(request, self._guarded(request))
 
     async def acomplete(self, request: Request) -> Completion:
         """Await the function, or run a plain one in a thread so that the event loop goes on."""
@@ -49,7 +53,7 @@ class FunctionBackend:
             raise
         except Exception as error:
             raise self._failed(error) from error
-        return self._completion(found)
+        return self._completion(request, found)
 
     def _guarded(self, request: Request) -> object:
         try:
@@ -62,9 +66,10 @@ class FunctionBackend:
     def _failed(self, error: Exception) -> BackendError:
         return BackendError(f"{self.name} raised {type(error).__name__}: {error}", retryable=False)
 
-    def _completion(self, found: object) -> Completion:
+    def _completion(self, request: Request, found: object) -> Completion:
         if isinstance(found, Completion):
             return found
         if isinstance(found, str) or found is None:
-            return Completion(found)
+            asked = sum(len(message.content) for message in request.messages)
+            return Completion(found, usage=Usage(1, -(-asked // 4), -(-len(found or "") // 4)))
         raise BackendError(f"{self.name} returned {type(found).__name__}, not text", retryable=False)

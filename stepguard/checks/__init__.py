@@ -7,7 +7,7 @@ undecided, never a pass and never a crash.
 A check of your own is a plain callable::
 
     def in_stock(step, values, claim):
-        return int(claim.value) <= values["stock"]      # True: pass, False: fail, None: not applicable
+        return values["ordered"] <= values["stock"]     # True: pass, False: fail, None: not applicable
 
     Step("ordered", instruction="How many does the customer want?", reads=["stock"], type="integer", checks=[in_stock])
 """
@@ -34,7 +34,8 @@ __all__ = ["Check", "Judgement", "judge_claims"]
 class Check(Protocol):
     """A check of one step.
 
-    Returns True (pass), False (fail), None (not applicable) or a `Verdict`. `values` holds what the step reads.
+    Returns True (pass), False (fail), None (not applicable) or a `Verdict`. `values` holds what the step reads and,
+    under its own id, the value it would get; `claim` holds what was written.
     """
 
     def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> Verdict | bool | None: ...
@@ -97,7 +98,7 @@ def _judge(step: Step, values: Mapping[str, Value], claim: Claim) -> Judgement:
     if step.expression is not None:
         verdicts.append(check_arithmetic(step, values, claim, value))
     if step.checks:
-        read = MappingProxyType({name: values[name] for name in step.reads})
+        read = MappingProxyType({**{name: values[name] for name in step.reads}, step.id: value})
         verdicts += [_user_verdict(check, step, read, claim) for check in step.checks]
     return Judgement(claim, value, tuple(verdicts))
 

@@ -29,6 +29,9 @@ __all__ = ["check_arithmetic", "check_defined"]
 
 _NAME = "arithmetic"
 _PASS = Verdict("pass", _NAME)
+_LATEX_SIGNS = {"times": "*", "cdot": "*", "div": "/", "left": "", "right": ""}
+_LATEX = re.compile(r"\\(times|cdot|div|left|right)(?![A-Za-z])")
+_CURRENCY = re.compile(r"(?<![0-9A-Za-z_.,])(?:\\?[$]|[€£¥₹]) ?(?=[0-9])")
 _DECIMALS = re.compile(r"[^.]*(?:\.([0-9]*)\s*)?\Z")
 
 
@@ -138,7 +141,7 @@ def _check_work(target: _Target, reads: tuple[str, ...], work: tuple[str, ...]) 
         return "unfaithful_work", "no working is shown"
     for index, link in enumerate(work):
         try:
-            written = parse_expression(link, commas_separate=True)
+            written = parse_expression(_plain(link), commas_separate=True)
         except ExpressionError as error:
             return "malformed", f"the working cannot be read: {error}"
         foreign = [name for name in names_in(written) if name not in reads]
@@ -152,6 +155,13 @@ def _check_work(target: _Target, reads: tuple[str, ...], work: tuple[str, ...]) 
         if not _true_link(link, written, target):
             return "unfaithful_work", f"{link.strip()!r} is not equal to {format_expression(tree)!r}"
     return None
+
+
+def _plain(link: str) -> str:
+    """Working without what only typesets it: LaTeX operators, currency signs in front of amounts."""
+    if "\\" in link:
+        link = _LATEX.sub(lambda found: _LATEX_SIGNS[found[1]], link)
+    return _CURRENCY.sub("", link)
 
 
 def _same_work(written: Expression, tree: Expression, values: Mapping[str, Value]) -> bool:

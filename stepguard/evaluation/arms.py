@@ -1,7 +1,8 @@
 """The ways of running a task that the benchmark compares.
 
 ``cot``    free chain of thought with a fitting demonstration, then a line ``Answer: ...``; nothing is checked
-``chunk``  the guard's own segments and prompts with the checker off: every claim is taken as it stands
+``chunk``  the guard's own segments and prompts with the checker off: every claim that can be read is taken as it
+           stands. Only what cannot be read at all (no JSON, a step left out) is asked again, as the guard would
 ``guard``  the guard
 
 All arms see the same instances at temperature 0 (the guard's retries apart), and are judged alike.
@@ -10,6 +11,7 @@ All arms see the same instances at temperature 0 (the guard's retries apart), an
 from __future__ import annotations
 
 import asyncio
+import random
 import re
 import time
 from collections.abc import Mapping
@@ -21,8 +23,9 @@ from stepguard.errors import BackendError, ConfigError, ValueRefused
 from stepguard.evaluation.tasks import Task
 from stepguard.guard import Guard
 from stepguard.numerals import read_numeral
-from stepguard.repair import Repair
+from stepguard.repair import Repair, Retries
 from stepguard.results import Result
+from stepguard.segments import Segments
 from stepguard.transport import Transport
 from stepguard.usage import Usage
 
@@ -45,7 +48,7 @@ class Outcome:
         silent_errors: 1 where it vouches for something wrong, in the answer or in any step, else 0.
         error: the error that ended it.
         calls, input_tokens, output_tokens, cached_tokens: what it cost.
-        seconds: wall-clock time, with whatever ran beside it.
+        seconds: wall-clock time, with whatever ran beside it; a reply that another arm had asked for takes none.
         deviations: how often each kind was met.
         stopped_at: the step it stopped at and why.
         texts: the raw replies, in order.
@@ -89,6 +92,11 @@ class ArmOptions:
 
     segment: int = 10
     repair: int | Repair = 4
+
+    def __post_init__(self) -> None:
+        Segments(self.segment)
+        if isinstance(self.repair, int):
+            Retries(self.repair)
 
 
 class Arm(Protocol):
@@ -173,15 +181,15 @@ class _Guarded:
         )
 
 
-_COT_SYSTEM: Final = (
+COT_SYSTEM: Final = (
     "Carry out the procedure step by step, in order, exactly as written. Write one line for each step: its name, its "
     "formula, the formula with the numbers filled in, and the result, joined by equals signs. Write every step; do "
     "not skip, add or change any. After the last step write one more line: Answer: and the value of the last step."
 )
-_COT_QUESTION: Final = (
+COT_QUESTION: Final = (
     "Values:\na = -14\nb = 36\nSteps:\ns1 = a + b\ns2 = s1 * 3\ns3 = a - s1\ns4 = 90 - s2\ns5 = s4 + s3\ns6 = s5 - s3"
 )
-_COT_ANSWER: Final = (
+COT_ANSWER: Final = (
     "s1 = a + b = -14 + 36 = 22\ns2 = s1 * 3 = 22 * 3 = 66\ns3 = a - s1 = -14 - 22 = -36\n"
     "s4 = 90 - s2 = 90 - 66 = 24\ns5 = s4 + s3 = 24 + (-36) = -12\ns6 = s5 - s3 = -12 - (-36) = 24\nAnswer: 24"
 )
@@ -195,9 +203,9 @@ class _ChainOfThought:
         lines = "\n".join(f"{step.id} = {step.formula}" for step in procedure.steps)
         request = Request(
             messages=(
-                Message("system", _COT_SYSTEM),
-                Message("user", _COT_QUESTION),
-                Message("assistant", _COT_ANSWER),
+                Message("system", COT_SYSTEM),
+                Message("user", COT_QUESTION),
+                Message("assistant", COT_ANSWER),
                 Message("user", f"Values:\n{given}\nSteps:\n{lines}"),
             ),
             steps=tuple(procedure.steps),
@@ -205,21 +213,25 @@ class _ChainOfThought:
             temperature=0.0,
             max_tokens=200 + 60 * len(procedure),
             seed=task.seed,
+            timeout=Transport().timeout,
         )
         started = time.monotonic()
         usage = Usage()
         text: str | None = None
         status, failure = "completed", None
         transport = Transport()
-        for attempt in range(transport.retries + 1):
+        for sent in range(1, transport.retries + 2):
             try:
-                completion = await ask(backend, request)
-            except BackendError as error:
+                async with asyncio.timeout(transport.timeout):
+                    completion = await ask(backend, request)
+            except Exception as error:  # noqa: BLE001 - whatever a backend raises costs one outcome, not the benchmark
                 usage = usage + Usage(calls=1)
                 status, failure = "error", f"{type(error).__name__}: {error}"
-                if not error.retryable:
+                retryable = isinstance(error, TimeoutError) or (isinstance(error, BackendError) and error.retryable)
+                wait = transport.wait(sent, error, random.Random(task.seed))
+                if not retryable or sent > transport.retries or wait > transport.longest_wait:
                     break
-                await asyncio.sleep(transport.first_wait * 2**attempt)
+                await asyncio.sleep(wait)
                 continue
             usage = usage + completion.usage
             text, status, failure = completion.text, "completed", None

@@ -9,6 +9,7 @@ import json
 import platform
 import sys
 import time
+from contextlib import ExitStack
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from stepguard.evaluation.runner import Plan
 
 __all__ = ["add_arguments", "main"]
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``stepguard bench``."""
@@ -31,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--segment", type=int, default=10, help="steps a call in chunk and guard (default: 10)")
     parser.add_argument("--retries", type=int, default=4, help="retries a step in guard (default: 4)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first program (default: 0)")
-    parser.add_argument("--concurrency", type=int, default=8, help="programs at the same time (default: 8)")
+    parser.add_argument("--concurrency", type=int, help="programs at the same time (default: 8, with --gguf 1)")
     parser.add_argument("--out", type=Path, help="folder for results.json and outcomes.jsonl")
     parser.add_argument("--resume", action="store_true", help="go on with what is in --out")
     parser.add_argument("--json", action="store_true", help="print results.json instead of a table")
@@ -45,25 +47,29 @@ def main(args: argparse.Namespace) -> int:
 
     plan = _plan(args)
     simulated = args.model is None and args.base_url is None and args.gguf is None
+    concurrency = args.concurrency if args.concurrency is not None else 1 if args.gguf is not None else 8
     backend, name = choose_backend(args)
-    model = args.model or name
+    model = args.model or name.partition(" at ")[0]
     configuration = _configuration(args, plan, model)
     started = time.monotonic()
-    outcomes = asyncio.run(
-        run_plan(
-            plan,
-            backend,
-            configuration=configuration,
-            concurrency=args.concurrency,
-            folder=args.out,
-            resume=args.resume,
-            progress=_Lines(started),
+    with ExitStack() as stack:
+        if callable(close := getattr(backend, "close", None)):
+            stack.callback(close)
+        outcomes = asyncio.run(
+            run_plan(
+                plan,
+                backend,
+                configuration=configuration,
+                concurrency=concurrency,
+                folder=args.out,
+                resume=args.resume,
+                progress=_Lines(started),
+            )
         )
-    )
     meta: dict[str, Any] = {
         **configuration,
         "simulated": simulated,
-        "concurrency": args.concurrency,
+        "concurrency": concurrency,
         "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "versions": {name: _version(name) for name in ("stepguard", "openai", "instructor", "pydantic")},
         "date": time.strftime("%Y-%m-%d"),
@@ -97,6 +103,10 @@ def _plan(args: argparse.Namespace) -> Plan:
     unknown = [name for name in arms if name not in ARMS]
     if unknown or not arms or len(set(arms)) != len(arms):
         raise ConfigError(f"--arms takes some of {', '.join(ARMS)}, each once, not {args.arms!r}", option="arms")
+    if args.concurrency is not None and args.concurrency < 1:
+        raise ConfigError(f"--concurrency is 1 or more, not {args.concurrency}", option="concurrency")
+    if args.resume and args.out is None:
+        raise ConfigError("--resume goes with --out, the folder to go on in", option="resume")
     options = ArmOptions(segment=args.segment, repair=args.retries)
     cells = dict(zip(lengths, counts, strict=True))
     return Plan(family=family_named(args.task), cells=cells, arms=arms, seed=args.seed, options=options)
@@ -118,19 +128,21 @@ def _configuration(args: argparse.Namespace, plan: Plan, model: str) -> dict[str
     """Everything that shapes a reply, so that unlike outcomes are never mixed."""
     from stepguard.evaluation import arms
     from stepguard.evaluation.tasks import Arithmetic
-    from stepguard.prompts import Prompter
+    from stepguard.prompts import Prompter, describe_steps
+    from stepguard.repair import FIRST, Retries
     from stepguard.reply_formats import EquationFormat
 
     procedure = Arithmetic().make(0, 2).procedure
     prompts = [message.content for message in Prompter(procedure, EquationFormat()).prefix]
-    prompts += [arms._COT_SYSTEM, arms._COT_QUESTION, arms._COT_ANSWER]
+    prompts += [arms.COT_SYSTEM, arms.COT_QUESTION, arms.COT_ANSWER]
+    prompts += [describe_steps(procedure.steps, {"x": 1, "y": 2})]
     return {
         "model": model,
         "task": plan.family.name,
         "seed": plan.seed,
         "segment": args.segment,
         "retries": args.retries,
-        "temperature": {"first": 0.0, "retry": 0.8},
+        "temperature": {"first": FIRST.temperature, "retry": Retries().temperature},
         "prompt_hash": hashlib.sha256("\n".join(prompts).encode()).hexdigest()[:16],
         "stepguard": _version("stepguard"),
     }

@@ -100,9 +100,14 @@ async def run_plan(
             if progress is not None:
                 progress(sum(each in done for each in plan.jobs()), plan.total, outcome)
 
-    async with shared.session(), asyncio.TaskGroup() as group:
-        for _ in range(max(1, concurrency)):
-            group.create_task(work())
+    async with shared.session():
+        workers = [asyncio.create_task(work()) for _ in range(concurrency)]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
     order = {job: at for at, job in enumerate(plan.jobs())}
     return [done[job] for job in sorted(order, key=order.__getitem__)]
 

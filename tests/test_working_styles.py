@@ -1,0 +1,88 @@
+"""The ways in which models write right working, and the ways that stay refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from stepguard import Guard, Procedure
+from stepguard.testing import ScriptedBackend
+
+PROCEDURE = Procedure.parse("inputs: x, y\nt1: decimal(2) = x * y")
+INPUTS = {"x": "12.50", "y": 3}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "12.50 * 3 = 37.50",
+        "12.5 * 3 = 37.5",
+        "x * y = 12.50 * 3 = 37.50",
+        "t1 = x * y = 12.50 * 3 = 37.50",
+        "t1: 12.50 * 3 = 37.50",
+        "$12.50 * 3 = $37.50",
+        "3 * $12.50 = $37.50",
+        "\u20ac12.50 \u00d7 3 = \u20ac37.50",
+        "12.50 \\times 3 = 37.50",
+        "12.50 \\cdot 3 = 37.50",
+        "\\( 12.50 \\times 3 = 37.50 \\)",
+        "$12.50 * 3 = 37.50$",
+        "$$12.50 * 3 = 37.50$$",
+        "**12.50 * 3 = 37.50**",
+        "`12.50 * 3 = 37.50`",
+        "(12.50) * (3) = 37.50",
+        "12.50*3=37.50",
+    ],
+)
+def test_ordinary_styles_of_right_working_pass(entry: str) -> None:
+    """Markup, currency signs, LaTeX operators and the step's own name in front do not make right working wrong."""
+    with ScriptedBackend({"t1": entry}) as backend:
+        assert Guard(backend).run(PROCEDURE, INPUTS).verified
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "37.50",
+        "12.50 * 3 -> 37.50",
+        "12.50 * 3 = 37.50 apples",
+        "12.50 * 3 = 37.50, which is right",
+        "12.50 * 3 = ",
+        "t2: 12.50 * 3 = 37.50",
+        "30 + 7.50 = 37.50",
+        "12.50 * 3 = $37.60",
+        "1250% * 3 = 37.50",
+        "\\sqrt{12.50} * 3 = 37.50",
+    ],
+)
+def test_what_is_not_an_equation_for_the_step_is_refused(entry: str) -> None:
+    """A missing working, prose, another step's name and other working are refused, however right the value."""
+    with ScriptedBackend({"t1": entry}) as backend:
+        result = Guard(backend, repair=0).run(PROCEDURE, INPUTS)
+    assert result.status == "abstained"
+    assert json.loads(result.to_json())["completed"] == 0
+
+
+def test_a_later_correction_of_a_part_is_not_ignored() -> None:
+    """A full answer followed by another version of a part of it is refused as a self-correction."""
+    text = Procedure.parse('inputs: x\na = x + 1\nb: text = "Name it."')
+    reply = '{"a": "1 + 1 = 2", "b": {"work": "", "value": "cat"}} Correction: {"b": {"work": "", "value": "dog"}}'
+    result = Guard(ScriptedBackend(reply), repair=0).run(text, {"x": 1})
+    assert result.problem is not None
+    assert result.problem.deviation is not None
+    assert result.problem.deviation.kind == "self_correction"
+
+
+def test_an_untyped_division_is_asked_for_exactly() -> None:
+    """Where a quotient need not come out, the prompt asks for a fraction, and a fraction passes."""
+    procedure = Procedure.parse("inputs: x\nt1 = x / 7")
+    with ScriptedBackend({"t1": "58 / 7 = 58/7"}) as backend:
+        assert Guard(backend).run(procedure, {"x": 58}).verified
+    assert "as a fraction" in backend.requests[0].messages[-1].content
+
+
+def test_a_percent_sign_on_an_input_is_refused() -> None:
+    """An input of 10% is not silently taken as 0.1 by a procedure that divides by 100 itself."""
+    with pytest.raises(ValueError, match="percent sign"):
+        Guard(ScriptedBackend()).start(PROCEDURE, {"x": "10%", "y": 1})
