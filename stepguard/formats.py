@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from stepguard.expressions import MAX_LENGTH
 from stepguard.procedure import Input, Performer, Procedure, Step, make_step_error
 from stepguard.values import NUMBER, ValueType
 
-__all__ = ["format_procedure", "load_procedure", "parse_procedure"]
+__all__ = ["format_procedure", "load_procedure", "make_procedure", "parse_procedure", "parse_step"]
 
 _HEADER = re.compile(r"(name|inputs?|answer)\s*:\s*(.*)\Z", re.IGNORECASE)
 _BREAK = re.compile(r"\r\n|\r|\n")
@@ -93,7 +93,7 @@ def parse_procedure(text: str) -> Procedure:
                 raise ProcedureError(f"step number {int(own)} follows {number}: numbers must increase", line=at)
             number = int(own)
         try:
-            steps.append(_step(body, f"step{number}" if own else None))
+            steps.append(parse_step(body, f"step{number}" if own else None))
         except (ProcedureError, ExpressionError) as error:
             raise make_step_error(error, at) from error
         except ConfigError as error:
@@ -101,21 +101,43 @@ def parse_procedure(text: str) -> Procedure:
         lines.append(at)
     if not steps:
         raise ProcedureError("no step found: write one step a line, such as `t1 = x + y`", line=1)
+    return make_procedure(steps, lines, inputs=inputs or (), answer=answer, answer_line=answer_line, name=name)
+
+
+def make_procedure(
+    steps: Sequence[Step],
+    lines: Sequence[int],
+    *,
+    inputs: Iterable[Input],
+    answer: str | None,
+    answer_line: int,
+    name: str,
+) -> Procedure:
+    """A procedure from steps and the lines they stand in, so that an error can name the line.
+
+    Raises:
+        ProcedureError: the steps do not make a procedure.
+    """
+    declared = tuple(inputs)
     try:
-        return Procedure(steps, inputs=inputs or (), answer=answer, name=name)
+        return Procedure(steps, inputs=declared, answer=answer, name=name)
     except ProcedureError as error:
-        line_of_error = _line_of(steps, lines, {each.name for each in inputs or ()}, answer_line)
-        raise ProcedureError(error.message, line=line_of_error, step=error.step) from error
+        line = _line_of(steps, lines, {each.name for each in declared}, answer_line)
+        raise ProcedureError(error.message, line=line, step=error.step) from error
 
 
 def load_procedure(path: Path) -> Procedure:
-    """Read a procedure from a file in the notation above, UTF-8 encoded."""
-    if path.suffix.lower() in (".yaml", ".yml", ".json", ".toml"):
-        raise ProcedureError(f"{path.name}: only the text notation is read, not {path.suffix} files")
+    """Read a procedure from a UTF-8 file: YAML or JSON by its suffix, the notation above otherwise."""
+    suffix = path.suffix.lower()
     try:
-        return parse_procedure(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ProcedureError(f"{path.name} is not UTF-8 text (byte {error.start})") from error
+    if suffix in (".yaml", ".yml", ".json"):
+        from stepguard.yaml_format import parse_yaml
+
+        return parse_yaml(text, json=suffix == ".json")
+    return parse_procedure(text)
 
 
 def format_procedure(procedure: Procedure) -> str:
@@ -179,7 +201,8 @@ def _format_name(name: str) -> str:
     return f"name: {json.dumps(name)}" if quoted else plain
 
 
-def _step(body: str, default_id: str | None) -> Step:
+def parse_step(body: str, default_id: str | None = None) -> Step:
+    """One step from a line without its number; `default_id` names a step of words alone."""
     quoted = _WORDS.match(body)
     if quoted:
         reads = [name.strip() for name in (quoted[4] or "").split(",") if name.strip()]
@@ -263,12 +286,12 @@ def _reads_back(line: str, step: Step) -> bool:
     if special or "\n" in line or _HEADER.match(line) or _LABEL.match(line) or _FENCE.match(line):
         return False
     try:
-        return len(line.splitlines()) == 1 and _step(line.strip(), None) == step
+        return len(line.splitlines()) == 1 and parse_step(line.strip()) == step
     except (ProcedureError, ExpressionError, ConfigError):
         return False
 
 
-def _line_of(steps: list[Step], lines: list[int], known: set[str], answer_line: int) -> int:
+def _line_of(steps: Sequence[Step], lines: Sequence[int], known: set[str], answer_line: int) -> int:
     """The line of the first step that cannot stand where it does; the answer's where there is none."""
     for step, at in zip(steps, lines, strict=True):
         if step.id in known or not known.issuperset(step.reads):

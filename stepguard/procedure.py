@@ -251,7 +251,7 @@ class Procedure:
 
     @classmethod
     def load(cls, path: str | Path) -> Procedure:
-        """Read a procedure from a file.
+        """Read a procedure from a file: YAML or JSON by its suffix (see `stepguard.yaml_format`), text otherwise.
 
         Raises:
             ProcedureError: the file holds no procedure, or is of an unknown kind.

@@ -1,8 +1,13 @@
-"""A real HTTP server on loopback that speaks OpenAI's chat completions from a script."""
+"""What all tests share: no network but loopback, repeatable properties in CI, a scripted HTTP server.
+
+The server is a real one on loopback that speaks OpenAI's chat completions from a script.
+"""
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,6 +16,29 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# A run that lands or not must not depend on chance; at home every run tries new examples.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def only_loopback() -> Iterator[None]:
+    """A connection to any address but this machine's own fails the test that opens it."""
+    patch = pytest.MonkeyPatch()
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: Any) -> None:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            host = "127.0.0.1" if address[0] == "localhost" else address[0]
+            assert ipaddress.ip_address(host).is_loopback, f"a test opens a connection to {address[0]}"
+        connect(self, address)
+
+    patch.setattr(socket.socket, "connect", guarded)
+    yield
+    patch.undo()
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,7 @@ class TestOutcome:
         assert main(["run", str(file), "--input", "x=4"]) == 1
         out = capsys.readouterr().out
         assert "UNVERIFIED" in out
-        assert "no check applies to step2" in out
+        assert "no check vouches for step2" in out
 
     def test_abstained(self, procedure: str, replies: Replies, capsys: pytest.CaptureFixture[str]) -> None:
         """A step that is never right makes the run exit with 3; the step and what is kept are named, no answer is."""

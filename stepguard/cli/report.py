@@ -87,8 +87,10 @@ def _what(step: Step) -> str:
 
 def _how(record: StepRecord) -> Text:
     if record.assistance == "code":
-        return Text("by code", style="green")
+        return Text("by code" if record.verified else "by code, from unverified values", style="green")
     done = "verified" if record.verified else "not checked"
+    if not record.verified and any(verdict.outcome == "pass" for verdict in record.verdicts):
+        done = "right, from unverified values"
     if record.assistance != "none":
         done += f", {record.assistance}"
     if record.deviations:
@@ -119,7 +121,7 @@ def _sentence(result: Result, procedure: Procedure) -> str:
             return f"{total} of {result.procedure}; {answer}"
         case "unverified":
             names = ", ".join(result.unverified[:5]) + (" ..." if len(result.unverified) > 5 else "")
-            why = f"no check applies to {names}, all the rest is verified" if names else "the run only observed"
+            why = f"no check vouches for {names}" if names else "the run only observed"
             return f"{result.procedure} completed, but {why}; {answer}"
         case "abstained":
             return f"{_where(result)} could not be verified ({_reason(result)}). {_kept(result)}"
@@ -146,7 +148,7 @@ def _kept(result: Result) -> str:
     if not result.completed:
         return "No step was completed"
     loose = len(result.unverified)
-    checked = f", {loose} of them without a check" if loose else " and verified"
+    checked = f", {loose} of them not verified" if loose else " and verified"
     return f"{result.completed} of {result.total} steps are completed{checked}"
 
 

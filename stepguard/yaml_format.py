@@ -1,0 +1,175 @@
+"""Procedures as YAML or JSON.
+
+::
+
+    name: loan                                # optional
+    inputs:                                   # a mapping from names to types, or a list of names
+      principal: decimal(2)
+      rate: number
+    steps:
+      - id: interest
+        instruction: Work out the interest.   # optional where there is an expression
+        expression: principal * rate / 100
+        type: decimal(2, half_up)             # optional
+      - total: decimal(2) = principal + interest      # a line of the text notation
+      - id: country
+        instruction: Name the country of the customer.
+        reads: [customer]
+    answer: total                             # optional; the last step otherwise
+
+A step may further have ``performer: code`` and ``show_work: false``. Every scalar is taken as the text that stands
+there, so that a name like ``no`` or a type of YAML's own cannot change its meaning. What is not known is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Final, cast
+
+from stepguard.errors import ConfigError, ExpressionError, ProcedureError
+from stepguard.formats import make_procedure, parse_step
+from stepguard.procedure import Input, Performer, Procedure, Step, make_step_error
+from stepguard.values import NUMBER
+
+__all__ = ["parse_yaml"]
+
+_TOP: Final = ("name", "inputs", "steps", "answer")
+_STEP: Final = ("id", "expression", "instruction", "type", "reads", "performer", "show_work")
+_JSON_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\t', re.DOTALL)
+_TRUTH: Final = {"true": True, "false": False}
+
+
+def parse_yaml(text: str, *, json: bool = False) -> Procedure:
+    """Read the notation above.
+
+    Args:
+        text: the document.
+        json: whether it is JSON, which may hold tabs between its tokens.
+
+    Raises:
+        ProcedureError: something in the document is wrong; `line` names where.
+    """
+    import yaml
+
+    if json:
+        text = _JSON_STRING.sub(lambda found: " " if found[0] == "\t" else found[0], text)
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        what = "JSON" if json else "YAML"
+        raise ProcedureError(f"not valid {what}: {error.problem}", line=mark.line + 1 if mark else None) from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ProcedureError(f"the document cannot be read: {error}", line=1) from None
+    if root is None:
+        raise ProcedureError("the document is empty", line=1)
+    return _procedure(root)
+
+
+def _procedure(root: Any) -> Procedure:
+    top = _mapping(root, "a procedure", _TOP)
+    if "steps" not in top:
+        raise ProcedureError("steps: is missing", line=_line(root))
+    inputs = _inputs(top["inputs"]) if "inputs" in top else []
+    steps: list[Step] = []
+    lines: list[int] = []
+    for node in _sequence(top["steps"], "steps"):
+        at = _line(node)
+        try:
+            steps.append(_step(node))
+        except (ProcedureError, ExpressionError) as error:
+            raise error if isinstance(error, ProcedureError) and error.line else make_step_error(error, at) from error
+        except ConfigError as error:
+            raise ProcedureError(str(error), line=at) from error
+        lines.append(at)
+    if not steps:
+        raise ProcedureError("steps: at least one is needed", line=_line(top["steps"]))
+    return make_procedure(
+        steps,
+        lines,
+        inputs=inputs,
+        answer=_text(top["answer"], "answer") if "answer" in top else None,
+        answer_line=_line(top["answer"]) if "answer" in top else 0,
+        name=_text(top["name"], "name") if "name" in top else "procedure",
+    )
+
+
+def _inputs(node: Any) -> list[Input]:
+    pairs: list[tuple[str, str, int]] = []
+    if node.id == "mapping":
+        for key, value in node.value:
+            pairs.append((_text(key, "an input"), _text(value, "the type of an input"), _line(key)))
+    else:
+        for each in _sequence(node, "inputs"):
+            name, _, kind = _text(each, "an input").partition(":")
+            pairs.append((name.strip(), kind.strip(), _line(each)))
+    inputs: list[Input] = []
+    for name, kind, at in pairs:
+        try:
+            inputs.append(Input(name, kind or NUMBER))
+        except (ProcedureError, ConfigError) as error:
+            raise ProcedureError(getattr(error, "message", str(error)), line=at) from error
+        if name in {each.name for each in inputs[:-1]}:
+            raise ProcedureError(f"duplicate input {name!r}", line=at)
+    return inputs
+
+
+def _step(node: Any) -> Step:
+    if node.id == "scalar":
+        return parse_step(_text(node, "a step"))
+    if node.id == "mapping" and len(node.value) == 1 and node.value[0][0].value not in _STEP:
+        # `- total: decimal(2) = a + b` is a mapping to YAML, and a line of the text notation to its reader.
+        key, value = node.value[0]
+        return parse_step(f"{_text(key, 'a step')}: {_text(value, 'a step')}")
+    found = _mapping(node, "a step", _STEP)
+    if "id" not in found:
+        raise ProcedureError("id: is missing", line=_line(node))
+    given = {key: _text(value, key) for key, value in found.items() if key != "reads"}
+    show_work = given.get("show_work")
+    if show_work is not None and show_work.lower() not in _TRUTH:
+        raise ProcedureError(f"show_work is true or false, not {show_work!r}", line=_line(found["show_work"]))
+    reads = [_text(each, "a variable") for each in _sequence(found["reads"], "reads")] if "reads" in found else None
+    return Step(
+        given["id"],
+        given.get("expression"),
+        instruction=given.get("instruction"),
+        type=given.get("type"),
+        reads=reads,
+        performer=cast(Performer, given.get("performer", "model")),
+        show_work=None if show_work is None else _TRUTH[show_work.lower()],
+    )
+
+
+def _mapping(node: Any, what: str, known: Sequence[str]) -> Mapping[str, Any]:
+    if node.id != "mapping":
+        raise ProcedureError(f"{what} is a mapping with {', '.join(known)}", line=_line(node))
+    found: dict[str, Any] = {}
+    for key, value in node.value:
+        name = _text(key, "a key")
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"use {', '.join(known)}"
+            raise ProcedureError(f"{what} has no {name[:40]!r}: {hint}", line=_line(key))
+        if name in found:
+            raise ProcedureError(f"{name!r} stands twice", line=_line(key))
+        found[name] = value
+    return found
+
+
+def _sequence(node: Any, what: str) -> Sequence[Any]:
+    if node.id != "sequence":
+        raise ProcedureError(f"{what}: a list is needed", line=_line(node))
+    return cast("Sequence[Any]", node.value)
+
+
+def _text(node: Any, what: str) -> str:
+    if node.id != "scalar" or (node.tag.endswith(":null") and node.style is None):
+        raise ProcedureError(f"{what} is text", line=_line(node))
+    # JSON writes characters beyond the basic plane as two escapes.
+    return str(node.value).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _line(node: Any) -> int:
+    return int(node.start_mark.line) + 1

@@ -1,0 +1,121 @@
+"""Procedures from YAML and JSON files: the same procedure as from text, and errors that name the line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stepguard import Procedure
+from stepguard.errors import ProcedureError
+
+TEXT = """\
+name: loan
+inputs: principal: decimal(2), rate
+Work out the interest: interest: decimal(2) = principal * rate / 100
+total: decimal(2) = by code principal + interest
+country: text = "Name the country: where does rate apply?" (reads rate)
+answer: total
+"""
+
+YAML = """\
+name: loan
+inputs:
+  principal: decimal(2)
+  rate: number
+steps:
+  - id: interest
+    instruction: Work out the interest
+    expression: principal * rate / 100
+    type: decimal(2)
+  - total: decimal(2) = by code principal + interest
+  - id: country
+    instruction: "Name the country: where does rate apply?"
+    type: text
+    reads: [rate]
+answer: total
+"""
+
+
+def load(folder: Path, text: str, suffix: str = ".yaml") -> Procedure:
+    path = folder / f"procedure{suffix}"
+    path.write_text(text, encoding="utf-8")
+    return Procedure.load(path)
+
+
+def test_yaml_and_text_give_the_same_procedure(tmp_path: Path) -> None:
+    """The same procedure written as YAML, as YAML lines, as JSON and as text is equal."""
+    wanted = Procedure.parse(TEXT)
+    assert load(tmp_path, YAML) == wanted
+    assert load(tmp_path, YAML, ".yml") == wanted
+    as_json = {
+        "name": "loan",
+        "inputs": ["principal: decimal(2)", "rate"],
+        "steps": [
+            {
+                "id": "interest",
+                "instruction": "Work out the interest",
+                "expression": "principal * rate / 100",
+                "type": "decimal(2)",
+            },
+            {"id": "total", "expression": "principal + interest", "type": "decimal(2)", "performer": "code"},
+            {"id": "country", "instruction": "Name the country: where does rate apply?", "reads": ["rate"]},
+        ],
+        "answer": "total",
+    }
+    assert load(tmp_path, json.dumps(as_json, indent="\t"), ".json") == wanted
+    assert load(tmp_path, TEXT, ".txt") == wanted
+
+
+def test_scalars_mean_the_text_that_stands_there(tmp_path: Path) -> None:
+    """Words and numbers that YAML has types of its own for stay names and digits."""
+    procedure = load(tmp_path, "inputs: [no, on]\nsteps:\n  - {id: yes, expression: no + on * 1e2 - 010}\n")
+    assert [each.name for each in procedure.inputs] == ["no", "on"]
+
+
+def test_json_characters_beyond_the_basic_plane_survive(tmp_path: Path) -> None:
+    """A character that JSON writes as two escapes is one character again."""
+    text = json.dumps({"steps": [{"id": "a", "instruction": "Count the \U0001f600."}]})
+    assert load(tmp_path, text, ".json").steps[0].instruction == "Count the \U0001f600."
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("", 1, "empty"),
+        ("- a = 1", 1, "mapping"),
+        ("name: x", 1, "steps: is missing"),
+        ("steps: []", 1, "at least one"),
+        ("steps:\n  a: 1", 2, "list"),
+        ("steps:\n  - a = 1\nstpes: 3", 3, "did you mean 'steps'"),
+        ("steps:\n  - id: a\n    expresion: 1 + 1", 3, "did you mean 'expression'"),
+        ("steps:\n  - id: a\n    expression: 1 +", 2, "missing"),
+        ("steps:\n  - id: a\n    id: b\n    expression: 1", 3, "twice"),
+        ("steps:\n  - a = 1\n  - b = c", 3, "reads 'c'"),
+        ("steps:\n  - a = 1\n  - b = 2\n  - a = 3", 4, "duplicate id"),
+        ("inputs:\n  x: intger\nsteps:\n  - a = x", 2, "intger"),
+        ("inputs: [x, x]\nsteps:\n  - a = x", 1, "duplicate input"),
+        ("steps:\n  - a = 1\nanswer: b", 3, "unreachable answer"),
+        ("steps:\n  - expression: 1 + 1\n    type: number", 2, "id: is missing"),
+        ("steps:\n  - id: a\n    expression: 1\n    show_work: maybe", 4, "show_work"),
+        ("steps:\n  - id: a\n    expression: 1\n    performer: magic", 2, "performer"),
+        ("steps:\n  - id: a\n    expression: [1]", 3, "text"),
+        ("steps:\n  - id: a\n    expression:", 3, "text"),
+        ("steps:\n  - 'unclosed", 2, "not valid YAML"),
+        ("steps:\n  - a = 1\n---\nsteps: []", 3, "not valid YAML"),
+        ("steps: &a [*a]", 1, "mapping"),
+    ],
+)
+def test_errors_name_the_line(tmp_path: Path, text: str, line: int, words: str) -> None:
+    """What is wrong in a document is refused with the line and what to do."""
+    with pytest.raises(ProcedureError) as caught:
+        load(tmp_path, text)
+    assert caught.value.line == line, str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_broken_json_names_the_line(tmp_path: Path) -> None:
+    """A JSON file that is none is refused with the line."""
+    with pytest.raises(ProcedureError, match="line 2: not valid JSON"):
+        load(tmp_path, '{"steps": [\n"a = 1"', ".json")
