@@ -83,18 +83,21 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmOptions:
-    """What the guarded arms share.
+    """What the arms share.
 
     Args:
-        segment: steps a call.
-        repair: retries a step, or a policy.
+        segment: steps a call, in the guarded arms.
+        repair: retries a step, or a policy, in the guarded arms.
+        timeout: seconds until one request is given up; a whole transcript of a slow local model takes many minutes.
     """
 
     segment: int = 10
     repair: int | Repair = 4
+    timeout: float = 1800.0
 
     def __post_init__(self) -> None:
         Segments(self.segment)
+        Transport(timeout=self.timeout)
         if isinstance(self.repair, int):
             Retries(self.repair)
 
@@ -118,7 +121,7 @@ def make_arm(name: str, options: ArmOptions) -> Arm:
     """
     match name:
         case "cot":
-            return _ChainOfThought()
+            return _ChainOfThought(Transport(timeout=options.timeout))
         case "chunk":
             return _Guarded("chunk", options, observe=True)
         case "guard":
@@ -140,6 +143,7 @@ class _Guarded:
             repair=self._options.repair,
             observe=self._observe,
             history=None,
+            transport=Transport(timeout=self._options.timeout),
             seed=task.seed,
         )
         started = time.monotonic()
@@ -196,6 +200,9 @@ COT_ANSWER: Final = (
 
 
 class _ChainOfThought:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
     async def run(self, task: Task, backend: Backend) -> Outcome:
         procedure = task.procedure
         values = procedure.accept_inputs(task.inputs)
@@ -213,13 +220,13 @@ class _ChainOfThought:
             temperature=0.0,
             max_tokens=200 + 60 * len(procedure),
             seed=task.seed,
-            timeout=Transport().timeout,
+            timeout=self._transport.timeout,
         )
         started = time.monotonic()
         usage = Usage()
         text: str | None = None
         status, failure = "completed", None
-        transport = Transport()
+        transport = self._transport
         for sent in range(1, transport.retries + 2):
             try:
                 async with asyncio.timeout(transport.timeout):

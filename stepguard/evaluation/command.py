@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arms", default="cot,chunk,guard", help="what to compare (default: cot,chunk,guard)")
     parser.add_argument("--segment", type=int, default=10, help="steps a call in chunk and guard (default: 10)")
     parser.add_argument("--retries", type=int, default=4, help="retries a step in guard (default: 4)")
+    parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for one request (default: 1800)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first program (default: 0)")
     parser.add_argument("--concurrency", type=int, help="programs at the same time (default: 8, with --gguf 1)")
     parser.add_argument("--out", type=Path, help="folder for results.json and outcomes.jsonl")
@@ -107,7 +108,7 @@ def _plan(args: argparse.Namespace) -> Plan:
         raise ConfigError(f"--concurrency is 1 or more, not {args.concurrency}", option="concurrency")
     if args.resume and args.out is None:
         raise ConfigError("--resume goes with --out, the folder to go on in", option="resume")
-    options = ArmOptions(segment=args.segment, repair=args.retries)
+    options = ArmOptions(segment=args.segment, repair=args.retries, timeout=args.timeout)
     cells = dict(zip(lengths, counts, strict=True))
     return Plan(family=family_named(args.task), cells=cells, arms=arms, seed=args.seed, options=options)
 
