@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 import shlex
 import subprocess
@@ -14,6 +15,8 @@ import pytest
 
 from stepguard import Procedure
 from stepguard.cli import main
+from stepguard.evaluation.arms import Outcome
+from stepguard.evaluation.report import make_results
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -82,3 +85,34 @@ def test_the_commands_of_the_readme_are_those_that_ci_runs() -> None:
             for part in code.strip().split(" && "):
                 wanted = part.replace("pip install", "python -m pip install --quiet")
                 assert wanted in script
+
+
+RECORDED = ROOT / "benchmarks" / "results" / "qwen2.5-coder-1.5b-arithmetic"
+
+
+def share(value: float, interval: list[float]) -> str:
+    return f"{value:.0%} [{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"
+
+
+def test_the_measured_table_is_the_recorded_one() -> None:
+    """Every row of the recorded run stands in the README as it was measured, and no placeholder is left."""
+    for row in json.loads((RECORDED / "results.json").read_text(encoding="utf-8"))["rows"]:
+        n = row["n"]
+        silent = str(row["silent_errors"]) if row["arm"] == "guard" else "-"
+        cells = [str(row["length"]), row["arm"], str(n), share(row["accuracy"], row["interval"])]
+        cells += [share(row["trace_accuracy"], row["trace_interval"]), f"{row['abstained']:.0%}", silent]
+        cells += [f"{row['calls'] / n:.1f}", f"{row['output_tokens'] / n:.0f}"]
+        assert f"| {' | '.join(cells)} |" in README
+    assert not re.search(r"@\w+@", README)
+
+
+def test_the_recorded_figures_follow_from_the_recorded_outcomes() -> None:
+    """The rows and comparisons of results.json are what the raw outcomes beside it give."""
+    first, *lines = (RECORDED / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
+    results = json.loads((RECORDED / "results.json").read_text(encoding="utf-8"))
+    assert json.loads(first)["configuration"].items() <= results["meta"].items()
+    rows = [json.loads(line) for line in lines]
+    outcomes = [Outcome(**{**row, "texts": tuple(row["texts"])}) for row in rows]
+    again = json.loads(json.dumps(make_results(outcomes, {})))
+    assert again["rows"] == results["rows"]
+    assert again["paired"] == results["paired"]
