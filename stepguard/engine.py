@@ -348,10 +348,11 @@ class Engine:
 
     def _record(self, flight: _Flight, where: Occurrence, value: Value, judgement: Judgement | None) -> StepRecord:
         code = flight.request is None
-        step = flight.segment.steps[flight.segment.indices.index(where.index)]
         # What rests on an unverified value is not verified, however right it is in itself.
-        doubtful = {record.occurrence.step for record in flight.records if not record.verified}
-        sound = doubtful.isdisjoint(step.reads) and self._steps.sound(step.reads)
+        reads = flight.segment.steps[len(flight.records)].reads
+        sound = self._steps.sound(reads) and not any(
+            not r.verified and r.occurrence.step in reads for r in flight.records
+        )
         passed = code if judgement is None else judgement.verdict is not None and judgement.verdict.outcome == "pass"
         return StepRecord(
             occurrence=where,

@@ -393,6 +393,8 @@ def names_in(tree: Expression) -> tuple[str, ...]:
 
 def format_expression(tree: Expression) -> str:
     """The text of an expression; parsing it gives an equal tree."""
+    if type(tree) is Chain and (flat := _flat(tree)) is not None:
+        return flat
     match tree:
         case Number(value):
             return format_exact(value)
@@ -413,6 +415,21 @@ def format_expression(tree: Expression) -> str:
         case Call(function, arguments, mode):
             shown = [format_expression(argument) for argument in arguments]
             return f"{function}({', '.join(shown + ([mode] if mode else []))})"
+
+
+def _flat(tree: Chain) -> str | None:
+    """A chain of names and plain numbers, which most steps are, without ceremony; None for others."""
+    pieces: list[str] = []
+    for operand in tree.operands:
+        if pieces:
+            pieces.append(tree.operators[len(pieces) // 2])
+        if type(operand) is Name:
+            pieces.append(operand.name)
+        elif type(operand) is Number and type(operand.value) is int and operand.value >= 0:
+            pieces.append(str(operand.value))
+        else:
+            return None
+    return " ".join(pieces)
 
 
 def _operand(node: Expression, parent: Chain, *, first: bool) -> str:

@@ -45,6 +45,8 @@ _OUTER_SPACE: Final = " \t\r\n"
 
 _AROUND = (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$"), ("**", "**"), ("`", "`"))
 
+_MARKS = frozenset(left[0] for left, _ in _AROUND)
+
 
 class ReplyFormat(Protocol):
     """How steps are asked to be answered, and how the answer is read."""
@@ -190,6 +192,8 @@ def _taken_back(step: Step, text: str) -> Deviation | None:
 
 def _bare(text: str, step_id: str) -> str:
     """An equation without markup around the whole of it, and without the step's own name and a colon in front."""
+    if text[:1] not in _MARKS and ":" not in text:
+        return text
     for left, right in _AROUND:
         inside = text[len(left) : len(text) - len(right)]
         if len(text) > len(left) + len(right) and text.startswith(left) and text.endswith(right) and left not in inside:
