@@ -90,12 +90,12 @@ def peak_mib() -> float:
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
-def import_milliseconds(repeat: int) -> list[float]:
-    """What a fresh interpreter takes longer with ``import stepguard`` than with nothing."""
+def import_milliseconds(statement: str, repeat: int) -> list[float]:
+    """What a fresh interpreter takes longer with a statement than with nothing."""
     found = []
     for _ in range(repeat):
         times = []
-        for code in ("pass", "import stepguard"):
+        for code in ("pass", statement):
             started = time.perf_counter()
             subprocess.run([sys.executable, "-c", code], check=True)
             times.append(time.perf_counter() - started)
@@ -120,8 +120,9 @@ def main() -> None:
         f"{args.steps:,} steps, segments of {args.segment}, {args.repeat} runs)"
     )
     print(f"peak memory: {early:.1f} MiB after {args.steps // 10:,} steps, {peak_mib():.1f} MiB after {args.steps:,}")
-    imports = import_milliseconds(max(5, args.repeat))
-    print(f"import stepguard: {statistics.median(imports):.0f} ms (min {min(imports):.0f}, max {max(imports):.0f})")
+    for statement in ("import stepguard", "from stepguard import Guard, Procedure"):
+        found = import_milliseconds(statement, max(5, args.repeat))
+        print(f"{statement}: {statistics.median(found):.0f} ms (min {min(found):.0f}, max {max(found):.0f})")
 
 
 if __name__ == "__main__":

@@ -9,18 +9,21 @@ result.raise_for_status()
 
 from __future__ import annotations
 
-from stepguard.budget import Budget
-from stepguard.errors import StepguardError
-from stepguard.guard import Guard
-from stepguard.procedure import Input, Procedure, Step
-from stepguard.repair import Retries
-from stepguard.results import Result
-from stepguard.runs import Run
-from stepguard.segments import Segments
-from stepguard.transport import Transport
-from stepguard.usage import Usage
-from stepguard.values import ValueType
-from stepguard.verdicts import Claim, Verdict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stepguard.budget import Budget
+    from stepguard.errors import StepguardError
+    from stepguard.guard import Guard
+    from stepguard.procedure import Input, Procedure, Step
+    from stepguard.repair import Retries
+    from stepguard.results import Result
+    from stepguard.runs import Run
+    from stepguard.segments import Segments
+    from stepguard.transport import Transport
+    from stepguard.usage import Usage
+    from stepguard.values import ValueType
+    from stepguard.verdicts import Claim, Verdict
 
 __all__ = [
     "Budget",
@@ -39,3 +42,36 @@ __all__ = [
     "ValueType",
     "Verdict",
 ]
+
+_HOME = {
+    "Budget": "stepguard.budget",
+    "Claim": "stepguard.verdicts",
+    "Guard": "stepguard.guard",
+    "Input": "stepguard.procedure",
+    "Procedure": "stepguard.procedure",
+    "Result": "stepguard.results",
+    "Retries": "stepguard.repair",
+    "Run": "stepguard.runs",
+    "Segments": "stepguard.segments",
+    "Step": "stepguard.procedure",
+    "StepguardError": "stepguard.errors",
+    "Transport": "stepguard.transport",
+    "Usage": "stepguard.usage",
+    "ValueType": "stepguard.values",
+    "Verdict": "stepguard.verdicts",
+}
+"""Where each name lives: a module is loaded when its first name is asked for, so that importing this one is cheap."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found: object = getattr(import_module(_HOME[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
