@@ -62,16 +62,16 @@ _HOME = {
 }
 """Where each name lives: a module is loaded when its first name is asked for, so that importing this one is cheap."""
 
+if not TYPE_CHECKING:  # a type checker is to complain about names that are not there
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    def __getattr__(name: str) -> object:
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
 
-    found: object = getattr(import_module(_HOME[name]), name)
-    globals()[name] = found
-    return found
+        found: object = getattr(import_module(_HOME[name]), name)
+        globals()[name] = found
+        return found
 
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
