@@ -276,5 +276,5 @@ def _completion(
     request: Request, text: str | None, *, finish_reason: str = "stop", refusal: str | None = None
 ) -> Completion:
     asked = sum(len(message.content) for message in request.messages)
-    usage = Usage(calls=1, input_tokens=asked // 4 + 1, output_tokens=len(text or "") // 4 + 1)
+    usage = Usage.estimate(asked, len(text or ""))
     return Completion(text, finish_reason, refusal=refusal, usage=usage, model="simulated")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
-from stepguard import Procedure, Run, Usage
+from stepguard import Guard, Procedure, Run, Usage
 from stepguard.actions import Act, Action, Ask, Check, Commit, Replied, Wait
 from stepguard.backends import Completion
 
@@ -61,3 +62,13 @@ class Hand:
 def ids(ask: Ask) -> list[str]:
     """The steps that are asked."""
     return [step.id for step in ask.request.steps]
+
+
+def no_model(_: object) -> str:
+    """A backend for guards whose runs are driven by hand."""
+    raise NotImplementedError
+
+
+def start(procedure: Procedure = P2, inputs: Mapping[str, object] | None = None, **options: Any) -> Hand:
+    """A run of a guard with these options, driven by hand."""
+    return Hand(Guard(no_model, **options).start(procedure, inputs))

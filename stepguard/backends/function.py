@@ -12,8 +12,6 @@ from stepguard.usage import Usage
 
 __all__ = ["FunctionBackend"]
 
-Messages = list[dict[str, str]]
-
 
 class FunctionBackend:
     """Asks a callable that takes OpenAI-style messages and returns text, or a `Completion`.
@@ -71,5 +69,5 @@ class FunctionBackend:
             return found
         if isinstance(found, str) or found is None:
             asked = sum(len(message.content) for message in request.messages)
-            return Completion(found, usage=Usage(1, -(-asked // 4), -(-len(found or "") // 4)))
+            return Completion(found, usage=Usage.estimate(asked, len(found or "")))
         raise BackendError(f"{self.name} returned {type(found).__name__}, not text", retryable=False)

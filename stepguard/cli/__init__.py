@@ -77,7 +77,7 @@ def _dispatch(arguments: list[str]) -> int:
 
         return run(options)
     if options.command == "bench":
-        from stepguard.evaluation.command import main as bench
+        from stepguard.cli.bench import main as bench
 
         return bench(options)
     parser.print_help()
@@ -97,7 +97,7 @@ def _parser(*, bench: bool) -> argparse.ArgumentParser:
     about = "measure models with and without the guard on the bundled benchmark"
     benchmark = commands.add_parser("bench", help=about, description=about, allow_abbrev=False)
     if bench:
-        from stepguard.evaluation.command import add_arguments
+        from stepguard.cli.bench import add_arguments
 
         add_arguments(benchmark)
     return parser

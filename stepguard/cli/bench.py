@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Run the benchmark and print its table; 0 unless something is misused."""
-    from stepguard.cli.run import choose_backend
+    from stepguard.cli.models import choose_backend
     from stepguard.evaluation.report import make_results
     from stepguard.evaluation.runner import run_plan
 
@@ -174,7 +174,7 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
     from rich.console import Console
     from rich.table import Table
 
-    from stepguard.cli.run import SIMULATED
+    from stepguard.cli.models import SIMULATED
     from stepguard.evaluation.report import make_table
 
     head, *rows = make_table(results)

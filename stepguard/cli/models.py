@@ -1,0 +1,89 @@
+"""The model that the options of a command name: an endpoint, a local file, or a simulated one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from stepguard.backends.base import Backend
+from stepguard.errors import BackendError, ConfigError
+
+__all__ = ["SIMULATED", "choose_backend"]
+
+SIMULATED: Final = (
+    "SIMULATED MODEL: no model was named; the answers come from a program that errs on purpose. This tests the guard "
+    "and says nothing about any real model. Name one with --model, --base-url or --gguf."
+)
+_LOOKUP_SECONDS: Final = 20.0
+
+
+def choose_backend(options: argparse.Namespace) -> tuple[Backend, str]:
+    """The model to ask, and what to call it."""
+    if options.gguf is not None:
+        if options.model is not None or options.base_url is not None:
+            raise ConfigError("--gguf is a model of its own: leave out --model and --base-url", option="gguf")
+        from stepguard.backends.local import LocalBackend
+
+        return LocalBackend(options.gguf), Path(options.gguf).name
+    if options.base_url is not None:
+        return _endpoint(options.base_url, options.model)
+    if options.model is not None:
+        from stepguard.backends.openai import OpenAIBackend
+
+        make = OpenAIBackend.from_name if "/" in options.model else OpenAIBackend
+        return make(options.model), options.model
+    from stepguard.testing import SimulatedModel
+
+    sys.stderr.write(SIMULATED + "\n")
+    return SimulatedModel(seed=options.seed or 0), "SIMULATED MODEL"
+
+
+def _endpoint(base_url: str, model: str | None) -> tuple[Backend, str]:
+    from stepguard.backends.openai import OpenAIBackend
+
+    place = _without_secrets(base_url)
+    if model is None:
+        model = _only_model(base_url, place)
+    return OpenAIBackend(model, base_url=base_url), f"{model} at {place}"
+
+
+def _only_model(base_url: str, place: str) -> str:
+    import openai
+
+    # Servers of one's own rarely want a key, but the openai package insists on one.
+    key = os.environ.get("OPENAI_API_KEY") or "none"
+    try:
+        with openai.OpenAI(base_url=base_url, api_key=key, max_retries=0, timeout=_LOOKUP_SECONDS) as client:
+            names = [each.id for each in client.models.list()]
+    except (openai.OpenAIError, AttributeError, TypeError, ValueError) as error:
+        # The others come up where something answers that is no such list.
+        status = "the answer is no list of models"
+        if isinstance(error, openai.OpenAIError):
+            status = f"HTTP status {error.status_code}" if isinstance(error, openai.APIStatusError) else str(error)
+        raise BackendError(
+            f"{place} did not say which models it has ({status}); check --base-url, or name one with --model",
+            retryable=False,
+        ) from error
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise ConfigError(f"{place} lists no model: name one with --model", option="model")
+    shown = ", ".join(names[:8]) + (" ..." if len(names) > 8 else "")
+    raise ConfigError(f"{place} has {len(names)} models: choose one with --model ({shown})", option="model")
+
+
+def _without_secrets(url: str) -> str:
+    """The endpoint as it may be shown: no user, password or query, where keys are sometimes put."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        parts, port = None, ""
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError("--base-url is a full address, such as http://127.0.0.1:8080/v1", option="base_url")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}{port}{parts.path}"
