@@ -1,0 +1,44 @@
+"""The replies of a real model, recorded once, go through the guard as they did then."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepguard import Guard
+from stepguard.evaluation.arms import read_transcript
+from stepguard.evaluation.tasks import Arithmetic
+from stepguard.testing import ScriptedBackend
+
+RECORDED = Path(__file__).parent.parent / "benchmarks" / "results" / "qwen2.5-coder-1.5b-arithmetic" / "outcomes.jsonl"
+OUTCOMES: list[dict[str, Any]] = [json.loads(line) for line in RECORDED.read_text(encoding="utf-8").splitlines()[1:]]
+
+
+def of(*arms: str) -> list[Any]:
+    found = [each for each in OUTCOMES if each["arm"] in arms]
+    return [pytest.param(each, id=f"{each['arm']}-{each['length']}-{each['seed']}") for each in found]
+
+
+@pytest.mark.parametrize("outcome", of("guard", "chunk"))
+def test_recorded_replies_end_as_they_did(outcome: dict[str, Any]) -> None:
+    """A guarded run over the recorded replies makes the same calls, ends alike, and vouches for nothing wrong."""
+    task = Arithmetic().make(outcome["seed"], outcome["length"])
+    with ScriptedBackend(*outcome["texts"]) as backend:
+        guard = Guard(backend, observe=outcome["arm"] == "chunk", seed=outcome["seed"])
+        result = guard.run(task.procedure, task.inputs)
+    assert (result.status, result.usage.calls) == (outcome["status"], outcome["calls"])
+    right = [record.value == task.truth[record.occurrence.step] for record in result.steps]
+    assert sum(right) == outcome["steps_right"]
+    assert all(value for record, value in zip(result.steps, right, strict=True) if record.verified)
+
+
+@pytest.mark.parametrize("outcome", of("cot"))
+def test_recorded_transcripts_are_read_as_they_were(outcome: dict[str, Any]) -> None:
+    """A free transcript gives the same answer and the same steps from its recorded text."""
+    task = Arithmetic().make(outcome["seed"], outcome["length"])
+    answer, trace = read_transcript(outcome["texts"][0], list(task.truth))
+    assert (answer == task.answer) == outcome["right"]
+    assert sum(trace.get(name) == value for name, value in task.truth.items()) == outcome["steps_right"]
