@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stepguard.segments import Segments
     from stepguard.transport import Transport
     from stepguard.usage import Usage
-    from stepguard.values import ValueType
+    from stepguard.value_types import ValueType
     from stepguard.verdicts import Claim, Verdict
 
 __all__ = [
@@ -57,7 +57,7 @@ _HOME = {
     "StepguardError": "stepguard.errors",
     "Transport": "stepguard.transport",
     "Usage": "stepguard.usage",
-    "ValueType": "stepguard.values",
+    "ValueType": "stepguard.value_types",
     "Verdict": "stepguard.verdicts",
 }
 """Where each name lives: a module is loaded when its first name is asked for, so that importing this one is cheap."""

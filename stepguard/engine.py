@@ -340,7 +340,7 @@ class Engine:
         step = flight.segment.steps[0]
         if step.checks:  # they apply to what code computes as well
             assert step.formula is not None
-            shown = show_value(value)
+            shown = step.type.write(value)
             self._check(flight, (Claim(step.id, (step.formula,), shown, f"{step.formula} = {shown}"),))
             return
         flight.records.append(self._record(flight, flight.first, value, None))

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from stepguard.currencies import CODES, SIGNS, WORDS
 from stepguard.errors import ValueRefused
 
 __all__ = ["MAX_DIGITS", "Exact", "Numeral", "exact", "format_exact", "read_numeral"]
@@ -52,20 +53,8 @@ _POWER = re.compile(
 _LATEX_FRACTION = re.compile(r"\\[dt]?frac ?(?:\{([^{}]*)\}|([0-9])) ?(?:\{([^{}]*)\}|([0-9]))\Z")
 _UNSIGNED = re.compile(r"(?:[0-9][0-9.,]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
 _MARKUP = (("**", "**"), ("__", "__"), ("`", "`"), ("\\(", "\\)"), ("$", "$"), ("*", "*"))
-_SYMBOLS = {"$": "$", "\\$": "$", "€": "EUR", "£": "GBP", "¥": "¥", "₹": "INR", "US$": "USD"}
-_CODES = frozenset({
-    "COD", "AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "INR",
-    "JPY", "KRW", "MXN", "NOK", "NZD", "PLN", "SEK", "SGD", "USD", "ZAR",
-})  # fmt: skip
-_WORDS = {
-    "dollars": "$",
-    "dollar": "$",
-    "euros": "EUR",
-    "euro": "EUR",
-    "pounds": "GBP",
-    "percent": "%",
-    "per cent": "%",
-}
+_SYMBOLS = sorted(SIGNS, key=len, reverse=True)
+_WORDS = {**WORDS, "percent": "%", "per cent": "%"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +137,16 @@ def _split_unit(body: str) -> tuple[str, str | None]:
     head = body
     if head[:1] in "+-" and head[:1]:
         sign, head = head[0], head[1:].lstrip()
-    for symbol in sorted(_SYMBOLS, key=len, reverse=True):
+    for symbol in _SYMBOLS:
         if head.startswith(symbol):
-            return sign + head[len(symbol) :].strip(), _SYMBOLS[symbol]
+            return sign + head[len(symbol) :].strip(), SIGNS[symbol]
         if head.endswith(symbol) and len(head) > len(symbol):
-            return sign + head[: -len(symbol)].strip(), _SYMBOLS[symbol]
-    if head[:3] in _CODES:
+            return sign + head[: -len(symbol)].strip(), SIGNS[symbol]
+    if head[:3] in CODES:
         return sign + head[3:].strip(), head[:3]
     if head.endswith("%"):
         return sign + head[:-1].removesuffix("\\").strip(), "%"
-    if head[-3:] in _CODES:
+    if head[-3:] in CODES:
         return sign + head[:-3].strip(), head[-3:]
     lowered = head.lower()
     for word, unit in _WORDS.items():
