@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stepguard.runs import Run
     from stepguard.segments import Segments
     from stepguard.transport import Transport
-    from stepguard.usage import Usage
+    from stepguard.usage import Price, Usage
     from stepguard.value_types import ValueType
     from stepguard.verdicts import Claim, Verdict
 
@@ -30,6 +30,7 @@ __all__ = [
     "Claim",
     "Guard",
     "Input",
+    "Price",
     "Procedure",
     "Result",
     "Retries",
@@ -48,6 +49,7 @@ _HOME = {
     "Claim": "stepguard.verdicts",
     "Guard": "stepguard.guard",
     "Input": "stepguard.procedure",
+    "Price": "stepguard.usage",
     "Procedure": "stepguard.procedure",
     "Result": "stepguard.results",
     "Retries": "stepguard.repair",

@@ -89,6 +89,7 @@ class _Flight:
     sent: int = 0
     asked_at: float = 0.0
     seconds: float = 0.0
+    waits_since: float = 0.0
     usage: Usage = _NOTHING
     completion: Completion | None = None
     reading: Reading | None = None
@@ -168,8 +169,13 @@ class Engine:
                 continue
             flight.sent += 1
             flight.asked_at = self._now
-            bounds = [bound for bound in (self._settings.transport.timeout, remaining) if bound is not None]
-            return Ask(action.id, replace(action.request, timeout=min(bounds, default=None)))
+            bounds = (
+                self._settings.transport.timeout,
+                remaining,
+                self._spending.step_seconds(flight.segment.indices),
+            )
+            timeout = min((bound for bound in bounds if bound is not None), default=None)
+            return Ask(action.id, replace(action.request, timeout=timeout))
         return None
 
     def send(self, event: Event) -> None:
@@ -206,6 +212,7 @@ class Engine:
                 self._performed(flight, value)
             case Woke(id):
                 self._spending.release(id)
+                self._spending.blame(flight.first.index, _NOTHING, self._now - flight.waits_since)
                 self._ask(flight)
             case Committed():
                 self._committed(flight)
@@ -241,6 +248,9 @@ class Engine:
                 self._end_unstartable(found)
             return False
         code = found.steps[0].performer == "code"
+        if not code and (limit := self._spending.step_exceeded(found.indices[0])):
+            self._end("exhausted", found.occurrences[0], self._limit_reason(limit, per_step=True))
+            return False
         limit = self._spending.late(self._now) if code else self._spending.exceeded(self._now)
         if limit is not None:
             # What is on its way may still be accepted, and may cost less than was set aside for it.
@@ -285,13 +295,12 @@ class Engine:
 
     def _ask(self, flight: _Flight) -> None:
         assert flight.request is not None
-        limit = self._spending.exceeded(self._now) if flight.sent else None
-        if limit is not None:
+        if flight.sent and (reason := self._spent(flight)):
             self._steps.land(flight.segment)
-            self._end("exhausted", flight.first, self._limit_reason(limit))
+            self._end("exhausted", flight.first, reason)
             return
         action = Ask(self._new_id(), flight.request)
-        self._spending.reserve(action.id, _most_tokens(flight.request))
+        self._spending.reserve(action.id, _most(flight.request))
         self._emit(action, flight)
 
     # What has happened
@@ -376,6 +385,7 @@ class Engine:
             self._steps.complete(record.occurrence, record.value, verified=record.verified)
             self._history.add(record)
             self._repairs.settled(record.occurrence.index)
+            self._spending.settled(record.occurrence.index)
         self._close(flight)
 
     def _close(self, flight: _Flight) -> None:
@@ -390,6 +400,8 @@ class Engine:
         if flight.blame is None:
             return
         where, deviation = flight.blame
+        if flight.request is not None:
+            self._spending.blame(where.index, flight.usage, self._now - flight.asked_at)
         hopeless = flight.hopeless or flight.request is None  # code will find the same again
         step = flight.segment.steps[flight.segment.indices.index(where.index)]
         self._repairs.failed(where.index, step, deviation, hopeless=hopeless)
@@ -421,6 +433,7 @@ class Engine:
         """There is no reply: try the same request later, or end."""
         self._spending.settle(id, Usage(calls=1))
         flight.seconds = self._now - flight.asked_at
+        self._spending.blame(flight.first.index, Usage(calls=1), flight.seconds)
         self._book(flight, "error", Usage(calls=1), error=_told(error))
         transport, remaining = self._settings.transport, self._spending.remaining(self._now)
         seconds = transport.wait(flight.sent, error, self._random)
@@ -431,8 +444,8 @@ class Engine:
             stop = "exhausted", self._limit_reason(late)
         elif flight.sent > transport.retries:
             stop = "failed", _told(error)
-        elif limit := self._spending.exceeded(self._now):
-            stop = "exhausted", self._limit_reason(limit)
+        elif reason := self._spent(flight):
+            stop = "exhausted", reason
         elif seconds > transport.longest_wait:
             stop = "failed", f"{_told(error)}; the next try would be in {seconds:.0f} s"
         elif remaining is not None and seconds >= remaining:
@@ -444,7 +457,8 @@ class Engine:
             return
         assert flight.request is not None
         wait = Wait(self._new_id(), seconds, str(error))
-        self._spending.reserve(wait.id, _most_tokens(flight.request))
+        flight.waits_since = self._now
+        self._spending.reserve(wait.id, _most(flight.request))
         self._emit(wait, flight)
 
     # Bookkeeping
@@ -488,8 +502,18 @@ class Engine:
             error=error,
         )
 
-    def _limit_reason(self, limit: Limit) -> str:
-        return f"the budget of {getattr(self._settings.budget, limit)} {limit} is spent"
+    def _spent(self, flight: _Flight) -> str | None:
+        """Why a flight may not ask again, None where it may."""
+        if limit := self._spending.exceeded(self._now):
+            return self._limit_reason(limit)
+        limit = self._spending.step_exceeded(flight.first.index)
+        return None if limit is None else self._limit_reason(limit, per_step=True)
+
+    def _limit_reason(self, limit: Limit, *, per_step: bool = False) -> str:
+        budget = self._settings.budget
+        if per_step:
+            return f"the budget of {getattr(budget.per_step, limit)} {limit} for one step is spent"
+        return f"the budget of {getattr(budget, limit)} {limit} is spent"
 
     def _where(self, index: int) -> Occurrence:
         try:
@@ -533,6 +557,7 @@ class Engine:
             steps=self._history.records,
             attempts=self._history.attempts,
             usage=self._spending.usage,
+            cost=self._spending.cost,
             seconds=self._now - self._started,
             procedure=self.procedure.name,
             run_id=self.run_id,
@@ -544,9 +569,10 @@ class Engine:
         )
 
 
-def _most_tokens(request: Request) -> int:
+def _most(request: Request) -> Usage:
     """What a call may cost at most: no tokenizer makes more tokens than there are characters."""
-    return sum(len(message.content) for message in request.messages) + (request.max_tokens or 0)
+    characters = sum(len(message.content) for message in request.messages)
+    return Usage(calls=1, input_tokens=characters, output_tokens=request.max_tokens or 0)
 
 
 def _told(error: Exception) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -129,6 +130,7 @@ class Result:
         steps: the completed steps, in the order of the procedure.
         attempts: every model call, in the order in which they were done with.
         usage: the sum over all attempts.
+        cost: what they cost, in the unit of the budget's price; None where no price is declared.
         seconds: the length of the run.
         procedure: the name of the procedure.
         run_id: the id in every event of the run.
@@ -150,6 +152,7 @@ class Result:
     run_id: str
     completed: int
     total: int
+    cost: Decimal | None = None
     unverified: tuple[str, ...] = ()
     problem: Problem | None = None
     error: Exception | None = field(default=None, compare=False)
@@ -212,6 +215,7 @@ class Result:
             },
             "error": None if self.error is None else {"type": type(self.error).__name__, "message": str(self.error)},
             "usage": _usage(self.usage),
+            "cost": None if self.cost is None else f"{self.cost:f}",
             "seconds": round(self.seconds, 3),
             "steps": [_step(record) for record in self.steps],
             "attempts": [_attempt(attempt) for attempt in self.attempts],

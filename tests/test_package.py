@@ -14,6 +14,7 @@ NAMES = [
     "Claim",
     "Guard",
     "Input",
+    "Price",
     "Procedure",
     "Result",
     "Retries",

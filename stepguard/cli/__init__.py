@@ -127,6 +127,11 @@ def _add_run(commands: Any) -> None:
     guard.add_argument("--retries", metavar="N", type=int, help="how often a step is asked again")
     guard.add_argument("--max-calls", metavar="N", type=int, help="stop after this many model calls")
     guard.add_argument("--max-tokens", metavar="N", type=int, help="stop once this many tokens are spent")
+    guard.add_argument("--max-cost", metavar="AMOUNT", help="stop once this much money is spent; needs --price")
+    guard.add_argument("--price", metavar="IN,OUT", help="what a million input and a million output tokens cost")
+    guard.add_argument(
+        "--max-step-calls", metavar="N", type=int, help="stop after this many calls that end at one step"
+    )
     guard.add_argument("--max-seconds", metavar="S", type=float, help="stop after this time")
     guard.add_argument("--seed", metavar="N", type=int, help="make sampling repeatable, where the model allows it")
     output = parser.add_argument_group("output")

@@ -165,7 +165,8 @@ def _kept(result: Result) -> str:
 def _cost(result: Result) -> str:
     usage = result.usage
     calls = f"{usage.calls} call{'' if usage.calls == 1 else 's'}"
-    return f"{calls}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, {result.seconds:.1f} s"
+    cost = "" if result.cost is None else f", cost {result.cost:f}"
+    return f"{calls}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens{cost}, {result.seconds:.1f} s"
 
 
 def _steps(count: int) -> str:
