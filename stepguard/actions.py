@@ -62,7 +62,8 @@ class Ask:
 class Check:
     """Judge `claims` about `steps`; `values` is the verified state before the first of them.
 
-    `foreign` says that checks of the user are among them, which may block. `beyond_failure` is for observing runs.
+    `foreign` says that checks of the user are among them, which may block: each for `timeout` seconds, all together
+    for `remaining` seconds (None: for as long as they take). `beyond_failure` is for observing runs.
     """
 
     id: str
@@ -71,6 +72,8 @@ class Check:
     values: Mapping[str, Value]
     foreign: bool
     beyond_failure: bool
+    timeout: float | None = None
+    remaining: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

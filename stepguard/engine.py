@@ -74,6 +74,7 @@ class Settings:
     transport: Transport
     reply_format: ReplyFormat
     parallel: int
+    check_timeout: float | None
     observe: bool
     history: int | None
     seed: int
@@ -159,10 +160,12 @@ class Engine:
         """
         while self._outbox:
             action = self._outbox.pop(next(iter(self._outbox)))
+            remaining = self._spending.remaining(self._now)
+            if isinstance(action, Check) and action.foreign:
+                return replace(action, timeout=self._settings.check_timeout, remaining=remaining)
             if not isinstance(action, Ask):
                 return action
             _, flight = self._outstanding[action.id]
-            remaining = self._spending.remaining(self._now)
             if remaining is not None and remaining <= 0:  # spent while other actions were performed
                 self._take_back(action.id)
                 self._fill()
