@@ -5,7 +5,7 @@
     name: invoice                        optional
     inputs: x, y, rate: decimal(2)       a type may follow each name; a number otherwise
     t1 = x + y
-    t2: integer = t1 * 3                 a declared type
+    t2: integer = t1 * 3                 a declared type: see `stepguard.value_types`
     Step 3: t3 = t2 * 4                  a label or number in front is allowed; numbers must increase
     4. Take off the fee: t4 = t3 - 5     words in front of the formula are the instruction
     5. Name the customer's country.      words alone: a step that only the model understands, unchecked
