@@ -52,7 +52,7 @@ class Guard:
 
     Args:
         backend: the model: a `Backend`, a callable from messages to text, an OpenAI-style client, or a name such as
-            ``"openai/gpt-4.1-mini"``.
+            ``"openai/gpt-4.1-mini"`` or ``"ollama/qwen2.5"`` (the providers are in `stepguard.backends.providers`).
         model: the model to ask for, with a client as backend.
         segment: how many steps one call asks; a number or a `Segments`.
         repair: what is tried when a step is not accepted; a number of retries or a `Repair` policy.

@@ -21,6 +21,7 @@ from hypothesis import settings
 
 from stepguard.backends import Completion, Request
 from stepguard.backends.openai import OpenAIBackend
+from stepguard.backends.providers import PROVIDERS
 
 # A run that lands or not must not depend on chance; at home every run tries new examples.
 settings.register_profile("ci", derandomize=True)
@@ -48,8 +49,9 @@ def only_loopback() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def no_provider_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys and endpoints in the environment of whoever runs the tests are not used."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ADMIN_KEY"):
-        monkeypatch.delenv(name, raising=False)
+    for provider in PROVIDERS.values():
+        for name in (*provider.keys, *provider.addresses, "OPENAI_BASE_URL", "OPENAI_ADMIN_KEY"):
+            monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(params=["sync", "async"])

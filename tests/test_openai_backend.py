@@ -228,7 +228,7 @@ def test_status_200_without_an_answer(
     ("name", "words"),
     [
         ("gpt-4.1-mini", "write 'openai/gpt-4.1-mini'"),
-        ("anthropic/claude", "'anthropic'.*'openai/...'"),
+        ("anthropic/claude", "'anthropic' cannot be asked by name.*base_url='https://api.anthropic.com/v1/'"),
         ("openai/", "names no model"),
         ("", "names no provider"),
     ],
@@ -250,6 +250,8 @@ def test_from_name() -> None:
     [
         ({"model": " "}, "model"),
         ({"mode": "markdown"}, "mode"),
+        ({"provider": "nobody"}, "provider"),
+        ({"provider": None}, "provider"),
         ({"max_tokens_parameter": "n_predict"}, "max_tokens_parameter"),
         ({"api_key": ""}, "api_key"),
         ({"extra": {"stream": True}}, "extra"),

@@ -150,7 +150,8 @@ def as_backend(given: object, *, model: str | None = None) -> Backend:
 
     Args:
         given: a backend; a callable from a list of OpenAI-style message dictionaries to text (or a `Completion`),
-            plain or async; an OpenAI-style client, sync or async; or a name such as ``"openai/gpt-4.1-mini"``.
+            plain or async; an OpenAI-style client, sync or async; or a name such as ``"openai/gpt-4.1-mini"`` or
+            ``"groq/llama-3.3-70b-versatile"`` (see `stepguard.backends.providers`).
         model: the model to ask for, needed with a client and with nothing else.
 
     Raises:

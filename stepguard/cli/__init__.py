@@ -117,7 +117,13 @@ def _add_run(commands: Any) -> None:
         "--input", metavar="NAME=VALUE", action="append", default=[], help="an input of the procedure; repeat for each"
     )
     model = parser.add_argument_group("the model", "Without any of these a simulated model is run.")
-    model.add_argument("--model", metavar="NAME", help="the model to ask; the key is read from OPENAI_API_KEY")
+    model.add_argument(
+        "--model",
+        metavar="NAME",
+        help="the model to ask, with its provider before a slash (groq/llama-3.3-70b-versatile, ollama/qwen2.5) or at "
+        "OpenAI; the key is read from the provider's variable, such as GROQ_API_KEY or OPENAI_API_KEY. With --base-url "
+        "the whole is the model's name there",
+    )
     model.add_argument(
         "--base-url", metavar="URL", help="an OpenAI-compatible endpoint; its only model is taken where none is named"
     )
