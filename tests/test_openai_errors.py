@@ -91,6 +91,27 @@ def test_spent_quota_is_not_retried(chat_server: ChatServer) -> None:
     assert not error.retryable
 
 
+@pytest.mark.parametrize(
+    ("code", "written", "status", "kind"),
+    [
+        ("json_validate_failed", '{"t2": "12 + 7 = 19", "t1": "19 *', "abstained", "malformed"),
+        ("tool_use_failed", f"<function=Steps>{GOOD}</function>", "verified", None),
+        ("json_validate_failed", "", "abstained", "empty"),
+        ("tool_use_failed", None, "abstained", "empty"),
+    ],
+)
+def test_reply_that_the_endpoint_refuses(
+    chat_server: ChatServer, code: str, written: str | None, status: str, kind: str | None
+) -> None:
+    """Where an endpoint answers 400 because of what the model wrote, that is judged like any other reply."""
+    error = {"message": "Failed to generate", "code": code, "failed_generation": written}
+    chat_server.play(Reply({"error": error}, 400))
+    result = Guard(backend_at(chat_server), repair=0).run(PROCEDURE, INPUTS)
+    assert result.status == status
+    assert [deviation.kind for deviation in result.attempts[0].deviations] == ([kind] if kind else [])
+    assert (result.attempts[0].text, result.attempts[0].finish_reason) == (written, code)
+
+
 def test_schema_that_is_ignored(chat_server: ChatServer) -> None:
     """A run against an endpoint that answers a schema with prose says that it may ignore the response format."""
     chat_server.play(Reply(completion_body("First I add, then I multiply.")))

@@ -25,7 +25,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, cast, get_args
 
 from stepguard.backends.base import Completion, Request
-from stepguard.backends.openai_answers import as_backend_error, field, read_completion, redact, texts_of
+from stepguard.backends.openai_answers import as_backend_error, field, read_completion, redact, refused_reply, texts_of
 from stepguard.backends.providers import OPENAI, ReplyMode, client_maker, find_provider, split_name
 from stepguard.errors import BackendError, ConfigError, StepguardError
 
@@ -276,6 +276,9 @@ class _Call:
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> bool:
         if not isinstance(error, Exception) or isinstance(error, StepguardError):
             return False
+        self.raw = refused_reply(error)
+        if self.raw is not None:
+            return True
         self._failure = as_backend_error(error, self._say)
         if all(redact(text, self._secret) == text for text in texts_of(error)):
             self._failure.__cause__ = error

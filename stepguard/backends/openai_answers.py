@@ -17,9 +17,10 @@ from stepguard.backends.base import Completion, ToolCall
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, RateLimited
 from stepguard.usage import Usage
 
-__all__ = ["as_backend_error", "field", "read_completion", "redact", "texts_of"]
+__all__ = ["as_backend_error", "field", "read_completion", "redact", "refused_reply", "texts_of"]
 
 _RETRYABLE_4XX: Final = frozenset({408, 409, 425, 429})
+_REFUSED_REPLY: Final = frozenset({"json_validate_failed", "tool_use_failed"})
 _HIDDEN: Final = "[redacted]"
 _SECRETS: Final = re.compile(
     r"(?P<named>\b[\w-]*(?:key|token|secret|password|signature|sig)=\\?[\"']?)[^\s&\"'<>\\]+"
@@ -38,12 +39,15 @@ def read_completion(raw: object, say: Callable[[str], str]) -> Completion:
     if message is None:
         raise _no_answer(raw, say)
     usage = field(raw, "usage")
+    text = _content(field(message, "content"), say)
+    reasoning = _text(field(message, "reasoning_content")) or _text(field(message, "reasoning"))
+    tool_calls = tuple(_tool_call(call, say) for call in field(message, "tool_calls") or ())
     return Completion(
-        text=_content(field(message, "content"), say),
+        text=text,
         finish_reason=_text(field(choice, "finish_reason")),
         refusal=_text(field(message, "refusal")),
-        reasoning=_text(field(message, "reasoning_content")) or _text(field(message, "reasoning")),
-        tool_calls=tuple(_tool_call(call, say) for call in field(message, "tool_calls") or ()),
+        reasoning=reasoning,
+        tool_calls=tool_calls,
         usage=Usage(
             calls=1,
             input_tokens=_count(field(usage, "prompt_tokens")),
@@ -98,6 +102,20 @@ def _count(given: object) -> int:
 
 
 # Errors
+
+
+def refused_reply(error: Exception) -> Mapping[str, Any] | None:
+    """The body of a reply that the endpoint tried to read itself and does not hand on; None for any other error.
+
+    Groq does this: status 400 where a model wrote no valid JSON or tool call, with what it wrote in the error. That is
+    misbehaviour of the model, not of the request, and is judged like any other reply.
+    """
+    body = getattr(error, "body", None)
+    body = field(body, "error") or body
+    code = _text(field(body, "code"))
+    if getattr(error, "status_code", None) != 400 or code not in _REFUSED_REPLY:
+        return None
+    return {"choices": [{"finish_reason": code, "message": {"content": _text(field(body, "failed_generation"))}}]}
 
 
 def as_backend_error(error: Exception, say: Callable[[str], str]) -> BackendError:
