@@ -11,8 +11,9 @@ from unittest.mock import MagicMock
 import openai
 import pytest
 from conftest import ChatServer, Reply, completion_body
-from openai_harness import GOOD, KEY, MESSAGES, REQUEST, STEPS, Ask, backend_at, failure
+from openai_harness import GOOD, INPUTS, KEY, MESSAGES, PROCEDURE, REQUEST, STEPS, Ask, backend_at, failure
 
+from stepguard import Guard
 from stepguard.backends import Completion, Request, ToolCall
 from stepguard.backends.base import as_backend
 from stepguard.backends.openai import OpenAIBackend
@@ -167,6 +168,41 @@ def test_all_fields(chat_server: ChatServer, ask: Ask) -> None:
         model="served-model",
         fingerprint="fp_1",
     )
+
+
+REASONED = [
+    # where it stands, the fields of the message, the text that is handed on
+    ("the whole", {"content": "", "reasoning_content": f"\n{GOOD} "}, f"\n{GOOD} "),
+    ("no content", {"content": None, "reasoning": GOOD}, GOOD),
+    ("blank content", {"content": " \n", "reasoning_content": GOOD}, GOOD),
+    ("words around it", {"content": "", "reasoning_content": f"So: {GOOD}"}, ""),
+    ("two documents", {"content": "", "reasoning_content": f"{GOOD}\n{GOOD}"}, ""),
+    ("a cut document", {"content": "", "reasoning_content": GOOD[:-1]}, ""),
+    ("no JSON", {"content": "", "reasoning_content": '{"t2": NaN}'}, ""),
+    ("no reasoning", {"content": None}, None),
+    ("a content", {"content": "{}", "reasoning_content": GOOD}, "{}"),
+    ("a tool call", {"content": None, "reasoning_content": GOOD, "tool_calls": [{"function": {"name": "f"}}]}, None),
+]
+
+
+@pytest.mark.parametrize(("message", "text"), [case[1:] for case in REASONED], ids=[case[0] for case in REASONED])
+def test_answer_in_reasoning(chat_server: ChatServer, ask: Ask, message: dict[str, Any], text: str | None) -> None:
+    """With the option a reasoning that is one JSON document is the text, but only where there is no other answer."""
+    chat_server.play(Reply(completion_body(**message)))
+    completion = ask(backend_at(chat_server, answer_in_reasoning=True), REQUEST)
+    assert completion.text == text
+    assert completion.reasoning == message.get("reasoning_content", message.get("reasoning"))
+
+
+def test_run_with_the_answer_in_the_reasoning(chat_server: ChatServer) -> None:
+    """By default an answer in the reasoning is an empty reply that says how much reasoning there is."""
+    chat_server.play(Reply(completion_body("", reasoning_content=GOOD)))
+    result = Guard(backend_at(chat_server), repair=0).run(PROCEDURE, INPUTS)
+    assert result.status == "abstained"
+    (deviation,) = result.attempts[0].deviations
+    assert deviation.kind == "empty"
+    assert deviation.reason == f"the content is empty; {len(GOOD)} characters of reasoning are present"
+    assert Guard(backend_at(chat_server, answer_in_reasoning=True)).run(PROCEDURE, INPUTS).status == "verified"
 
 
 def test_cut_reply(chat_server: ChatServer, ask: Ask) -> None:

@@ -52,6 +52,7 @@ class _Options(TypedDict, total=False):
     strict: bool | None
     max_tokens_parameter: MaxTokensParameter
     extra: Mapping[str, object] | None
+    answer_in_reasoning: bool
 
 
 class OpenAIBackend:
@@ -89,6 +90,10 @@ class OpenAIBackend:
         extra: further request parameters, such as ``{"top_p": 0.9}``, or ``{"extra_body": {...}}`` for what the SDK
             does not know. They win over those of the request; None keeps a parameter from being sent
             (``{"temperature": None}`` for a model that takes none, ``{"seed": None}`` for a server that rejects it).
+        answer_in_reasoning: some servers put the whole answer into the field of the reasoning and leave the content
+            empty. With True a reasoning that is one JSON document from end to end is handed on as the text (and stays
+            the reasoning, too), where the content is empty and no tool is called. By default such a reply is empty,
+            and its deviation says how many characters of reasoning there are.
 
     Raises:
         ConfigError: an argument cannot work.
@@ -106,6 +111,7 @@ class OpenAIBackend:
         strict: bool | None = None,
         max_tokens_parameter: MaxTokensParameter = "max_tokens",
         extra: Mapping[str, object] | None = None,
+        answer_in_reasoning: bool = False,
     ) -> None:
         if not isinstance(model, str) or not model.strip():
             raise ConfigError(f"a model is named by text such as 'gpt-4.1-mini', not {model!r}", option="model")
@@ -137,6 +143,7 @@ class OpenAIBackend:
         self._strict: Final = known.strict if strict is None else strict
         self._max_tokens_parameter: Final = max_tokens_parameter
         self._extra: Final = copy.deepcopy(dict(extra))
+        self._answer_in_reasoning: Final = answer_in_reasoning
         self._lock: Final = threading.Lock()
         self._own: Any = None
         self._lent: Final[dict[asyncio.AbstractEventLoop, _Lent]] = {}
@@ -179,7 +186,7 @@ class OpenAIBackend:
         call = _Call(self._label, client)
         with call:
             call.raw = call.create(**self._arguments(request))
-        return call.completion()
+        return call.completion(answer_in_reasoning=self._answer_in_reasoning)
 
     async def acomplete(self, request: Request) -> Completion:
         """Answer one request without blocking the event loop; see `complete`.
@@ -193,7 +200,7 @@ class OpenAIBackend:
             with call:
                 async with asyncio.timeout(request.timeout):
                     call.raw = await call.create(**self._arguments(request))
-        return call.completion()
+        return call.completion(answer_in_reasoning=self._answer_in_reasoning)
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[Any]:
@@ -284,7 +291,7 @@ class _Call:
             self._failure.__cause__ = error
         return True
 
-    def completion(self) -> Completion:
+    def completion(self, *, answer_in_reasoning: bool) -> Completion:
         """The answer.
 
         Raises:
@@ -292,7 +299,7 @@ class _Call:
         """
         if self._failure is not None:
             raise self._failure
-        return read_completion(self.raw, self._say)
+        return read_completion(self.raw, self._say, answer_in_reasoning=answer_in_reasoning)
 
     def _say(self, words: str) -> str:
         # Cut before redacting, or a page of megabytes is searched; and after, or half a key could stay.

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from stepguard.backends.base import Completion, ToolCall
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, RateLimited
+from stepguard.strict_json import decode
 from stepguard.usage import Usage
 
 __all__ = ["as_backend_error", "field", "read_completion", "redact", "refused_reply", "texts_of"]
@@ -32,7 +33,7 @@ _SECRETS: Final = re.compile(
 )
 
 
-def read_completion(raw: object, say: Callable[[str], str]) -> Completion:
+def read_completion(raw: object, say: Callable[[str], str], *, answer_in_reasoning: bool = False) -> Completion:
     choices = field(raw, "choices")
     choice = choices[0] if isinstance(choices, Sequence) and choices else None
     message = field(choice, "message")
@@ -42,6 +43,8 @@ def read_completion(raw: object, say: Callable[[str], str]) -> Completion:
     text = _content(field(message, "content"), say)
     reasoning = _text(field(message, "reasoning_content")) or _text(field(message, "reasoning"))
     tool_calls = tuple(_tool_call(call, say) for call in field(message, "tool_calls") or ())
+    if answer_in_reasoning and not tool_calls and not (text or "").strip() and _is_json(reasoning):
+        text = reasoning
     return Completion(
         text=text,
         finish_reason=_text(field(choice, "finish_reason")),
@@ -67,6 +70,15 @@ def _content(content: object, say: Callable[[str], str]) -> str | None:
         parts = [_text(field(part, "text")) for part in content if field(part, "type") == "text"]
         return "".join(part for part in parts if part is not None) or None
     raise BackendError(say(f"the content is {type(content).__name__}, not text"), retryable=False)
+
+
+def _is_json(text: str | None) -> bool:
+    """Whether a text is one JSON document from end to end."""
+    try:
+        decode((text or "").strip())
+    except ValueError:
+        return False
+    return True
 
 
 def _tool_call(call: object, say: Callable[[str], str]) -> ToolCall:
