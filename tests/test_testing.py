@@ -12,7 +12,7 @@ from harness import GOOD, P2, PAIR
 
 from stepguard import Guard, Procedure, Step, Usage
 from stepguard.actions import Ask
-from stepguard.backends import Completion, Request
+from stepguard.backends import Completion, Message, Request
 from stepguard.errors import BackendError, ConfigError
 from stepguard.reply_formats import EquationFormat
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
@@ -146,6 +146,17 @@ def test_a_reply_depends_on_the_request_alone() -> None:
     backward = [SimulatedModel(7, slips=slips).complete(request) for request in reversed(requests)]
     assert forward == backward[::-1]
     assert forward == [model.complete(request) for request in requests]
+
+
+def test_a_seed_goes_on_giving_the_same_reply() -> None:
+    """Recorded results rest on seeds, so what a seed says does not change between releases."""
+    request = Request((Message("user", "carry this out"),), STEPS.steps, {"x": 12, "y": 7}, EquationFormat())
+    texts = [SimulatedModel(seed, slips=Slips.all(0.1)).complete(request).text for seed in (0, 1, 4)]
+    assert texts == [
+        '{"t1": "12 + 7 = -19", "t2": "-19 * 3 = -57", "t3": "-57 / 7 = -8.14", "t4": "-19 - (-57) = 38"}',
+        '{"t1": "12 + 7 = 19", "t2": "36 + 0 = 37, wait, 36", "t3": "36 / 7 = 4.14", "t4": "-17 + 0 = -17"}',
+        '{"t2": "19 * 3 = 57", "t1": "12 + 7 = 38, wait, 19", "t4": "19 - 57 = 32, wait, -38"}',
+    ]
 
 
 def test_sampling_needs_a_temperature() -> None:

@@ -1,93 +1,22 @@
-"""Doubles for tests: a model that follows a script, and one that slips as real models do.
-
-`ScriptedBackend` answers with what you wrote down and complains if a script is not used up. `SimulatedModel` carries
-out the steps it is asked, with seeded slips of every kind that stepguard knows. Neither needs a network or a key.
-"""
+"""A model that carries out the steps it is asked, and slips as real models do."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import random
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 
 from stepguard.backends.base import Completion, Request
 from stepguard.errors import ConfigError, EvaluationError
 from stepguard.exact import evaluate, substitute
 from stepguard.procedure import Step
 from stepguard.reply_formats import EquationFormat
-from stepguard.usage import Usage
+from stepguard.testing.completions import completion_of
 from stepguard.values import Value, show_value
 
-__all__ = ["ScriptedBackend", "SimulatedModel", "Slips"]
-
-Scripted = str | Mapping[str, object] | Completion | Exception | Callable[[Request], "str | Completion"]
-
-
-class ScriptedBackend:
-    """Answers each request with the next entry of a script, and keeps the requests.
-
-    Args:
-        script: for each call in turn: text; a mapping, sent as JSON; a `Completion`; an exception, which is raised;
-            or a function of the request. Usage is counted at four characters a token unless a `Completion` says
-            otherwise.
-
-    With `Guard.arun` entries are taken in the order in which the calls are started; functions run on the event loop.
-
-    Used as a context manager it asserts on leaving that the whole script was used::
-
-        with ScriptedBackend({"t1": "12 + 7 = 19"}) as backend:
-            result = Guard(backend).run(procedure, {"x": 12, "y": 7})
-    """
-
-    def __init__(self, *script: Scripted) -> None:
-        self._script: list[Scripted] = list(script)
-        self.requests: list[Request] = []
-
-    def complete(self, request: Request) -> Completion:
-        """The next entry of the script.
-
-        Raises:
-            AssertionError: the script is used up.
-        """
-        number = len(self.requests)
-        self.requests.append(request)
-        if number >= len(self._script):
-            asked = ", ".join(step.id for step in request.steps)
-            raise AssertionError(f"call {number + 1} ({asked}) is not in the script of {len(self._script)} replies")
-        entry = self._script[number]
-        if isinstance(entry, Exception):
-            raise entry
-        if isinstance(entry, Completion):
-            return entry
-        if isinstance(entry, Mapping):
-            return _completion(request, json.dumps(entry))
-        if isinstance(entry, str):
-            return _completion(request, entry)
-        found = entry(request)
-        return found if isinstance(found, Completion) else _completion(request, found)
-
-    async def acomplete(self, request: Request) -> Completion:
-        """See `complete`."""
-        return self.complete(request)
-
-    def assert_finished(self) -> None:
-        """Assert that every entry of the script was used.
-
-        Raises:
-            AssertionError: some were not.
-        """
-        left = len(self._script) - len(self.requests)
-        assert left <= 0, f"{left} of {len(self._script)} scripted replies were never asked for"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self.assert_finished()
+__all__ = ["SimulatedModel", "Slips"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,9 +111,9 @@ class _Reply:
     def completion(self) -> Completion:
         request, slips = self.request, self.slips
         if self.slipped(slips.refused):
-            return _completion(request, None, refusal="I cannot help with that.")
+            return completion_of(request, None, refusal="I cannot help with that.")
         if self.slipped(slips.empty):
-            return _completion(request, "")
+            return completion_of(request, "")
         state: dict[str, Value] = dict(request.values)
         lines: list[tuple[Step, str, str]] = []
         for step in request.steps:
@@ -194,8 +123,8 @@ class _Reply:
             lines.append((step, work, value))
         text = self._json(lines) if request.reply_format is not None else self._lines(lines)
         if self.slipped(slips.truncated):
-            return _completion(request, text[: self.chance.randrange(max(1, len(text)))], finish_reason="length")
-        return _completion(request, text)
+            return completion_of(request, text[: self.chance.randrange(max(1, len(text)))], finish_reason="length")
+        return completion_of(request, text)
 
     def _carry_out(self, step: Step, state: dict[str, Value]) -> tuple[str, str]:
         """Working and value for one step; `state` takes the value that the model believes."""
@@ -270,11 +199,3 @@ def _wrong(value: Value, chance: random.Random) -> Value:
     if value and chance.random() < 0.2:
         return -value
     return value + chance.choice([-100, -10, -2, -1, 1, 2, 10, 100])
-
-
-def _completion(
-    request: Request, text: str | None, *, finish_reason: str = "stop", refusal: str | None = None
-) -> Completion:
-    asked = sum(len(message.content) for message in request.messages)
-    usage = Usage.estimate(asked, len(text or ""))
-    return Completion(text, finish_reason, refusal=refusal, usage=usage, model="simulated")

@@ -1,0 +1,12 @@
+"""Doubles for tests: a model that follows a script, and one that slips as real models do.
+
+`ScriptedBackend` answers with what you wrote down and complains if a script is not used up. `SimulatedModel` carries
+out the steps it is asked, with seeded slips of every kind that stepguard knows. Neither needs a network or a key.
+"""
+
+from __future__ import annotations
+
+from stepguard.testing.scripted import ScriptedBackend
+from stepguard.testing.simulated import SimulatedModel, Slips
+
+__all__ = ["ScriptedBackend", "SimulatedModel", "Slips"]
