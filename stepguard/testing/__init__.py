@@ -6,7 +6,6 @@ out the steps it is asked, with seeded slips of every kind that stepguard knows.
 
 from __future__ import annotations
 
-from stepguard.testing.scripted import ScriptedBackend
+from stepguard.testing.scripted import ScriptedBackend, ScriptedSteps
 from stepguard.testing.simulated import SimulatedModel, Slips
 
-__all__ = ["ScriptedBackend", "SimulatedModel", "Slips"]
