@@ -24,7 +24,7 @@ from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
-from stepguard.backends.base import Completion, Request
+from stepguard.backends.base import Completion, Request, about_to_send
 from stepguard.backends.openai_answers import as_backend_error, field, read_completion, redact, texts_of
 from stepguard.errors import (
     BackendError,
@@ -155,6 +155,7 @@ class OpenAIBackend:
             BackendError: the model did not answer.
             ConfigError: the client can only be awaited, or there is no API key.
         """
+        about_to_send(self.name)
         if self.is_async:
             raise ConfigError("this client can only be awaited: use `await guard.arun(...)`", option="backend")
         client = self._sync_client() if self._given is None else self._given
@@ -168,6 +169,7 @@ class OpenAIBackend:
 
         ``request.timeout`` bounds the whole call, unless the client is a sync one.
         """
+        about_to_send(self.name)
         if self._given is not None and not self.is_async:
             return await asyncio.to_thread(self.complete, request)
         async with self.session() as client:

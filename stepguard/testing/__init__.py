@@ -6,6 +6,8 @@ out the steps it is asked, with seeded slips of every kind that stepguard knows.
 
 from __future__ import annotations
 
+from stepguard.testing.real_requests import no_real_requests
 from stepguard.testing.scripted import ScriptedBackend, ScriptedSteps
 from stepguard.testing.simulated import SimulatedModel, Slips
 
+__all__ = ["ScriptedBackend", "ScriptedSteps", "SimulatedModel", "Slips", "no_real_requests"]
