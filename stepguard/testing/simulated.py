@@ -5,15 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final, Self
 
 from stepguard.backends.base import Completion, Request
-from stepguard.errors import ConfigError, EvaluationError
-from stepguard.exact import evaluate, substitute
+from stepguard.errors import ConfigError
 from stepguard.procedure import Step
 from stepguard.reply_formats import EquationFormat
 from stepguard.testing.completions import completion_of
+from stepguard.testing.planted import planted_reply
+from stepguard.testing.plants import Plant, Plants
+from stepguard.testing.working import work_out
 from stepguard.values import Value, show_value
 
 __all__ = ["SimulatedModel", "Slips"]
@@ -74,27 +79,80 @@ class SimulatedModel:
     knows. The same request gets the same reply, in whatever order requests come. It tests the guard; it is no
     evidence about any real model.
 
+    Failures can be planted, too, each at its step. A reply with one is right but for that; it is read and judged
+    before it is sent (by checks of yours as well), so that the guard will find what was planted. What was planted is
+    used up, whichever run it came in, so plant in a model of one test. As a context manager it asserts on leaving
+    that every planted failure came to pass::
+
+        with SimulatedModel(plants=[Plant("t2", "wrong_value", times=2)]) as model:
+            result = Guard(model).run(procedure, {"x": 12, "y": 7})
+
     Args:
         seed: decides every slip.
-        slips: how often it slips, and how.
+        slips: how often it slips, and how; by default as `Slips()` says, and never where failures are planted.
+        plants: the failures that are to happen; those of one step come in turn. Only requests with a reply format,
+            as the guard makes them, are met by them.
+        answers: what it says for steps that only words describe, by step id; ``"done"`` for others.
+
+    Raises:
+        ConfigError: what is planted is no `Plant`, or an answer is no value of a step.
     """
 
     name = "simulated"
 
-    def __init__(self, seed: int = 0, *, slips: Slips = _DEFAULT) -> None:
-        self._seed = seed
-        self._slips = slips
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        slips: Slips | None = None,
+        plants: Iterable[Plant] = (),
+        answers: Mapping[str, Value] | None = None,
+    ) -> None:
+        self._seed: Final = seed
+        self._plants: Final = Plants(plants)
+        self._slips: Final = slips if slips is not None else Slips.none() if self._plants else _DEFAULT
+        self._answers: Final = dict(answers or {})
+        for step_id, value in self._answers.items():
+            if not isinstance(value, int | Fraction | Decimal | str):
+                raise ConfigError(
+                    f"the answer for {step_id!r} is text, a truth value or an exact number, not {value!r}",
+                    option="answers",
+                )
 
     def complete(self, request: Request) -> Completion:
-        """Answer one request: JSON where a reply format is set, otherwise lines of working and an answer."""
-        return _Reply(self._seed, self._slips, request).completion()
+        """Answer one request: JSON where a reply format is set, otherwise lines of working and an answer.
+
+        Raises:
+            BackendError: it was planted.
+            AssertionError: no reply to this request shows the failure that was planted.
+        """
+        due = self._plants.take(request.steps) if request.reply_format is not None else []
+        if due:
+            return planted_reply(request, due, self._answers)
+        return _Reply(self._seed, self._slips, request, self._answers).completion()
+
+    def assert_planted(self) -> None:
+        """Assert that every planted failure came to pass, as often as it was to.
+
+        Raises:
+            AssertionError: some did not; it names them and says how often their steps were asked.
+        """
+        self._plants.assert_planted()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.assert_planted()
 
 
 class _Reply:
     """One reply in the making."""
 
-    def __init__(self, seed: int, slips: Slips, request: Request) -> None:
+    def __init__(self, seed: int, slips: Slips, request: Request, answers: Mapping[str, Value]) -> None:
         self.seed = seed
+        self.answers = answers
         self.slips = slips
         self.request = request
         drawn = 0 if not request.temperature else request.seed
@@ -128,21 +186,20 @@ class _Reply:
 
     def _carry_out(self, step: Step, state: dict[str, Value]) -> tuple[str, str]:
         """Working and value for one step; `state` takes the value that the model believes."""
-        tree = step.expression
-        if tree is None:
-            state[step.id] = "done"
-            return "as asked", "done"
         read = dict(state)
         slips = self.slips
-        others = [name for name in state if name not in step.reads and not isinstance(state[name], str | bool)]
-        if step.reads and others and self.slipped(slips.wrong_operand):
-            read[self.chance.choice(step.reads)] = state[self.chance.choice(others)]
-        try:
-            value = step.type.convert(evaluate(tree, read))
-            work = substitute(tree, read)
-        except (EvaluationError, KeyError):  # a value it needs was skipped or makes no sense: it makes one up
+        if step.expression is not None:
+            others = [name for name in state if name not in step.reads and not isinstance(state[name], str | bool)]
+            if step.reads and others and self.slipped(slips.wrong_operand):
+                read[self.chance.choice(step.reads)] = state[self.chance.choice(others)]
+        found = work_out(step, read, self.answers)
+        if found is None:  # a value it needs was skipped or makes no sense: it makes one up
             state[step.id] = 0
             return "0 + 0", "0"
+        work, value = found
+        if step.expression is None:
+            state[step.id] = value
+            return work, show_value(value)
         believed = self._slip_value(step, work, value)
         if self.slipped(slips.unfaithful_work):
             work = f"{show_value(believed)} + 0"
