@@ -221,7 +221,7 @@ def test_an_error_in_the_block_goes_before_what_was_planted() -> None:
         ("words", "wrong_operand", "no formula"),
         ("words", "unfaithful_work", "read as right"),
         ("words", "self_correction", "read as wrong_value"),
-        ("t1", "wrong_order", "read as right"),
+        ("t1", "wrong_order", "asked together with others"),
     ],
 )
 def test_what_a_step_cannot_show_is_an_error(step: str, kind: DeviationKind, why: str, driver: str) -> None:
@@ -235,7 +235,10 @@ def test_what_a_step_cannot_show_is_an_error(step: str, kind: DeviationKind, why
 def test_a_wrong_value_needs_something_that_refuses_it() -> None:
     """In a step in words that no check vouches for, no value is wrong."""
     procedure = Procedure([Step("words", instruction="Name the city.")])
-    with pytest.raises(AssertionError, match=r"wrong_value at 'words' cannot be planted: .*Lyon\?.* read as right"):
+    with pytest.raises(
+        AssertionError,
+        match=r"wrong_value at 'words' cannot be planted: .*Lyon\?.* read as right; the step needs a check",
+    ):
         run(Plant("words", "wrong_value"), procedure=procedure)
 
 

@@ -68,6 +68,14 @@ def test_no_way_leads_to_a_real_model(real: Any, way: str) -> None:
         WAYS[way](real)
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_no_key_is_needed_to_be_stopped(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no key, as in CI, the error is the same."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(AssertionError, match="the model 'some-model' was about to be asked"), no_real_requests():
+        WAYS[way](OpenAIBackend("some-model"))
+
+
 def test_nothing_is_sent() -> None:
     """A client of the caller's counts as real and is not called."""
     client = Client()

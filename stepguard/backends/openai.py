@@ -24,7 +24,7 @@ from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
-from stepguard.backends.base import Completion, Request, about_to_send
+from stepguard.backends.base import FORBIDDEN, Completion, Request, about_to_send
 from stepguard.backends.openai_answers import as_backend_error, field, read_completion, redact, texts_of
 from stepguard.errors import (
     BackendError,
@@ -187,7 +187,7 @@ class OpenAIBackend:
         one for each run. Making a client blocks the loop for some 60 ms (it reads certificates), so a server does
         well to hold a session for as long as it lives. A client of yours is passed through.
         """
-        if self._given is not None:
+        if self._given is not None or FORBIDDEN.get() is not None:  # no client, and no key, where none may be used
             yield self._given
             return
         loop = asyncio.get_running_loop()

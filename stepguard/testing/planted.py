@@ -32,6 +32,11 @@ __all__ = ["planted_reply"]
 
 _ANSWER_KEYS: Final = ("final_answer", "answer", "result", "solution")
 _DIGITS: Final = re.compile(r"[0-9]+")
+_ADVICE: Final[Mapping[str, str]] = {
+    "wrong_order": "the step has to be asked together with others",
+    "wrong_value": "the step needs a check that refuses wrong values",
+}
+_OTHERWISE: Final = "plant another kind, or write the reply yourself for a ScriptedBackend"
 
 
 def planted_reply(request: Request, due: Sequence[Due], answers: Mapping[str, Value]) -> Completion:
@@ -57,7 +62,8 @@ def planted_reply(request: Request, due: Sequence[Due], answers: Mapping[str, Va
             return completion
         read = "; ".join(f"{each.kind} at {each.step!r}: {each.reason}" for each in found) or "right"
         tried = tried or f"{shorten(completion.text or '', 300)} would be read as {read}"
-    raise AssertionError(f"{last} cannot be planted: {tried or 'it has no formula whose numbers could be mistaken'}")
+    tried = tried or "the step has no formula whose numbers could be mistaken"
+    raise AssertionError(f"{last} cannot be planted: {tried}; {_ADVICE.get(last.failure, _OTHERWISE)}")
 
 
 _Fields = list[tuple[str, object]]

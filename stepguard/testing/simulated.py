@@ -80,9 +80,9 @@ class SimulatedModel:
     evidence about any real model.
 
     Failures can be planted, too, each at its step. A reply with one is right but for that; it is read and judged
-    before it is sent (by checks of yours as well), so that the guard will find what was planted. What was planted is
-    used up, whichever run it came in, so plant in a model of one test. As a context manager it asserts on leaving
-    that every planted failure came to pass::
+    before it is sent (by checks of yours as well), so that the guard will find what was planted. A failure that has
+    come is used up, whichever run it came in: make a model with plants for each test. As a context manager it asserts
+    on leaving that every planted failure came to pass::
 
         with SimulatedModel(plants=[Plant("t2", "wrong_value", times=2)]) as model:
             result = Guard(model).run(procedure, {"x": 12, "y": 7})
