@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, get_args
 
 import pytest
@@ -31,6 +33,11 @@ def is_lyon(step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
     return claim.value == "Lyon"
 
 
+def is_mild(step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
+    """Another one, of a step with few values."""
+    return claim.value == "mild"
+
+
 STEPS = Procedure(
     [
         Step("t1", "x + y"),
@@ -40,19 +47,25 @@ STEPS = Procedure(
         Step("constant", "2 ^ 3 - 1"),
         Step("copied", "x"),
         Step("least", "min(t1, t2)"),
+        Step("near", "t1 * 1000 / 7", type="number(within 10%)"),
+        Step("share", "t1 / 57", type="percent(1)"),
+        Step("ratio", "y / 25", type="percent"),
+        Step("price", "t1 * share", type="money(EUR)"),
         Step("silent", "t2 - t1", show_work=False),
         Step("words", instruction="Name the city.", checks=[is_lyon]),
+        Step("choice", instruction="How warm is it?", type="one_of(cold, mild, hot)", checks=[is_mild]),
         Step("last", "x - t2"),
     ],
     inputs=["x", "y"],
 )
 IDS = [step.id for step in STEPS.steps]
-NO_WORKING = ("silent", "words")
+NO_WORKING = ("silent", "words", "choice")
+ANSWERS = {"words": "Lyon", "choice": "mild"}
 
 
 def run(*plants: Plant, procedure: Procedure = STEPS, **options: Any) -> Result:
     """A run in which nothing fails but what is planted, and all of that comes to pass."""
-    with SimulatedModel(plants=plants, answers={"words": "Lyon"}) as model:
+    with SimulatedModel(plants=plants, answers=ANSWERS) as model:
         inputs = {each.name: INPUTS[each.name] for each in procedure.inputs}
         return Guard(model, transport=NO_WAIT, **options).run(procedure, inputs)
 
@@ -71,7 +84,7 @@ def cases() -> list[tuple[DeviationKind, str, int]]:
         for segment in (1, 4, len(IDS))
         if not (kind in ("wrong_operand", "unfaithful_work") and step in NO_WORKING)
         and not (kind == "wrong_order" and segment == 1)
-        and not (kind == "self_correction" and step == "words" and segment == 1)
+        and not (kind == "self_correction" and step in ("words", "choice") and segment == 1)
     ]
 
 
@@ -80,7 +93,7 @@ def test_a_planted_failure_is_found_as_what_it_is(kind: DeviationKind, step: str
     """The guard finds one deviation of the kind that was planted, at its step or in the reply that was asked for it."""
     result = run(Plant(step, kind), segment=segment)
     (deviation,) = found(result)
-    whole = kind in WHOLE or (kind == "self_correction" and step == "words")
+    whole = kind in WHOLE or (kind == "self_correction" and step in ("words", "choice"))
     places = {"extra_step": f"{step}_extra", "premature_answer": "final_answer"}
     assert (deviation.kind, deviation.step) == (kind, None if whole else places.get(kind, step))
     (attempt,) = [attempt for attempt in result.attempts if attempt.deviations]
@@ -176,7 +189,7 @@ def test_a_planted_error_keeps_its_facts() -> None:
 def test_a_plant_comes_as_often_as_it_was_planted(driver: str) -> None:
     """Parallel segments and many threads share the count."""
     plants = [Plant(step, "wrong_value", times=2) for step in ("t1", "constant", "copied")]
-    model = SimulatedModel(plants=plants, answers={"words": "Lyon"})
+    model = SimulatedModel(plants=plants, answers=ANSWERS)
     guard = Guard(model, segment=1, parallel=4)
     if driver == "run":
         results = [guard.run(STEPS, INPUTS)]
@@ -226,7 +239,7 @@ def test_an_error_in_the_block_goes_before_what_was_planted() -> None:
 )
 def test_what_a_step_cannot_show_is_an_error(step: str, kind: DeviationKind, why: str, driver: str) -> None:
     """Where no reply would be read as the failure, the test is told so and no other failure takes its place."""
-    model = SimulatedModel(plants=[Plant(step, kind)], answers={"words": "Lyon"})
+    model = SimulatedModel(plants=[Plant(step, kind)], answers=ANSWERS)
     guard = Guard(model, segment=1)
     with pytest.raises(AssertionError, match=f"{kind} at '{step}' cannot be planted: .*{why}"):
         _ = guard.run(STEPS, INPUTS) if driver == "run" else asyncio.run(guard.arun(STEPS, INPUTS))
@@ -283,10 +296,10 @@ def test_another_reply_format_shows_planted_failures() -> None:
 def test_a_model_with_plants_slips_only_where_it_is_told() -> None:
     """Without `slips` nothing but what is planted goes wrong; with them the other replies slip as ever."""
     missing = Plant("t1", "missing_step")
-    quiet = Guard(SimulatedModel(plants=[missing], answers={"words": "Lyon"}), segment=1).run(STEPS, INPUTS)
+    quiet = Guard(SimulatedModel(plants=[missing], answers=ANSWERS), segment=1).run(STEPS, INPUTS)
     assert quiet.usage.calls == len(IDS) + 1
     slips = replace(Slips.none(), extra_step=1.0)
-    loud = Guard(SimulatedModel(plants=[missing], slips=slips, answers={"words": "Lyon"}), segment=1).run(STEPS, INPUTS)
+    loud = Guard(SimulatedModel(plants=[missing], slips=slips, answers=ANSWERS), segment=1).run(STEPS, INPUTS)
     assert [each.kind for each in found(loud)] == ["missing_step"] + ["extra_step"] * len(IDS)
 
 
@@ -317,11 +330,29 @@ def test_an_answer_for_a_formula_is_refused() -> None:
         Guard(SimulatedModel(answers={"a": 7})).run(P2)
 
 
-@pytest.mark.parametrize("answer", [1.5, None, ["Lyon"]])
-def test_an_answer_is_a_value(answer: Any) -> None:
-    """What no step can hold is refused by the id of the step."""
-    with pytest.raises(ConfigError, match="the answer for 'words'"):
-        SimulatedModel(answers={"words": answer})
+@pytest.mark.parametrize(
+    ("kind", "given", "value"),
+    [
+        ("text", "Lyon", "Lyon"),
+        ("percent", "28%", Fraction(7, 25)),
+        ("money(USD)", 3, Decimal("3.00")),
+        ("one_of(low, high)", "high", "high"),
+        ("boolean", True, True),
+    ],
+)
+def test_an_answer_is_given_as_an_input_is(kind: str, given: object, value: Value) -> None:
+    """An answer is a value of its step's type, in Python or as text, and is written as replies write it."""
+    procedure = Procedure([Step("words", instruction="Say it.", type=kind, checks=[lambda *_: True])])
+    result = Guard(SimulatedModel(slips=Slips.none(), answers={"words": given})).run(procedure)
+    assert (result.status, result.answer) == ("verified", value)
+
+
+@pytest.mark.parametrize("answer", [1.5, None, ["Lyon"], "many"])
+def test_an_answer_of_another_type_is_refused(answer: object) -> None:
+    """What the step cannot hold is a mistake of the test, and is named by the id of the step."""
+    procedure = Procedure([Step("words", instruction="How many?", type="integer")])
+    with pytest.raises(ConfigError, match="the answer for 'words' is no integer"):
+        Guard(SimulatedModel(answers={"words": answer})).run(procedure)
 
 
 # Plant

@@ -232,6 +232,22 @@ def test_no_slips_is_right_in_free_text_as_well() -> None:
 
 # SimulatedModel
 
+TYPED = Procedure.parse(
+    "inputs: x, y, level: one_of(low, mid, high)\n"
+    "share: percent = x / y\nfee: money(EUR) = x * share\nsame: one_of(low, mid, high) = level"
+)
+
+
+@pytest.mark.parametrize("kind", ["none", "wrong_value"])
+def test_values_are_written_as_their_types_are(kind: str) -> None:
+    """Percentages, money and options are right where nothing slips, and wrong values of their type where it does."""
+    slips = Slips.none() if kind == "none" else replace(Slips.none(), wrong_value=1.0)
+    for seed in range(20):
+        guard = Guard(SimulatedModel(seed, slips=slips), segment=1, observe=True)
+        result = guard.run(TYPED, {"x": 1, "y": 8, "level": "mid"})
+        found = [deviation.kind for record in result.steps for deviation in record.deviations]
+        assert found == ([] if kind == "none" else ["wrong_value"] * 3)
+
 
 def test_a_reply_depends_on_the_request_alone() -> None:
     """The same request gets the same reply, in whatever order and however often requests come."""

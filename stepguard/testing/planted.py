@@ -10,22 +10,25 @@ import copy
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final
 
 from stepguard.actions import deviation_of
 from stepguard.backends.base import Completion, Request
 from stepguard.checks import judge_claims
-from stepguard.errors import BackendError, EvaluationError, ExpressionError
+from stepguard.errors import BackendError, EvaluationError, ExpressionError, InexactError
 from stepguard.exact import evaluate
 from stepguard.expressions import parse_expression
+from stepguard.numerals import exact
 from stepguard.procedure import Step
 from stepguard.replies import read_reply
 from stepguard.reply_formats import ReplyFormat
 from stepguard.testing.completions import completion_of
 from stepguard.testing.plants import SURPLUS, Due, Plant
-from stepguard.testing.working import work_out
-from stepguard.values import Value, show_value
+from stepguard.testing.working import work_out, written
+from stepguard.values import Value, to_exact
 from stepguard.verdicts import Deviation, shorten
 
 __all__ = ["planted_reply"]
@@ -36,10 +39,12 @@ _ADVICE: Final[Mapping[str, str]] = {
     "wrong_order": "the step has to be asked together with others",
     "wrong_value": "the step needs a check that refuses wrong values",
 }
+_CHECK_SECONDS: Final = 60.0
+"""How long a check of the user's may take: as long as a guard gives it by default."""
 _OTHERWISE: Final = "plant another kind, or write the reply yourself for a ScriptedBackend"
 
 
-def planted_reply(request: Request, due: Sequence[Due], answers: Mapping[str, Value]) -> Completion:
+def planted_reply(request: Request, due: Sequence[Due], answers: Mapping[str, object]) -> Completion:
     """A reply that is right but for what is planted.
 
     Args:
@@ -62,7 +67,7 @@ def planted_reply(request: Request, due: Sequence[Due], answers: Mapping[str, Va
             return completion
         read = "; ".join(f"{each.kind} at {each.step!r}: {each.reason}" for each in found) or "right"
         tried = tried or f"{shorten(completion.text or '', 300)} would be read as {read}"
-    tried = tried or "the step has no formula whose numbers could be mistaken"
+    tried = tried or "the step has no formula that could be mistaken"
     raise AssertionError(f"{last} cannot be planted: {tried}; {_ADVICE.get(last.failure, _OTHERWISE)}")
 
 
@@ -84,7 +89,7 @@ class _Entry:
 class _Planting:
     """One reply in the making."""
 
-    def __init__(self, request: Request, due: Sequence[Due], answers: Mapping[str, Value]) -> None:
+    def __init__(self, request: Request, due: Sequence[Due], answers: Mapping[str, object]) -> None:
         assert request.reply_format is not None
         self._request = request
         self._format = request.reply_format
@@ -97,7 +102,7 @@ class _Planting:
         """Everything that the guard will find wrong with a reply."""
         reading = read_reply(completion, self._request.steps, self._format)
         steps = self._request.steps[: len(reading.claims)]
-        judged = judge_claims(steps, reading.claims, self._request.values)
+        judged = judge_claims(steps, reading.claims, self._request.values, timeout=_CHECK_SECONDS)
         return [*reading.deviations, *filter(None, map(deviation_of, judged))]
 
     def shows(self, found: Sequence[Deviation]) -> bool:
@@ -115,7 +120,7 @@ class _Planting:
         fields: _Fields = []
         steps = self._request.steps
         for number, step in enumerate(steps):
-            work, value = self._right(step, state)
+            work, value = work_out(step, state, self._answers) or ("0 + 0", 0)
             if self._spoiling is not None and step.id == self._spoiling.plant.step:
                 for entry in _entries(step, self._spoiling, work, value, self._format):
                     known = {**state, step.id: entry.believed}
@@ -126,16 +131,13 @@ class _Planting:
             fields += self._fields([step], state)
         yield completion_of(self._request, _json(self._with_surplus(fields)))
 
-    def _right(self, step: Step, state: Mapping[str, Value]) -> tuple[str, Value]:
-        return work_out(step, state, self._answers) or ("0 + 0", 0)
-
     def _fields(self, steps: Sequence[Step], state: dict[str, Value]) -> _Fields:
         """The right entries of steps; `state` takes their values."""
         fields: _Fields = []
         for step in steps:
-            work, value = self._right(step, state)
+            work, value = work_out(step, state, self._answers) or ("0 + 0", 0)
             state[step.id] = value
-            fields.append((step.id, self._format.answer(step, work, show_value(value))))
+            fields.append((step.id, self._format.answer(step, work, written(step, value))))
         return fields
 
     def _spoilt(self, plant: Plant, fields: _Fields, rest: _Fields, entry: _Entry) -> Completion:
@@ -178,7 +180,7 @@ def _json(fields: _Fields) -> str:
 
 def _entries(step: Step, due: Due, work: str, value: Value, reply_format: ReplyFormat) -> Iterator[_Entry]:
     """The entries that may show a failure at a step, the most natural first."""
-    shown = show_value(value)
+    shown = written(step, value)
     right = reply_format.answer(step, work, shown)
     match due.plant.failure:
         case "truncated" | "empty" | "refused":
@@ -190,30 +192,35 @@ def _entries(step: Step, due: Due, work: str, value: Value, reply_format: ReplyF
         case "malformed":
             yield _Entry((None,), value)
         case "self_correction":
-            wrong = show_value(next(_wrong_values(value, due.time)))
+            wrong = written(step, next(_wrong_values(step, value, due.time), value))
             yield _Entry((reply_format.answer(step, work, f"{wrong}, wait, {shown}"),), value)
             yield _Entry((reply_format.answer(step, work, wrong),), value, taken_back=right)
         case "wrong_value":
-            for each in _wrong_values(value, due.time):
-                yield _Entry((reply_format.answer(step, work, show_value(each)),), each)
+            for each in _wrong_values(step, value, due.time):
+                yield _Entry((reply_format.answer(step, work, written(step, each)),), each)
         case "wrong_operand":
             for other in _other_operands(work, due.time) if step.expression is not None else ():
                 believed = _value_of(step, other, value)
-                yield _Entry((reply_format.answer(step, other, show_value(believed)),), believed)
+                yield _Entry((reply_format.answer(step, other, written(step, believed)),), believed)
         case "unfaithful_work":
             for other in (f"{work} + 0", ""):  # it comes to the same, or is not there
                 yield _Entry((reply_format.answer(step, other, shown),), value)
 
 
-def _wrong_values(value: Value, time: int) -> Iterator[Value]:
+def _wrong_values(step: Step, value: Value, time: int) -> Iterator[Value]:
     """Values that are not this one; others each time, since a guard gives up on a step that insists."""
-    if isinstance(value, bool):
-        yield not value
-    elif isinstance(value, str):
-        yield value + "?" * time
+    found = to_exact(value)
+    if isinstance(found, bool):
+        yield not found
+    elif isinstance(found, str):
+        others = [option for option in step.type.options if option != found]
+        yield from others[time - 1 :] + others[: time - 1]
+        yield found + "?" * time
     else:
-        for by in (time, -time, 1000 * time, -1000 * time):
-            yield value + by
+        number = Fraction(found)
+        for by in (time, -time, 1000 * time, -1000 * time, abs(number) * time):  # the last is beyond any tolerance
+            with suppress(InexactError):  # a value that was made up need not be of the step's type
+                yield step.type.convert(exact(number + by))
 
 
 def _other_operands(work: str, time: int) -> Iterator[str]:

@@ -7,9 +7,7 @@ import json
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from stepguard.backends.base import Completion, Request
 from stepguard.errors import ConfigError
@@ -18,7 +16,7 @@ from stepguard.reply_formats import EquationFormat
 from stepguard.testing.completions import completion_of
 from stepguard.testing.planted import planted_reply
 from stepguard.testing.plants import Plant, Plants
-from stepguard.testing.working import work_out
+from stepguard.testing.working import work_out, written
 from stepguard.values import Value, show_value
 
 __all__ = ["SimulatedModel", "Slips"]
@@ -92,10 +90,10 @@ class SimulatedModel:
         slips: how often it slips, and how; by default as `Slips()` says, and never where failures are planted.
         plants: the failures that are to happen; those of one step come in turn. Only requests with a reply format,
             as the guard makes them, are met by them.
-        answers: what it says for steps that only words describe, by step id; ``"done"`` for others.
+        answers: the values that it gives for steps that only words describe, by step id; ``"done"`` for others.
 
     Raises:
-        ConfigError: what is planted is no `Plant`, or an answer is no value of a step.
+        ConfigError: what is planted is no `Plant`.
     """
 
     name = "simulated"
@@ -106,18 +104,12 @@ class SimulatedModel:
         *,
         slips: Slips | None = None,
         plants: Iterable[Plant] = (),
-        answers: Mapping[str, Value] | None = None,
+        answers: Mapping[str, object] | None = None,
     ) -> None:
         self._seed: Final = seed
         self._plants: Final = Plants(plants)
         self._slips: Final = slips if slips is not None else Slips.none() if self._plants else _DEFAULT
         self._answers: Final = dict(answers or {})
-        for step_id, value in self._answers.items():
-            if not isinstance(value, int | Fraction | Decimal | str):
-                raise ConfigError(
-                    f"the answer for {step_id!r} is text, a truth value or an exact number, not {value!r}",
-                    option="answers",
-                )
 
     def complete(self, request: Request) -> Completion:
         """Answer one request: JSON where a reply format is set, otherwise lines of working and an answer.
@@ -125,6 +117,7 @@ class SimulatedModel:
         Raises:
             BackendError: it was planted.
             AssertionError: no reply to this request shows the failure that was planted.
+            ConfigError: an answer is no value of its step, or the step has a formula.
         """
         due = self._plants.take(request.steps) if request.reply_format is not None else []
         if due:
@@ -147,10 +140,21 @@ class SimulatedModel:
             self.assert_planted()
 
 
+class ValueType(NamedTuple):
+    """What the systematic slips of a type hang on.
+
+    Its name and fields are hashed with every seed and do not follow `stepguard.ValueType`: seeds keep their replies.
+    """
+
+    kind: str
+    places: int | None
+    rounding: str | None
+
+
 class _Reply:
     """One reply in the making."""
 
-    def __init__(self, seed: int, slips: Slips, request: Request, answers: Mapping[str, Value]) -> None:
+    def __init__(self, seed: int, slips: Slips, request: Request, answers: Mapping[str, object]) -> None:
         self.seed = seed
         self.answers = answers
         self.slips = slips
@@ -199,23 +203,23 @@ class _Reply:
         work, value = found
         if step.expression is None:
             state[step.id] = value
-            return work, show_value(value)
+            return work, written(step, value)
         believed = self._slip_value(step, work, value)
         if self.slipped(slips.unfaithful_work):
             work = f"{show_value(believed)} + 0"
         state[step.id] = believed
-        shown = show_value(believed)
+        shown = written(step, believed)
         if self.slipped(slips.self_correction):
             shown = f"{self.chance.randint(-99, 99)}, wait, {shown}"
         return work, shown
 
     def _slip_value(self, step: Step, work: str, value: Value) -> Value:
         rate = self.slips.wrong_value
-        own = self._random("step", work, step.type)
+        own = self._random("step", work, ValueType(step.type.kind, step.type.places, step.type.rounding))
         if own.random() < rate * self.slips.systematic:
-            return _wrong(value, own)  # the same slip whenever these numbers are asked
+            return _wrong(step, value, own)  # the same slip whenever these numbers are asked
         if self.slipped(rate * (1 - self.slips.systematic)):
-            return _wrong(value, self.chance)
+            return _wrong(step, value, self.chance)
         return value
 
     def _json(self, lines: list[tuple[Step, str, str]]) -> str:
@@ -247,12 +251,13 @@ class _Reply:
         return "\n".join(rows)
 
 
-def _wrong(value: Value, chance: random.Random) -> Value:
+def _wrong(step: Step, value: Value, chance: random.Random) -> Value:
     """A plausible wrong value: a slip of a digit, a sign or a carry."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, str):
-        return value + "?"
+        others = [option for option in step.type.options if option != value]
+        return chance.choice(others) if others else value + "?"
     if value and chance.random() < 0.2:
         return -value
     return value + chance.choice([-100, -10, -2, -1, 1, 2, 10, 100])
