@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 
@@ -24,11 +25,15 @@ __all__ = [
     "Request",
     "SyncBackend",
     "ToolCall",
+    "about_to_send",
     "as_backend",
     "ask",
 ]
 
 _ONE_CALL: Final = Usage(calls=1)
+
+FORBIDDEN: Final[ContextVar[list[str] | None]] = ContextVar("stepguard_forbidden_requests", default=None)
+"""Inside `stepguard.testing.no_real_requests`: the models that were about to be asked. None outside of it."""
 
 Role = Literal["system", "user", "assistant"]
 
@@ -130,6 +135,21 @@ class AsyncBackend(Protocol):
 
 
 Backend = SyncBackend | AsyncBackend
+
+
+def about_to_send(model: str) -> None:
+    """What every backend that reaches a real model calls before anything else.
+
+    Raises:
+        AssertionError: no real request may be made here; see `stepguard.testing.no_real_requests`.
+    """
+    stopped = FORBIDDEN.get()
+    if stopped is not None:
+        stopped.append(model)
+        raise AssertionError(
+            f"the model {model!r} was about to be asked inside no_real_requests(): give the guard a double from "
+            "stepguard.testing, or a plain function"
+        )
 
 
 async def ask(backend: Backend, request: Request) -> Completion:

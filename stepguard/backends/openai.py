@@ -24,7 +24,7 @@ from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, cast, get_args
 
-from stepguard.backends.base import Completion, Request
+from stepguard.backends.base import FORBIDDEN, Completion, Request, about_to_send
 from stepguard.backends.openai_answers import as_backend_error, field, read_completion, redact, refused_reply, texts_of
 from stepguard.backends.providers import OPENAI, ReplyMode, client_maker, find_provider, split_name
 from stepguard.errors import BackendError, ConfigError, StepguardError
@@ -180,6 +180,7 @@ class OpenAIBackend:
             BackendError: the model did not answer.
             ConfigError: the client can only be awaited, or there is no API key.
         """
+        about_to_send(self.name)
         if self.is_async:
             raise ConfigError("this client can only be awaited: use `await guard.arun(...)`", option="backend")
         client = self._sync_client() if self._given is None else self._given
@@ -193,6 +194,7 @@ class OpenAIBackend:
 
         ``request.timeout`` bounds the whole call, unless the client is a sync one.
         """
+        about_to_send(self.name)
         if self._given is not None and not self.is_async:
             return await asyncio.to_thread(self.complete, request)
         async with self.session() as client:
@@ -210,7 +212,7 @@ class OpenAIBackend:
         one for each run. Making a client blocks the loop for some 60 ms (it reads certificates), so a server does
         well to hold a session for as long as it lives. A client of yours is passed through.
         """
-        if self._given is not None:
+        if self._given is not None or FORBIDDEN.get() is not None:  # no client, and no key, where none may be used
             yield self._given
             return
         loop = asyncio.get_running_loop()
