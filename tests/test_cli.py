@@ -20,8 +20,10 @@ from stepguard.cli import main
 from stepguard.errors import BackendRejected
 from stepguard.usage import Usage
 
-ORDER = str(Path(__file__).parent.parent / "examples" / "order_total.txt")
-ORDER_INPUTS = [f"--input={pair}" for pair in ("price=12.50", "quantity=3", "discount=10", "tax=5", "shipping=4.95")]
+INVOICE = str(Path(__file__).parent.parent / "examples" / "invoice.txt")
+INVOICE_INPUTS = [
+    f"--input={pair}" for pair in ("unit_price=12.50", "quantity=3", "discount=10%", "shipping=4.95", "tax_rate=19%")
+]
 RIGHT = {"t1": "x + 1 = 4 + 1 = 5", "t2": "5 * 2 = 10"}
 WRONG = {"t1": "4 + 1 = 5", "t2": "5 * 2 = 11"}
 
@@ -197,6 +199,37 @@ class TestOutcome:
         assert main(["run", procedure, "--input", "x=4", "--segment", "1", "--max-calls", "1"]) == 4
         assert "EXHAUSTED: stopped before step t2 (2 of 2)" in capsys.readouterr().out
 
+    def test_money(self, procedure: str, replies: Replies, capsys: pytest.CaptureFixture[str]) -> None:
+        """With a price the cost is printed, and a limit on it exhausts the run."""
+        replies([{"t1": "4 + 1 = 5"}])
+        limits = ["--price", "0.40,1.60", "--max-cost", "0.0004"]
+        assert main(["run", procedure, "--input", "x=4", "--segment", "1", *limits]) == 4
+        out = capsys.readouterr().out
+        assert "the budget of 0.0004 cost is spent" in out
+        assert "cost 0.000432" in out
+
+    def test_one_step(self, procedure: str, replies: Replies, capsys: pytest.CaptureFixture[str]) -> None:
+        """A step that stops as many calls as one step may exhausts the run."""
+        replies([WRONG, {"t2": "5 * 2 = 12"}])
+        assert main(["run", procedure, "--input", "x=4", "--max-step-calls", "2"]) == 4
+        assert "the budget of 2 calls for one step is spent" in capsys.readouterr().out
+
+    def test_units(self, tmp_path: Path, replies: Replies, capsys: pytest.CaptureFixture[str]) -> None:
+        """A percentage is shown as one, and the table says the currency, the places and the tolerance."""
+        file = tmp_path / "units.txt"
+        file.write_text(
+            "inputs: x: money(EUR), y: percent(1)\nfee: money(EUR) = x * y\nt1: number(within 0.1) = fee / 3\n"
+            "share: percent(1, down) = fee / x\n",
+            encoding="utf-8",
+        )
+        replies([{"fee": "80 * 12.5% = 10", "t1": "10 / 3 = 3.3", "share": "10 / 80 = 12.5%"}])
+        assert main(["run", str(file), "--input", "x=80", "--input", "y=12.5%"]) == 0
+        out = capsys.readouterr().out
+        assert "fee / x, percent, 1 places down" in out
+        assert "x * y, EUR, 2 places" in out
+        assert "fee / 3, within 0.1" in out
+        assert "share = 12.5%" in out
+
     def test_failed(self, procedure: str, replies: Replies, capsys: pytest.CaptureFixture[str]) -> None:
         """A model that cannot be asked makes the run exit with 5 and say why, without a traceback."""
         replies([BackendRejected("no such model")])
@@ -266,6 +299,11 @@ class TestUsageErrors:
             (["--input", "x=4", "--retries", "-1"], "0 or more, not -1"),
             (["--input", "x=4", "--max-calls", "-1"], "0 or more"),
             (["--input", "x=4", "--max-seconds", "nan"], "not nan"),
+            (["--input", "x=4", "--max-cost", "1"], "add --price IN,OUT"),
+            (["--input", "x=4", "--price", "1"], "write IN,OUT"),
+            (["--input", "x=4", "--price", "1,x"], "the price of output tokens"),
+            (["--input", "x=4", "--price", "1,2", "--max-cost", "-1"], "budget cost is an amount"),
+            (["--input", "x=4", "--max-step-calls", "-1"], "0 or more"),
             (["--input", "x=4", "--gguf", "m.gguf", "--model", "m"], "leave out --model and --base-url"),
             (["--input", "x=4", "--gguf", "no-such.gguf"], "cannot read the model file no-such.gguf"),
             (["--input", "x=4", "--base-url", "localhost:1"], "--base-url is a full address"),
@@ -388,11 +426,11 @@ class TestTerminal:
     @pytest.mark.parametrize("ci", ["", "true"])
     def test_plain_progress(self, ci: str) -> None:
         """Where stderr is no terminal, progress is a few plain lines without carriage returns."""
-        done = in_a_process("run", ORDER, *ORDER_INPUTS, "--seed", "1", CI=ci)
+        done = in_a_process("run", INVOICE, *INVOICE_INPUTS, "--seed", "1", CI=ci)
         lines = done.stderr.decode().splitlines()
         assert b"\r" not in done.stderr
         assert b"\x1b" not in done.stderr
-        assert lines[1] == "order total: 6 steps, SIMULATED MODEL"
+        assert lines[1] == "invoice: 6 steps, SIMULATED MODEL"
         assert len(lines) < 14
 
     @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
@@ -404,7 +442,7 @@ class TestTerminal:
         control, terminal = pty.openpty()
         environment = {**os.environ, "CI": ci, "TERM": "xterm"}
         done = subprocess.run(
-            [sys.executable, "-m", "stepguard.cli", "run", ORDER, *ORDER_INPUTS, "--json"],
+            [sys.executable, "-m", "stepguard.cli", "run", INVOICE, *INVOICE_INPUTS, "--json"],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=terminal,
@@ -416,7 +454,7 @@ class TestTerminal:
         os.close(terminal)
         os.close(control)
         assert (b"\x1b[" in shown) is (ci == "")
-        assert json.loads(done.stdout)["procedure"] == "order total"
+        assert json.loads(done.stdout)["procedure"] == "invoice"
 
     @pytest.mark.skipif(sys.platform == "win32", reason="pipes")
     @pytest.mark.parametrize("how", ["--json", "--quiet"])
@@ -425,7 +463,7 @@ class TestTerminal:
         reader, writer = os.pipe()
         os.close(reader)
         done = subprocess.run(
-            [sys.executable, "-m", "stepguard.cli", "run", ORDER, *ORDER_INPUTS, how],
+            [sys.executable, "-m", "stepguard.cli", "run", INVOICE, *INVOICE_INPUTS, how],
             stdout=writer,
             stderr=subprocess.PIPE,
             timeout=60,
@@ -434,14 +472,3 @@ class TestTerminal:
         os.close(writer)
         assert done.returncode == 141
         assert b"Broken" not in done.stderr
-
-
-class TestExamples:
-    def test_order_total(self) -> None:
-        """The example script runs without a key and ends with the right total."""
-        script = Path(ORDER).with_suffix(".py")
-        done = subprocess.run(
-            [sys.executable, "-W", "error", str(script)], capture_output=True, text=True, timeout=60, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        assert "verified: 40.39" in done.stdout
