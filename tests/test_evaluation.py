@@ -17,7 +17,7 @@ from stepguard.evaluation.arms import ArmOptions, Outcome, make_arm, read_transc
 from stepguard.evaluation.report import make_results
 from stepguard.evaluation.runner import Plan, run_plan
 from stepguard.evaluation.statistics import compare, wilson
-from stepguard.evaluation.tasks import Arithmetic, Task, family_named
+from stepguard.evaluation.families import Arithmetic, Task, family_named
 from stepguard.testing import SimulatedModel, Slips
 
 FAMILY = Arithmetic()

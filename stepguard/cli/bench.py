@@ -92,7 +92,7 @@ def _plan(args: argparse.Namespace) -> Plan:
     from stepguard.errors import ConfigError
     from stepguard.evaluation.arms import ARMS, ArmOptions
     from stepguard.evaluation.runner import Plan
-    from stepguard.evaluation.tasks import family_named
+    from stepguard.evaluation.families import family_named
 
     lengths = _numbers(args.lengths, "lengths")
     counts = _numbers(args.n, "n")
@@ -130,7 +130,7 @@ def _numbers(text: str, option: str) -> list[int]:
 def _configuration(args: argparse.Namespace, plan: Plan, model: str) -> dict[str, Any]:
     """Everything that shapes a reply, so that unlike outcomes are never mixed."""
     from stepguard.evaluation import arms
-    from stepguard.evaluation.tasks import Arithmetic
+    from stepguard.evaluation.families import Arithmetic
     from stepguard.prompts import Prompter, describe_steps
     from stepguard.repair import FIRST, Retries
     from stepguard.reply_formats import EquationFormat

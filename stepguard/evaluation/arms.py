@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol
 
 from stepguard.backends.base import Backend, Message, Request, ask
 from stepguard.errors import BackendError, ConfigError, ValueRefused
-from stepguard.evaluation.tasks import Task
+from stepguard.evaluation.families import Task
 from stepguard.guard import Guard
 from stepguard.numerals import read_numeral
 from stepguard.repair import Repair, Retries

@@ -18,7 +18,7 @@ from stepguard.backends.base import Backend
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import Arm, ArmOptions, Outcome, make_arm
 from stepguard.evaluation.shared import SharedReplies
-from stepguard.evaluation.tasks import Family
+from stepguard.evaluation.families import Family
 
 __all__ = ["Plan", "Progress", "run_plan"]
 
