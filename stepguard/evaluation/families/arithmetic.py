@@ -67,9 +67,9 @@ class Arithmetic:
     Args:
         look_back: operands are inputs or values of at most this many steps before, the inputs standing in front of
             the first step. With 1 there is one input.
-        binding: every addition and subtraction reads the value before it and the one exactly `look_back` steps
-            before, wherever there is one and the limit allows it; products and quotients are of the value before.
-            The dependency depth is then the same for every look-back, up to a few steps.
+        binding: every sum and difference is of the value before it and the one exactly `look_back` steps before,
+            wherever there is one and the limit allows it; products are of the value before. All steps then lie on one
+            chain, so that the dependency depth is the length, whatever the look-back. Not with division.
         limit: no result exceeds it in magnitude.
         input_low: the smallest input, from 0 on; constants that are added or subtracted are from the same range.
         input_high: the largest one.
@@ -110,6 +110,12 @@ class Arithmetic:
             raise ConfigError("operations need + or -, which bring values together", option="operations")
         if "/" in signs and self.places is None:
             raise ConfigError("division needs places, to which quotients are rounded: places=2", option="operations")
+        if "/" in signs and self.binding:
+            raise ConfigError(
+                "binding does not go with division: rounded quotients may only be brought together in ways that erase "
+                "no error, and few pairs of values are left; take / out of operations",
+                option="binding",
+            )
         if self.form not in ("formula", "sentence"):
             raise ConfigError(f"form is formula or sentence, not {self.form!r}", option="form")
         if type(self.binding) is not bool:
@@ -197,7 +203,7 @@ class Arithmetic:
 
     def _ends(self, length: int) -> list[int]:
         """Where the blocks of a program end."""
-        plain = self == Arithmetic(look_back=self.look_back, limit=self.limit, form=self.form)
+        plain = self == Arithmetic(form=self.form)
         block = _BLOCK if self.look_back > 2 else _BLOCK // 2
         if length <= (_ALWAYS if plain else block):
             return [length]

@@ -211,7 +211,6 @@ class _Attempt:
         live = [each for each in window if each not in self.idle]
         if shape.binding:
             first = unread[-1]
-            due = due or unread[:-1]  # what was divided is read again at once, while the sum cannot be too large
         else:
             branches = len(unread) == 1 and not last and not due and chance.random() < 0.5
             first = due[0] if due else chance.choice(live if branches else unread)
@@ -243,8 +242,6 @@ class _Attempt:
 
     def _may_divide(self, first: str, due: list[str], last: bool) -> bool:
         """Whether a value may be divided now: where nothing else has read it yet, something else still has to."""
-        if self.shape.binding and 3 * abs(self.values[first]) > 2 * self.shape.limit:
-            return False
         return first not in self.unread or (len(self.unread) == 1 and not due and not last)
 
     def _constant(self, sign: str) -> int:
