@@ -77,7 +77,7 @@ class Arithmetic:
         operations: which of ``+ - * /``; division needs `places`.
         form: ``"formula"``, or ``"sentence"``: the model is asked in English and sees no formula. The numbers are
             the same in both.
-        distractors: the share of steps that do not feed the answer.
+        distractors: the share of steps that do not feed the answer, rounded down.
 
     Adds the facts ``bound``, how many steps read a value exactly `look_back` steps before (inputs counted), and
     ``distractors``, how many steps do not feed the answer.
@@ -122,6 +122,8 @@ class Arithmetic:
             raise ConfigError(f"binding is true or false, not {self.binding!r}", option="binding")
         if type(self.distractors) not in (int, float) or not 0 <= self.distractors <= 0.5:
             raise ConfigError(f"distractors is a share from 0 to 0.5, not {self.distractors!r}", option="distractors")
+        if self.distractors and self.look_back < 2:
+            raise ConfigError("distractors need a look_back of 2 at least: with 1 they are all that could be read")
 
     @property
     def name(self) -> str:
@@ -190,7 +192,7 @@ class Arithmetic:
         done = 0
         for end in ends:
             # Spread evenly; the last step of a block always feeds the answer.
-            idle = min(end - done - 1, int(self.distractors * end + 0.5) - int(self.distractors * done + 0.5))
+            idle = min(end - done - 1, self._distractors(end) - self._distractors(done))
             for _ in range(_ATTEMPTS if len(ends) == 1 else _ATTEMPTS // 4):
                 block = make_block(chance, shape, length=end - done, distractors=idle, before=program)
                 if block is not None:
@@ -200,6 +202,9 @@ class Arithmetic:
             program = block if program is None else program.then(block)
             done = end
         return program
+
+    def _distractors(self, steps: int) -> int:
+        return int(self.distractors * steps + 1e-9)  # a share such as 0.29 is a little less than it says
 
     def _ends(self, length: int) -> list[int]:
         """Where the blocks of a program end."""

@@ -144,7 +144,7 @@ class ReturnsDesk:
             days = window + chance.randint(0, 1) if edge else chance.randint(1, window + 20)
             bought = _FIRST_DAY + timedelta(days=chance.randint(0, 700))
             condition = chance.choice(list(_RATES))
-            cents = chance.randint(9_000, 90_000)
+            cents = chance.randint(20_000, 90_000)  # no refund is less than its postage
             facts: dict[str, Value] = {
                 "item": item,
                 "condition": condition,
