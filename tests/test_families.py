@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
+from family_harness import feeding, rerun
 
 from stepguard import Guard
 from stepguard.cli import main
@@ -30,7 +33,6 @@ from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.prompts import Prompter
 from stepguard.reply_formats import EquationFormat
 from stepguard.testing import Plant, SimulatedModel, Slips
-from tests.family_harness import feeding, rerun
 
 NAMES = [
     "arithmetic",
@@ -46,6 +48,12 @@ NAMES = [
     "returns_desk",
 ]
 LENGTHS = [1, 2, 7, 20]
+PINNED = [
+    ("running_sum", "e9250ec0"),
+    ("roots", "cc99be74"),
+    ("word_lists", "016a5989"),
+    ("returns_desk", "3c9e01f6"),
+]
 
 
 @pytest.fixture(params=NAMES)
@@ -78,6 +86,57 @@ def test_an_instance_is_the_same_for_the_same_seed(family: Family) -> None:
     )
     assert one.demonstration == again.demonstration == other.demonstration
     assert one.statement != other.statement
+
+
+def test_the_truth_is_made_without_the_checker(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every part of the checker out of order the truth is the same: they share nothing."""
+    truth = family.make(6, 15).truth
+
+    def broken(*_: object, **__: object) -> object:
+        raise AssertionError("the checker was asked")
+
+    for place in (
+        "stepguard.exact.evaluate",
+        "stepguard.checks.judge_claims",
+        "stepguard.checks.arithmetic.evaluate",
+        "stepguard.values.round_exact",
+        "stepguard.value_types.ValueType.convert",
+        "stepguard.evaluation.families.sentences.evaluate",
+        "stepguard.evaluation.families.sentences.FormulaCheck.__call__",
+        "stepguard.evaluation.families.roots.RootCheck.__call__",
+        "stepguard.evaluation.families.word_list_checks.ListCheck.__call__",
+        "stepguard.evaluation.families.returns_policy.RuleCheck.__call__",
+    ):
+        monkeypatch.setattr(place, broken)
+    assert family.make(6, 15).truth == truth
+
+
+def test_a_simulated_model_slips_in_words_as_in_formulas() -> None:
+    """What is wrong in one step is built on in the next, as a model would."""
+    task = family_named("word_lists").make(0, 6)
+    model = SimulatedModel(1, slips=replace(Slips.none(), wrong_value=1.0), answers=task.solvers)
+    result = Guard(model, observe=True).run(task.procedure, task.inputs)
+    values = {record.occurrence.step: record.value for record in result.steps}
+    assert all(values[name] != right for name, right in task.truth.items())
+    assert str(values["w3"]).count("?") >= 2
+
+
+def test_an_answer_that_is_no_value_of_its_step_is_named() -> None:
+    """A function that gives something else than the step's type is a mistake of the test, not of the model."""
+    task = family_named("returns_desk").make(0, 8)
+    model = SimulatedModel(slips=Slips.none(), answers={**task.solvers, "size_1": lambda values: "huge"})
+    with pytest.raises(ConfigError, match="'size_1' is no one_of"):
+        Guard(model).run(task.procedure, task.inputs)
+
+
+@pytest.mark.parametrize(("name", "digest"), PINNED)
+def test_pinned_instances(name: str, digest: str) -> None:
+    """A seed means the same instance on every machine and Python version."""
+    made = hashlib.sha256()
+    for length in (1, 12, 30):
+        task = family_named(name).make(4, length)
+        made.update(f"{task.statement}|{dict(task.truth)}|{task.demonstration}".encode())
+    assert made.hexdigest()[:8] == digest
 
 
 def test_all_that_is_not_meant_to_distract_feeds_the_answer(family: Family) -> None:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import pytest
+from family_harness import feeding, rerun
 
 from stepguard.evaluation.families import Arithmetic, Task
 from stepguard.evaluation.families.sentences import FormulaCheck
 from stepguard.expressions import format_expression
 from stepguard.values import Value
-from tests.family_harness import feeding, rerun
 
 KNOBS: list[dict[str, Any]] = [
     {},
@@ -45,7 +44,12 @@ KNOBS: list[dict[str, Any]] = [
 # Of the statements and truths that the first version of this family made.
 FIRST = "cf2c041864fe7568cb48843a52076afc87333c9df429c27ad8998aaffcd0c33b"
 FIRST_LONG = "4603ccb901a7aeac2cbf67d761461a1596c882f98b4db47089423d83dc6c726b"
-PINNED = ["42041ff9", "a78d957d", "82bc2e55", "73ffa7fb", "39970171", "a5176edf", "e11514f0", "01531e46", "4e42d8ab", "f0b15750", "047bfb01", "053db7f4", "1e71bc74", "c2d0eec3", "f574c19c", "c4177299", "4c69533d", "3f311056", "242bf585", "0deb7127", "bd1acb62", "42b1f350"]
+WORDS = "ddcdcc7b730040184a96b0541246f98070bb379490bfbbf03ff8fe3e165f9f3d"
+PINNED = [  # by statement and truth, in the order of KNOBS
+    "42041ff9", "a78d957d", "82bc2e55", "73ffa7fb", "39970171", "a5176edf", "e11514f0", "01531e46",
+    "4e42d8ab", "f0b15750", "047bfb01", "053db7f4", "1e71bc74", "c2d0eec3", "f574c19c", "c4177299",
+    "4c69533d", "3f311056", "242bf585", "0deb7127", "bd1acb62", "42b1f350",
+]  # fmt: skip
 
 
 @pytest.fixture(params=KNOBS, ids=str)
@@ -71,6 +75,17 @@ def test_the_first_programs_are_what_they_always_were() -> None:
     """Recorded outcomes of real models rest on these instances: not one byte of them may change."""
     assert digest(Arithmetic(), (1, 2, 3, 5, 8, 20, 50), 20) == FIRST
     assert digest(Arithmetic(), (95, 128), 1) == FIRST_LONG
+
+
+def test_formulas_over_integers_are_asked_as_they_were() -> None:
+    """An arm in free text gets the same example and the same words as in the recorded runs."""
+    task = Arithmetic().make(0, 5)
+    shown = task.demonstration
+    words = hashlib.sha256(f"{shown.system}|{shown.question}|{shown.answer}".encode()).hexdigest()
+    assert words == WORDS
+    assert task.statement == "Values:\nx = 80\ny = 30\nSteps:\n" + "\n".join(
+        ["t1 = x - y", "t2 = t1 * 2", "t3 = y * 5", "t4 = t2 - x", "t5 = t3 + t4"]
+    )
 
 
 def test_pinned_instances() -> None:
@@ -157,7 +172,6 @@ def test_both_forms_ask_for_the_same_numbers() -> None:
     knobs: dict[str, Any] = {"places": 2, "operations": "+-*/"}
     plain, worded = Arithmetic(**knobs).make(7, 30), Arithmetic(form="sentence", **knobs).make(7, 30)
     assert (plain.inputs, plain.truth, plain.facts) == (worded.inputs, worded.truth, worded.facts)
-    assert [step.reads for step in plain.procedure.steps] != []
     for one, other in zip(plain.procedure.steps, worded.procedure.steps, strict=True):
         assert other.formula is None
         assert set(one.reads) == set(other.reads)
@@ -172,10 +186,10 @@ def test_decimals_state_how_they_are_rounded() -> None:
     assert task.statement.count("rounded to 3 decimal places") == 10
 
 
-def formulas(task: Task) -> list[tuple[str, Mapping[str, Value]]]:
+def formulas(task: Task) -> list[tuple[str, dict[str, Value]]]:
     """The formula of each step, also where only a sentence is asked, and the values it is over."""
     state: dict[str, Value] = {**task.inputs, **task.truth}
-    found = []
+    found: list[tuple[str, dict[str, Value]]] = []
     for step in task.procedure.steps:
         if step.formula is not None:
             found.append((step.formula, state))
