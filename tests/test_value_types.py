@@ -346,6 +346,32 @@ def test_working_may_hold_percentages(claim: str, found: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("step", "claim", "found"),
+    [
+        ("t1: percent = p + q", "5% + 12.5% = 17.5%", "ok"),
+        ("t1: percent = p - q", "5% - 12.5% = -7.5%", "ok"),
+        ("t1: percent = p - q", "0.05 - 0.125 = -0.075 = -7.5%", "ok"),
+        ("t1: percent = p + q", "5 + 12.5 = 17.5", "wrong_operand"),
+        ("t1: percent = p + q", "5% + 12.5% = 0.175", "wrong_value"),
+        ("t1 = max(p, q)", "max(5%, 12.5%) = 12.5%", "ok"),
+        ("t1 = p < q", "5% < 12.5% = true", "ok"),
+        ("t1 = p >= q", "5% ≥ 12.5% = false", "ok"),
+        ("t1 = 7 % 3", "7 % 3 = 1", "ok"),
+        ("t1 = 7 % (-3)", "7 % -3 = -2", "ok"),
+        ("t1 = 7 % (-3)", "7%-3 = -2", "ok"),
+        ("t1 = 7 % 3", "7% 3 = 1", "ok"),
+        ("t1 = 7 - 3", "700% - 300% = 4", "ok"),
+        ("t1 = 7 % 3", "7% - 3 = 1", "wrong_operand"),
+    ],
+)
+def test_a_percent_sign_is_told_from_a_remainder(step: str, claim: str, found: str) -> None:
+    """A sign directly behind a number, and no number behind it, is a percentage; between numbers it is a remainder."""
+    procedure = Procedure.parse(f"inputs: p: percent, q: percent\n{step}")
+    model = ScriptedBackend({"t1": claim})
+    assert kind(Guard(model, repair=0).run(procedure, {"p": "5%", "q": "12.5%"})) == found
+
+
+@pytest.mark.parametrize(
     ("claim", "found"),
     [
         ("12.35 * 0.5 = 6.18", "ok"),

@@ -37,7 +37,11 @@ _PASS = Verdict("pass", _NAME)
 _LATEX_SIGNS = {"times": "*", "cdot": "*", "div": "/", "left": "", "right": ""}
 _LATEX = re.compile(r"\\(times|cdot|div|left|right)(?![A-Za-z])")
 _CURRENCY = re.compile(r"(?<![0-9A-Za-z_.,])(?:\\?[$]|[€£¥₹]) ?(?=[0-9])")
-_PERCENT = re.compile(r"(?<![0-9A-Za-z_.,])([0-9][0-9.,]*) ?\\?%(?: +(of)\b|(?=\s*(?:[*/)\]]|\Z)))")
+# A sign of percent and not of a remainder: nothing follows that could be divided by.
+_PERCENT = re.compile(
+    r"(?<![0-9A-Za-z_.,])([0-9][0-9.,]*)"
+    r"(?: ?\\?%(?: +(of)\b|(?=\s*(?:[*/)\]<>=!≤≥≠,]|\Z)))|\\?%(?= +[-+] ))"
+)
 _DECIMALS = re.compile(r"[^.]*(?:\.([0-9]*)\s*)?\Z")
 
 
