@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import hashlib
 import inspect
 import threading
 import weakref
@@ -166,6 +167,19 @@ class OpenAIBackend:
         """
         provider, model = split_name(name)
         return cls(model, provider=provider.name, **options)
+
+    @property
+    def signature(self) -> Mapping[str, object]:
+        """What shapes a reply beside the request; extra parameters, which may hold secrets, as a hash."""
+        extra = hashlib.sha256(repr(sorted(self._extra.items())).encode()).hexdigest()[:16] if self._extra else None
+        return {
+            "model": self._label,
+            "mode": self._mode,
+            "strict": self._strict,
+            "max_tokens_parameter": self._max_tokens_parameter,
+            "answer_in_reasoning": self._answer_in_reasoning,
+            "extra": extra,
+        }
 
     def __repr__(self) -> str:
         provider = "" if self._provider == OPENAI.name else f", provider={self._provider!r}"
