@@ -1,7 +1,7 @@
 """How many calls may be on their way at once: fewer after the endpoint asks to slow down, slowly more afterwards.
 
-The limit is halved by a rate limit and grows by one for every full round of calls that came through, as congestion
-control does (additive increase, multiplicative decrease; Chiu and Jain, 1989). While an endpoint says how long to
+The limit is halved by a rate limit and grows by one for every four full rounds of calls that came through, as
+congestion control does (additive increase, multiplicative decrease; Chiu and Jain, 1989). While an endpoint says how long to
 wait, no new call is sent by anybody.
 """
 
@@ -18,6 +18,7 @@ from stepguard.errors import ConfigError, RateLimited
 
 __all__ = ["LimitedBackend"]
 
+_GROWTH: Final = 0.25
 _LONGEST_PAUSE: Final = 60.0
 """A pause that would be longer is left to the transport of each run, which gives up then."""
 
@@ -82,7 +83,7 @@ class LimitedBackend:
             async with self._free:
                 self._active -= 1
                 self._free.notify_all()
-        self._limit = min(float(self._most), self._limit + 1 / self._limit)
+        self._limit = min(float(self._most), self._limit + _GROWTH / self._limit)
         return completion
 
     def _slow_down(self, sent: float, retry_after: float | None) -> None:
