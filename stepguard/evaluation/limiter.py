@@ -1,8 +1,8 @@
 """How many calls may be on their way at once: fewer after the endpoint asks to slow down, slowly more afterwards.
 
 The limit is halved by a rate limit and grows by one for every four full rounds of calls that came through, as
-congestion control does (additive increase, multiplicative decrease; Chiu and Jain, 1989). While an endpoint says how long to
-wait, no new call is sent by anybody.
+congestion control does (additive increase, multiplicative decrease; Chiu and Jain, 1989). While an endpoint says how
+long to wait, no new call is sent by anybody.
 """
 
 from __future__ import annotations
