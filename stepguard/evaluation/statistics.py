@@ -52,7 +52,8 @@ def upper_bound(events: int, n: int, *, confidence: float = 0.95) -> float:
 
 def _at_most(events: int, n: int, share: float) -> float:
     """The probability of at most so many events in n."""
-    return float(math.fsum(math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(events + 1)))
+    terms: list[float] = [math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(events + 1)]
+    return math.fsum(terms)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
