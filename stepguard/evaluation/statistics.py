@@ -108,7 +108,7 @@ class Decay:
 
     def accuracy(self, length: float) -> float:
         """The accuracy at a length."""
-        return self.start * self.step**length
+        return self.start * math.pow(self.step, length)
 
     def horizon(self, share: float) -> float | None:
         """The length at which accuracy falls to `share`: ln(share / start) / ln(step).
