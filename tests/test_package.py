@@ -45,8 +45,9 @@ def test_importing_names_loads_nothing_heavy() -> None:
     """Neither the package nor its main names load the libraries that only a model call needs."""
     code = (
         "import sys; from stepguard import Guard, Procedure, Step, Budget\n"
-        "heavy = {'openai', 'instructor', 'pydantic', 'structlog', 'rich', 'yaml', 'asyncio'} & set(sys.modules)\n"
-        "sys.exit(str(heavy) if heavy else 0)"
+        "heavy = {'openai', 'instructor', 'sympy', 'pydantic', 'structlog', 'rich', 'yaml', 'asyncio'}\n"
+        "loaded = heavy & set(sys.modules)\n"
+        "sys.exit(str(loaded) if loaded else 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr

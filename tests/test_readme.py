@@ -72,7 +72,9 @@ def test_the_first_command_runs_without_a_key(
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
 def test_every_example_runs_without_a_key(script: Path) -> None:
     """Every script among the examples runs by itself and prints something."""
-    done = subprocess.run([sys.executable, "-W", "error", str(script)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script)], capture_output=True, encoding="utf-8", check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
 
