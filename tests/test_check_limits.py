@@ -196,7 +196,7 @@ def test_a_check_that_hangs_does_not_keep_the_program_alive() -> None:
         'guard = Guard(lambda messages: \'{"a": "2 * 3 = 6"}\', repair=0, check_timeout=0.05)\n'
         "print(guard.run(Procedure([Step('a', '2 * 3', checks=[endless])])).status)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, "abstained\n"), done.stderr
 
 

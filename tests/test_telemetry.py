@@ -99,5 +99,5 @@ def test_nothing_is_printed_or_configured_by_default() -> None:
         "assert not logging.getLogger().handlers\n"
         "assert 'structlog' not in sys.modules\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
