@@ -248,8 +248,8 @@ class ValueType:
     def read(self, text: str) -> Value:
         """A value as a model wrote it, exactly.
 
-        Fewer places than declared may be written, or more where they are zeros. Of ``one_of``, case, quotes and a
-        full stop around the option do not matter.
+        Fewer places than declared may be written, or more where they are zeros. Of ``one_of`` and ``boolean``, case,
+        quotes and a full stop around the value do not matter.
 
         Raises:
             ValueRefused: the text is no value of this type, or could be read in more than one way.
@@ -257,7 +257,7 @@ class ValueType:
         if self.kind == "text":
             return text
         if self.kind == "boolean":
-            truth = _TRUTH.get(text.strip().lower())
+            truth = _TRUTH.get(_canonical(text))
             if truth is None:
                 raise ValueRefused("true or false was expected", text=text)
             return truth
