@@ -16,7 +16,7 @@ from conftest import ChatServer, Reply, completion_body
 from openai_harness import GOOD, INPUTS, KEY, MESSAGES, PROCEDURE, REQUEST, Ask, backend_at, failure
 
 from stepguard import Guard, Transport
-from stepguard.backends import Request
+from stepguard.backends import Message, Request
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError, RateLimited
 
@@ -151,6 +151,13 @@ def test_unknown_parameter(chat_server: ChatServer, ask: Ask) -> None:
     error = failure(ask, backend_at(chat_server, extra={"top_q": 1}))
     assert not error.retryable
     assert "top_q" in str(error)
+    assert chat_server.requests == []
+
+
+def test_message_that_cannot_be_encoded(chat_server: ChatServer, ask: Ask) -> None:
+    """A message that no request can carry is an error that is not retried; nothing is sent."""
+    error = failure(ask, backend_at(chat_server), Request((Message("user", "half a character: \ud83d"),)))
+    assert not error.retryable
     assert chat_server.requests == []
 
 

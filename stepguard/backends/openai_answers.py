@@ -149,7 +149,8 @@ def as_backend_error(error: Exception, say: Callable[[str], str]) -> BackendErro
     if "APIConnectionError" in names:
         return BackendError(say(f"no connection: {error.__cause__ or error}"))
     # A client whose answer cannot be decoded may do better the next time; any other exception is a mistake somewhere.
-    return BackendError(say(f"{type(error).__name__}: {error}"), retryable=isinstance(error, ValueError))
+    answered = isinstance(error, ValueError) and not isinstance(error, UnicodeEncodeError)
+    return BackendError(say(f"{type(error).__name__}: {error}"), retryable=answered)
 
 
 def _refusal(
