@@ -46,7 +46,7 @@ __all__ = ["check_arithmetic", "check_defined"]
 
 _NAME = "arithmetic"
 _PASS = Verdict("pass", _NAME)
-_LATEX_SIGNS = {"times": "*", "cdot": "*", "div": "/", "bmod": "mod", "left": "", "right": ""}
+_LATEX_SIGNS = {"times": " * ", "cdot": " * ", "div": " / ", "bmod": " mod ", "left": "", "right": ""}
 _LATEX = re.compile(r"\\(times|cdot|div|bmod|left|right)(?![A-Za-z])")
 _LATEX_CALL = re.compile(r"\\[dt]?frac ?(?:\{([^{}]*)\}|([0-9])) ?(?:\{([^{}]*)\}|([0-9]))|\\sqrt ?\{([^{}]*)\}")
 _LATEX_LEVELS = 5
