@@ -54,6 +54,13 @@ def test_a_check_that_takes_too_long_is_undecided(mode: str, hang: threading.Eve
     assert result.problem.reason == "undecided: endless did not answer within 0.05 s"
 
 
+@pytest.mark.parametrize("mode", ["run", "arun"])
+@pytest.mark.parametrize("options", [{"check_timeout": 1e300}, {"budget": Budget(seconds=1e300)}])
+def test_a_limit_of_more_than_a_lifetime_is_as_good_as_any(mode: str, options: dict[str, Any]) -> None:
+    """A limit that no clock can count to does not keep a check from deciding."""
+    assert either(Guard(reply(), repair=0, **options), checked(lambda step, values, claim: True), mode).verified
+
+
 def test_a_check_that_raises_a_time_out_of_its_own_is_told_apart() -> None:
     """A `TimeoutError` from inside a check is what the check raised."""
 

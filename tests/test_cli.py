@@ -443,9 +443,9 @@ class TestTerminal:
     @pytest.mark.parametrize(
         ("arguments", "code", "printed"),
         [
-            (["run", ORDER, *ORDER_INPUTS], 0, "VERIFIED: all 6 steps"),
-            (["run", ORDER, *ORDER_INPUTS, "--max-calls", "0"], 4, "EXHAUSTED: stopped before step"),
-            (["run", ORDER], 2, ""),
+            (["run", INVOICE, *INVOICE_INPUTS], 0, "VERIFIED: all 6 steps"),
+            (["run", INVOICE, *INVOICE_INPUTS, "--max-calls", "0"], 4, "EXHAUSTED: stopped before step"),
+            (["run", INVOICE], 2, ""),
             (["bench", "--lengths", "5", "-n", "2"], 0, "95 % Wilson intervals"),
         ],
         ids=["verified", "exhausted", "misused", "bench"],

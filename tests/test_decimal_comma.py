@@ -30,6 +30,7 @@ def answer(reply: str, *, comma: bool = True) -> object:
         "1234,56 * 2 = 2469,12",
         "1.234,56 * 2 = 2.469,12",
         "1.234,56 × 2 = 2.469,12 €",
+        "1.234,56 € × 2 = 2.469,12 €",
         "total = price * quantity = 1234,56 * 2 = 2469,12",
     ],
 )
@@ -46,6 +47,8 @@ def test_a_decimal_comma_is_read_where_it_is_configured(reply: str) -> None:
         ("1234,56 * 2 = 2.469", "wrong_value"),
         ("1234,56 * 2 = 246912", "wrong_value"),
         ("1,23456 * 2 = 2469,12", "wrong_operand"),
+        ("1234,56 * 2 = 2;469,12", "malformed"),
+        ("1;234,56 * 2 = 2469,12", "malformed"),
     ],
 )
 def test_a_decimal_point_is_not_guessed_at_where_a_comma_is_configured(reply: str, found: str) -> None:

@@ -299,7 +299,7 @@ class _Call:
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> bool:
         if not isinstance(error, Exception) or isinstance(error, StepguardError):
             return False
-        self.raw = refused_reply(error)
+        self.raw = refused_reply(error, self._secret)
         if self.raw is not None:
             return True
         self._failure = as_backend_error(error, self._say)

@@ -98,7 +98,7 @@ def _within(seconds: float | None, call: Callable[[], object]) -> object:
     context = contextvars.copy_context()
     thread = threading.Thread(target=work, name="stepguard-check", daemon=True)
     thread.start()
-    thread.join(seconds)
+    thread.join(min(seconds, threading.TIMEOUT_MAX))
     if not outcome:
         raise _TookTooLong
     found, error = outcome[0]
