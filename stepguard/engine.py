@@ -534,9 +534,9 @@ class Engine:
 
 
 def _most(request: Request) -> Usage:
-    """What a call may cost at most: no tokenizer makes more tokens than there are characters."""
-    characters = sum(len(message.content) for message in request.messages)
-    return Usage(calls=1, input_tokens=characters, output_tokens=request.max_tokens or 0)
+    """What a call may cost at most: no tokenizer makes more tokens than there are bytes."""
+    size = sum(len(message.content.encode("utf-8", "surrogatepass")) for message in request.messages)
+    return Usage(calls=1, input_tokens=size, output_tokens=request.max_tokens or 0)
 
 
 def _told(error: Exception) -> str:

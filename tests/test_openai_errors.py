@@ -121,6 +121,13 @@ def test_schema_that_is_ignored(chat_server: ChatServer) -> None:
     assert "the endpoint may ignore the response format" in str(result.problem)
 
 
+def test_an_answer_that_never_ends_is_a_timeout(chat_server: ChatServer, ask: Ask) -> None:
+    """An endpoint that sends byte after byte but no answer is given up when the time is over."""
+    chat_server.play(Reply(" " * 100_000, headers={"Content-Type": "application/json"}, drip=0.02))
+    error = failure(ask, backend_at(chat_server), Request(MESSAGES, timeout=0.3))
+    assert isinstance(error, BackendTimeout)
+
+
 def test_timeout(chat_server: ChatServer, ask: Ask) -> None:
     """An endpoint that does not answer in time is a time-out, after one request and soon."""
     chat_server.play(Reply(completion_body(GOOD), delay=30))

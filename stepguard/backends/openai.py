@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, cast, 
 from stepguard.backends.base import FORBIDDEN, Completion, Request, about_to_send
 from stepguard.backends.openai_answers import as_backend_error, field, read_completion, redact, refused_reply, texts_of
 from stepguard.backends.providers import OPENAI, ReplyMode, client_maker, find_provider, split_name
+from stepguard.deadlines import within
 from stepguard.errors import BackendError, ConfigError, StepguardError
 
 if TYPE_CHECKING:
@@ -188,7 +189,8 @@ class OpenAIBackend:
     def complete(self, request: Request) -> Completion:
         """Answer one request.
 
-        ``request.timeout`` bounds the connection and every wait for data, as in the SDK.
+        ``request.timeout`` bounds the whole call, also where a server sends its answer byte by byte; the SDK by itself
+        only bounds each wait for data. The call therefore runs in a thread, see `stepguard.deadlines`.
 
         Raises:
             BackendError: the model did not answer.
@@ -200,13 +202,14 @@ class OpenAIBackend:
         client = self._sync_client() if self._given is None else self._given
         call = _Call(self._label, client)
         with call:
-            call.raw = call.create(**self._arguments(request))
+            arguments = self._arguments(request)
+            call.raw = within(request.timeout, lambda: call.create(**arguments), name="stepguard-request")
         return call.completion(answer_in_reasoning=self._answer_in_reasoning)
 
     async def acomplete(self, request: Request) -> Completion:
         """Answer one request without blocking the event loop; see `complete`.
 
-        ``request.timeout`` bounds the whole call, unless the client is a sync one.
+        ``request.timeout`` bounds the whole call.
         """
         about_to_send(self.name)
         if self._given is not None and not self.is_async:
