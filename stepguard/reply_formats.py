@@ -117,6 +117,8 @@ class EquationFormat:
 
     def claim(self, step: Step, field: object) -> Claim | Deviation:
         """Read one field; see `ReplyFormat.claim`."""
+        if isinstance(field, str) and self.kind(step) == "work_and_value":
+            field = _unwrapped(field)
         claim = self._claim(step, field)
         if self.decimal == "." or isinstance(claim, Deviation):
             return claim
@@ -140,8 +142,6 @@ class EquationFormat:
         return _copied_text(step, text) if step.type.kind in ("text", "one_of") else _equation(step, text)
 
     def _object(self, step: Step, field: object) -> Claim | Deviation:
-        if isinstance(field, str):
-            field = _unwrapped(field)
         if not isinstance(field, dict):
             return Deviation(
                 "malformed", step.id, f"an object with work and value was expected, found {_describe(field)}"
