@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 import stepguard
 
+ROOT = Path(__file__).parent.parent
 NAMES = [
     "Budget",
     "Claim",
@@ -42,12 +46,26 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = stepguard.Gaurd  # type: ignore[attr-defined]
 
 
-def test_importing_names_loads_nothing_heavy() -> None:
-    """Neither the package nor its main names load the libraries that only a model call needs."""
+@pytest.mark.parametrize("names", [[], NAMES])
+def test_importing_names_loads_nothing_heavy(names: list[str]) -> None:
+    """Neither the package nor any of its names loads the libraries that only a model call needs."""
+    heavy = {"openai", "instructor", "sympy", "pydantic", "structlog", "rich", "yaml", "asyncio"}
     code = (
-        "import sys; from stepguard import Guard, Procedure, Step, Budget\n"
-        "heavy = {'openai', 'instructor', 'pydantic', 'structlog', 'rich', 'yaml', 'asyncio'} & set(sys.modules)\n"
-        "sys.exit(str(heavy) if heavy else 0)"
+        f"import sys, stepguard; [getattr(stepguard, name) for name in {names}]\n"
+        f"loaded = {heavy} & set(sys.modules)\n"
+        "sys.exit(str(loaded) if loaded else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_lower_bounds_are_the_versions_that_ci_tests() -> None:
+    """Every lower bound of a runtime dependency stands in `.ci/lowest.txt` as the version that is installed."""
+
+    def versions(requirements: list[str], sign: str) -> dict[str, str]:
+        pairs = (requirement.split(sign) for requirement in requirements)
+        return {name: re.sub(r"(\.0)+$", "", version) for name, version in pairs}
+
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    lines = (ROOT / ".ci" / "lowest.txt").read_text(encoding="utf-8").splitlines()
+    assert versions([line for line in lines if not line.startswith("#")], "==") == versions(declared, ">=")
