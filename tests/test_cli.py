@@ -8,9 +8,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -123,13 +124,16 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
         thread.join()
 
 
-def in_a_process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+def in_a_process(
+    *arguments: str, stdout: int | IO[bytes] = subprocess.PIPE, **environment: str
+) -> subprocess.CompletedProcess[bytes]:
     """Run the command in a process of its own; an empty value takes a variable away."""
     combined = {**os.environ, **environment}
     return subprocess.run(
         [sys.executable, "-W", "error", "-m", "stepguard.cli", *arguments],
         env={name: value for name, value in combined.items() if value},
-        capture_output=True,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         timeout=60,
         check=False,
     )
@@ -350,11 +354,12 @@ class TestTerminal:
         assert main(["--version"]) == 0
         assert capsys.readouterr().out.startswith("stepguard ")
 
-    def test_help_is_light(self) -> None:
-        """Help imports nothing heavy."""
+    @pytest.mark.parametrize("arguments", [[], ["--help"], ["run", "--help"], ["bench", "--help"], ["--version"]])
+    def test_help_is_light(self, arguments: list[str]) -> None:
+        """Help and version import nothing heavy."""
         code = (
-            "import sys; from stepguard.cli import main; code = main(['--help']);"
-            "heavy = {'openai', 'instructor', 'sympy', 'rich', 'pydantic', 'structlog'} & set(sys.modules);"
+            f"import sys; from stepguard.cli import main; code = main({arguments});"
+            "heavy = {'openai', 'instructor', 'sympy', 'rich', 'pydantic', 'structlog', 'yaml'} & set(sys.modules);"
             "sys.exit(str(heavy) if heavy else code)"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
@@ -384,6 +389,33 @@ class TestTerminal:
         assert done.returncode == 2, done.stderr
         assert b"has no input" in done.stderr
         assert b"Traceback" not in done.stderr
+
+    @pytest.mark.parametrize(
+        ("command", "last"),
+        [
+            (["run", ORDER, *ORDER_INPUTS], "SIMULATED MODEL"),
+            (["bench", "--lengths", "5", "-n", "2"], "--gguf."),
+            (["bench", "--lengths", "5", "-n", "2", "--json"], "}"),
+        ],
+        ids=["run", "bench", "bench as JSON"],
+    )
+    @pytest.mark.parametrize("into", ["pipe", "file"])
+    def test_redirected(self, tmp_path: Path, command: list[str], last: str, into: str) -> None:
+        """Into a pipe or a file everything is printed, in the encoding of the stream and without terminal control."""
+        plain = partial(
+            in_a_process, *command, PYTHONIOENCODING="cp1252", PYTHONUTF8="0", LC_ALL="C", TERM="dumb", CI="true"
+        )
+        if into == "file":
+            with (tmp_path / "out").open("wb") as file:
+                done = plain(stdout=file)
+            out = (tmp_path / "out").read_bytes()
+        else:
+            done = plain()
+            out = done.stdout
+        assert done.returncode == 0, done.stderr
+        assert out.decode("cp1252").rstrip().endswith(last)
+        assert b"?" not in out
+        assert not {*b"\r\x1b"} & {*done.stderr, *out.replace(os.linesep.encode(), b"")}
 
     @pytest.mark.parametrize("ci", ["", "true"])
     def test_plain_progress(self, ci: str) -> None:
