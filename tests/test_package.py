@@ -69,3 +69,4 @@ def test_the_lower_bounds_are_the_versions_that_ci_tests() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
     lines = (ROOT / ".ci" / "lowest.txt").read_text(encoding="utf-8").splitlines()
     assert versions([line for line in lines if not line.startswith("#")], "==") == versions(declared, ">=")
+    assert "--constraint .ci/lowest.txt" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
