@@ -129,8 +129,9 @@ def in_a_process(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run the command in a process of its own; an empty value takes a variable away."""
     combined = {**os.environ, **environment}
+    given = [argument.encode() for argument in arguments]  # as a terminal sends them, whatever the locale
     return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "stepguard.cli", *arguments],
+        [sys.executable, "-W", "error", "-m", "stepguard.cli", *given],
         env={name: value for name, value in combined.items() if value},
         stdout=stdout,
         stderr=subprocess.PIPE,
