@@ -266,9 +266,13 @@ def _response_model(shape: tuple[tuple[str, FieldKind, tuple[str, ...]], ...]) -
         value: Any = Literal[options] if options else str
         if kind != "work_and_value":
             return value
-        return create_model(f"WorkAndChoice{index}", __config__=closed, work=str, value=value) if options else words
+        return work_and(f"WorkAndChoice{index}", value) if options else words
 
-    words = create_model("WorkAndValue", __config__=closed, work=str, value=str)
+    def work_and(name: str, value: Any) -> type[BaseModel]:
+        # Pydantic 2.10 takes a field only as type and default.
+        return create_model(name, __config__=closed, work=(str, ...), value=(value, ...))
+
+    words = work_and("WorkAndValue", str)
     # Step ids are aliases: as attributes some would collide with pydantic's own names.
     fields: dict[str, Any] = {
         f"field{index}": (field_type(index, kind, options), Field(alias=step_id))

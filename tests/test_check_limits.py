@@ -162,7 +162,7 @@ def test_cancelling_a_run_does_not_wait_for_its_check(hang: threading.Event) -> 
         guard = Guard(reply(), check_timeout=None)
         run = guard.start(checked(endless))
         task = asyncio.create_task(guard.adrive(run))
-        while not inside.is_set():
+        while not (inside.is_set() or task.done()):
             await asyncio.sleep(0.001)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

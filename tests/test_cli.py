@@ -130,7 +130,8 @@ def in_a_process(*arguments: str, into: Path | None = None, **environment: str) 
 
     An empty value takes a variable away.
     """
-    command = [sys.executable, "-W", "error", "-m", "stepguard.cli", *arguments]
+    given = [argument.encode() for argument in arguments]  # as a terminal sends them, whatever the locale
+    command: list[str | bytes] = [sys.executable, "-W", "error", "-m", "stepguard.cli", *given]
     combined = {**os.environ, **environment}
     env = {name: value for name, value in combined.items() if value}
     if into is None:
@@ -392,11 +393,12 @@ class TestTerminal:
         assert main(["--version"]) == 0
         assert capsys.readouterr().out.startswith("stepguard ")
 
-    def test_help_is_light(self) -> None:
-        """Help imports nothing heavy."""
+    @pytest.mark.parametrize("arguments", [[], ["--help"], ["run", "--help"], ["bench", "--help"], ["--version"]])
+    def test_help_is_light(self, arguments: list[str]) -> None:
+        """Help and version import nothing heavy."""
         code = (
-            "import sys; from stepguard.cli import main; code = main(['--help']);"
-            "heavy = {'openai', 'instructor', 'sympy', 'rich', 'pydantic', 'structlog'} & set(sys.modules);"
+            f"import sys; from stepguard.cli import main; code = main({arguments});"
+            "heavy = {'openai', 'instructor', 'sympy', 'rich', 'pydantic', 'structlog', 'yaml'} & set(sys.modules);"
             "sys.exit(str(heavy) if heavy else code)"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)

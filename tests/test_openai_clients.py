@@ -132,7 +132,7 @@ def test_cancelled_run(chat_server: ChatServer) -> None:
 
     async def main() -> None:
         task = asyncio.create_task(Guard(backend).arun(PROCEDURE, INPUTS))
-        while not chat_server.requests:
+        while not (chat_server.requests or task.done()):
             await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

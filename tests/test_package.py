@@ -45,12 +45,13 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = stepguard.Gaurd  # type: ignore[attr-defined]
 
 
-def test_importing_names_loads_nothing_heavy() -> None:
-    """Neither the package nor its main names load the libraries that only a model call needs."""
+@pytest.mark.parametrize("names", [[], NAMES])
+def test_importing_names_loads_nothing_heavy(names: list[str]) -> None:
+    """Neither the package nor any of its names loads the libraries that only a model call needs."""
+    heavy = {"openai", "instructor", "sympy", "pydantic", "structlog", "rich", "yaml", "asyncio"}
     code = (
-        "import sys; from stepguard import Guard, Procedure, Step, Budget\n"
-        "heavy = {'openai', 'instructor', 'sympy', 'pydantic', 'structlog', 'rich', 'yaml', 'asyncio'}\n"
-        "loaded = heavy & set(sys.modules)\n"
+        f"import sys, stepguard; [getattr(stepguard, name) for name in {names}]\n"
+        f"loaded = {heavy} & set(sys.modules)\n"
         "sys.exit(str(loaded) if loaded else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=False)
