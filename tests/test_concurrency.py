@@ -14,7 +14,7 @@ from harness import P2, P6, PAIR, without_time
 from stepguard import Claim, Guard, Procedure, Result, Step, Transport
 from stepguard.backends import Completion, Request
 from stepguard.errors import BackendError, BackendRejected, ConfigError
-from stepguard.evaluation.tasks import Arithmetic
+from stepguard.evaluation.families import Arithmetic
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 from stepguard.values import Value
 

@@ -14,10 +14,10 @@ from stepguard.backends.base import Completion, Request
 from stepguard.cli import main
 from stepguard.errors import BackendError, ConfigError
 from stepguard.evaluation.arms import ArmOptions, Outcome, make_arm, read_transcript
+from stepguard.evaluation.families import Arithmetic, Task, family_named
 from stepguard.evaluation.report import make_results
 from stepguard.evaluation.runner import Plan, run_plan
 from stepguard.evaluation.statistics import compare, wilson
-from stepguard.evaluation.tasks import Arithmetic, Task, family_named
 from stepguard.testing import SimulatedModel, Slips
 
 FAMILY = Arithmetic()
@@ -25,7 +25,7 @@ FAMILY = Arithmetic()
 
 def recompute(task: Task, *, changed: str | None = None, by: int = 0) -> dict[str, int]:
     """The values of a program read from its own text, one of them changed on the way."""
-    state = dict(task.inputs)
+    state = {name: int(value) for name, value in task.inputs.items()}
     for line in str(task.procedure).splitlines():
         name, _, formula = line.partition(": integer = ")
         if not formula:
@@ -46,7 +46,7 @@ def test_a_task_is_what_its_text_computes(length: int) -> None:
         task = FAMILY.make(seed, length)
         state = recompute(task)
         assert {name: state[name] for name in task.truth} == dict(task.truth)
-        assert all(abs(value) <= FAMILY.limit for value in task.truth.values())
+        assert all(abs(int(value)) <= FAMILY.limit for value in task.truth.values())
         order = ["x", "y", *task.truth]
         for at, step in enumerate(task.procedure.steps):
             assert all(at + 2 - order.index(name) <= FAMILY.look_back for name in step.reads)

@@ -22,7 +22,7 @@ from stepguard.errors import (
     InputError,
     UsageError,
 )
-from stepguard.evaluation.tasks import Arithmetic
+from stepguard.evaluation.families import Arithmetic
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 from stepguard.values import Value
 from stepguard.verdicts import Claim

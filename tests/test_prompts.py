@@ -14,7 +14,7 @@ from harness import P2, P6, Hand, reply
 from stepguard import Claim, Guard, Input, Procedure, Step, Verdict
 from stepguard.actions import Ask, Check, Checked, Commit, Replied
 from stepguard.backends import Message, Request
-from stepguard.evaluation.tasks import Arithmetic
+from stepguard.evaluation.families import Arithmetic
 from stepguard.exact import evaluate, substitute
 from stepguard.expressions import parse_expression
 from stepguard.prompts import Prompter, describe_steps

@@ -10,7 +10,7 @@ import pytest
 
 from stepguard import Guard
 from stepguard.evaluation.arms import read_transcript
-from stepguard.evaluation.tasks import Arithmetic
+from stepguard.evaluation.families import Arithmetic
 from stepguard.testing import ScriptedBackend
 
 RECORDED = Path(__file__).parent.parent / "benchmarks" / "results" / "qwen2.5-coder-1.5b-arithmetic" / "outcomes.jsonl"

@@ -28,7 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--base-url", help="an OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1")
     parser.add_argument("--gguf", type=Path, help="a local GGUF file (needs the extra 'local')")
-    parser.add_argument("--task", default="arithmetic", help="task family (default: arithmetic)")
+    parser.add_argument(
+        "--task",
+        default="arithmetic",
+        help="task family, with knobs as in arithmetic(look_back=7) (default: arithmetic)",
+    )
     parser.add_argument("--lengths", default="5,20,50", help="numbers of steps (default: 5,20,50)")
     parser.add_argument("-n", default="50", help="programs for each length, one number or one a length (default: 50)")
     parser.add_argument("--arms", default="cot,chunk,guard", help="what to compare (default: cot,chunk,guard)")
@@ -47,6 +51,7 @@ def main(args: argparse.Namespace) -> int:
     from stepguard.cli.models import choose_backend
     from stepguard.evaluation.report import make_results
     from stepguard.evaluation.runner import run_plan
+    from stepguard.evaluation.simulated import SimulatedTasks
 
     plan = _plan(args)
     simulated = args.model is None and args.base_url is None and args.gguf is None
@@ -61,7 +66,7 @@ def main(args: argparse.Namespace) -> int:
         outcomes = asyncio.run(
             run_plan(
                 plan,
-                backend,
+                SimulatedTasks(seed=args.seed) if simulated else backend,
                 configuration=configuration,
                 concurrency=concurrency,
                 folder=args.out,
@@ -91,8 +96,8 @@ def main(args: argparse.Namespace) -> int:
 def _plan(args: argparse.Namespace) -> Plan:
     from stepguard.errors import ConfigError
     from stepguard.evaluation.arms import ARMS, ArmOptions
+    from stepguard.evaluation.families import family_named
     from stepguard.evaluation.runner import Plan
-    from stepguard.evaluation.tasks import family_named
 
     lengths = _numbers(args.lengths, "lengths")
     counts = _numbers(args.n, "n")
@@ -129,16 +134,16 @@ def _numbers(text: str, option: str) -> list[int]:
 
 def _configuration(args: argparse.Namespace, plan: Plan, model: str) -> dict[str, Any]:
     """Everything that shapes a reply, so that unlike outcomes are never mixed."""
-    from stepguard.evaluation import arms
-    from stepguard.evaluation.tasks import Arithmetic
     from stepguard.prompts import Prompter, describe_steps
     from stepguard.repair import FIRST, Retries
     from stepguard.reply_formats import EquationFormat
 
-    procedure = Arithmetic().make(0, 2).procedure
-    prompts = [message.content for message in Prompter(procedure, EquationFormat()).prefix]
-    prompts += [arms.COT_SYSTEM, arms.COT_QUESTION, arms.COT_ANSWER]
-    prompts += [describe_steps(procedure.steps, {"x": 1, "y": 2})]
+    task = plan.family.make(0, 2)
+    shown = task.demonstration
+    prompts = [message.content for message in Prompter(task.procedure, EquationFormat()).prefix]
+    prompts += [shown.system, shown.question, shown.answer]
+    # Their wording is what counts: numbers stand for the values.
+    prompts += [describe_steps(task.procedure.steps, {name: at for at, name in enumerate(task.inputs, 1)})]
     return {
         "model": model,
         "task": plan.family.name,

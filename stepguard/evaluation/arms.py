@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol
 
 from stepguard.backends.base import Backend, Message, Request, ask
 from stepguard.errors import BackendError, ConfigError, ValueRefused
-from stepguard.evaluation.tasks import Task
+from stepguard.evaluation.families import Task
 from stepguard.guard import Guard
 from stepguard.numerals import read_numeral
 from stepguard.repair import Repair, Retries
@@ -28,6 +28,7 @@ from stepguard.results import Result
 from stepguard.segments import Segments
 from stepguard.transport import Transport
 from stepguard.usage import Usage
+from stepguard.value_types import NUMBER, ValueType
 
 __all__ = ["ARMS", "Arm", "ArmOptions", "Outcome", "make_arm", "read_transcript"]
 
@@ -185,20 +186,6 @@ class _Guarded:
         )
 
 
-COT_SYSTEM: Final = (
-    "Carry out the procedure step by step, in order, exactly as written. Write one line for each step: its name, its "
-    "formula, the formula with the numbers filled in, and the result, joined by equals signs. Write every step; do "
-    "not skip, add or change any. After the last step write one more line: Answer: and the value of the last step."
-)
-COT_QUESTION: Final = (
-    "Values:\na = -14\nb = 36\nSteps:\ns1 = a + b\ns2 = s1 * 3\ns3 = a - s1\ns4 = 90 - s2\ns5 = s4 + s3\ns6 = s5 - s3"
-)
-COT_ANSWER: Final = (
-    "s1 = a + b = -14 + 36 = 22\ns2 = s1 * 3 = 22 * 3 = 66\ns3 = a - s1 = -14 - 22 = -36\n"
-    "s4 = 90 - s2 = 90 - 66 = 24\ns5 = s4 + s3 = 24 + (-36) = -12\ns6 = s5 - s3 = -12 - (-36) = 24\nAnswer: 24"
-)
-
-
 class _ChainOfThought:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -206,19 +193,18 @@ class _ChainOfThought:
     async def run(self, task: Task, backend: Backend) -> Outcome:
         procedure = task.procedure
         values = procedure.accept_inputs(task.inputs)
-        given = "\n".join(f"{name} = {value}" for name, value in task.inputs.items())
-        lines = "\n".join(f"{step.id} = {step.formula}" for step in procedure.steps)
+        shown = task.demonstration
         request = Request(
             messages=(
-                Message("system", COT_SYSTEM),
-                Message("user", COT_QUESTION),
-                Message("assistant", COT_ANSWER),
-                Message("user", f"Values:\n{given}\nSteps:\n{lines}"),
+                Message("system", shown.system),
+                Message("user", shown.question),
+                Message("assistant", shown.answer),
+                Message("user", task.statement),
             ),
             steps=tuple(procedure.steps),
             values=values,
             temperature=0.0,
-            max_tokens=200 + 60 * len(procedure),
+            max_tokens=200 + task.line_tokens * len(procedure),
             seed=task.seed,
             timeout=self._transport.timeout,
         )
@@ -250,7 +236,8 @@ class _ChainOfThought:
     def _outcome(
         self, task: Task, text: str, usage: Usage, seconds: float, status: str, failure: str | None
     ) -> Outcome:
-        answer, trace = read_transcript(text, list(task.truth))
+        types = {step.id: step.type for step in task.procedure.steps}
+        answer, trace = read_transcript(text, list(task.truth), types=types)
         right = {name: trace.get(name) == value for name, value in task.truth.items()}
         lenient = answer if answer is not None else trace.get(task.procedure.answer)
         if status == "completed" and answer is None:
@@ -284,26 +271,35 @@ _ANSWER: Final = re.compile(r"^[\s*#_]*answer\s*[*_]*\s*[:=][\s*_]*(.+?)\s*$", r
 _LINE: Final = re.compile(r"^[\s*\-\u2022`]*([A-Za-z_]\w*)[\s*`]*[:=](.+?)\s*$", re.MULTILINE)
 
 
-def read_transcript(text: str, ids: list[str]) -> tuple[object, dict[str, object]]:
+def read_transcript(
+    text: str, ids: list[str], *, types: Mapping[str, ValueType] | None = None
+) -> tuple[object, dict[str, object]]:
     """The answer and the step values of a free-text transcript.
 
-    The answer is what the last line starting with ``Answer:`` holds, None where there is no such line or no number
-    in it; an assignment in it (``t5 = 7``) counts by its right side. A step's value is the right end of the line that
-    starts with its name; a step that is given two different values has none.
+    The answer is what the last line starting with ``Answer:`` holds, None where there is no such line or no value of
+    the last step's type in it; an assignment in it (``t5 = 7``) counts by its right side. A step's value is the right
+    end of the line that starts with its name; a step that is given two different values has none.
+
+    Args:
+        text: the transcript.
+        ids: the steps, in order.
+        types: their types; a step without one, as every step by default, is a number.
     """
     answers = _ANSWER.findall(text)
-    wanted = frozenset(ids)
+    wanted, known = types or {}, frozenset(ids)
     trace: dict[str, object] = {}
     for name, rest in _LINE.findall(text):
-        if name in wanted:
-            value = _number(rest)
+        if name in known:
+            value = _value(rest, wanted.get(name, NUMBER))
             trace[name] = value if name not in trace or trace[name] == value else None
-    return (_number(answers[-1]) if answers else None), trace
+    return (_value(answers[-1], wanted.get(ids[-1], NUMBER)) if answers else None), trace
 
 
-def _number(text: str) -> object:
+def _value(text: str, kind: ValueType) -> object:
     end = text.rsplit("=", 1)[-1].strip(" \t*_`.")
     try:
-        return read_numeral(end).value
+        if kind.kind in ("number", "integer"):
+            return read_numeral(end).value
+        return kind.read(end.strip("\"'") if kind.kind == "text" else end)
     except ValueRefused:
         return None

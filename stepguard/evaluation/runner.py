@@ -10,17 +10,18 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 from stepguard.backends.base import Backend
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import Arm, ArmOptions, Outcome, make_arm
+from stepguard.evaluation.families import Family, Task
 from stepguard.evaluation.shared import SharedReplies
-from stepguard.evaluation.tasks import Family
 
-__all__ = ["Plan", "Progress", "run_plan"]
+__all__ = ["Plan", "Progress", "TaskBackend", "run_plan"]
 
 Progress = Callable[[int, int, Outcome], None]
 """Called with how many outcomes there are, how many there will be, and the newest."""
@@ -59,9 +60,18 @@ class Plan:
                     yield arm, length, seed
 
 
+@runtime_checkable
+class TaskBackend(Protocol):
+    """A model that is made anew for each task: a simulated one, which has to be told how steps in words are done."""
+
+    def for_task(self, task: Task) -> Backend:
+        """The model to ask about this task, the same in all arms."""
+        ...
+
+
 async def run_plan(
     plan: Plan,
-    backend: Backend,
+    backend: Backend | TaskBackend,
     *,
     configuration: Mapping[str, Any],
     concurrency: int,
@@ -73,7 +83,7 @@ async def run_plan(
 
     Args:
         plan: what to run.
-        backend: the model.
+        backend: the model; greedy questions that are the same are asked once.
         configuration: everything that shapes a reply; kept beside the outcomes and compared on resume.
         concurrency: how many instances run at the same time.
         folder: where outcomes are kept; None keeps them in memory only.
@@ -88,19 +98,22 @@ async def run_plan(
     arms: dict[str, Arm] = {name: make_arm(name, plan.options) for name in plan.arms}
     queue = [job for job in plan.jobs() if job not in done]
     queue.reverse()
-    shared = SharedReplies(backend)
+    shared = None if isinstance(backend, TaskBackend) else SharedReplies(backend)
 
     async def work() -> None:
         while queue:
             job = queue.pop()
             arm, length, seed = job
-            outcome = await arms[arm].run(plan.family.make(seed, length), shared)
+            task = plan.family.make(seed, length)
+            asked = backend.for_task(task) if isinstance(backend, TaskBackend) else shared
+            assert asked is not None
+            outcome = await arms[arm].run(task, asked)
             known.add(outcome)
             done[job] = outcome
             if progress is not None:
                 progress(sum(each in done for each in plan.jobs()), plan.total, outcome)
 
-    async with shared.session():
+    async with nullcontext() if shared is None else shared.session():
         workers = [asyncio.create_task(work()) for _ in range(concurrency)]
         try:
             await asyncio.gather(*workers)

@@ -90,7 +90,9 @@ class SimulatedModel:
         slips: how often it slips, and how; by default as `Slips()` says, and never where failures are planted.
         plants: the failures that are to happen; those of one step come in turn. Only requests with a reply format,
             as the guard makes them, are met by them.
-        answers: the values that it gives for steps that only words describe, by step id; ``"done"`` for others.
+        answers: the values that it gives for steps that only words describe, by step id; ``"done"`` for others. In
+            place of a value a function may stand, which gives it from the values that the step reads. Such a step is
+            carried out, slips included; a value is given as it stands.
 
     Raises:
         ConfigError: what is planted is no `Plant`.
@@ -206,11 +208,11 @@ class _Reply:
             state[step.id] = 0
             return "0 + 0", "0"
         work, value = found
-        if step.expression is None:
+        if step.expression is None and not callable(self.answers.get(step.id)):
             state[step.id] = value
             return work, written(step, value)
         believed = self._slip_value(step, work, value)
-        if self.slipped(slips.unfaithful_work):
+        if step.expression is not None and self.slipped(slips.unfaithful_work):
             work = f"{show_value(believed)} + 0"
         state[step.id] = believed
         shown = written(step, believed)
@@ -220,7 +222,8 @@ class _Reply:
 
     def _slip_value(self, step: Step, work: str, value: Value) -> Value:
         rate = self.slips.wrong_value
-        own = self._random("step", work, ValueType(step.type.kind, step.type.places, step.type.rounding))
+        asked = work if step.expression is not None else f"{step.instruction} {work}"
+        own = self._random("step", asked, ValueType(step.type.kind, step.type.places, step.type.rounding))
         if own.random() < rate * self.slips.systematic:
             return _wrong(step, value, own)  # the same slip whenever these numbers are asked
         if self.slipped(rate * (1 - self.slips.systematic)):

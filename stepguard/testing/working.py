@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import cast
 
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
 from stepguard.exact import evaluate, substitute
 from stepguard.procedure import Step
-from stepguard.values import Value
+from stepguard.values import Value, show_value
 
 __all__ = ["work_out", "written"]
 
@@ -20,14 +21,19 @@ def work_out(step: Step, values: Mapping[str, Value], answers: Mapping[str, obje
     Args:
         step: the step.
         values: what it reads.
-        answers: what to say for steps that only words describe; ``"done"`` for the others.
+        answers: what to say for steps that only words describe, or a function that gives it from the values;
+            ``"done"`` for the others. A function makes nothing of values that make no sense by raising `LookupError`,
+            `TypeError` or `ValueError`.
 
     Raises:
         ConfigError: an answer is no value of its step, or the step has a formula.
     """
     if step.expression is None:
+        answer = answers.get(step.id, _DONE)
+        if callable(answer):
+            return _carried_out(step, values, answer)
         try:
-            return "as asked", step.type.accept(answers[step.id]) if step.id in answers else _DONE
+            return "as asked", step.type.accept(answer) if step.id in answers else _DONE
         except ValueRefused as error:
             raise ConfigError(f"the answer for {step.id!r} is no {step.type}: {error}", option="answers") from None
     if step.id in answers:
@@ -39,6 +45,20 @@ def work_out(step: Step, values: Mapping[str, Value], answers: Mapping[str, obje
         return substitute(step.expression, values), value
     except (EvaluationError, KeyError):
         return None
+
+
+def _carried_out(step: Step, values: Mapping[str, Value], answer: Callable[..., object]) -> tuple[str, Value] | None:
+    try:
+        work = "; ".join(f"{name} is {show_value(values[name])}" for name in step.reads) or "as asked"
+        found = answer(values)
+    except (LookupError, TypeError, ValueError):
+        return None
+    if step.type.holds(found):
+        return work, cast(Value, found)
+    try:
+        return work, step.type.accept(found)
+    except ValueRefused as error:
+        raise ConfigError(f"the answer for {step.id!r} is no {step.type}: {error}", option="answers") from None
 
 
 def written(step: Step, value: Value) -> str:

@@ -1,0 +1,53 @@
+"""Task families: procedures with inputs and a truth that no checker had a hand in.
+
+A family makes the same instance for the same seed and length, on every machine and Python version.
+
+``Arithmetic``    straight-line programs over numbers, as formulas or in sentences
+``RunningSum``    a running total over the words of a dictionary of values
+``Roots``         whole roots of equations: checking is cheaper than solving, and the checker holds no result
+``WordLists``     a list of words rearranged step by step
+``ReturnsDesk``   a shop's return policy, with tables, dates, thresholds and exceptions
+
+`family_named` finds them by name, with knobs (``arithmetic(look_back=7)``), and those of other packages
+(`stepguard.evaluation.families.registry`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stepguard.evaluation.families.base import Demonstration, Family, Task
+from stepguard.evaluation.families.registry import BUNDLED, family_named, family_names
+
+if TYPE_CHECKING:
+    from stepguard.evaluation.families.arithmetic import Arithmetic
+    from stepguard.evaluation.families.returns_desk import ReturnsDesk
+    from stepguard.evaluation.families.roots import Roots
+    from stepguard.evaluation.families.running_sum import RunningSum
+    from stepguard.evaluation.families.word_lists import WordLists
+
+__all__ = [
+    "Arithmetic",
+    "Demonstration",
+    "Family",
+    "ReturnsDesk",
+    "Roots",
+    "RunningSum",
+    "Task",
+    "WordLists",
+    "family_named",
+    "family_names",
+]
+
+if not TYPE_CHECKING:  # each family is loaded when it is first asked for
+
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+
+        for module, attribute in BUNDLED.values():
+            if attribute == name:
+                return getattr(import_module(module), attribute)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

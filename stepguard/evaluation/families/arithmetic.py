@@ -1,0 +1,275 @@
+"""Straight-line arithmetic: the family that has a formula for everything."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final, Literal
+
+from stepguard.errors import ConfigError
+from stepguard.evaluation.families.base import (
+    DEMONSTRATION_SEED,
+    FORMULA_SYSTEM,
+    WORDS_SYSTEM,
+    Demonstration,
+    Draft,
+    Line,
+    Task,
+    check_length,
+    check_whole,
+    full_name,
+)
+from stepguard.evaluation.families.programs import (
+    Instruction,
+    Operand,
+    Program,
+    Shape,
+    compute,
+    make_block,
+)
+from stepguard.evaluation.families.sentences import SENTENCES, FormulaCheck
+from stepguard.expressions import parse_expression
+from stepguard.procedure import Input, Step
+from stepguard.values import Value
+
+__all__ = ["Arithmetic"]
+
+_ATTEMPTS: Final = 10_000
+_RESTARTS: Final = 20
+"""A block may start from a value that leads nowhere."""
+_BLOCK: Final = 40
+"""The longest block; half of it for a look-back of two, which leaves fewer programs that pass the proof."""
+_ALWAYS: Final = 128
+"""Up to so many steps the integer programs that there were first are kept as they are: one block."""
+_DEMONSTRATION_STEPS: Final = 6
+
+# What formulas over integers were always demonstrated with: recorded outcomes hang on every byte of it.
+_INTEGERS: Final = Demonstration(
+    FORMULA_SYSTEM,
+    "Values:\na = -14\nb = 36\nSteps:\ns1 = a + b\ns2 = s1 * 3\ns3 = a - s1\ns4 = 90 - s2\ns5 = s4 + s3\ns6 = s5 - s3",
+    "s1 = a + b = -14 + 36 = 22\ns2 = s1 * 3 = 22 * 3 = 66\ns3 = a - s1 = -14 - 22 = -36\n"
+    "s4 = 90 - s2 = 90 - 66 = 24\ns5 = s4 + s3 = 24 + (-36) = -12\ns6 = s5 - s3 = -12 - (-36) = 24\nAnswer: 24",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arithmetic:
+    """Programs of one operation a step, over two inputs, earlier values and constants.
+
+    Every step feeds the answer, and no later step can erase an error (`stepguard.evaluation.families.programs` says
+    how that is proved). Nothing is divided by a value, only by 2 to 9, multiplied only by 2 to 5, and no result that
+    has to be rounded is a tie. Up to 128 steps the defaults make the programs that they have always made;
+    longer programs are made of blocks, which only the last value of the block before enters.
+
+    Args:
+        look_back: operands are inputs or values of at most this many steps before, the inputs standing in front of
+            the first step. With 1 there is one input.
+        binding: every sum and difference is of the value before it and the one exactly `look_back` steps before,
+            wherever there is one and the limit allows it; products are of the value before. All steps then lie on one
+            chain, so that the dependency depth is the length, whatever the look-back. Not with division.
+        limit: no result exceeds it in magnitude.
+        input_low: the smallest input, from 0 on; constants that are added or subtracted are from the same range.
+        input_high: the largest one.
+        places: decimal places of inputs and results, each result rounded half up; None for integers.
+        operations: which of ``+ - * /``; division needs `places`.
+        form: ``"formula"``, or ``"sentence"``: the model is asked in English and sees no formula. The numbers are
+            the same in both.
+        distractors: the share of steps that do not feed the answer, rounded down.
+
+    Adds the facts ``bound``, how many steps read a value exactly `look_back` steps before (inputs counted), and
+    ``distractors``, how many steps do not feed the answer.
+
+    Raises:
+        ConfigError: a knob is out of range, or they do not go together.
+    """
+
+    look_back: int = 5
+    binding: bool = False
+    limit: int = 300
+    input_low: int = 2
+    input_high: int = 99
+    places: int | None = None
+    operations: str = "+-*"
+    form: Literal["formula", "sentence"] = "formula"
+    distractors: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_whole(self.look_back, "look_back", 1, 50)
+        check_whole(self.limit, "limit", 50, 10**9)
+        check_whole(self.input_low, "input_low", 0, 10**6)
+        check_whole(self.input_high, "input_high", max(1, self.input_low), 10**6)
+        if self.places is not None:
+            check_whole(self.places, "places", 1, 6)
+        signs = self.operations
+        if not isinstance(signs, str) or set(signs) - set("+-*/") or len(set(signs)) != len(signs):
+            raise ConfigError(f"operations are some of + - * /, each once, not {signs!r}", option="operations")
+        if not set(signs) & set("+-"):
+            raise ConfigError("operations need + or -, which bring values together", option="operations")
+        if "/" in signs and self.places is None:
+            raise ConfigError("division needs places, to which quotients are rounded: places=2", option="operations")
+        if "/" in signs and self.binding:
+            raise ConfigError(
+                "binding does not go with division: rounded quotients may only be brought together in ways that erase "
+                "no error, and few pairs of values are left; take / out of operations",
+                option="binding",
+            )
+        if self.form not in ("formula", "sentence"):
+            raise ConfigError(f"form is formula or sentence, not {self.form!r}", option="form")
+        if type(self.binding) is not bool:
+            raise ConfigError(f"binding is true or false, not {self.binding!r}", option="binding")
+        if type(self.distractors) not in (int, float) or not 0 <= self.distractors <= 0.5:
+            raise ConfigError(f"distractors is a share from 0 to 0.5, not {self.distractors!r}", option="distractors")
+        if self.distractors and self.look_back < 2:
+            raise ConfigError("distractors need a look_back of 2 at least: with 1 they are all that could be read")
+
+    @property
+    def name(self) -> str:
+        """See `Family.name`."""
+        return full_name(self, "arithmetic")
+
+    def make(self, seed: int, length: int) -> Task:
+        """See `Family.make`."""
+        check_length(length)
+        return self._draft(seed, length).task(self, seed, self.demonstration())
+
+    def demonstration(self) -> Demonstration:
+        """A worked example with the same knobs."""
+        if self.form == "formula" and self.places is None:
+            return _INTEGERS
+        draft = self._draft(DEMONSTRATION_SEED, _DEMONSTRATION_STEPS)
+        return draft.demonstration(FORMULA_SYSTEM if self.form == "formula" else WORDS_SYSTEM)
+
+    def _draft(self, seed: int, length: int) -> Draft:
+        key = self._key(seed, length)
+        program = self._program(random.Random(key), length)
+        chance = random.Random(f"sentences:{key}")  # of their own: both forms are to have the same numbers
+        places = self.places
+        kind = "integer" if places is None else f"decimal({places})"
+        return Draft(
+            name=f"arithmetic-{length}-{seed}",
+            inputs=[Input(name, "number" if places is None else kind) for name in program.inputs],
+            given={name: _number(value, places) for name, value in program.inputs.items()},
+            lines=[self._line(each, kind, chance) for each in program.instructions],
+            facts={"bound": self._bound(program), "distractors": len(program.idle)},
+        )
+
+    def _key(self, seed: int, length: int) -> str:
+        key = f"arithmetic:{self.look_back}:{self.limit}:{length}:{seed}"
+        default = Arithmetic()
+        knobs = ("binding", "input_low", "input_high", "places", "operations", "distractors")
+        if any(getattr(self, knob) != getattr(default, knob) for knob in knobs):
+            key += f":{self.binding}:{self.input_low}:{self.input_high}:{self.places}:{self.operations}"
+            key += f":{float(self.distractors)!r}"
+        return key
+
+    def _program(self, chance: random.Random, length: int) -> Program:
+        scale = 10 ** (self.places or 0)
+        shape = Shape(
+            look_back=self.look_back,
+            binding=self.binding,
+            low=self.input_low * scale,
+            high=self.input_high * scale,
+            limit=self.limit * scale,
+            operations=self.operations,
+            coherent="/" in self.operations,
+        )
+        ends = self._ends(length)
+        for _ in range(1 if len(ends) == 1 else _RESTARTS):
+            program = self._blocks(chance, shape, ends)
+            if program is not None:
+                return program
+        raise ConfigError(
+            f"{self.name}: no program of {length} steps was found; allow a larger limit, more operations or fewer "
+            "distractors",
+            option="task",
+        )
+
+    def _blocks(self, chance: random.Random, shape: Shape, ends: list[int]) -> Program | None:
+        program: Program | None = None
+        done = 0
+        for end in ends:
+            # Spread evenly; the last step of a block always feeds the answer.
+            idle = min(end - done - 1, self._distractors(end) - self._distractors(done))
+            for _ in range(_ATTEMPTS if len(ends) == 1 else _ATTEMPTS // 4):
+                block = make_block(chance, shape, length=end - done, distractors=idle, before=program)
+                if block is not None:
+                    break
+            else:
+                return None
+            program = block if program is None else program.then(block)
+            done = end
+        return program
+
+    def _distractors(self, steps: int) -> int:
+        return int(self.distractors * steps + 1e-9)  # a share such as 0.29 is a little less than it says
+
+    def _ends(self, length: int) -> list[int]:
+        """Where the blocks of a program end."""
+        plain = self == Arithmetic(form=self.form)
+        block = _BLOCK if self.look_back > 2 else _BLOCK // 2
+        if length <= (_ALWAYS if plain else block):
+            return [length]
+        count = -(-length // block)
+        return [length * number // count for number in range(1, count + 1)]
+
+    def _line(self, found: Instruction, kind: str, chance: random.Random) -> Line:
+        left, right = self._written(found.left, found.sign), self._written(found.right, found.sign)
+        formula = f"{left} {found.sign} {right}"
+        if self.form == "formula":
+            step = Step(found.name, formula, type=kind)
+        else:
+            sentence = chance.choice(SENTENCES[found.sign]).format(left=left, right=right)
+            check = FormulaCheck(parse_expression(formula))
+            step = Step(found.name, instruction=sentence, type=kind, reads=found.reads, checks=[check])
+        operation = _Operation(found, self.places)
+        return Line(step=step, solve=operation.solve, work=operation.work)
+
+    def _written(self, operand: Operand, sign: str) -> str:
+        if isinstance(operand, str):
+            return operand
+        return str(operand) if sign in "*/" else str(_number(operand, self.places))
+
+    def _bound(self, program: Program) -> int:
+        order = [*program.inputs, *(each.name for each in program.instructions)]
+        place = {name: at for at, name in enumerate(order)}
+        return sum(
+            any(place[each.name] - place[name] == self.look_back for name in each.reads)
+            for each in program.instructions
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Operation:
+    """One instruction over values as steps have them."""
+
+    found: Instruction
+    places: int | None
+
+    def solve(self, values: Mapping[str, Value]) -> Value:
+        left, right = (self._scaled(each, values) for each in (self.found.left, self.found.right))
+        return _number(compute(self.found.sign, left, right), self.places)
+
+    def work(self, values: Mapping[str, Value]) -> str:
+        left, right = (self._shown(each, values) for each in (self.found.left, self.found.right))
+        return f"{left} {self.found.sign} {f'({right})' if right.startswith('-') else right}"
+
+    def _scaled(self, operand: Operand, values: Mapping[str, Value]) -> int:
+        if isinstance(operand, int):
+            return operand
+        return int(Fraction(values[operand]) * 10 ** (self.places or 0))
+
+    def _shown(self, operand: Operand, values: Mapping[str, Value]) -> str:
+        if isinstance(operand, str):
+            return str(values[operand])
+        return str(operand) if self.found.sign in "*/" else str(_number(operand, self.places))
+
+
+def _number(scaled: int, places: int | None) -> Value:
+    """A scaled number as a value."""
+    if places is None:
+        return scaled
+    whole, part = divmod(abs(scaled), 10**places)
+    return Decimal(f"{'-' if scaled < 0 else ''}{whole}.{part:0{places}d}")

@@ -1,0 +1,265 @@
+"""What a task is, and how a family makes one out of lines.
+
+A family writes down a `Draft`: inputs and lines, each line a step together with the family's own plain computation of
+its value. The truth is what these computations give. They are ordinary Python over ints, texts and decimals and share
+no code with the checker, so that an error in the checker cannot hide in the truth.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, runtime_checkable
+
+from stepguard.errors import ConfigError
+from stepguard.procedure import Input, Procedure, Step
+from stepguard.prompts import describe_steps
+from stepguard.values import Value, show_value
+
+__all__ = [
+    "DEMONSTRATION_SEED",
+    "FORMULA_SYSTEM",
+    "WORDS_SYSTEM",
+    "Demonstration",
+    "Draft",
+    "Family",
+    "Line",
+    "Solver",
+    "Task",
+    "check_length",
+    "check_whole",
+    "full_name",
+    "work_through",
+]
+
+Solver = Callable[[Mapping[str, Value]], Value]
+"""The value of a step from the values that it reads."""
+
+FORMULA_SYSTEM: Final = (
+    "Carry out the procedure step by step, in order, exactly as written. Write one line for each step: its name, its "
+    "formula, the formula with the numbers filled in, and the result, joined by equals signs. Write every step; do "
+    "not skip, add or change any. After the last step write one more line: Answer: and the value of the last step."
+)
+WORDS_SYSTEM: Final = (
+    "Carry out the procedure step by step, in order, exactly as written. Write one line for each step: its name, an "
+    "equals sign, the working in short, an equals sign and the result. Write every step; do not skip, add or change "
+    "any. After the last step write one more line: Answer: and the value of the last step."
+)
+DEMONSTRATION_SEED: Final = -1
+"""No benchmark draws it: seeds of instances count up from the one that is given, 0 by default."""
+_BARE: Final = re.compile(r"[\w+*/.-]+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """One worked example for an arm that answers in free text.
+
+    Attributes:
+        system: what is to be done, and the form of the answer.
+        question: a small task, stated as `Task.statement` states one.
+        answer: its right transcript, which ends with a line ``Answer: ...``.
+    """
+
+    system: str
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One instance.
+
+    Attributes:
+        family: the name of its family, knobs included.
+        seed: what it was made from.
+        procedure: what is to be run.
+        inputs: the inputs of the run.
+        truth: the right value of every step, by id, from the generator's own plain computation: it shares no code
+            with the checker.
+        statement: the whole problem as text, for an arm that gets it at once: extra material, values, steps.
+        demonstration: an example of the same kind, from another seed.
+        facts: what reports need to know: ``depth``, the number of steps on the longest chain of values that ends in
+            the answer; ``look_back``, how many steps back a step reads at the most (inputs apart); and what the
+            family adds.
+        solvers: for every step that only words describe, the generator's computation of its value from the values it
+            reads. A simulated model answers by them; nothing of them enters a prompt or a check.
+        line_tokens: how many tokens a line for one step may take in a free transcript, at the most.
+    """
+
+    family: str
+    seed: int
+    procedure: Procedure
+    inputs: Mapping[str, Value]
+    truth: Mapping[str, Value]
+    statement: str
+    demonstration: Demonstration
+    facts: Mapping[str, int] = field(default_factory=dict)
+    solvers: Mapping[str, Solver] = field(default_factory=dict)
+    line_tokens: int = 60
+
+    @property
+    def answer(self) -> Value:
+        """The right answer."""
+        return self.truth[self.procedure.answer]
+
+
+@runtime_checkable
+class Family(Protocol):
+    """Makes instances of one kind of task: the same one for the same seed and length, on every machine."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it; families with other knobs have other names."""
+        ...
+
+    def make(self, seed: int, length: int) -> Task:
+        """The instance for a seed and a number of steps.
+
+        Raises:
+            ConfigError: there is none of that length.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One step of a draft.
+
+    Args:
+        step: the step.
+        solve: its value from the values it reads.
+        work: the working that a demonstration shows, from the same values; no line break.
+        brief: the instruction in the statement of the whole problem, where the extra material already holds what the
+            step's own instruction has to say; None takes that one.
+    """
+
+    step: Step
+    solve: Solver
+    work: Callable[[Mapping[str, Value]], str]
+    brief: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A task in the making.
+
+    Args:
+        name: the name of the procedure.
+        inputs: the declared inputs, in order.
+        given: what a run is given for them.
+        lines: the steps, in order; the last one is the answer.
+        known: the inputs as the solvers read them, where that is not as they are given (a percentage is given as
+            text).
+        material: what every step may need to know, in front of the statement; it ends with a line break.
+        facts: what the family adds to ``depth`` and ``look_back``.
+        line_tokens: see `Task`.
+    """
+
+    name: str
+    inputs: Sequence[Input]
+    given: Mapping[str, Value]
+    lines: Sequence[Line]
+    known: Mapping[str, Value] = field(default_factory=dict)
+    material: str = ""
+    facts: Mapping[str, int] = field(default_factory=dict)
+    line_tokens: int = 60
+
+    def task(self, family: Family, seed: int, demonstration: Demonstration) -> Task:
+        """The finished task."""
+        return Task(
+            family=family.name,
+            seed=seed,
+            procedure=Procedure([line.step for line in self.lines], inputs=self.inputs, name=self.name),
+            inputs=dict(self.given),
+            truth=work_through(self.lines, {**self.given, **self.known}),
+            statement=self.statement(),
+            demonstration=demonstration,
+            facts={**self._facts(), **self.facts},
+            solvers={line.step.id: line.solve for line in self.lines if line.step.expression is None},
+            line_tokens=self.line_tokens,
+        )
+
+    def statement(self) -> str:
+        """The whole problem as text, the steps worded as the guard words them."""
+        given = "\n".join(f"{name} = {show_value(value)}" for name, value in self.given.items()) or "(none)"
+        steps = [line.step if line.brief is None else _in_brief(line.step, line.brief) for line in self.lines]
+        lines = describe_steps(steps, {}).partition("Steps:\n")[2]
+        return f"{self.material}Values:\n{given}\nSteps:\n{lines}"
+
+    def demonstration(self, system: str) -> Demonstration:
+        """This draft as an example, all its steps done right."""
+        state: dict[str, Value] = {**self.given, **self.known}
+        rows: list[str] = []
+        shown = ""
+        for line in self.lines:
+            step = line.step
+            state[step.id] = line.solve(state)
+            shown = step.type.write(state[step.id])
+            parts = [step.id, *([step.formula] if step.formula else []), line.work(state), shown]
+            rows.append(" = ".join(dict.fromkeys(parts)))  # what is only copied is written once
+        return Demonstration(system, self.statement(), "\n".join([*rows, f"Answer: {shown}"]))
+
+    def _facts(self) -> dict[str, int]:
+        depth: dict[str, int] = {}
+        place: dict[str, int] = {}
+        look_back = 0
+        for at, line in enumerate(self.lines):
+            read = [name for name in line.step.reads if name in place]
+            look_back = max([look_back, *(at - place[name] for name in read)])
+            depth[line.step.id] = 1 + max((depth[name] for name in read), default=0)
+            place[line.step.id] = at
+        return {"depth": depth[self.lines[-1].step.id], "look_back": look_back}
+
+
+def work_through(lines: Sequence[Line], given: Mapping[str, Value]) -> dict[str, Value]:
+    """The value of every line, each computed from those before it."""
+    state = dict(given)
+    for line in lines:
+        state[line.step.id] = line.solve(state)
+    return {line.step.id: state[line.step.id] for line in lines}
+
+
+def _in_brief(step: Step, instruction: str) -> Step:
+    reads = step.reads if step.expression is None else None
+    return Step(
+        step.id, step.expression, instruction=instruction, type=step.type, reads=reads, show_work=step.show_work
+    )
+
+
+def full_name(family: Any, word: str) -> str:
+    """A family's name with the knobs that are not at their defaults; `family_named` reads it back."""
+    knobs = []
+    for each in dataclasses.fields(family):
+        value = getattr(family, each.name)
+        if value != each.default:
+            knobs.append(f"{each.name}={_written(value)}")
+    return f"{word}({', '.join(knobs)})" if knobs else word
+
+
+def _written(value: object) -> str:
+    if isinstance(value, str) and _BARE.match(value) and not value[:1].isdigit():
+        return value
+    return json.dumps(value)
+
+
+def check_whole(value: object, option: str, low: int, high: int) -> None:
+    """Refuse a knob that is no whole number from `low` to `high`.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    if type(value) is not int or not low <= value <= high:
+        raise ConfigError(f"{option} is a whole number from {low} to {high}, not {value!r}", option=option)
+
+
+def check_length(length: int) -> None:
+    """Refuse lengths below 1.
+
+    Raises:
+        ConfigError: the length is none.
+    """
+    if type(length) is not int or length < 1:
+        raise ConfigError(f"a task has at least one step, not {length!r}", option="lengths")

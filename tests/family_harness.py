@@ -1,0 +1,60 @@
+"""What the tests of task families share: a recomputation that uses no code of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from types import CodeType
+
+from stepguard.evaluation.families import Task
+from stepguard.procedure import Step
+from stepguard.values import Value
+
+
+def rerun(task: Task, changed: Mapping[str, Value] | None = None) -> dict[str, Value]:
+    """The values of all steps, some of them replaced on the way: formulas by Python, words by the family's solvers."""
+    state: dict[str, Value] = {}
+    for name, value in task.inputs.items():
+        percent = isinstance(value, str) and value.endswith("%")
+        state[name] = Fraction(str(value)[:-1]) / 100 if percent else value
+    for step in task.procedure.steps:
+        if changed is not None and step.id in changed:
+            state[step.id] = changed[step.id]
+        else:
+            state[step.id] = by_formula(step, state) if step.formula else task.solvers[step.id](state)
+    return {name: state[name] for name in task.truth}
+
+
+def by_formula(step: Step, state: Mapping[str, Value]) -> Value:
+    """What a formula gives, by Python's own arithmetic, rounded half up."""
+    assert step.formula is not None
+    names = {name: Fraction(value) for name, value in state.items() if not isinstance(value, str)}
+    found = eval(_compiled(step.formula), {"Fraction": Fraction}, names)
+    if step.type.kind == "boolean":
+        return bool(found)
+    if step.type.places is None:
+        assert found == int(found)
+        return int(found)
+    shown = Decimal(found.numerator) / Decimal(found.denominator)
+    return shown.quantize(Decimal(1).scaleb(-step.type.places), rounding=ROUND_HALF_UP)
+
+
+@lru_cache(maxsize=10_000)
+def _compiled(formula: str) -> CodeType:
+    exact = [f"Fraction('{part}')" if part[0].isdigit() else part for part in formula.split()]
+    return compile(" ".join(exact), "formula", "eval")
+
+
+def feeding(task: Task) -> set[str]:
+    """The steps that the answer rests on, inputs included."""
+    reads = {step.id: step.reads for step in task.procedure.steps}
+    found: set[str] = set()
+    todo = [task.procedure.answer]
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo += reads.get(name, ())
+    return found
