@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
+from family_harness import feeding, rerun
 
 from stepguard import Guard
 from stepguard.cli import main
@@ -30,7 +31,6 @@ from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.prompts import Prompter
 from stepguard.reply_formats import EquationFormat
 from stepguard.testing import Plant, SimulatedModel, Slips
-from tests.family_harness import feeding, rerun
 
 NAMES = [
     "arithmetic",

@@ -10,12 +10,12 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from family_harness import feeding, rerun
 
 from stepguard.evaluation.families import Arithmetic, Task
 from stepguard.evaluation.families.sentences import FormulaCheck
 from stepguard.expressions import format_expression
 from stepguard.values import Value
-from tests.family_harness import feeding, rerun
 
 KNOBS: list[dict[str, Any]] = [
     {},
@@ -45,7 +45,30 @@ KNOBS: list[dict[str, Any]] = [
 # Of the statements and truths that the first version of this family made.
 FIRST = "cf2c041864fe7568cb48843a52076afc87333c9df429c27ad8998aaffcd0c33b"
 FIRST_LONG = "4603ccb901a7aeac2cbf67d761461a1596c882f98b4db47089423d83dc6c726b"
-PINNED = ["42041ff9", "a78d957d", "82bc2e55", "73ffa7fb", "39970171", "a5176edf", "e11514f0", "01531e46", "4e42d8ab", "f0b15750", "047bfb01", "053db7f4", "1e71bc74", "c2d0eec3", "f574c19c", "c4177299", "4c69533d", "3f311056", "242bf585", "0deb7127", "bd1acb62", "42b1f350"]
+PINNED = [
+    "42041ff9",
+    "a78d957d",
+    "82bc2e55",
+    "73ffa7fb",
+    "39970171",
+    "a5176edf",
+    "e11514f0",
+    "01531e46",
+    "4e42d8ab",
+    "f0b15750",
+    "047bfb01",
+    "053db7f4",
+    "1e71bc74",
+    "c2d0eec3",
+    "f574c19c",
+    "c4177299",
+    "4c69533d",
+    "3f311056",
+    "242bf585",
+    "0deb7127",
+    "bd1acb62",
+    "42b1f350",
+]
 
 
 @pytest.fixture(params=KNOBS, ids=str)

@@ -10,10 +10,10 @@ from fractions import Fraction
 from itertools import count
 
 import pytest
+from family_harness import rerun
 
 from stepguard.evaluation.families import ReturnsDesk, Roots, RunningSum, Task, WordLists
 from stepguard.values import Value
-from tests.family_harness import rerun
 
 # Running sums
 

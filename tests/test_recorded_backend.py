@@ -22,7 +22,7 @@ from stepguard.backends.base import ToolCall
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.errors import BackendError, ConfigError, ReplyMissing
-from stepguard.evaluation.tasks import Arithmetic
+from stepguard.evaluation.families import Arithmetic
 from stepguard.reply_formats import EquationFormat
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 
