@@ -51,7 +51,7 @@ class Budget:
                 continue
             number = isinstance(value, int | float) and not isinstance(value, bool)
             whole = name == "seconds" or isinstance(value, int)
-            if not number or not math.isfinite(value) or value < 0 or not whole:
+            if not number or not whole or value < 0 or (isinstance(value, float) and not math.isfinite(value)):
                 kind = "a number" if name == "seconds" else "a whole number"
                 raise ConfigError(f"budget {name} is {kind} of 0 or more, or None, not {value!r}", option="budget")
         if self.price is not None and not isinstance(self.price, Price):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-__all__ = ["CODES", "SIGNS", "WORDS", "compatible", "minor_places"]
+__all__ = ["CODES", "SIGNS", "WORDS", "compatible", "minor_places", "without_currencies"]
 
 _TWO_PLACES: Final = """
     AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC
@@ -34,6 +35,11 @@ SIGNS: Final = {
 WORDS: Final = {"dollars": "$", "dollar": "$", "euros": "EUR", "euro": "EUR", "pounds": "GBP"}
 """Name written behind an amount -> code or sign."""
 
+_SIGN: Final = "|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True))
+_MARK: Final = re.compile(
+    rf"(?<![0-9A-Za-z_.,$])(?:({_SIGN}) ?|([A-Z]{{3}}) )(?=[0-9.])"
+    rf"|(?<=[0-9.]) ?(?:({_SIGN})|([A-Z]{{3}})(?!\w)|(?<= )({'|'.join(WORDS)})(?!\w))(?! ?[0-9])"
+)
 _SHARED: Final = {"$": frozenset(_DOLLARS.split()), "¥": frozenset({"JPY", "CNY"})}
 
 
@@ -49,3 +55,19 @@ def minor_places(code: str) -> int:
 def compatible(written: str, code: str) -> bool:
     """Whether what was written with an amount, a code or a sign of several currencies, can mean this currency."""
     return written == code or code in _SHARED.get(written, ())
+
+
+def without_currencies(text: str) -> tuple[str, frozenset[str]]:
+    """Working without the currencies next to its amounts, and which they are; ``5 EUR`` cannot mean anything else."""
+    found: set[str] = set()
+
+    def taken(mark: re.Match[str]) -> str:
+        before, code, behind, code_behind, word = mark.groups()
+        sign = before or behind
+        unit = SIGNS[sign] if sign else WORDS[word] if word else code or code_behind
+        if unit not in CODES and unit not in _SHARED:
+            return mark[0]
+        found.add(unit)
+        return " "  # so that nothing grows together
+
+    return _MARK.sub(taken, text), frozenset(found)

@@ -23,7 +23,8 @@ def with_point(text: str) -> str:
     Raises:
         ValueRefused: a number in it has no reading with a decimal comma.
     """
-    return _NUMBER.sub(_rewritten, text).replace(";", ",")
+    # With its blank the comma cannot group digits: `1;234` is no number.
+    return _NUMBER.sub(_rewritten, text).replace(";", ", ")
 
 
 def with_comma(text: str) -> str:

@@ -39,7 +39,7 @@ from stepguard.actions import (
     Woke,
     deviation_of,
 )
-from stepguard.backends.base import Completion, Request
+from stepguard.backends.base import Completion, Request, counted, find_flaw
 from stepguard.budget import Budget, Limit, Spending
 from stepguard.checks import Judgement
 from stepguard.checks.arithmetic import check_defined
@@ -276,10 +276,14 @@ class Engine:
     # What has happened
 
     def _replied(self, id: str, flight: Flight, completion: Completion) -> None:
-        usage = flight.usage = replace(completion.usage, calls=max(1, completion.usage.calls))
-        self._spending.settle(id, usage)
-        flight.completion = completion
+        flight.usage = counted(completion)
+        self._spending.settle(id, flight.usage)
         flight.seconds = self._now - flight.asked_at
+        flaw = find_flaw(completion)
+        flight.completion = Completion(None, None) if flaw else completion
+        if flaw:
+            self._broken(flight, BackendError(f"the backend made a wrong Completion: {flaw}", retryable=False))
+            return
         steps = flight.segment.steps
         try:
             reading = flight.reading = read_reply(completion, steps, self._settings.reply_format)
@@ -530,9 +534,9 @@ class Engine:
 
 
 def _most(request: Request) -> Usage:
-    """What a call may cost at most: no tokenizer makes more tokens than there are characters."""
-    characters = sum(len(message.content) for message in request.messages)
-    return Usage(calls=1, input_tokens=characters, output_tokens=request.max_tokens or 0)
+    """What a call may cost at most: no tokenizer makes more tokens than there are bytes."""
+    size = sum(len(message.content.encode("utf-8", "surrogatepass")) for message in request.messages)
+    return Usage(calls=1, input_tokens=size, output_tokens=request.max_tokens or 0)
 
 
 def _told(error: Exception) -> str:

@@ -211,6 +211,8 @@ class _Parser:
                 raise self._error(f"{self.text[at : at + 1]!r} is not allowed in an expression", at)
             kind = cast(str, found.lastgroup)
             token, start = found[kind], found.start(kind)
+            if token in ("**", "//") and not self.text.startswith(token, start):  # two signs such as `××` are no power
+                raise self._error(f"{self.text[start : start + 2]!r} is not allowed in an expression", start)
             tokens.append(("operator", "%", start) if token == "mod" else (kind, _SPELLINGS.get(token, token), start))
             at = found.end()
         tokens.append(("end", "", len(self.text)))

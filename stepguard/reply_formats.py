@@ -117,6 +117,8 @@ class EquationFormat:
 
     def claim(self, step: Step, field: object) -> Claim | Deviation:
         """Read one field; see `ReplyFormat.claim`."""
+        if isinstance(field, str) and self.kind(step) == "work_and_value":
+            field = _unwrapped(field)
         claim = self._claim(step, field)
         if self.decimal == "." or isinstance(claim, Deviation):
             return claim
@@ -140,8 +142,6 @@ class EquationFormat:
         return _copied_text(step, text) if step.type.kind in ("text", "one_of") else _equation(step, text)
 
     def _object(self, step: Step, field: object) -> Claim | Deviation:
-        if isinstance(field, str):
-            field = _unwrapped(field)
         if not isinstance(field, dict):
             return Deviation(
                 "malformed", step.id, f"an object with work and value was expected, found {_describe(field)}"
@@ -266,9 +266,13 @@ def _response_model(shape: tuple[tuple[str, FieldKind, tuple[str, ...]], ...]) -
         value: Any = Literal[options] if options else str
         if kind != "work_and_value":
             return value
-        return create_model(f"WorkAndChoice{index}", __config__=closed, work=str, value=value) if options else words
+        return work_and(f"WorkAndChoice{index}", value) if options else words
 
-    words = create_model("WorkAndValue", __config__=closed, work=str, value=str)
+    def work_and(name: str, value: Any) -> type[BaseModel]:
+        # Pydantic 2.10 takes a field only as type and default.
+        return create_model(name, __config__=closed, work=(str, ...), value=(value, ...))
+
+    words = work_and("WorkAndValue", str)
     # Step ids are aliases: as attributes some would collide with pydantic's own names.
     fields: dict[str, Any] = {
         f"field{index}": (field_type(index, kind, options), Field(alias=step_id))

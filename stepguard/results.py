@@ -89,7 +89,8 @@ class Attempt:
         usage: what the call cost.
         seconds: from sending the request to the reply.
         finish_reason: as the provider gave it.
-        text: the reply as it came: its content, or the arguments of its tool calls, or the refusal.
+        text: the reply as it came, without white space around it: its content, or the arguments of its tool calls, or
+            the refusal.
         error: why there was no reply, or why a reply could not be used.
     """
 

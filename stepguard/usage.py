@@ -15,6 +15,8 @@ Amount = Decimal | float | str
 
 _MILLION: Final = 1_000_000
 _DIGITS: Final = 60
+_LARGEST: Final = 15
+"""The decimal exponent of an amount that is still money."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,8 @@ class Price:
         """What calls cost, exactly."""
         whole, output = Decimal(str(self.input)), Decimal(str(self.output))
         cached = whole if self.cached is None else Decimal(str(self.cached))
-        fresh = usage.input_tokens - usage.cached_tokens
+        # Some providers do not count cached tokens among those of the prompt.
+        fresh = max(0, usage.input_tokens - usage.cached_tokens)
         with localcontext(prec=_DIGITS):  # whatever the caller's precision is
             return (fresh * whole + usage.cached_tokens * cached + usage.output_tokens * output) / _MILLION
 
@@ -97,6 +100,6 @@ def to_amount(given: object, what: str, *, option: str) -> Decimal:
         amount = Decimal(str(given)) if not isinstance(given, bool) else None
     except InvalidOperation:
         amount = None
-    if amount is None or not amount.is_finite() or amount < 0:
-        raise ConfigError(f"{what} is an amount of 0 or more, not {given!r}", option=option)
+    if amount is None or not amount.is_finite() or amount < 0 or (amount and abs(amount.adjusted()) > _LARGEST):
+        raise ConfigError(f"{what} is an amount of 0 or more, not {given!r:.60}", option=option)
     return amount

@@ -43,7 +43,7 @@ from typing import Final, Literal, cast, get_args
 from stepguard.currencies import CODES, compatible, minor_places
 from stepguard.errors import ConfigError, InexactError, ValueRefused
 from stepguard.numerals import MAX_DIGITS, Exact, Numeral, exact, format_exact, read_numeral
-from stepguard.values import ROUNDINGS, Rounding, Value, round_exact, show_value, to_decimal, to_exact
+from stepguard.values import ROUNDINGS, Rounding, Value, encodable, round_exact, show_value, to_decimal, to_exact
 
 __all__ = ["NUMBER", "TEXT", "Kind", "Tolerance", "ValueType"]
 
@@ -248,8 +248,8 @@ class ValueType:
     def read(self, text: str) -> Value:
         """A value as a model wrote it, exactly.
 
-        Fewer places than declared may be written, or more where they are zeros. Of ``one_of``, case, quotes and a
-        full stop around the option do not matter.
+        Fewer places than declared may be written, or more where they are zeros. Of ``one_of`` and ``boolean``, case,
+        quotes and a full stop around the value do not matter.
 
         Raises:
             ValueRefused: the text is no value of this type, or could be read in more than one way.
@@ -257,7 +257,7 @@ class ValueType:
         if self.kind == "text":
             return text
         if self.kind == "boolean":
-            truth = _TRUTH.get(text.strip().lower())
+            truth = _TRUTH.get(_canonical(text))
             if truth is None:
                 raise ValueRefused("true or false was expected", text=text)
             return truth
@@ -287,6 +287,8 @@ class ValueType:
             ValueRefused: the value is of another kind, not finite, or would have to be rounded.
         """
         if isinstance(value, str):
+            if not encodable(value):
+                raise ValueRefused("half of a character (a lone surrogate) cannot be sent", text=ascii(value)[1:-1])
             if self.numeric and (read_numeral(value).unit == "%") != (self.kind == "percent"):
                 # 10% is 0.1, and a procedure that divides by 100 itself would do it twice.
                 signed = "a percentage without its sign" if self.kind == "percent" else "a percent sign"
@@ -384,7 +386,7 @@ def _written_option(option: str) -> str:
 def _check_options(options: tuple[str, ...]) -> None:
     seen: set[str] = set()
     for option in options:
-        known = _canonical(option) if isinstance(option, str) else ""
+        known = _canonical(option) if isinstance(option, str) and encodable(option) else ""
         if not known or len(option) > _MAX_OPTION or len(option.splitlines()) != 1 or option != option.strip():
             raise ConfigError(
                 f"{option!r} cannot be an option: one line of at most {_MAX_OPTION} characters is needed", option="type"

@@ -17,7 +17,7 @@ from typing import Final, Literal, cast, get_args
 from stepguard.errors import InexactError
 from stepguard.numerals import Exact, exact, format_exact
 
-__all__ = ["ROUNDINGS", "Rounding", "Value", "round_exact", "show_value", "to_decimal", "to_exact"]
+__all__ = ["ROUNDINGS", "Rounding", "Value", "encodable", "round_exact", "show_value", "to_decimal", "to_exact"]
 
 Value = int | Fraction | Decimal | bool | str
 """A value in the state of a run."""
@@ -25,6 +25,15 @@ Value = int | Fraction | Decimal | bool | str
 Rounding = Literal["half_up", "half_down", "half_even", "up", "down", "ceiling", "floor"]
 
 ROUNDINGS: Final[tuple[str, ...]] = get_args(Rounding)
+
+
+def encodable(text: str) -> bool:
+    """Whether a text can be sent and written: a lone surrogate, half of a character, cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def round_exact(value: Exact, places: int, rounding: Rounding) -> Exact:

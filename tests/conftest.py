@@ -73,12 +73,16 @@ class Received:
 
 @dataclass(frozen=True)
 class Reply:
-    """One response: `body` goes out as JSON, or as it is where it is text; `delay` is in seconds."""
+    """One response: `body` goes out as JSON, or as it is where it is text; `delay` is in seconds.
+
+    With `drip`, white space goes out first, a byte every so many seconds, for as long as somebody listens.
+    """
 
     body: object
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
+    drip: float | None = None
 
 
 Script = Sequence[Reply] | Callable[[Received], Reply]
@@ -109,6 +113,13 @@ class ChatServer:
         reply = script(received) if callable(script) else script[min(number, len(script)) - 1]
         self._stopping.wait(reply.delay)
         return reply
+
+    def drip(self, write: Callable[[bytes], object], head: bytes, seconds: float) -> None:
+        """Begin a response that never ends, until the client or this server gives up."""
+        write(head)
+        while not self._stopping.wait(seconds):
+            write(b" ")
+        raise OSError
 
     def connected(self, connection: socket.socket) -> None:
         with self._lock:
@@ -146,6 +157,8 @@ def _server(chat: ChatServer) -> ThreadingHTTPServer:
             lines = [f"HTTP/1.1 {reply.status} Scripted", *(f"{name}: {value}" for name, value in given.items())]
             head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode()
             try:
+                if reply.drip is not None:
+                    chat.drip(self.wfile.write, head, reply.drip)
                 self.wfile.write(head + body)  # in one piece, or Nagle's algorithm delays the second
             except OSError:  # the client has given up
                 self.close_connection = True

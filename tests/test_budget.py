@@ -35,6 +35,7 @@ def start(procedure: Procedure, inputs: dict[str, object], **options: Any) -> Ha
         {"seconds": float("nan")},
         {"seconds": float("inf")},
         {"seconds": False},
+        {"seconds": "5"},
     ],
 )
 def test_a_budget_that_makes_no_sense_is_refused(given: dict[str, Any]) -> None:

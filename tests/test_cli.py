@@ -125,16 +125,21 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
         thread.join()
 
 
-def in_a_process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """Run the command in a process of its own; an empty value takes a variable away."""
+def in_a_process(*arguments: str, into: Path | None = None, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Run the command in a process of its own that prints to pipes, or to files in a folder.
+
+    An empty value takes a variable away.
+    """
+    given = [argument.encode() for argument in arguments]  # as a terminal sends them, whatever the locale
+    command: list[str | bytes] = [sys.executable, "-W", "error", "-m", "stepguard.cli", *given]
     combined = {**os.environ, **environment}
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "stepguard.cli", *arguments],
-        env={name: value for name, value in combined.items() if value},
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
+    env = {name: value for name, value in combined.items() if value}
+    if into is None:
+        return subprocess.run(command, env=env, capture_output=True, timeout=60, check=False)
+    out, err = into / "stdout", into / "stderr"
+    with out.open("wb") as stdout, err.open("wb") as stderr:
+        done = subprocess.run(command, env=env, stdout=stdout, stderr=stderr, timeout=60, check=False)
+    return subprocess.CompletedProcess(command, done.returncode, out.read_bytes(), err.read_bytes())
 
 
 class TestOutcome:
@@ -388,11 +393,12 @@ class TestTerminal:
         assert main(["--version"]) == 0
         assert capsys.readouterr().out.startswith("stepguard ")
 
-    def test_help_is_light(self) -> None:
-        """Help imports nothing heavy."""
+    @pytest.mark.parametrize("arguments", [[], ["--help"], ["run", "--help"], ["bench", "--help"], ["--version"]])
+    def test_help_is_light(self, arguments: list[str]) -> None:
+        """Help and version import nothing heavy."""
         code = (
-            "import sys; from stepguard.cli import main; code = main(['--help']);"
-            "heavy = {'openai', 'instructor', 'sympy', 'rich', 'pydantic', 'structlog'} & set(sys.modules);"
+            f"import sys; from stepguard.cli import main; code = main({arguments});"
+            "heavy = {'openai', 'instructor', 'sympy', 'rich', 'pydantic', 'structlog', 'yaml'} & set(sys.modules);"
             "sys.exit(str(heavy) if heavy else code)"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
@@ -410,18 +416,50 @@ class TestTerminal:
         assert "[bold]red[/bold] :smile: \\x1b[2J" in out
         assert "\x1b" not in out
 
-    @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
-    def test_encodings(self, tmp_path: Path, encoding: str) -> None:
+    @pytest.mark.parametrize(
+        "environment",
+        [
+            {"PYTHONIOENCODING": "ascii"},
+            {"PYTHONIOENCODING": "cp1252"},
+            {"PYTHONIOENCODING": "utf-8"},
+            {"PYTHONIOENCODING": "", "PYTHONUTF8": "0", "LC_ALL": "C"},
+        ],
+        ids=["ascii", "cp1252", "utf-8", "C locale"],
+    )
+    def test_encodings(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> None:
         """Characters that a stream cannot show do not end a run, nor an error message."""
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
         file = tmp_path / "words.txt"
         file.write_text("name: größe → ✓\ninputs: x\nt1 = by code x + 1\n", encoding="utf-8")
-        done = in_a_process("run", str(file), "--input", "x=4", PYTHONIOENCODING=encoding)
+        done = in_a_process("run", str(file), "--input", "x=4")
         assert done.returncode == 0, done.stderr
         assert b"VERIFIED" in done.stdout
-        done = in_a_process("run", str(file), "--input", "✓=4", PYTHONIOENCODING=encoding)
+        done = in_a_process("run", str(file), "--input", "✓=4")
         assert done.returncode == 2, done.stderr
         assert b"has no input" in done.stderr
         assert b"Traceback" not in done.stderr
+
+    @pytest.mark.parametrize("where", ["pipe", "file"])
+    @pytest.mark.parametrize(
+        ("arguments", "code", "printed"),
+        [
+            (["run", INVOICE, *INVOICE_INPUTS], 0, "VERIFIED: all 6 steps"),
+            (["run", INVOICE, *INVOICE_INPUTS, "--max-calls", "0"], 4, "EXHAUSTED: stopped before step"),
+            (["run", INVOICE], 2, ""),
+            (["bench", "--lengths", "5", "-n", "2"], 0, "95 % Wilson intervals"),
+        ],
+        ids=["verified", "exhausted", "misused", "bench"],
+    )
+    def test_cp1252_without_a_terminal(
+        self, tmp_path: Path, arguments: list[str], code: int, printed: str, where: str
+    ) -> None:
+        """Under cp1252 and in CI a command exits as elsewhere and writes plain lines, to a pipe and to a file."""
+        into = tmp_path if where == "file" else None
+        done = in_a_process(*arguments, into=into, PYTHONIOENCODING="cp1252", PYTHONUTF8="0", CI="true")
+        assert done.returncode == code, done.stderr
+        assert printed in done.stdout.decode("cp1252")
+        assert not {b"\r", b"\x1b"} & {bytes([byte]) for byte in done.stdout + done.stderr}
 
     @pytest.mark.parametrize("ci", ["", "true"])
     def test_plain_progress(self, ci: str) -> None:

@@ -110,7 +110,7 @@ def test_cancelling_while_waiting_for_the_transport() -> None:
     async def main() -> None:
         backend = ScriptedBackend(BackendError("503"))
         task = asyncio.create_task(Guard(backend, transport=Transport(first_wait=30.0)).arun(P2))
-        while not backend.requests:
+        while not (backend.requests or task.done()):
             await asyncio.sleep(0)
         await asyncio.sleep(0.01)
         task.cancel()

@@ -32,7 +32,13 @@ def test_a_price_is_for_a_million_tokens_and_exact() -> None:
         assert Price(input="1.2345", output=0).of(Usage(input_tokens=1)) == Decimal("0.0000012345")
 
 
-@pytest.mark.parametrize("amount", [-1, "x", float("nan"), "Infinity", True, None, [1]])
+def test_cached_tokens_never_make_a_call_cheaper_than_nothing() -> None:
+    """Where a provider counts cached tokens apart from the prompt, the prompt costs nothing, not less."""
+    usage = Usage(calls=1, input_tokens=10, output_tokens=5, cached_tokens=1000)
+    assert Price(input=1, output=1, cached=0).of(usage) == Decimal("0.000005")
+
+
+@pytest.mark.parametrize("amount", [-1, "x", float("nan"), "Infinity", "1e999999", True, None, [1]])
 def test_an_amount_that_makes_no_sense_is_refused(amount: Any) -> None:
     """Prices and limits on the cost are finite numbers of 0 or more."""
     with pytest.raises(ConfigError):

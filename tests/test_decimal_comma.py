@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from fractions import Fraction
 
@@ -30,6 +31,7 @@ def answer(reply: str, *, comma: bool = True) -> object:
         "1234,56 * 2 = 2469,12",
         "1.234,56 * 2 = 2.469,12",
         "1.234,56 × 2 = 2.469,12 €",
+        "1.234,56 € × 2 = 2.469,12 €",
         "total = price * quantity = 1234,56 * 2 = 2469,12",
     ],
 )
@@ -46,6 +48,8 @@ def test_a_decimal_comma_is_read_where_it_is_configured(reply: str) -> None:
         ("1234,56 * 2 = 2.469", "wrong_value"),
         ("1234,56 * 2 = 246912", "wrong_value"),
         ("1,23456 * 2 = 2469,12", "wrong_operand"),
+        ("1234,56 * 2 = 2;469,12", "malformed"),
+        ("1;234,56 * 2 = 2469,12", "malformed"),
     ],
 )
 def test_a_decimal_point_is_not_guessed_at_where_a_comma_is_configured(reply: str, found: str) -> None:
@@ -68,6 +72,15 @@ def test_numbers_of_json_itself_have_a_point() -> None:
     result = Guard(model, reply_format=COMMA).run(procedure, {"x": 1})
     assert result.values["weight"] == Decimal("2.50")
     assert result.values["step1"] == "a, b.c"
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+def test_numbers_of_an_object_that_was_encoded_twice_have_a_point(encoded: bool) -> None:
+    """A JSON number is 1.234 also where the object around it came as text, and never 1234."""
+    procedure = Procedure.parse('weight: number = "Read it."')
+    entry = '{"work": "", "value": 1.234}'
+    model = ScriptedBackend(json.dumps({"weight": entry}) if encoded else f'{{"weight": {entry}}}')
+    assert Guard(model, reply_format=COMMA).run(procedure).values["weight"] == Fraction("1.234")
 
 
 def test_arguments_are_separated_by_a_blank_or_a_semicolon() -> None:

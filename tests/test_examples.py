@@ -15,7 +15,9 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 def printed(name: str) -> str:
     """What an example prints; a warning or an error of it fails the test."""
     script = EXAMPLES / f"{name}.py"
-    done = subprocess.run([sys.executable, "-W", "error", str(script)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script)], capture_output=True, encoding="utf-8", check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

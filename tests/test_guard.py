@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import Mapping
@@ -11,9 +12,9 @@ from typing import Any
 import pytest
 from harness import GOOD, P2, P6, PAIR, ids, reply, without_time
 
-from stepguard import Budget, Guard, Procedure, Result, Retries, Segments, Step, Transport
+from stepguard import Budget, Guard, Price, Procedure, Result, Retries, Segments, Step, Transport, Usage
 from stepguard.actions import Action, Ask, Check, Commit, Event, Replied
-from stepguard.backends import Completion, Request
+from stepguard.backends import Completion, Request, ToolCall
 from stepguard.errors import (
     BackendError,
     BackendRejected,
@@ -186,6 +187,41 @@ def test_a_backend_that_breaks_its_contract_fails_the_run(driver: str, answer: o
     assert result.problem.occurrence.step == "a"
     if isinstance(answer, Exception):
         assert result.error is answer
+
+
+@DRIVERS
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ({"text": b"{}"}, "its text is bytes"),
+        ({"finish_reason": 5}, "its finish_reason is int"),
+        ({"refusal": ["no"]}, "its refusal is list"),
+        ({"reasoning": {"a": 1}}, "its reasoning is dict"),
+        ({"tool_calls": None}, "tool_calls"),
+        ({"tool_calls": ({"name": "Steps"},)}, "tool_calls"),
+        ({"text": None, "tool_calls": (ToolCall("Steps", {"a": 6}),)}, "tool_calls"),  # type: ignore[arg-type]
+        ({"usage": None}, "its usage is no Usage"),
+        ({"usage": {"prompt_tokens": 5}}, "its usage is no Usage"),
+        ({"usage": Usage(calls=1, input_tokens=None)}, "its usage is no Usage"),  # type: ignore[arg-type]
+        ({"usage": Usage(calls=1, input_tokens=1.5)}, "its usage is no Usage"),  # type: ignore[arg-type]
+        ({"usage": Usage(calls=1, output_tokens=-5)}, "its usage is no Usage"),
+    ],
+)
+def test_a_completion_of_wrong_parts_fails_the_run_with_nothing_lost(
+    driver: str, parts: dict[str, Any], says: str
+) -> None:
+    """A completion that a foreign backend put together wrongly ends the run; what was had before stays, and is told."""
+    wrong = Completion(**{"text": "{}", "usage": Usage(calls=1, input_tokens=10), **parts})
+    with ScriptedBackend({"a": "2 * 3 = 6"}, wrong) as backend:
+        budget = Budget(price=Price(input=1, output=1))
+        result = run(Guard(backend, segment=1, budget=budget, transport=FAST), P2, None, driver)
+    assert (result.status, dict(result.values)) == ("failed", {"a": 6})
+    assert result.problem is not None
+    assert says in result.problem.reason
+    assert result.usage.calls == 2
+    spent = result.usage.tokens - result.attempts[0].usage.tokens
+    assert spent == result.attempts[1].usage.tokens == (0 if "usage" in parts else 10)
+    assert json.loads(result.to_json())["attempts"][1]["error"]
 
 
 @DRIVERS

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import _thread
 import asyncio
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -154,6 +155,14 @@ class TestCalls:
         asyncio.run(cancel())
         assert 0 < double.sent < 50
 
+    @pytest.fixture
+    def interruptible(self) -> Iterator[None]:
+        """Ctrl-C raises, as in a program in the foreground: a job in the background starts with it ignored."""
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+        signal.signal(signal.SIGINT, before)
+
+    @pytest.mark.usefixtures("interruptible")
     def test_interrupted(self, local: Callable[..., tuple[LocalBackend, LlamaDouble]]) -> None:
         """Ctrl-C during a call is raised, and stops the model at its next token."""
         backend, double = local([piece("a")] * 100, pause=0.02)

@@ -55,6 +55,27 @@ def test_a_run_in_tools_mode(chat_server: ChatServer) -> None:
     assert [deviation.kind for deviation in result.attempts[0].deviations] == ["malformed"]
 
 
+@pytest.mark.parametrize("mode", ["json_schema", "tools", "json"])
+def test_bad_reply_changes_no_mode(chat_server: ChatServer, mode: Any) -> None:
+    """After a reply that cannot be read the same model is asked in the same form; only the sampling differs."""
+    chat_server.play([Reply(completion_body("nope")), Reply(completion_body(GOOD))])
+    result = Guard(backend_at(chat_server, mode=mode)).run(PROCEDURE, INPUTS)
+    assert [attempt.outcome for attempt in result.attempts] == ["rejected", "accepted"]
+    first, second = ({**each.body, "temperature": None, "seed": None} for each in chat_server.requests)
+    assert first == second
+
+
+def test_rejected_tool_call_is_not_sent_back(chat_server: ChatServer) -> None:
+    """No request holds a tool call of the model's, which a server would want answered, or anything of a bad reply."""
+    call = {"id": "call-77", "type": "function", "function": {"name": "Steps", "arguments": '{"t2": "12 + 7 = 18"}'}}
+    chat_server.play([Reply(completion_body(None, tool_calls=[call])), Reply(completion_body(GOOD))])
+    Guard(backend_at(chat_server, mode="tools"), segment=1, repair=1).run(PROCEDURE, INPUTS)
+    messages = chat_server.requests[1].body["messages"]
+    assert all(set(message) == {"role", "content"} and message["role"] != "tool" for message in messages)
+    assert "call-77" not in str(messages)
+    assert "= 18" not in str(messages)
+
+
 def test_asyncio_run_twice(chat_server: ChatServer) -> None:
     """One guard serves one event loop after the other; each client is closed on the loop it lived on."""
     chat_server.play(Reply(completion_body(GOOD)))
@@ -111,7 +132,7 @@ def test_cancelled_run(chat_server: ChatServer) -> None:
 
     async def main() -> None:
         task = asyncio.create_task(Guard(backend).arun(PROCEDURE, INPUTS))
-        while not chat_server.requests:
+        while not (chat_server.requests or task.done()):
             await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -16,9 +16,9 @@ from conftest import ChatServer, Reply, completion_body
 from openai_harness import GOOD, INPUTS, KEY, MESSAGES, PROCEDURE, REQUEST, Ask, backend_at, failure
 
 from stepguard import Guard, Transport
-from stepguard.backends import Request
+from stepguard.backends import Message, Request
 from stepguard.backends.openai import OpenAIBackend
-from stepguard.errors import BackendError, BackendRejected, BackendTimeout, RateLimited
+from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError, RateLimited
 
 # Errors
 
@@ -121,6 +121,13 @@ def test_schema_that_is_ignored(chat_server: ChatServer) -> None:
     assert "the endpoint may ignore the response format" in str(result.problem)
 
 
+def test_an_answer_that_never_ends_is_a_timeout(chat_server: ChatServer, ask: Ask) -> None:
+    """An endpoint that sends byte after byte but no answer is given up when the time is over."""
+    chat_server.play(Reply(" " * 100_000, headers={"Content-Type": "application/json"}, drip=0.02))
+    error = failure(ask, backend_at(chat_server), Request(MESSAGES, timeout=0.3))
+    assert isinstance(error, BackendTimeout)
+
+
 def test_timeout(chat_server: ChatServer, ask: Ask) -> None:
     """An endpoint that does not answer in time is a time-out, after one request and soon."""
     chat_server.play(Reply(completion_body(GOOD), delay=30))
@@ -151,6 +158,13 @@ def test_unknown_parameter(chat_server: ChatServer, ask: Ask) -> None:
     error = failure(ask, backend_at(chat_server, extra={"top_q": 1}))
     assert not error.retryable
     assert "top_q" in str(error)
+    assert chat_server.requests == []
+
+
+def test_message_that_cannot_be_encoded(chat_server: ChatServer, ask: Ask) -> None:
+    """A message that no request can carry is an error that is not retried; nothing is sent."""
+    error = failure(ask, backend_at(chat_server), Request((Message("user", "half a character: \ud83d"),)))
+    assert not error.retryable
     assert chat_server.requests == []
 
 
@@ -207,6 +221,10 @@ ECHOES = [
     "POST https://host/v1?alt=1&key=AIzaXYZ12345&b=2 failed",
     "api_key='SECRET' is wrong",
     "x-api-key: SECRET",
+    '{"access_token": "SECRET", "client_secret":"SECRET"}',
+    "Cookie: a=SECRET; session=SECRET",
+    "GET https://user:SECRET@host/v1 failed",
+    "GET https://SECRET@host/v1 failed",
 ]
 
 
@@ -223,6 +241,29 @@ def test_secrets_of_a_server(chat_server: ChatServer, ask: Ask, status: int, cap
         assert error.__cause__ is None
         assert error.__context__ is None
     assert "SECRET" not in caplog.text
+
+
+def test_key_in_a_refused_reply(chat_server: ChatServer, ask: Ask) -> None:
+    """What an endpoint quotes of a reply that it refused is handed on without the key."""
+    error = {"message": "no", "code": "json_validate_failed", "failed_generation": f"with {KEY}: nope"}
+    chat_server.play(Reply({"error": error}, 400))
+    assert ask(backend_at(chat_server), REQUEST).text == "with [redacted]: nope"
+
+
+@pytest.mark.parametrize("key", ["sk-SEC\nRET", "SECRET\x00", "SECR\u00c9T", "\ud800SECRET"])
+def test_key_that_cannot_be_sent(chat_server: ChatServer, ask: Ask, key: str) -> None:
+    """A key that no header can carry is refused before anything is sent, without being shown."""
+    with pytest.raises(ConfigError, match="API key") as refused:
+        ask(OpenAIBackend("m", base_url=chat_server.url, api_key=key), REQUEST)
+    assert "SEC" not in "".join(traceback.format_exception(refused.value))
+    assert chat_server.requests == []
+
+
+def test_key_with_a_line_break_behind(chat_server: ChatServer, ask: Ask) -> None:
+    """A key as it comes out of a file is sent without its line break."""
+    chat_server.play(Reply(completion_body(GOOD)))
+    ask(OpenAIBackend("m", base_url=chat_server.url, api_key=f"{KEY}\n"), REQUEST)
+    assert chat_server.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
 def test_key_of_any_shape(chat_server: ChatServer, ask: Ask) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stepguard import Procedure, Step
 from stepguard.errors import ConfigError, ExpressionError, InputError, ProcedureError
-from stepguard.expressions import FUNCTIONS, parse_expression
+from stepguard.expressions import RESERVED, parse_expression
 from stepguard.procedure import Input
 
 INVOICE = """
@@ -171,7 +171,7 @@ def test_a_long_sum_survives_printing() -> None:
 
 
 identifiers = st.text(string.ascii_letters + "_", min_size=1, max_size=6).filter(
-    lambda name: name not in FUNCTIONS
+    lambda name: name not in RESERVED
 ) | st.sampled_from(
     ["name", "inputs", "input", "answer", "Answer", "step", "step1", "by", "code", "lambda", "E", "integer", "half_up"]
 )
@@ -185,7 +185,11 @@ wordy = st.lists(
     max_size=6,
 ).map("".join)  # fmt: skip
 instructions = (wordy | st.text(max_size=12)).map(str.strip).filter(bool)
-types = st.sampled_from(["number", "integer", "decimal(2, half_up)", "decimal(0, floor)"])
+types = st.sampled_from([
+    *("number", "integer", "decimal(2, half_up)", "decimal(0, floor)", "number(within 0.01)", "number(within 2%)"),
+    *("percent", "percent(1, half_up)", "money(EUR, 2, half_up)", "money(JPY, 0, up)"),
+])  # fmt: skip
+options = st.sampled_from(["one_of(yes, no)", 'one_of("a, b", "c = (1)", d e)'])
 
 
 @st.composite
@@ -193,14 +197,14 @@ def procedures(draw: st.DrawFn) -> Procedure:
     """Any procedure that text can hold."""
     names = draw(st.lists(identifiers, min_size=2, max_size=8, unique=True))
     cut = draw(st.integers(0, len(names) - 1))
-    inputs = [Input(name, draw(types | st.just("boolean") | st.just("text"))) for name in names[:cut]]
+    inputs = [Input(name, draw(types | options | st.just("boolean") | st.just("text"))) for name in names[:cut]]
     steps: list[Step] = []
     known = names[:cut]
     for name in names[cut:]:
         operand = st.sampled_from([*known, "1", "2.5"])
         if draw(st.integers(0, 2)) == 0:
             reads = draw(st.lists(st.sampled_from(known), unique=True, max_size=2)) if known else []
-            kind = draw(types | st.just("text") | st.just("boolean"))
+            kind = draw(types | options | st.just("text") | st.just("boolean"))
             steps.append(Step(name, instruction=draw(instructions), type=kind, reads=reads))
         else:
             operator = draw(st.sampled_from(["+", "-", "*", "/", "//", "%", "^", "<", "=="]))

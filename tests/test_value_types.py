@@ -107,6 +107,7 @@ def test_what_is_left_out_has_a_documented_default(text: str, full: str) -> None
         ('one_of(yes, "\\x")', "JSON string"),
         (f"one_of(yes, {'n' * 101})", "cannot be an option"),
         (f"one_of({', '.join(f'o{n}' for n in range(101))})", "2 to 100"),
+        ("one_of(yes, \ud800)", "cannot be an option"),
         ("choice(yes, no)", "unknown type 'choice'"),
         ("decimal(2", "is not a type"),
     ],
@@ -174,6 +175,8 @@ def test_a_tolerance_is_an_exact_number(amount: object) -> None:
         ("money(CNY)", "¥18", Decimal("18.00")),
         ("money(JPY)", "¥1,800", Decimal(1800)),
         ("money(KWD)", "1.234 KWD", Decimal("1.234")),
+        ("boolean", "**True.**", True),
+        ("boolean", '"false"', False),
         ("one_of(yes, No)", " yes\n", "yes"),
         ("one_of(yes, No)", "NO", "No"),
         ("one_of(yes, No)", '"No."', "No"),
@@ -204,6 +207,7 @@ def test_reads_a_value_as_it_is_usually_written(type_: str, text: str, value: Va
         ("money(USD)", "18%", "found %"),
         ("money(USD)", "18.005", "more than 2 decimal places"),
         ("money(JPY)", "18.50", "more than 0 decimal places"),
+        ("boolean", "not true", "true or false"),
         ("one_of(yes, no)", "maybe", "one of yes, no"),
         ("one_of(yes, no)", "yes no", "one of"),
         ("one_of(yes, no)", "", "one of"),
@@ -248,6 +252,7 @@ def test_accepts_what_a_caller_gives(type_: str, given_: object, value: Value) -
         ("money(USD)", "€5", "found EUR"),
         ("money(USD)", 0.001, "decimal places"),
         ("money(USD)", True, "truth value"),
+        ("text", "a\ud800", "lone surrogate"),
         ("one_of(a, b)", "c", "one of a, b"),
         ("one_of(a, b)", 1, "was expected"),
     ],
@@ -343,6 +348,32 @@ def test_working_may_hold_percentages(claim: str, found: str) -> None:
     procedure = Procedure.parse("inputs: price, rate: percent\nfee = price * rate")
     result = Guard(ScriptedBackend({"fee": claim}), repair=0).run(procedure, {"price": 50, "rate": "10%"})
     assert kind(result) == found
+
+
+@pytest.mark.parametrize(
+    ("step", "claim", "found"),
+    [
+        ("t1: percent = p + q", "5% + 12.5% = 17.5%", "ok"),
+        ("t1: percent = p - q", "5% - 12.5% = -7.5%", "ok"),
+        ("t1: percent = p - q", "0.05 - 0.125 = -0.075 = -7.5%", "ok"),
+        ("t1: percent = p + q", "5 + 12.5 = 17.5", "wrong_operand"),
+        ("t1: percent = p + q", "5% + 12.5% = 0.175", "wrong_value"),
+        ("t1 = max(p, q)", "max(5%, 12.5%) = 12.5%", "ok"),
+        ("t1 = p < q", "5% < 12.5% = true", "ok"),
+        ("t1 = p >= q", "5% ≥ 12.5% = false", "ok"),
+        ("t1 = 7 % 3", "7 % 3 = 1", "ok"),
+        ("t1 = 7 % (-3)", "7 % -3 = -2", "ok"),
+        ("t1 = 7 % (-3)", "7%-3 = -2", "ok"),
+        ("t1 = 7 % 3", "7% 3 = 1", "ok"),
+        ("t1 = 7 - 3", "700% - 300% = 4", "ok"),
+        ("t1 = 7 % 3", "7% - 3 = 1", "wrong_operand"),
+    ],
+)
+def test_a_percent_sign_is_told_from_a_remainder(step: str, claim: str, found: str) -> None:
+    """A sign directly behind a number, and no number behind it, is a percentage; between numbers it is a remainder."""
+    procedure = Procedure.parse(f"inputs: p: percent, q: percent\n{step}")
+    model = ScriptedBackend({"t1": claim})
+    assert kind(Guard(model, repair=0).run(procedure, {"p": "5%", "q": "12.5%"})) == found
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 
 from stepguard.errors import ConfigError
@@ -28,6 +28,8 @@ __all__ = [
     "about_to_send",
     "as_backend",
     "ask",
+    "counted",
+    "find_flaw",
 ]
 
 _ONE_CALL: Final = Usage(calls=1)
@@ -114,6 +116,31 @@ class Completion:
     usage: Usage = _ONE_CALL
     model: str | None = None
     fingerprint: str | None = None
+
+
+def find_flaw(completion: Completion) -> str | None:
+    """What is wrong with the parts of a completion that a foreign backend made, None where nothing is."""
+    for name in ("text", "finish_reason", "refusal", "reasoning"):
+        part: object = getattr(completion, name)
+        if not isinstance(part, str | None):
+            return f"its {name} is {type(part).__name__}, not text"
+    calls: object = completion.tool_calls
+    if not isinstance(calls, tuple | list) or not all(
+        isinstance(call, ToolCall) and isinstance(call.name, str) and isinstance(call.arguments, str) for call in calls
+    ):
+        return "its tool_calls are no ToolCalls of text"
+    return None if _counts(completion.usage) else f"its usage is no Usage of whole numbers: {completion.usage!r:.100}"
+
+
+def counted(completion: Completion) -> Usage:
+    """What a completion cost: at least one call, and nothing more where its usage is wrong."""
+    usage = completion.usage
+    return replace(usage, calls=max(1, usage.calls)) if _counts(usage) else _ONE_CALL
+
+
+def _counts(usage: object) -> bool:
+    counts = [getattr(usage, name) for name in Usage.__slots__] if isinstance(usage, Usage) else [None]
+    return all(type(count) is int and count >= 0 for count in counts)
 
 
 @runtime_checkable

@@ -6,6 +6,7 @@ import asyncio
 import secrets
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from types import TracebackType
@@ -47,6 +48,11 @@ class LocalBackend:
         file = Path(path).expanduser()
         _require_gguf(file)
         self.name: Final = file.stem
+        self.signature: Final[Mapping[str, object]] = {
+            "model": self.name,
+            "bytes": file.stat().st_size,
+            "context": context,
+        }
         self._server: Any = _start(file, threads, context, parallel)
 
     def complete(self, request: Request) -> Completion:

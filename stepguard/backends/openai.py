@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import hashlib
 import inspect
 import threading
 import weakref
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, cast, 
 from stepguard.backends.base import FORBIDDEN, Completion, Request, about_to_send
 from stepguard.backends.openai_answers import as_backend_error, field, read_completion, redact, refused_reply, texts_of
 from stepguard.backends.providers import OPENAI, ReplyMode, client_maker, find_provider, split_name
+from stepguard.deadlines import within
 from stepguard.errors import BackendError, ConfigError, StepguardError
 
 if TYPE_CHECKING:
@@ -167,6 +169,19 @@ class OpenAIBackend:
         provider, model = split_name(name)
         return cls(model, provider=provider.name, **options)
 
+    @property
+    def signature(self) -> Mapping[str, object]:
+        """What shapes a reply beside the request; extra parameters, which may hold secrets, as a hash."""
+        extra = hashlib.sha256(repr(sorted(self._extra.items())).encode()).hexdigest()[:16] if self._extra else None
+        return {
+            "model": self._label,
+            "mode": self._mode,
+            "strict": self._strict,
+            "max_tokens_parameter": self._max_tokens_parameter,
+            "answer_in_reasoning": self._answer_in_reasoning,
+            "extra": extra,
+        }
+
     def __repr__(self) -> str:
         provider = "" if self._provider == OPENAI.name else f", provider={self._provider!r}"
         return f"OpenAIBackend({self.name!r}{provider}, mode={self._mode!r})"
@@ -174,7 +189,8 @@ class OpenAIBackend:
     def complete(self, request: Request) -> Completion:
         """Answer one request.
 
-        ``request.timeout`` bounds the connection and every wait for data, as in the SDK.
+        ``request.timeout`` bounds the whole call, also where a server sends its answer byte by byte; the SDK by itself
+        only bounds each wait for data. The call therefore runs in a thread, see `stepguard.deadlines`.
 
         Raises:
             BackendError: the model did not answer.
@@ -186,13 +202,14 @@ class OpenAIBackend:
         client = self._sync_client() if self._given is None else self._given
         call = _Call(self._label, client)
         with call:
-            call.raw = call.create(**self._arguments(request))
+            arguments = self._arguments(request)
+            call.raw = within(request.timeout, lambda: call.create(**arguments), name="stepguard-request")
         return call.completion(answer_in_reasoning=self._answer_in_reasoning)
 
     async def acomplete(self, request: Request) -> Completion:
         """Answer one request without blocking the event loop; see `complete`.
 
-        ``request.timeout`` bounds the whole call, unless the client is a sync one.
+        ``request.timeout`` bounds the whole call.
         """
         about_to_send(self.name)
         if self._given is not None and not self.is_async:
@@ -285,7 +302,7 @@ class _Call:
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> bool:
         if not isinstance(error, Exception) or isinstance(error, StepguardError):
             return False
-        self.raw = refused_reply(error)
+        self.raw = refused_reply(error, self._secret)
         if self.raw is not None:
             return True
         self._failure = as_backend_error(error, self._say)

@@ -25,7 +25,10 @@ _REFUSED_REPLY: Final = frozenset({"json_validate_failed", "tool_use_failed"})
 _HIDDEN: Final = "[redacted]"
 _SECRETS: Final = re.compile(
     r"(?P<named>\b[\w-]*(?:key|token|secret|password|signature|sig)=\\?[\"']?)[^\s&\"'<>\\]+"
-    r"|(?P<header>\b(?:authorization|api[-_]?key)\\?[\"']?\s*:\s*\\?[\"']?)(?:[a-z]+\s+)?[^\s\"',}\\]+"
+    r"|(?P<header>\b(?:authorization|api[-_]?key|password|(?:access|auth|client|id|refresh|session)[-_]?(?:token|secret))"
+    r"\\?[\"']?\s*:\s*\\?[\"']?)(?:[a-z]+\s+)?[^\s\"',}\\]+"
+    r"|(?P<cookie>\bcookie\\?[\"']?\s*:\s*\\?[\"']?)[^\r\n\"'\\]+"
+    r"|(?P<address>://)[^\s/@]+(?=@)"
     r"|(?P<bearer>\bbearer\s+)[\w.~+/=*-]{6,}"
     r"|\b(?:sk|gsk|xai|hf)[-_][\w*-]{3,}"
     r"|\bAIza[\w-]{6,}",
@@ -116,7 +119,7 @@ def _count(given: object) -> int:
 # Errors
 
 
-def refused_reply(error: Exception) -> Mapping[str, Any] | None:
+def refused_reply(error: Exception, secret: str | None) -> Mapping[str, Any] | None:
     """The body of a reply that the endpoint tried to read itself and does not hand on; None for any other error.
 
     Groq does this: status 400 where a model wrote no valid JSON or tool call, with what it wrote in the error. That is
@@ -127,7 +130,10 @@ def refused_reply(error: Exception) -> Mapping[str, Any] | None:
     code = _text(field(body, "code"))
     if getattr(error, "status_code", None) != 400 or code not in _REFUSED_REPLY:
         return None
-    return {"choices": [{"finish_reason": code, "message": {"content": _text(field(body, "failed_generation"))}}]}
+    written = _text(field(body, "failed_generation"))
+    if written is not None and secret is not None:
+        written = written.replace(secret, _HIDDEN)
+    return {"choices": [{"finish_reason": code, "message": {"content": written}}]}
 
 
 def as_backend_error(error: Exception, say: Callable[[str], str]) -> BackendError:
@@ -143,7 +149,8 @@ def as_backend_error(error: Exception, say: Callable[[str], str]) -> BackendErro
     if "APIConnectionError" in names:
         return BackendError(say(f"no connection: {error.__cause__ or error}"))
     # A client whose answer cannot be decoded may do better the next time; any other exception is a mistake somewhere.
-    return BackendError(say(f"{type(error).__name__}: {error}"), retryable=isinstance(error, ValueError))
+    answered = isinstance(error, ValueError) and not isinstance(error, UnicodeEncodeError)
+    return BackendError(say(f"{type(error).__name__}: {error}"), retryable=answered)
 
 
 def _refusal(

@@ -218,9 +218,11 @@ def client_maker(
                 f"asking {provider.name} needs the package 'openai': pip install openai", option="backend"
             ) from None
         # An endpoint of one's own rarely wants a key.
-        key = api_key or provider.key() or (None if base_url is None else _NO_KEY)
+        key = (api_key or "").strip() or provider.key() or (None if base_url is None else _NO_KEY)
         if key is None:
             raise ConfigError(f"no API key: set {' or '.join(provider.keys)}, or pass api_key", option="api_key")
+        if not (key.isascii() and key.isprintable()):  # the errors of HTTP libraries would show it
+            raise ConfigError("the API key holds a character that no header can carry, a line break?", option="api_key")
         url = provider.endpoint() if base_url is None else base_url
         client = getattr(openai, kind)(api_key=key, base_url=url, timeout=None, max_retries=0)
         if provider is not OPENAI:

@@ -6,8 +6,9 @@ must be the step's expression up to harmless rewriting (see `stepguard.normal_fo
 reads, and every link of the chain must be true. Following a procedure and being right are different things, and this
 check asks for both.
 
-Working is read as it is usually written: with LaTeX operators, currency signs in front of amounts, ``mod``, and
-percentages (``50 * 10%``, ``10% of 50``). The working of a percentage may multiply by 100.
+Working is read as it is usually written: with LaTeX operators and fractions, currencies next to amounts, ``mod``, and
+percentages (``50 * 10%``, ``10% of 50``). The working of a percentage may multiply by 100. Of money, a sum of amounts
+in another currency is no working; a product may convert one.
 """
 
 from __future__ import annotations
@@ -18,9 +19,20 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
+from stepguard.currencies import compatible, without_currencies
 from stepguard.errors import EvaluationError, ExpressionError, ValueRefused
 from stepguard.exact import evaluate, substitute
-from stepguard.expressions import Call, Chain, Expression, Name, Number, format_expression, names_in, parse_expression
+from stepguard.expressions import (
+    Call,
+    Chain,
+    Expression,
+    Name,
+    Negate,
+    Number,
+    format_expression,
+    names_in,
+    parse_expression,
+)
 from stepguard.normal_form import normal_form, operands_of
 from stepguard.numerals import Exact, format_exact, read_numeral
 from stepguard.values import ROUNDINGS, Rounding, Value, round_exact, show_value
@@ -34,10 +46,15 @@ __all__ = ["check_arithmetic", "check_defined"]
 
 _NAME = "arithmetic"
 _PASS = Verdict("pass", _NAME)
-_LATEX_SIGNS = {"times": "*", "cdot": "*", "div": "/", "left": "", "right": ""}
-_LATEX = re.compile(r"\\(times|cdot|div|left|right)(?![A-Za-z])")
-_CURRENCY = re.compile(r"(?<![0-9A-Za-z_.,])(?:\\?[$]|[€£¥₹]) ?(?=[0-9])")
-_PERCENT = re.compile(r"(?<![0-9A-Za-z_.,])([0-9][0-9.,]*) ?\\?%(?: +(of)\b|(?=\s*(?:[*/)\]]|\Z)))")
+_LATEX_SIGNS = {"times": " * ", "cdot": " * ", "div": " / ", "bmod": " mod ", "left": "", "right": ""}
+_LATEX = re.compile(r"\\(times|cdot|div|bmod|left|right)(?![A-Za-z])")
+_LATEX_CALL = re.compile(r"\\[dt]?frac ?(?:\{([^{}]*)\}|([0-9])) ?(?:\{([^{}]*)\}|([0-9]))|\\sqrt ?\{([^{}]*)\}")
+_LATEX_LEVELS = 5
+# A sign of percent and not of a remainder: nothing follows that could be divided by.
+_PERCENT = re.compile(
+    r"(?<![0-9A-Za-z_.,])([0-9][0-9.,]*)"
+    r"(?: ?\\?%(?: +(of)\b|(?=\s*(?:[*/)\]<>=!≤≥≠,]|\Z)))|\\?%(?= +[-+] ))"
+)
 _DECIMALS = re.compile(r"[^.]*(?:\.([0-9]*)\s*)?\Z")
 
 
@@ -60,7 +77,7 @@ def check_arithmetic(step: Step, values: Mapping[str, Value], claim: Claim, valu
     work = None
     # Working that is letter for letter the formula with its numbers needs no comparing of forms.
     if step.show_work and not (len(claim.work) == 1 and claim.work[0] == substitute(tree, values)):
-        work = _check_work(_targets(step, values, exact_value), step.reads, claim.work)
+        work = _check_work(_targets(step, values, exact_value), step, claim.work)
     within = step.type.within
     if within is not None and within.accepts(cast(Exact, value), cast(Exact, expected)):
         return _fail(*work) if work is not None else Verdict("pass", _NAME, reason=f"within {within}")
@@ -155,9 +172,7 @@ def _target(
     return _Target(tree, values, value, rounding, step.type.within)
 
 
-def _check_work(
-    targets: tuple[_Target, ...], reads: tuple[str, ...], work: tuple[str, ...]
-) -> tuple[DeviationKind, str] | None:
+def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...]) -> tuple[DeviationKind, str] | None:
     """What is wrong with the working, None if nothing is."""
     tree, values = targets[0].tree, targets[0].values
     if not work:
@@ -165,14 +180,19 @@ def _check_work(
             return None  # copying a value takes no working
         return "unfaithful_work", "no working is shown"
     for index, link in enumerate(work):
-        plain = _plain(link)
+        plain, currencies = _plain(link)
         try:
             written = parse_expression(plain, commas_separate=True)
         except ExpressionError as error:
             return "malformed", f"the working cannot be read: {error}"
-        foreign = [name for name in names_in(written) if name not in reads]
+        foreign = [name for name in names_in(written) if name not in step.reads]
         if foreign:
             return "wrong_operand", f"the working reads {foreign[0]!r}, which this step does not"
+        own = step.type.currency
+        if own is not None and _converts_nothing(written):
+            others = sorted(unit for unit in currencies if not compatible(unit, own))
+            if others:
+                return "wrong_operand", f"the working {link.strip()!r} is in {others[0]}, the step in {own}"
         if index == 0 and not any(_same_work(written, each.tree, values) for each in targets):
             kind: DeviationKind = "unfaithful_work"
             if operands_of(written, values) != operands_of(_unrounded(tree), values):
@@ -183,11 +203,28 @@ def _check_work(
     return None
 
 
-def _plain(link: str) -> str:
-    """Working without what only typesets it, and with percentages as the numbers they are."""
+def _plain(link: str) -> tuple[str, frozenset[str]]:
+    """Working without what only typesets it, and with percentages as the numbers they are; and its currencies."""
     if "\\" in link:
+        for _ in range(_LATEX_LEVELS):  # from the inside out
+            link = _LATEX_CALL.sub(_called, link)
         link = _LATEX.sub(lambda found: _LATEX_SIGNS[found[1]], link)
-    return _PERCENT.sub(_hundredth, _CURRENCY.sub("", link)) if "%" in link else _CURRENCY.sub("", link)
+    link, currencies = without_currencies(link)
+    return _PERCENT.sub(_hundredth, link) if "%" in link else link, currencies
+
+
+def _called(found: re.Match[str]) -> str:
+    over, under = found[1] or found[2] or "", found[3] or found[4] or ""
+    return f"sqrt({found[5]})" if found[5] is not None else f"(({over}) / ({under}))"
+
+
+def _converts_nothing(tree: Expression) -> bool:
+    """Whether an expression is one amount, or a sum of amounts, so that no currency can become another."""
+    while type(tree) is Negate:
+        tree = tree.operand
+    if type(tree) is Chain:
+        return tree.additive and all(map(_converts_nothing, tree.operands))
+    return type(tree) in (Name, Number)
 
 
 def _hundredth(found: re.Match[str]) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextvars
 import inspect
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from stepguard.deadlines import Overrun, within
 from stepguard.values import Value
 from stepguard.verdicts import Claim, Verdict, shorten
 
@@ -49,15 +48,14 @@ class Patience:
 def run_check(check: Check, step: Step, values: Mapping[str, Value], claim: Claim, patience: Patience) -> Verdict:
     """What a check says. Where it raises, returns something else or takes too long it did not decide.
 
-    A check with a time limit runs in a thread of its own, with the caller's context variables. Python cannot stop a
-    thread: one that is given up runs on by itself, and does not keep the program from ending.
+    A check with a time limit runs in a thread of its own: see `stepguard.deadlines`.
     """
     named: object = getattr(check, "__name__", None)
     name = named if isinstance(named, str) else type(check).__name__
     seconds = patience.left()
     try:
-        found = _within(seconds, lambda: check(step, values, claim))
-    except _TookTooLong:
+        found: object = within(seconds, lambda: check(step, values, claim), name="stepguard-check")
+    except Overrun:
         return Verdict("undecided", name, "undecided", f"{name} did not answer within {max(seconds or 0, 0):.3g} s")
     except Exception as error:  # noqa: BLE001 - a check is foreign code: whatever it raises, it did not decide
         import traceback  # it also knows what to say of an error whose own text fails
@@ -76,32 +74,3 @@ def run_check(check: Check, step: Step, values: Mapping[str, Value], claim: Clai
         found.close()
         return Verdict("undecided", name, "undecided", f"{name} is async; a check is a plain function", retry=False)
     return Verdict("undecided", name, "undecided", f"{name} returned {type(found).__name__}, not a verdict")
-
-
-class _TookTooLong(Exception):
-    """Not `TimeoutError`, which a check may raise by itself."""
-
-
-def _within(seconds: float | None, call: Callable[[], object]) -> object:
-    if seconds is None:
-        return call()
-    if seconds <= 0:
-        raise _TookTooLong
-    outcome: list[tuple[object, BaseException | None]] = []
-
-    def work() -> None:
-        try:
-            outcome.append((context.run(call), None))
-        except BaseException as error:  # noqa: BLE001 - raised again where the check was called
-            outcome.append((None, error))
-
-    context = contextvars.copy_context()
-    thread = threading.Thread(target=work, name="stepguard-check", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if not outcome:
-        raise _TookTooLong
-    found, error = outcome[0]
-    if error is not None:
-        raise error
-    return found

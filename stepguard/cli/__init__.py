@@ -160,10 +160,13 @@ class _Version(argparse.Action):
 
 @contextlib.contextmanager
 def _any_encoding() -> Iterator[None]:
-    """Print what the encoding of a stream lacks as a question mark instead of failing; undone at the end."""
+    """Print what the encoding of a stream lacks as a question mark instead of failing; undone at the end.
+
+    In the C locale Python gives stdout the handler "surrogateescape", which fails on characters as "strict" does.
+    """
     changed: list[tuple[io.TextIOWrapper, str]] = []
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
             changed.append((stream, stream.errors))
             stream.reconfigure(errors="replace")
     try:

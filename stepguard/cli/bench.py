@@ -190,7 +190,8 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
         table.add_column(column, justify="left" if at == 0 else "right")
     for row in rows:
         table.add_row(*row)
-    console = Console(file=sys.stdout, highlight=False)
+    # The names of models and folders may look like markup or emoji codes; they are shown as they are.
+    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, 140)
     console.print(table)

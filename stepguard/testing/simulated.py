@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final, NamedTuple, Self
 
 from stepguard.backends.base import Completion, Request
@@ -112,6 +112,11 @@ class SimulatedModel:
         self._plants: Final = Plants(plants)
         self._slips: Final = slips if slips is not None else Slips.none() if self._plants else _DEFAULT
         self._answers: Final = dict(answers or {})
+
+    @property
+    def signature(self) -> Mapping[str, object]:
+        """What shapes its replies beside the request."""
+        return {"model": self.name, "seed": self._seed, "slips": asdict(self._slips), "answers": repr(self._answers)}
 
     def complete(self, request: Request) -> Completion:
         """Answer one request: JSON where a reply format is set, otherwise lines of working and an answer.

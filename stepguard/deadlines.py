@@ -1,0 +1,54 @@
+"""A blocking call that is waited for only so long."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+__all__ = ["Overrun", "within"]
+
+_Found = TypeVar("_Found")
+
+
+class Overrun(TimeoutError):
+    """The call has not returned in time; a `TimeoutError` of another class is one that it has raised itself."""
+
+
+def within(seconds: float | None, call: Callable[[], _Found], *, name: str) -> _Found:
+    """What a call returns, or raises, if it does so in time.
+
+    With a limit it runs in a thread of its own, with the caller's context variables. Python cannot stop a thread: a
+    call that is given up runs on by itself, and does not keep the program from ending.
+
+    Args:
+        seconds: how long it is waited for; None waits for as long as it takes, in the caller's thread.
+        call: what to call.
+        name: what the thread is called.
+
+    Raises:
+        Overrun: it has not returned by then.
+    """
+    if seconds is None:
+        return call()
+    if seconds <= 0:
+        raise Overrun
+    outcome: list[tuple[_Found | None, BaseException | None]] = []
+
+    def work() -> None:
+        try:
+            outcome.append((context.run(call), None))
+        except BaseException as error:  # noqa: BLE001 - raised again where it was called
+            outcome.append((None, error))
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread.start()
+    thread.join(min(seconds, threading.TIMEOUT_MAX))
+    if not outcome:
+        raise Overrun
+    found, error = outcome[0]
+    if error is not None:
+        raise error
+    return found  # type: ignore[return-value]
