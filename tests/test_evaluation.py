@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from stepguard.backends.base import Completion, Request
+from stepguard.backends.recorded import RecordedBackend
 from stepguard.cli import main
 from stepguard.errors import BackendError, ConfigError
 from stepguard.evaluation.arms import ArmOptions, Outcome, make_arm, read_transcript
@@ -221,7 +222,47 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     )
     assert len(newly) == len(whole) - 9
     assert [replace(each, seconds=0) for each in again] == [replace(each, seconds=0) for each in whole]
-    run(plan(), SimulatedModel(99), folder=tmp_path / "cut", resume=True, progress=lambda *_: pytest.fail("paid twice"))
+    run(plan(), SimulatedModel(2), folder=tmp_path / "cut", resume=True, progress=lambda *_: pytest.fail("done twice"))
+
+
+class Killed:
+    """A model whose program is killed at a call."""
+
+    def __init__(self, model: SimulatedModel, at: int) -> None:
+        self.name, self.signature = model.name, model.signature
+        self.calls = 0
+        self._model, self._at = model, at
+
+    def complete(self, request: Request) -> Completion:
+        self.calls += 1
+        if self.calls == self._at:
+            raise KeyboardInterrupt
+        return self._model.complete(request)
+
+
+def test_a_killed_run_pays_for_no_reply_twice(tmp_path: Path) -> None:
+    """Killed in the middle of a program, a resumed run asks only what was not answered, and ends the same."""
+    model = SimulatedModel(3, slips=Slips(wrong_value=0.2, systematic=0.0))
+    whole = Killed(model, at=0)
+    expected = run(plan(), whole, concurrency=1)
+    first, second = Killed(model, at=whole.calls // 2), Killed(model, at=0)
+    with pytest.raises(KeyboardInterrupt):
+        run(plan(), first, folder=tmp_path, concurrency=1)
+    again = run(plan(), second, folder=tmp_path, concurrency=1, resume=True)
+    assert first.calls - 1 + second.calls == whole.calls
+    assert [replace(each, seconds=0) for each in again] == [replace(each, seconds=0) for each in expected]
+
+
+def test_a_run_is_replayed_from_its_replies(tmp_path: Path) -> None:
+    """The replies of a run, as they were kept or exported, give the same outcomes without the model."""
+    model = SimulatedModel(4, slips=Slips(wrong_value=0.2))
+    made = run(plan(), model, folder=tmp_path)
+    with RecordedBackend(tmp_path / "replies.sqlite") as recording:
+        recording.export(tmp_path / "replies.jsonl")
+    for name in ("replies.sqlite", "replies.jsonl"):
+        with RecordedBackend(tmp_path / name) as replay:
+            again = run(plan(), replay)
+        assert [replace(each, seconds=0) for each in again] == [replace(each, seconds=0) for each in made]
 
 
 def test_outcomes_of_unlike_runs_are_not_mixed(tmp_path: Path) -> None:
@@ -252,6 +293,24 @@ def test_the_bench_command_prints_a_table_and_writes_results(
     assert [(row["arm"], row["length"], row["n"]) for row in results["rows"]] == [
         (arm, length, n) for length, n in ((3, 2), (6, 1)) for arm in ("cot", "chunk", "guard")
     ]
+
+
+def test_the_bench_command_replays_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--replay prints the table of an earlier run without a model, and names what was not asked then."""
+    options = Plan(family=FAMILY, cells={4: 2}, arms=("cot", "guard"), seed=0, options=ArmOptions())
+    run(options, SimulatedModel(1), folder=tmp_path)
+    arguments = ["bench", "--replay", str(tmp_path / "replies.sqlite"), "--arms", "cot,guard", "--lengths", "4"]
+    assert main([*arguments, "-n", "2", "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert (results["meta"]["model"], results["meta"]["simulated"]) == ("simulated", False)
+    assert [row["n"] for row in results["rows"]] == [2, 2]
+    assert main([*arguments, "-n", "3", "--json"]) == 2
+    printed = capsys.readouterr()
+    assert "2 of 6 runs have no reply in" in printed.err
+    assert "seed 2" in printed.err
+    assert printed.out == ""
+    assert main([*arguments, "--model", "m"]) == 2
+    assert "leave out --model" in capsys.readouterr().err
 
 
 def test_the_bench_command_shows_names_as_they_are(

@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stepguard.backends.base import Backend
     from stepguard.evaluation.arms import Outcome
     from stepguard.evaluation.runner import Plan
 
@@ -29,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--base-url", help="an OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1")
     parser.add_argument("--gguf", type=Path, help="a local GGUF file (needs the extra 'local')")
     parser.add_argument(
+        "--replay", type=Path, metavar="FILE", help="answer from the replies of an earlier run, without a model"
+    )
+    parser.add_argument(
         "--task",
         default="arithmetic",
         help="task family, with knobs as in arithmetic(look_back=7) (default: arithmetic)",
@@ -41,23 +47,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for one request (default: 1800)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first program (default: 0)")
     parser.add_argument("--concurrency", type=int, help="programs at the same time (default: 8, with --gguf 1)")
-    parser.add_argument("--out", type=Path, help="folder for results.json and outcomes.jsonl")
+    parser.add_argument("--out", type=Path, help="folder for results.json, outcomes.jsonl and replies.sqlite")
     parser.add_argument("--resume", action="store_true", help="go on with what is in --out")
     parser.add_argument("--json", action="store_true", help="print results.json instead of a table")
 
 
 def main(args: argparse.Namespace) -> int:
     """Run the benchmark and print its table; 0 unless something is misused."""
-    from stepguard.cli.models import choose_backend
     from stepguard.evaluation.report import make_results
     from stepguard.evaluation.runner import run_plan
     from stepguard.evaluation.simulated import SimulatedTasks
 
     plan = _plan(args)
-    simulated = args.model is None and args.base_url is None and args.gguf is None
+    simulated = args.model is None and args.base_url is None and args.gguf is None and args.replay is None
     concurrency = args.concurrency if args.concurrency is not None else 1 if args.gguf is not None else 8
-    backend, name = choose_backend(args)
-    model = args.model or name.partition(" at ")[0]
+    backend, model = _backend(args)
     configuration = _configuration(args, plan, model)
     started = time.monotonic()
     with ExitStack() as stack:
@@ -74,6 +78,7 @@ def main(args: argparse.Namespace) -> int:
                 progress=_Lines(started),
             )
         )
+    _complain_of_missing_replies(outcomes, args.replay)
     meta: dict[str, Any] = {
         **configuration,
         "simulated": simulated,
@@ -91,6 +96,33 @@ def main(args: argparse.Namespace) -> int:
     else:
         _print(results, simulated=simulated, out=args.out)
     return 0
+
+
+def _backend(args: argparse.Namespace) -> tuple[Backend, str]:
+    """The model, or the replies of one, and what to call it."""
+    from stepguard.backends.recorded import RecordedBackend
+    from stepguard.cli.models import choose_backend
+    from stepguard.errors import ConfigError
+
+    if args.replay is None:
+        backend, name = choose_backend(args)
+        return backend, args.model or name.partition(" at ")[0]
+    if args.model is not None or args.base_url is not None or args.gguf is not None:
+        raise ConfigError("--replay asks no model: leave out --model, --base-url and --gguf", option="replay")
+    replay = RecordedBackend(args.replay)
+    return replay, replay.name
+
+
+def _complain_of_missing_replies(outcomes: Sequence[Outcome], replay: Path | None) -> None:
+    from stepguard.errors import ReplyMissing
+
+    missing = [each for each in outcomes if each.error is not None and ReplyMissing.__name__ in each.error]
+    if missing:
+        first = missing[0]
+        raise ReplyMissing(
+            f"{len(missing)} of {len(outcomes)} runs have no reply in {replay}; the first is {first.arm} at "
+            f"{first.length} steps, seed {first.seed}: {first.error}. The tasks, arms, options or prompts of that run were others."
+        )
 
 
 def _plan(args: argparse.Namespace) -> Plan:

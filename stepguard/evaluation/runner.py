@@ -1,8 +1,9 @@
 """Runs every cell of a benchmark, and keeps what it has when it is killed.
 
-Each finished outcome is appended to ``outcomes.jsonl`` in the output folder before the next is waited for. A run that
-is started again with ``resume`` does only what is missing; the configuration must be the same, since outcomes of
-different prompts or models do not belong in one table.
+Every reply of the model is kept in ``replies.sqlite`` in the output folder as it comes in, and every finished outcome
+in ``outcomes.jsonl``. A run that is started again with ``resume`` does only what is missing and pays for no reply
+twice; the configuration must be the same, since outcomes of different prompts or models do not belong in one table.
+From the replies alone a run can be done again without the model.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
 from stepguard.backends.base import Backend
+from stepguard.backends.recorded import RecordedBackend
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import Arm, ArmOptions, Outcome, make_arm
 from stepguard.evaluation.families import Family, Task
-from stepguard.evaluation.shared import SharedReplies
+from stepguard.evaluation.limiter import LimitedBackend
 
 __all__ = ["Plan", "Progress", "TaskBackend", "run_plan"]
 
@@ -27,6 +29,7 @@ Progress = Callable[[int, int, Outcome], None]
 """Called with how many outcomes there are, how many there will be, and the newest."""
 
 _OUTCOMES: Final = "outcomes.jsonl"
+REPLIES: Final = "replies.sqlite"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +86,12 @@ async def run_plan(
 
     Args:
         plan: what to run.
-        backend: the model; greedy questions that are the same are asked once.
+        backend: the model; greedy questions that are the same are asked once. A `RecordedBackend` is used as it is,
+            to replay a run.
         configuration: everything that shapes a reply; kept beside the outcomes and compared on resume.
-        concurrency: how many instances run at the same time.
-        folder: where outcomes are kept; None keeps them in memory only.
+        concurrency: how many instances run at the same time; fewer calls are made at once while the endpoint asks to
+            slow down.
+        folder: where outcomes and replies are kept; None keeps them in memory only.
         resume: take over the outcomes that are there.
         progress: called after every outcome.
 
@@ -98,7 +103,7 @@ async def run_plan(
     arms: dict[str, Arm] = {name: make_arm(name, plan.options) for name in plan.arms}
     queue = [job for job in plan.jobs() if job not in done]
     queue.reverse()
-    shared = None if isinstance(backend, TaskBackend) else SharedReplies(backend)
+    shared = None if isinstance(backend, TaskBackend) else _recorded(backend, folder, concurrency)
 
     async def work() -> None:
         while queue:
@@ -123,6 +128,13 @@ async def run_plan(
             await asyncio.gather(*workers, return_exceptions=True)
     order = {job: at for at, job in enumerate(plan.jobs())}
     return [done[job] for job in sorted(order, key=order.__getitem__)]
+
+
+def _recorded(backend: Backend, folder: Path | None, concurrency: int) -> RecordedBackend:
+    if isinstance(backend, RecordedBackend):
+        return backend
+    path = ":memory:" if folder is None else folder / REPLIES
+    return RecordedBackend(path, LimitedBackend(backend, most=concurrency))
 
 
 class _Store:
