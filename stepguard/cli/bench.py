@@ -121,7 +121,8 @@ def _complain_of_missing_replies(outcomes: Sequence[Outcome], replay: Path | Non
         first = missing[0]
         raise ReplyMissing(
             f"{len(missing)} of {len(outcomes)} runs have no reply in {replay}; the first is {first.arm} at "
-            f"{first.length} steps, seed {first.seed}: {first.error}. The tasks, arms, options or prompts of that run were others."
+            f"{first.length} steps, seed {first.seed}: {first.error}. The tasks, arms, options or prompts of that run "
+            "were others."
         )
 
 
