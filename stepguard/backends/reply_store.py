@@ -43,12 +43,13 @@ class ReplyStore:
         self._lock: Final = threading.Lock()
         if path != ":memory:" and not Path(path).parent.is_dir():
             raise FileNotFoundError(f"there is no folder {Path(path).parent} for the recording")
+        self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
         try:
-            self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
             self._connection.execute("pragma journal_mode = wal")
             self._connection.execute("pragma synchronous = normal")
             self._connection.executescript(_TABLES)
         except sqlite3.DatabaseError as error:
+            self._connection.close()
             raise ConfigError(f"{path} is no recording: {error}", option="path") from None
         found = self.about("format")
         if found is None:
