@@ -74,6 +74,8 @@ class _Walk:
                     says = wording or isinstance(node, ast.Raise) or _is_reason(node, field, index)
                     if says and isinstance(child, ast.JoinedStr):
                         continue
+                    if isinstance(node, ast.JoinedStr) and isinstance(child, ast.Constant) and not regex:
+                        continue
                     self._walk(child, (*path, (field, index)), wording=says, regex=regex or _is_regex(node))
 
 
@@ -143,6 +145,8 @@ def _changes(node: ast.AST, *, wording: bool, regex: bool, top: bool) -> Iterato
             yield from (ast.Constant(each) for each in _constants(value, wording=wording, regex=regex))
         case ast.Return(value) if value is not None and not (isinstance(value, ast.Constant) and value.value is None):
             yield ast.Return(ast.Constant(None))
+        case ast.If(ast.Name("TYPE_CHECKING")):
+            return
         case ast.If(test, body, orelse):
             yield from (ast.If(ast.Constant(each), body, orelse) for each in (True, False))
         case ast.IfExp(_, body, orelse):
@@ -182,6 +186,8 @@ def _constants(value: object, *, wording: bool, regex: bool) -> Iterator[Any]:
             for pattern, into in _REGEX:
                 for found in re.finditer(pattern, value):
                     yield value[: found.start()] + found.expand(into) + value[found.end() :]
+        case str() if len(value) > 1 and not any(each.isalnum() for each in value):  # often a set of signs
+            yield from (value[1:], value[:-1])
         case str() if not wording and not _SENTENCE.search(value):
             yield f"XX{value}XX" if value else "XX"
 

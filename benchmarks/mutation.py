@@ -37,6 +37,8 @@ from mutants import Mutant, mutants_of, mutated
 from stepguard.evaluation.statistics import wilson
 
 _NOT_IMPORTED = 99
+_OPTIONS = ["-xq", "--tb=no", "--assert=plain"]
+_OPTIONS += [f"-pno:{each}" for each in ("cacheprovider", "unraisableexception", "threadexception")]
 
 
 class _Served(SourceFileLoader):
@@ -54,12 +56,15 @@ class _Served(SourceFileLoader):
 
 
 class _Plugin:
-    """Orders the tests, limits the time of each, and notes what failed and how long each took."""
+    """Orders the tests, limits the time of each, and tells how long each took, or at once which one failed."""
 
-    def __init__(self, seconds: dict[str, float], kills: Counter[str]) -> None:
-        self.seconds, self.kills = seconds, kills
+    def __init__(self, seconds: dict[str, float], kills: Counter[str], telling: int) -> None:
+        self.seconds, self.kills, self.telling = seconds, kills, telling
         self.took: dict[str, float] = {}
-        self.failed: list[str] = []
+
+    def tell(self, found: object) -> None:
+        with os.fdopen(self.telling, "wb") as pipe:
+            pipe.write(json.dumps(found).encode())
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items.sort(key=lambda item: (-self.kills[item.nodeid], self.seconds.get(item.nodeid, 0.0)))
@@ -70,7 +75,8 @@ class _Plugin:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.took[report.nodeid] = self.took.get(report.nodeid, 0.0) + report.duration
         if report.failed:
-            self.failed.append(report.nodeid)
+            self.tell({"failed": report.nodeid})
+            os._exit(1)
 
 
 class Runner:
@@ -108,10 +114,9 @@ class Runner:
         seen = json.loads(told) if told.endswith(b"}") else {}
         if os.WIFSIGNALED(status):
             return "timeout" if os.WTERMSIG(status) == signal.SIGALRM else "killed", seen
-        code_ = os.waitstatus_to_exitcode(status)
-        for test in seen.get("failed", ()):
-            self.kills[test] += 1
-        return {0: "survived", _NOT_IMPORTED: "void"}.get(code_, "killed"), seen
+        if "failed" in seen:
+            self.kills[seen["failed"]] += 1
+        return {0: "survived", _NOT_IMPORTED: "void"}.get(os.waitstatus_to_exitcode(status), "killed"), seen
 
     def _child(self, code: CodeType, writing: int) -> int:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -128,22 +133,19 @@ class Runner:
             importlib.import_module(self.name)
         except BaseException:  # noqa: BLE001 - whatever it is, there is nothing to test
             return _NOT_IMPORTED
-        plugin = _Plugin(self.seconds, self.kills)
-        result = pytest.main(
-            ["-x", "-q", "-p", "no:cacheprovider", "--tb=no", "--assert=plain", *self.tests], plugins=[plugin]
-        )
-        told = {"failed": plugin.failed, "took": plugin.took, "modules": list(sys.modules)}
-        if self.seconds:
-            told = {"failed": plugin.failed}
-        with os.fdopen(writing, "wb") as pipe:
-            pipe.write(json.dumps(told).encode())
+        plugin = _Plugin(self.seconds, self.kills, writing)
+        result = pytest.main([*_OPTIONS, *self.tests], plugins=[plugin])
+        plugin.tell({} if self.seconds else {"took": plugin.took, "modules": list(sys.modules)})
         return int(result)
 
     def difference(self, mutant: Mutant) -> str:
         """The lines that a mutant changes."""
         before, after = ast.unparse(self.tree).splitlines(), ast.unparse(mutated(self.tree, mutant)).splitlines()
-        lines = [line for line in difflib.unified_diff(before, after, n=0, lineterm="") if line[:1] in "+-"]
-        return "\n".join(f"    {line[0]} {line[1:].strip()}" for line in lines[2:])
+        lines = [line for line in difflib.unified_diff(before, after, n=0, lineterm="") if line[:1] in "+-"][2:]
+        if len(lines) == 2:  # of long lines, what stands around the change
+            same = next((at for at, (one, other) in enumerate(zip(*lines, strict=False)) if at and one != other), 1)
+            lines = [f"{line[0]} {line[max(1, same - 50) :][:120].strip()}" for line in lines]
+        return "\n".join(f"    {line}" for line in lines)
 
 
 def main() -> None:
