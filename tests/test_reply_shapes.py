@@ -11,7 +11,6 @@ from stepguard.backends.base import Completion, ToolCall
 from stepguard.procedure import Step
 from stepguard.replies import MAX_REPLY, TOOL_NAME, Reading, read_reply
 from stepguard.reply_formats import EquationFormat
-from stepguard.strict_json import decode, decode_at, same
 
 PAIR = (Step("a", "2*3"), Step("b", "a+4"))
 WORDED = (Step("a", "2*3"), Step("s", instruction="Name the country in a.", reads=["a"]))
@@ -207,32 +206,3 @@ def test_reasoning_beside_an_empty_call_is_named(text: str | None) -> None:
     """A call without arguments is empty, and the reason tells how much reasoning there was."""
     reading = read(text, tool_calls=(ToolCall(TOOL_NAME, " "),), reasoning="x" * 31)
     assert "31 characters of reasoning" in only(reading)[1]
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "equal"),
-    [
-        ('"x"', '"y"', False),
-        ("1", "1.0", False),
-        ("[[1], 2]", "[[1], 2]", True),
-        ("[[1], 2]", "[[3], 2]", False),
-        ("[1, 2]", "[2, 1]", False),
-        ("[]", "{}", False),
-        ('{"a": {"b": 1}}', '{"a": {"b": 2}}', False),
-        ('{"a": 1, "a": 2}', '{"a": 1, "a": 2}', True),
-        ('{"a": 1, "a": 2}', '{"a": 0, "a": 2}', False),
-        ("null", "false", False),
-    ],
-)
-def test_any_difference_is_found_at_any_depth(one: str, other: str, equal: bool) -> None:
-    """Decoded values are the same only if all their parts are."""
-    assert same(decode(one), decode(other)) is equal
-
-
-def test_no_depth_of_nesting_raises_but_a_value_error() -> None:
-    """JSON that is nested too deeply is refused like any other that cannot be read, from its start or an offset."""
-    deep = "[" * 100_000 + "]" * 100_000
-    with pytest.raises(ValueError, match="nested"):
-        decode(deep)
-    with pytest.raises(ValueError, match="nested"):
-        decode_at(f"x{deep}", 1)
