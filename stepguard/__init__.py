@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from stepguard.runs import Run
     from stepguard.segments import Segments
     from stepguard.transport import Transport
-    from stepguard.usage import Usage
-    from stepguard.values import ValueType
+    from stepguard.usage import Price, Usage
+    from stepguard.value_types import ValueType
     from stepguard.verdicts import Claim, Verdict
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Claim",
     "Guard",
     "Input",
+    "Price",
     "Procedure",
     "Result",
     "Retries",
@@ -48,6 +49,7 @@ _HOME = {
     "Claim": "stepguard.verdicts",
     "Guard": "stepguard.guard",
     "Input": "stepguard.procedure",
+    "Price": "stepguard.usage",
     "Procedure": "stepguard.procedure",
     "Result": "stepguard.results",
     "Retries": "stepguard.repair",
@@ -57,7 +59,7 @@ _HOME = {
     "StepguardError": "stepguard.errors",
     "Transport": "stepguard.transport",
     "Usage": "stepguard.usage",
-    "ValueType": "stepguard.values",
+    "ValueType": "stepguard.value_types",
     "Verdict": "stepguard.verdicts",
 }
 """Where each name lives: a module is loaded when its first name is asked for, so that importing this one is cheap."""

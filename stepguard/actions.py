@@ -21,15 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
 from typing import Final
 
 from stepguard.backends.base import Completion, Request
 from stepguard.checks import Judgement
 from stepguard.procedure import Step
 from stepguard.results import StepRecord
-from stepguard.values import Value, ValueType
+from stepguard.values import Value
 from stepguard.verdicts import Claim, Deviation
 
 __all__ = [
@@ -64,7 +62,8 @@ class Ask:
 class Check:
     """Judge `claims` about `steps`; `values` is the verified state before the first of them.
 
-    `foreign` says that checks of the user are among them, which may block. `beyond_failure` is for observing runs.
+    `foreign` says that checks of the user are among them, which may block: each for `timeout` seconds, all together
+    for `remaining` seconds (None: for as long as they take). `beyond_failure` is for observing runs.
     """
 
     id: str
@@ -73,6 +72,8 @@ class Check:
     values: Mapping[str, Value]
     foreign: bool
     beyond_failure: bool
+    timeout: float | None = None
+    remaining: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +190,7 @@ def misfit(event: Event, action: Action) -> str | None:
         return f"{type(action).__name__} is answered by {names}"
     if isinstance(event, Replied) and not isinstance(event.completion, Completion):
         return f"it holds a {type(event.completion).__name__}, not a Completion"
-    if isinstance(event, Performed) and isinstance(action, Act) and not _holds(action.step.type, event.value):
+    if isinstance(event, Performed) and isinstance(action, Act) and not action.step.type.holds(event.value):
         return f"{action.step.id} is of type {action.step.type}, not {type(event.value).__name__}"
     if isinstance(event, Checked) and isinstance(action, Check):
         return _misjudged(event.judgements, action)
@@ -200,7 +201,7 @@ def _misjudged(judgements: tuple[Judgement, ...], action: Check) -> str | None:
     if [each.claim for each in judgements] != list(action.claims[: len(judgements)]):
         return "the judgements are not on its claims, in their order"
     for number, (step, judgement) in enumerate(zip(action.steps, judgements, strict=False), 1):
-        if judgement.value is not None and not _holds(step.type, judgement.value):
+        if judgement.value is not None and not step.type.holds(judgement.value):
             return f"the value judged for {step.id} is not of type {step.type}"
         deviates = deviation_of(judgement) is not None
         if judgement.value is None and not deviates:
@@ -208,16 +209,3 @@ def _misjudged(judgements: tuple[Judgement, ...], action: Check) -> str | None:
         if judgement.value is None or (deviates and not action.beyond_failure):
             return None if number == len(judgements) else f"it judges claims behind {step.id}, which is not accepted"
     return None if len(judgements) == len(action.claims) else "not every claim is judged"
-
-
-_CLASSES: Final[Mapping[str, tuple[type, ...]]] = {
-    "number": (int, Fraction),
-    "integer": (int,),
-    "decimal": (Decimal,),
-    "boolean": (bool,),
-    "text": (str,),
-}
-
-
-def _holds(kind: ValueType, value: object) -> bool:
-    return type(value) in _CLASSES[kind.kind]

@@ -7,7 +7,8 @@ sleeps, reads a clock, logs or writes.
 The way of one segment, called a flight: ask -> (wait -> ask)* -> check -> commit. The verified prefix of a reply is
 committed; a step that was not accepted leads the next segment, asked in the way its repair policy names. With
 `parallel` flights, steps that read nothing unverified may be asked at the same time. `stepguard.schedule` knows which
-steps those are, `stepguard.budget` what may still be spent, `stepguard.history` keeps the books.
+steps those are, `stepguard.flights` what is on its way, `stepguard.budget` what may still be spent, and
+`stepguard.history` keeps the books.
 
 A run ends at the first step that cannot be had. What has been sent by then is still taken in, so that no usage and no
 verified value is lost; what has not been sent is not.
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Literal, assert_never
 
@@ -37,18 +38,18 @@ from stepguard.actions import (
     Wait,
     Woke,
     deviation_of,
-    misfit,
 )
-from stepguard.backends.base import Completion, Request
+from stepguard.backends.base import Completion, Request, counted, find_flaw
 from stepguard.budget import Budget, Limit, Spending
 from stepguard.checks import Judgement
 from stepguard.checks.arithmetic import check_defined
-from stepguard.errors import BackendError, EvaluationError, ProcedureError, UsageError
+from stepguard.errors import BackendError, EvaluationError, ProcedureError
+from stepguard.flights import Flight, Outbox
 from stepguard.history import History
 from stepguard.procedure import Procedure
 from stepguard.prompts import Prompter
 from stepguard.repair import FIRST, Repair, Repairs, Rung
-from stepguard.replies import Reading, read_reply
+from stepguard.replies import read_reply
 from stepguard.reply_formats import ReplyFormat
 from stepguard.results import Occurrence, Problem, Result, Status, StepRecord
 from stepguard.schedule import Broken, Schedule, Segment
@@ -61,7 +62,6 @@ from stepguard.verdicts import Claim, Deviation
 __all__ = ["Engine", "Settings"]
 
 _TOKENS_PER_STEP: Final = 96
-_NOTHING: Final = Usage()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,31 +74,10 @@ class Settings:
     transport: Transport
     reply_format: ReplyFormat
     parallel: int
+    check_timeout: float | None
     observe: bool
     history: int | None
     seed: int
-
-
-@dataclass(slots=True)
-class _Flight:
-    """One segment on its way from the question to the commit; without a request, a step performed by code."""
-
-    segment: Segment
-    rung: Rung
-    request: Request | None
-    sent: int = 0
-    asked_at: float = 0.0
-    seconds: float = 0.0
-    usage: Usage = _NOTHING
-    completion: Completion | None = None
-    reading: Reading | None = None
-    records: list[StepRecord] = field(default_factory=list)
-    blame: tuple[Occurrence, Deviation] | None = None
-    hopeless: bool = False
-
-    @property
-    def first(self) -> Occurrence:
-        return self.segment.occurrences[0]
 
 
 class Engine:
@@ -127,17 +106,14 @@ class Engine:
         self._random = random.Random(settings.seed)
         self._size = settings.segments.size
         self._least_cap = 0  # a cap that cut a reply would cut it again: twice as much from then on
-        self._actions = 0
-        self._outstanding: dict[str, tuple[Action, _Flight]] = {}
-        self._outbox: dict[str, Action] = {}  # those of them that have not been handed out
-        self._dropped: set[str] = set()  # handed out, and of no interest any more
+        self._outbox = Outbox(run_id)
         self._stop: tuple[Status, Problem, Exception | None] | None = None
         self._fill()
 
     @property
     def done(self) -> bool:
         """Whether the run has ended: `result` may be called, and no event is expected."""
-        return not self._outstanding and (self._stop is not None or self._steps.finished)
+        return not self._outbox and (self._stop is not None or self._steps.finished)
 
     @property
     def values(self) -> Mapping[str, Value]:
@@ -156,20 +132,26 @@ class Engine:
 
         What is not handed out when the run ends is never performed.
         """
-        while self._outbox:
-            action = self._outbox.pop(next(iter(self._outbox)))
+        while (taken := self._outbox.take()) is not None:
+            action, flight = taken
+            remaining = self._spending.remaining(self._now)
+            if isinstance(action, Check) and action.foreign:
+                return replace(action, timeout=self._settings.check_timeout, remaining=remaining)
             if not isinstance(action, Ask):
                 return action
-            _, flight = self._outstanding[action.id]
-            remaining = self._spending.remaining(self._now)
             if remaining is not None and remaining <= 0:  # spent while other actions were performed
-                self._take_back(action.id)
+                self._take_back(action, flight)
                 self._fill()
                 continue
             flight.sent += 1
             flight.asked_at = self._now
-            bounds = [bound for bound in (self._settings.transport.timeout, remaining) if bound is not None]
-            return Ask(action.id, replace(action.request, timeout=min(bounds, default=None)))
+            bounds = (
+                self._settings.transport.timeout,
+                remaining,
+                self._spending.step_seconds(flight.segment.indices),
+            )
+            timeout = min((bound for bound in bounds if bound is not None), default=None)
+            return Ask(action.id, replace(action.request, timeout=timeout))
         return None
 
     def send(self, event: Event) -> None:
@@ -182,16 +164,10 @@ class Engine:
         if isinstance(event, Clock):
             self._now = max(self._now, event.now)
             return
-        if event.id in self._dropped:
-            self._dropped.remove(event.id)
+        answered = self._outbox.answered(event)
+        if answered is None:
             return
-        if event.id not in self._outstanding or event.id in self._outbox:
-            raise UsageError(f"{type(event).__name__} answers {event.id!r}, which is not outstanding in this run")
-        action, flight = self._outstanding[event.id]
-        reason = misfit(event, action)
-        if reason is not None:
-            raise UsageError(f"{type(event).__name__} cannot answer {event.id!r}: {reason}")
-        del self._outstanding[event.id]
+        action, flight = answered
         match event:
             case Replied(id, completion):
                 self._replied(id, flight, completion)
@@ -206,6 +182,7 @@ class Engine:
                 self._performed(flight, value)
             case Woke(id):
                 self._spending.release(id)
+                self._spending.blame(flight.first.index, Usage(), self._now - flight.waits_since)
                 self._ask(flight)
             case Committed():
                 self._committed(flight)
@@ -218,11 +195,11 @@ class Engine:
         if self.done:
             return
         self._end("failed", self._where(self._steps.frontier), reason)
-        for id, (action, flight) in list(self._outstanding.items()):
-            self._take_back(id)
+        for action, flight in self._outbox.all():
+            self._take_back(action, flight)
             if isinstance(action, Ask):
                 flight.seconds = self._now - flight.asked_at
-                self._spending.settle(id, Usage(calls=1))
+                self._spending.settle(action.id, Usage(calls=1))
                 self._book(flight, "error", Usage(calls=1), error=reason)
             elif flight.completion is not None:
                 self._book(flight, "error", flight.usage, error=reason)
@@ -231,35 +208,38 @@ class Engine:
 
     def _fill(self) -> None:
         """Start flights until no more can be started."""
-        while self._stop is None and len(self._outstanding) < self._settings.parallel and self._start_flight():
+        while self._stop is None and len(self._outbox) < self._settings.parallel and self._start_flight():
             pass
 
     def _start_flight(self) -> bool:
         found = self._steps.next_segment(self._size, self._repairs.again)
         if found is None or isinstance(found, Broken):
-            if not self._outstanding and not self._steps.finished:
+            if not self._outbox and not self._steps.finished:
                 self._end_unstartable(found)
             return False
         code = found.steps[0].performer == "code"
+        if not code and (limit := self._spending.step_exceeded(found.indices[0])):
+            self._end("exhausted", found.occurrences[0], self._limit_reason(limit, per_step=True))
+            return False
         limit = self._spending.late(self._now) if code else self._spending.exceeded(self._now)
         if limit is not None:
             # What is on its way may still be accepted, and may cost less than was set aside for it.
-            if not self._outstanding:
+            if not self._outbox:
                 self._end("exhausted", found.occurrences[0], self._limit_reason(limit))
             return False
         undefined = None if code or self._settings.observe else check_defined(found.steps[0], self._steps.values)
         if undefined is not None:  # no reply could be accepted
-            if not self._outstanding:
+            if not self._outbox:
                 deviation = Deviation("undecided", found.steps[0].id, undefined.reason)
                 self._end("abstained", found.occurrences[0], f"undecided: {undefined.reason}", deviation)
             return False
         self._steps.start(found)
         if code:
-            action = Act(self._new_id(), found.steps[0], self._steps.read(found.steps))
-            self._emit(action, _Flight(found, Rung("code"), None))
+            action = Act(self._outbox.new_id(), found.steps[0], self._steps.read(found.steps))
+            self._outbox.put(action, Flight(found, Rung("code"), None))
         else:
             rung = self._repairs.again.get(found.indices[0], FIRST)
-            self._ask(_Flight(found, rung, self._request(found, rung)))
+            self._ask(Flight(found, rung, self._request(found, rung)))
         return True
 
     def _end_unstartable(self, broken: Broken | None) -> None:
@@ -283,24 +263,27 @@ class Engine:
             attempt=len(failures.kinds) + 1,
         )
 
-    def _ask(self, flight: _Flight) -> None:
+    def _ask(self, flight: Flight) -> None:
         assert flight.request is not None
-        limit = self._spending.exceeded(self._now) if flight.sent else None
-        if limit is not None:
+        if flight.sent and (reason := self._spent(flight)):
             self._steps.land(flight.segment)
-            self._end("exhausted", flight.first, self._limit_reason(limit))
+            self._end("exhausted", flight.first, reason)
             return
-        action = Ask(self._new_id(), flight.request)
-        self._spending.reserve(action.id, _most_tokens(flight.request))
-        self._emit(action, flight)
+        action = Ask(self._outbox.new_id(), flight.request)
+        self._spending.reserve(action.id, _most(flight.request))
+        self._outbox.put(action, flight)
 
     # What has happened
 
-    def _replied(self, id: str, flight: _Flight, completion: Completion) -> None:
-        usage = flight.usage = replace(completion.usage, calls=max(1, completion.usage.calls))
-        self._spending.settle(id, usage)
-        flight.completion = completion
+    def _replied(self, id: str, flight: Flight, completion: Completion) -> None:
+        flight.usage = counted(completion)
+        self._spending.settle(id, flight.usage)
         flight.seconds = self._now - flight.asked_at
+        flaw = find_flaw(completion)
+        flight.completion = Completion(None, None) if flaw else completion
+        if flaw:
+            self._broken(flight, BackendError(f"the backend made a wrong Completion: {flaw}", retryable=False))
+            return
         steps = flight.segment.steps
         try:
             reading = flight.reading = read_reply(completion, steps, self._settings.reply_format)
@@ -314,13 +297,13 @@ class Engine:
         else:
             self._close(flight)
 
-    def _check(self, flight: _Flight, claims: tuple[Claim, ...]) -> None:
+    def _check(self, flight: Flight, claims: tuple[Claim, ...]) -> None:
         steps = flight.segment.steps[: len(claims)]
         foreign = any(step.checks for step in steps)
         read = self._steps.read(steps)
-        self._emit(Check(self._new_id(), steps, claims, read, foreign, self._settings.observe), flight)
+        self._outbox.put(Check(self._outbox.new_id(), steps, claims, read, foreign, self._settings.observe), flight)
 
-    def _checked(self, flight: _Flight, judgements: tuple[Judgement, ...]) -> None:
+    def _checked(self, flight: Flight, judgements: tuple[Judgement, ...]) -> None:
         observe = self._settings.observe
         for where, judgement in zip(flight.segment.occurrences, judgements, strict=False):
             deviation = deviation_of(judgement)
@@ -336,17 +319,17 @@ class Engine:
             flight.records.append(self._record(flight, where, judgement.value, judgement))
         self._commit(flight)
 
-    def _performed(self, flight: _Flight, value: Value) -> None:
+    def _performed(self, flight: Flight, value: Value) -> None:
         step = flight.segment.steps[0]
         if step.checks:  # they apply to what code computes as well
             assert step.formula is not None
-            shown = show_value(value)
+            shown = step.type.write(value)
             self._check(flight, (Claim(step.id, (step.formula,), shown, f"{step.formula} = {shown}"),))
             return
         flight.records.append(self._record(flight, flight.first, value, None))
         self._commit(flight)
 
-    def _record(self, flight: _Flight, where: Occurrence, value: Value, judgement: Judgement | None) -> StepRecord:
+    def _record(self, flight: Flight, where: Occurrence, value: Value, judgement: Judgement | None) -> StepRecord:
         code = flight.request is None
         # What rests on an unverified value is not verified, however right it is in itself.
         reads = flight.segment.steps[len(flight.records)].reads
@@ -365,20 +348,21 @@ class Engine:
             deviations=self._repairs.deviations(where.index),
         )
 
-    def _commit(self, flight: _Flight) -> None:
+    def _commit(self, flight: Flight) -> None:
         if flight.records:
-            self._emit(Commit(self._new_id(), tuple(flight.records)), flight)
+            self._outbox.put(Commit(self._outbox.new_id(), tuple(flight.records)), flight)
         else:
             self._close(flight)
 
-    def _committed(self, flight: _Flight) -> None:
+    def _committed(self, flight: Flight) -> None:
         for record in flight.records:
             self._steps.complete(record.occurrence, record.value, verified=record.verified)
             self._history.add(record)
             self._repairs.settled(record.occurrence.index)
+            self._spending.settled(record.occurrence.index)
         self._close(flight)
 
-    def _close(self, flight: _Flight) -> None:
+    def _close(self, flight: Flight) -> None:
         """The flight has landed: book it, and where a step was not accepted, decide how it is asked again."""
         self._steps.land(flight.segment)
         if flight.request is not None:
@@ -390,6 +374,8 @@ class Engine:
         if flight.blame is None:
             return
         where, deviation = flight.blame
+        if flight.request is not None:
+            self._spending.blame(where.index, flight.usage, self._now - flight.asked_at)
         hopeless = flight.hopeless or flight.request is None  # code will find the same again
         step = flight.segment.steps[flight.segment.indices.index(where.index)]
         self._repairs.failed(where.index, step, deviation, hopeless=hopeless)
@@ -408,7 +394,7 @@ class Engine:
         if not again:
             self._end("abstained", where, f"{deviation.kind}: {deviation.reason}", deviation)
 
-    def _broken(self, flight: _Flight, error: Exception) -> None:
+    def _broken(self, flight: Flight, error: Exception) -> None:
         """Code, a check, the reply format or the ledger failed: nothing that asking again would mend."""
         self._steps.land(flight.segment)
         if flight.completion is not None:
@@ -417,10 +403,11 @@ class Engine:
         reason = f"the step has no exact value: {error}" if isinstance(error, EvaluationError) else _told(error)
         self._end("failed", flight.first, reason, error=error)
 
-    def _unanswered(self, id: str, flight: _Flight, error: Exception) -> None:
+    def _unanswered(self, id: str, flight: Flight, error: Exception) -> None:
         """There is no reply: try the same request later, or end."""
         self._spending.settle(id, Usage(calls=1))
         flight.seconds = self._now - flight.asked_at
+        self._spending.blame(flight.first.index, Usage(calls=1), flight.seconds)
         self._book(flight, "error", Usage(calls=1), error=_told(error))
         transport, remaining = self._settings.transport, self._spending.remaining(self._now)
         seconds = transport.wait(flight.sent, error, self._random)
@@ -431,8 +418,8 @@ class Engine:
             stop = "exhausted", self._limit_reason(late)
         elif flight.sent > transport.retries:
             stop = "failed", _told(error)
-        elif limit := self._spending.exceeded(self._now):
-            stop = "exhausted", self._limit_reason(limit)
+        elif reason := self._spent(flight):
+            stop = "exhausted", reason
         elif seconds > transport.longest_wait:
             stop = "failed", f"{_told(error)}; the next try would be in {seconds:.0f} s"
         elif remaining is not None and seconds >= remaining:
@@ -443,31 +430,22 @@ class Engine:
                 self._end(stop[0], flight.first, stop[1], error=error)
             return
         assert flight.request is not None
-        wait = Wait(self._new_id(), seconds, str(error))
-        self._spending.reserve(wait.id, _most_tokens(flight.request))
-        self._emit(wait, flight)
+        wait = Wait(self._outbox.new_id(), seconds, str(error))
+        flight.waits_since = self._now
+        self._spending.reserve(wait.id, _most(flight.request))
+        self._outbox.put(wait, flight)
 
     # Bookkeeping
 
-    def _new_id(self) -> str:
-        self._actions += 1
-        return f"{self.run_id}:{self._actions}"
-
-    def _emit(self, action: Action, flight: _Flight) -> None:
-        self._outstanding[action.id] = (action, flight)
-        self._outbox[action.id] = action
-
-    def _take_back(self, id: str) -> None:
+    def _take_back(self, action: Action, flight: Flight) -> None:
         """Expect nothing of an action any more."""
-        _, flight = self._outstanding.pop(id)
-        if self._outbox.pop(id, None) is None:
-            self._dropped.add(id)
-        self._spending.release(id)
+        self._outbox.drop(action)
+        self._spending.release(action.id)
         self._steps.land(flight.segment)
 
     def _book(
         self,
-        flight: _Flight,
+        flight: Flight,
         outcome: Literal["accepted", "partly", "rejected", "error"],
         usage: Usage,
         *,
@@ -488,8 +466,18 @@ class Engine:
             error=error,
         )
 
-    def _limit_reason(self, limit: Limit) -> str:
-        return f"the budget of {getattr(self._settings.budget, limit)} {limit} is spent"
+    def _spent(self, flight: Flight) -> str | None:
+        """Why a flight may not ask again, None where it may."""
+        if limit := self._spending.exceeded(self._now):
+            return self._limit_reason(limit)
+        limit = self._spending.step_exceeded(flight.first.index)
+        return None if limit is None else self._limit_reason(limit, per_step=True)
+
+    def _limit_reason(self, limit: Limit, *, per_step: bool = False) -> str:
+        budget = self._settings.budget
+        if per_step:
+            return f"the budget of {getattr(budget.per_step, limit)} {limit} for one step is spent"
+        return f"the budget of {getattr(budget, limit)} {limit} is spent"
 
     def _where(self, index: int) -> Occurrence:
         try:
@@ -510,9 +498,9 @@ class Engine:
         if self._stop is not None:
             return
         self._stop = (status, Problem(where, reason, deviation), error)
-        for id, (action, _) in list(self._outstanding.items()):
-            if isinstance(action, Wait) or (isinstance(action, Ask | Act) and id in self._outbox):
-                self._take_back(id)
+        for action, flight in self._outbox.all():
+            if isinstance(action, Wait) or (isinstance(action, Ask | Act) and self._outbox.waits(action)):
+                self._take_back(action, flight)
 
     def result(self) -> Result:
         """The outcome so far; final when `done`."""
@@ -533,6 +521,7 @@ class Engine:
             steps=self._history.records,
             attempts=self._history.attempts,
             usage=self._spending.usage,
+            cost=self._spending.cost,
             seconds=self._now - self._started,
             procedure=self.procedure.name,
             run_id=self.run_id,
@@ -544,9 +533,10 @@ class Engine:
         )
 
 
-def _most_tokens(request: Request) -> int:
+def _most(request: Request) -> Usage:
     """What a call may cost at most: no tokenizer makes more tokens than there are characters."""
-    return sum(len(message.content) for message in request.messages) + (request.max_tokens or 0)
+    characters = sum(len(message.content) for message in request.messages)
+    return Usage(calls=1, input_tokens=characters, output_tokens=request.max_tokens or 0)
 
 
 def _told(error: Exception) -> str:

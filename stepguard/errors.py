@@ -17,7 +17,8 @@
     |-- BackendError                        the model could not be reached or did not answer; carries `retryable`
     |   |-- BackendTimeout
     |   |-- RateLimited                     carries `retry_after`
-    |   `-- BackendRejected                 the endpoint refused the request itself (400, 401, 403, 404)
+    |   |-- BackendRejected                 the endpoint refused the request itself (400, 401, 403, 404)
+    |   `-- ReplyMissing                    a recording holds no reply to the request, and there is no model to ask
     `-- RunError                            raised by `Result.raise_for_status`; carries `result`
         |-- StepNotVerified                 status ``abstained``
         |-- RunUnverified                   status ``unverified``
@@ -48,6 +49,7 @@ __all__ = [
     "MissingExtraError",
     "ProcedureError",
     "RateLimited",
+    "ReplyMissing",
     "RunError",
     "RunFailed",
     "RunUnverified",
@@ -179,6 +181,12 @@ class RateLimited(BackendError):
 
 class BackendRejected(BackendError):
     """The endpoint refuses this request and will refuse it again: wrong key, unknown model, bad parameter."""
+
+    retryable = False
+
+
+class ReplyMissing(BackendError):
+    """A recording that is replayed holds no reply to a request: the prompt or the settings have changed since."""
 
     retryable = False
 

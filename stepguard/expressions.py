@@ -5,13 +5,14 @@ tokens; nothing here evaluates Python, and names mean variables of the procedure
 
 ===================  ==========================================================================================
 ``+ - * /``          exact; ``/`` of integers is a fraction. Also ``× · ÷ −``
-``//`` ``%``         floor division and its remainder: ``-7 // 2`` is -4, ``-7 % 3`` is 2
+``//`` ``%``         floor division and its remainder: ``-7 // 2`` is -4, ``-7 % 3`` is 2; ``mod`` is ``%``
 ``^`` or ``**``      power, right-associative, binds tighter than a leading minus: ``-2^2`` is -4
 ``< <= > >= == !=``  a truth value; not chained
 functions            ``min max abs floor ceil trunc sqrt`` (exact only), ``round(x, places, mode)``
 ===================  ==========================================================================================
 
-``round`` takes 0 places and ``half_up`` (ties away from zero) unless told otherwise. Multiplication is always
+``round`` takes 0 places and ``half_up`` (ties away from zero) unless told otherwise. Division that cuts off towards
+zero is ``trunc(a / b)``, and ``a - b * trunc(a / b)`` its remainder: ``trunc(-7 / 2)`` is -3. Multiplication is always
 written (``2x`` and ``2(3+4)`` are errors, not guesses).
 """
 
@@ -60,7 +61,7 @@ FUNCTIONS: Final[dict[str, tuple[int, int | None]]] = {
 }
 """Function name -> least and most arguments (None: no limit)."""
 
-RESERVED: Final = frozenset(FUNCTIONS)
+RESERVED: Final = frozenset({*FUNCTIONS, "mod"})
 """Names that cannot be variables."""
 
 
@@ -209,8 +210,10 @@ class _Parser:
                 at += len(plain[at:]) - len(plain[at:].lstrip())
                 raise self._error(f"{self.text[at : at + 1]!r} is not allowed in an expression", at)
             kind = cast(str, found.lastgroup)
-            token = found[kind]
-            tokens.append((kind, _SPELLINGS.get(token, token), found.start(kind)))
+            token, start = found[kind], found.start(kind)
+            if token in ("**", "//") and not self.text.startswith(token, start):  # two signs such as `××` are no power
+                raise self._error(f"{self.text[start : start + 2]!r} is not allowed in an expression", start)
+            tokens.append(("operator", "%", start) if token == "mod" else (kind, _SPELLINGS.get(token, token), start))
             at = found.end()
         tokens.append(("end", "", len(self.text)))
         return tokens

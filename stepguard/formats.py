@@ -5,7 +5,7 @@
     name: invoice                        optional
     inputs: x, y, rate: decimal(2)       a type may follow each name; a number otherwise
     t1 = x + y
-    t2: integer = t1 * 3                 a declared type
+    t2: integer = t1 * 3                 a declared type: see `stepguard.value_types`
     Step 3: t3 = t2 * 4                  a label or number in front is allowed; numbers must increase
     4. Take off the fee: t4 = t3 - 5     words in front of the formula are the instruction
     5. Name the customer's country.      words alone: a step that only the model understands, unchecked
@@ -30,7 +30,7 @@ from pathlib import Path
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
 from stepguard.expressions import MAX_LENGTH
 from stepguard.procedure import Input, Performer, Procedure, Step, make_step_error
-from stepguard.values import NUMBER, ValueType
+from stepguard.value_types import NUMBER, ValueType
 
 __all__ = ["format_procedure", "load_procedure", "make_procedure", "parse_procedure", "parse_step"]
 
@@ -41,16 +41,18 @@ _LABEL = re.compile(
     r"|([0-9]{1,9})\s*[.)](?=\s|[A-Za-z_])|[-*\u2022](?=\s))\s*",
     re.IGNORECASE,
 )
-_FORMULA = re.compile(
-    r"([A-Za-z_][A-Za-z0-9_]*)\s*(?::\s*([A-Za-z]+(?:\([^()=]*\))?)\s*)?=(?!=)\s*(by code\s)?\s*(\S.*)\Z", re.DOTALL
-)
-_WORDS = re.compile(
-    r"([A-Za-z_][A-Za-z0-9_]*)\s*:\s*([a-z]+(?:\([^()=]*\))?)\s*=\s*(\"(?:[^\"\\]|\\.)*\")\s*(?:\(reads ([^()]*)\))?\Z"
-)
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_TYPE = rf"(?:[A-Za-z]+|one_of)(?:\((?:{_STRING}|[^()=\"])*\))?"
+_FORMULA = re.compile(rf"([A-Za-z_][A-Za-z0-9_]*)\s*(?::\s*({_TYPE})\s*)?=(?!=)\s*(by code\s)?\s*(\S.*)\Z", re.DOTALL)
+_WORDS = re.compile(rf"([A-Za-z_][A-Za-z0-9_]*)\s*:\s*({_TYPE})\s*=\s*({_STRING})\s*(?:\(reads ([^()]*)\))?\Z")
+_COMMA = re.compile(rf"{_STRING}|\((?:{_STRING}|[^()\"])*\)|(?P<comma>,)")
 _BACKTICKS = re.compile(r"\s*`([^`]*)`\Z")
 _BLANKS = re.compile(r"\s*")
 _COMMENT = re.compile(r"\s#(?=\s|\Z).*\Z")
-_TYPE_WORDS = ("integer", "int", "number", "num", "float", "decimal", "boolean", "bool", "text", "str", "string")
+_TYPE_WORDS = (
+    *("integer", "int", "number", "num", "float", "decimal", "percent", "percentage", "money", "currency"),
+    *("one_of", "oneof", "choice", "boolean", "bool", "text", "str", "string"),
+)
 _MAX_LINE = 4 * MAX_LENGTH
 _FENCE = re.compile(r"```\w*\s*\Z")
 
@@ -169,7 +171,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _inputs(text: str, line: int) -> tuple[Input, ...]:
     found: list[Input] = []
-    for piece in re.split(r",(?![^()]*\))", text) if text else []:
+    for piece in _split(text):
         name, _, kind = piece.partition(":")
         try:
             found.append(Input(name.strip(), kind.strip() or NUMBER))
@@ -178,6 +180,17 @@ def _inputs(text: str, line: int) -> tuple[Input, ...]:
         if found[-1].name in {each.name for each in found[:-1]}:
             raise ProcedureError(f"duplicate input {found[-1].name!r}", line=line)
     return tuple(found)
+
+
+def _split(text: str) -> Iterator[str]:
+    """The pieces between commas that stand outside of brackets and quotes."""
+    start = 0
+    for found in _COMMA.finditer(text):
+        if found["comma"]:
+            yield text[start : found.start()]
+            start = found.end()
+    if text:
+        yield text[start:]
 
 
 def _typed_step(line: str) -> bool:

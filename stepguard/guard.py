@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, suppress
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from stepguard.actions import (
     Act,
@@ -51,7 +52,7 @@ class Guard:
 
     Args:
         backend: the model: a `Backend`, a callable from messages to text, an OpenAI-style client, or a name such as
-            ``"openai/gpt-4.1-mini"``.
+            ``"openai/gpt-4.1-mini"`` or ``"ollama/qwen2.5"`` (the providers are in `stepguard.backends.providers`).
         model: the model to ask for, with a client as backend.
         segment: how many steps one call asks; a number or a `Segments`.
         repair: what is tried when a step is not accepted; a number of retries or a `Repair` policy.
@@ -60,6 +61,9 @@ class Guard:
         reply_format: how replies are structured.
         parallel: how many segments may be asked at the same time where steps do not depend on each other. `run`
             performs them one after the other.
+        check_timeout: seconds after which a check of yours is given up; the claim is undecided then. Such a check runs
+            in a thread of its own. None waits for as long as it takes, unless the budget has a limit on seconds; what
+            that has left bounds checks in any case.
         observe: check and record, but take every claim that can be read as it stands. The result is never called
             verified. For measuring what a model does without the guard.
         history: how many of the last steps and attempts a result keeps; None keeps all.
@@ -81,6 +85,7 @@ class Guard:
         transport: Transport | None = None,
         reply_format: ReplyFormat | None = None,
         parallel: int = 1,
+        check_timeout: float | None = 60.0,
         observe: bool = False,
         history: int | None = 10_000,
         seed: int | None = None,
@@ -88,6 +93,11 @@ class Guard:
     ) -> None:
         if not _count(parallel):
             raise ConfigError(f"parallel is a whole number of 1 or more, not {parallel!r}", option="parallel")
+        if check_timeout is not None and not (_number(check_timeout) and 0 < check_timeout < math.inf):
+            raise ConfigError(
+                f"check_timeout is in seconds, above 0, or None for no limit, not {check_timeout!r}",
+                option="check_timeout",
+            )
         if history is not None and not _count(history):
             raise ConfigError(f"history is 1 or more, or None for all, not {history!r}", option="history")
         if not isinstance(repair, int) and not callable(getattr(repair, "next", None)):
@@ -103,6 +113,7 @@ class Guard:
         self._transport: Final = Transport() if transport is None else transport
         self._reply_format: Final[ReplyFormat] = _EQUATIONS if reply_format is None else reply_format
         self._parallel: Final = parallel
+        self._check_timeout: Final = check_timeout
         self._observe: Final = observe
         self._history: Final = history
         self._seed: Final = seed
@@ -125,6 +136,7 @@ class Guard:
             transport=self._transport,
             reply_format=self._reply_format,
             parallel=self._parallel,
+            check_timeout=self._check_timeout,
             observe=self._observe,
             history=self._history,
             seed=self._seed if self._seed is not None else int.from_bytes(os.urandom(4)),
@@ -255,7 +267,34 @@ class Guard:
         if isinstance(action, Wait):
             await asyncio.sleep(action.seconds)
             return Woke(action.id)
-        return await asyncio.to_thread(run.perform, action)
+        return await _in_thread(run, action)
+
+
+async def _in_thread(run: Run, action: Action) -> Event:
+    """Perform an action whose checks may block, in a thread that neither keeps others waiting nor the program alive."""
+    import asyncio
+    import contextvars
+    import threading
+
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Event] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(set_outcome: Callable[[Any], None], outcome: object) -> None:
+        if not future.done():  # it is when the run was cancelled
+            set_outcome(outcome)
+
+    def work() -> None:
+        done: tuple[Callable[[Any], None], object]
+        try:
+            done = future.set_result, context.run(run.perform, action)
+        except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
+            done = future.set_exception, error
+        with suppress(RuntimeError):  # the loop was closed meanwhile
+            loop.call_soon_threadsafe(settle, *done)
+
+    threading.Thread(target=work, name="stepguard-checks", daemon=True).start()
+    return await future
 
 
 def _abandon(run: Run, tasks: Iterable[asyncio.Task[Event]]) -> None:
@@ -272,6 +311,10 @@ def _ended(run: Run, telemetry: Telemetry) -> Result:
     result = run.result()
     telemetry.done(result)
     return result
+
+
+def _number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _count(value: object) -> bool:

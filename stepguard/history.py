@@ -83,8 +83,8 @@ class History:
 
 def _said(completion: Completion) -> str | None:
     """What a reply said, in whatever way it said it."""
-    text: object = completion.text  # a foreign backend may have put anything there
-    if isinstance(text, str) and text.strip():
+    text = (completion.text or "").strip()  # some models end in endless white space
+    if text:
         return text
     calls = "\n".join(call.arguments for call in completion.tool_calls)
-    return calls or completion.refusal or (text if isinstance(text, str) else None)
+    return calls or completion.refusal or completion.text

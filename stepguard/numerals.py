@@ -5,7 +5,7 @@ One grammar for every value that enters stepguard as text. The reading never rou
 
 Read
     ``130,000``  ``-5`` (also with U+2212 or an en dash)  ``1e3``  ``1.0E+3``  ``10^3``  ``1 x 10^3``  ``3/4``
-    ``1 3/4``  ``¾``  ``\\frac{3}{4}``  ``28%``  ``$18``  ``18 USD``  ``**18**``
+    ``1 3/4``  ``¾``  ``\\frac{3}{4}``  ``28%``  ``$18``  ``18 USD``  ``$18 USD``  ``**18**``
 
 Refused
     wrong grouping (``13,0000``, ``0,123``, ``1_000``), a decimal comma (``2,34``) unless `decimal=","` is given,
@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from stepguard.currencies import CODES, SIGNS, WORDS, compatible
 from stepguard.errors import ValueRefused
 
 __all__ = ["MAX_DIGITS", "Exact", "Numeral", "exact", "format_exact", "read_numeral"]
@@ -52,20 +53,8 @@ _POWER = re.compile(
 _LATEX_FRACTION = re.compile(r"\\[dt]?frac ?(?:\{([^{}]*)\}|([0-9])) ?(?:\{([^{}]*)\}|([0-9]))\Z")
 _UNSIGNED = re.compile(r"(?:[0-9][0-9.,]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
 _MARKUP = (("**", "**"), ("__", "__"), ("`", "`"), ("\\(", "\\)"), ("$", "$"), ("*", "*"))
-_SYMBOLS = {"$": "$", "\\$": "$", "€": "EUR", "£": "GBP", "¥": "¥", "₹": "INR", "US$": "USD"}
-_CODES = frozenset({
-    "COD", "AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "INR",
-    "JPY", "KRW", "MXN", "NOK", "NZD", "PLN", "SEK", "SGD", "USD", "ZAR",
-})  # fmt: skip
-_WORDS = {
-    "dollars": "$",
-    "dollar": "$",
-    "euros": "EUR",
-    "euro": "EUR",
-    "pounds": "GBP",
-    "percent": "%",
-    "per cent": "%",
-}
+_SYMBOLS = sorted(SIGNS, key=len, reverse=True)
+_WORDS = {**WORDS, "percent": "%", "per cent": "%"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +114,8 @@ def read_numeral(text: str, *, decimal: Literal[".", ","] = ".") -> Numeral:
         raise ValueRefused(f"too long for a number ({len(text)} characters)", text=text)
     body = _strip_markup(text.strip())
     body, unit = _split_unit(body.translate(_MINUS))
+    if unit not in (None, "%"):
+        body, unit = _split_second(body, unit, text)
     try:
         value = _signed(_join_spaced(body), decimal, text)
     except ZeroDivisionError:
@@ -148,22 +139,34 @@ def _split_unit(body: str) -> tuple[str, str | None]:
     head = body
     if head[:1] in "+-" and head[:1]:
         sign, head = head[0], head[1:].lstrip()
-    for symbol in sorted(_SYMBOLS, key=len, reverse=True):
+    for symbol in _SYMBOLS:
         if head.startswith(symbol):
-            return sign + head[len(symbol) :].strip(), _SYMBOLS[symbol]
+            return sign + head[len(symbol) :].strip(), SIGNS[symbol]
         if head.endswith(symbol) and len(head) > len(symbol):
-            return sign + head[: -len(symbol)].strip(), _SYMBOLS[symbol]
-    if head[:3] in _CODES:
+            return sign + head[: -len(symbol)].strip(), SIGNS[symbol]
+    if head[:3] in CODES:
         return sign + head[3:].strip(), head[:3]
     if head.endswith("%"):
         return sign + head[:-1].removesuffix("\\").strip(), "%"
-    if head[-3:] in _CODES:
+    if head[-3:] in CODES:
         return sign + head[:-3].strip(), head[-3:]
     lowered = head.lower()
     for word, unit in _WORDS.items():
         if lowered.endswith(word) and head[: -len(word)].strip() != head[: -len(word)]:
             return sign + head[: -len(word)].strip(), unit
     return sign + head, None
+
+
+def _split_second(body: str, first: str, text: str) -> tuple[str, str]:
+    """Take a second mark of the same currency off: ``$18 USD``."""
+    rest, second = _split_unit(body)
+    if second is None or (second == first and first not in CODES):  # `$$18`
+        return body, first
+    if compatible(first, second):
+        return rest, second
+    if compatible(second, first):
+        return rest, first
+    raise ValueRefused(f"two units, {first} and {second}", text=text)
 
 
 def _join_spaced(body: str) -> str:

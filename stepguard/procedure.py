@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Literal, overload
 
 from stepguard.errors import ExpressionError, InputError, ProcedureError, ValueRefused
 from stepguard.expressions import RESERVED, Compare, Expression, Name, format_expression, names_in, parse_expression
-from stepguard.values import NUMBER, Value, ValueType
+from stepguard.value_types import NUMBER, ValueType
+from stepguard.values import Value
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +40,7 @@ def _check_name(name: object, what: str) -> None:
             f"at most {_MAX_NAME} characters"
         )
     if name in RESERVED:
-        raise ProcedureError(f"{name!r} cannot be {what}: it is a function of the expression language")
+        raise ProcedureError(f"{name!r} cannot be {what}: it is a word of the expression language")
 
 
 @dataclass(frozen=True, slots=True)

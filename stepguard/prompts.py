@@ -77,20 +77,46 @@ def describe_steps(steps: Sequence[Step], values: Mapping[str, Value]) -> str:
 
 def _line(step: Step, known: list[str]) -> str:
     where = f"   ({', '.join(known)})" if known else ""
+    form = _form(step)
     if step.expression is None:
-        return f"{step.id}: {step.instruction}{where}"
-    rounding = f", rounded to {step.type.places} decimal places" if step.type.kind == "decimal" else ""
-    if step.type.rounding is not None and step.type.rounding != "half_up":
-        rounding += f" ({step.type.rounding.replace('_', ' ')})"
-    if step.type.kind == "number" and _divides(step.expression):
-        rounding = ", exact (as a fraction where it does not come out)"
+        return f"{step.id}: {step.instruction}{f' ({form})' if form else ''}{where}"
     words = f"{step.instruction}: " if step.instruction else ""
-    return f"{words}{step.id} = {step.formula}{rounding}{where}"
+    return f"{words}{step.id} = {step.formula}{f', {form}' if form else ''}{where}"
+
+
+def _form(step: Step) -> str:
+    """What the value is to look like, in words; empty where the step says it all."""
+    kind, form = step.type, ""
+    match kind.kind:
+        case "percent":
+            form = "as a percentage"
+        case "money":
+            form = f"in {kind.currency}"
+        case "one_of":
+            form = f"one of: {', '.join(map(_quoted, kind.options))}"
+        case "number" if kind.within is not None:
+            form = f"at most {kind.within} from the exact value"
+        case "number" if step.expression is not None and _divides(step.expression):
+            form = "exact (as a fraction where it does not come out)"
+        case "integer" if step.expression is None:
+            form = "a whole number"
+        case "boolean" if step.expression is None:
+            form = "true or false"
+        case _:
+            pass
+    if kind.places is not None:
+        form += f"{', ' if form else ''}rounded to {kind.places} decimal place{'' if kind.places == 1 else 's'}"
+        form += f" ({kind.rounding.replace('_', ' ')})" if kind.rounding not in (None, "half_up") else ""
+    return form
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _shown(value: Value) -> str:
     # Text is quoted, so that a value can never be mistaken for a line of the prompt.
-    return json.dumps(value, ensure_ascii=False) if type(value) is str else show_value(value)
+    return _quoted(value) if type(value) is str else show_value(value)
 
 
 def _kind(step: Step) -> str:
@@ -98,9 +124,12 @@ def _kind(step: Step) -> str:
         return "words"
     if not step.show_work:
         return "value"
-    if step.type.kind == "number" and _divides(step.expression):
+    kind = step.type
+    if kind.kind == "number" and kind.within is None and _divides(step.expression):
         return "fraction"
-    return step.type.kind if step.type.kind in ("decimal", "boolean") else "formula"
+    if kind.kind in ("percent", "boolean"):
+        return kind.kind
+    return "formula" if kind.places is None else "decimal"
 
 
 def _divides(tree: Expression) -> bool:
@@ -122,6 +151,8 @@ def _examples(kinds: Iterable[str]) -> list[tuple[Step, str]]:
         examples.append((Step("s4", "s2 / b", type="decimal(2)"), ""))
     if "fraction" in has:
         examples.append((Step("s8", "a / b"), ""))
+    if "percent" in has:
+        examples.append((Step("s9", "s1 / b", type="percent(1)"), ""))
     if "boolean" in has:
         examples.append((Step("s5", "s2 > b", type="boolean"), ""))
     if "value" in has:
@@ -143,7 +174,7 @@ def _build_prefix(kinds: frozenset[str], reply_format: ReplyFormat) -> tuple[Mes
             answer[step.id] = reply_format.answer(step, f"c is {_VALUES['c']}", words)
             continue
         value = step.type.convert(evaluate(step.expression, state))
-        answer[step.id] = reply_format.answer(step, substitute(step.expression, state), show_value(value))
+        answer[step.id] = reply_format.answer(step, substitute(step.expression, state), step.type.write(value))
         state[step.id] = value
     return (
         Message("system", f"{_INTRODUCTION}\n{reply_format.instructions}"),

@@ -149,7 +149,7 @@ class Repairs:
         failures = self._failures.setdefault(index, Failures())
         failures.kinds.append(deviation.kind)
         failures.hopeless = hopeless
-        failures.choices = 2 if step.type.kind == "boolean" else None
+        failures.choices = step.type.choices
         failures.unread = deviation.step is None
         self.note(index, deviation)
 

@@ -33,8 +33,19 @@ MAX_REPLY: Final = 2_000_000
 _MAX_GROUPS: Final = 1000
 _MAX_EXTRAS: Final = 20
 
-_CUT_REASONS: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
-_FILTER_REASONS: Final = frozenset({"content_filter", "refusal", "safety"})
+# As providers call them, behind whatever translates their answers.
+_CUT_REASONS: Final = frozenset(
+    {
+        *("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"),
+        *("incomplete", "token_limit_reached", "truncated"),
+    }
+)
+_FILTER_REASONS: Final = frozenset(
+    {
+        *("content_filter", "content-filter", "content_filtered", "guardrail_intervened", "refusal", "safety"),
+        *("blocklist", "prohibited_content", "sensitive", "spii"),
+    }
+)
 _ANSWER_KEYS: Final = frozenset({"answer", "finalanswer", "theanswer", "result", "finalresult", "final", "solution"})
 _NO_LETTER = re.compile(r"[\W_]+")
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
+from stepguard.decimal_comma import with_comma, with_point
+from stepguard.errors import ConfigError, ValueRefused
 from stepguard.strict_json import JsonNumber, JsonObject, decode
 from stepguard.verdicts import Claim, Deviation, shorten
 
@@ -48,6 +51,14 @@ _AROUND = (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$"), ("**", "**"
 _MARKS = frozenset(left[0] for left, _ in _AROUND)
 
 
+_INSTRUCTIONS: Final = (
+    "Answer with one JSON object. Its keys are the step names, in the order given, every step once and nothing "
+    "else. For a step with a formula the entry is one line of text: the formula with the numbers filled in, an "
+    "equals sign, the result. For a step in words the entry is an object with "
+    '"work" (your working) and "value" (the result alone).'
+)
+
+
 class ReplyFormat(Protocol):
     """How steps are asked to be answered, and how the answer is read."""
 
@@ -69,15 +80,25 @@ class ReplyFormat(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EquationFormat:
-    """Equation text for steps with an expression, work and value for the others."""
+    """Equation text for steps with an expression, work and value for the others.
 
-    instructions = (
-        "Answer with one JSON object. Its keys are the step names, in the order given, every step once and nothing "
-        "else. For a step with a formula the entry is one line of text: the formula with the numbers filled in, an "
-        "equals sign, the result. For a step in words the entry is an object with "
-        '"work" (your working) and "value" (the result alone).'
-    )
+    Args:
+        decimal: the decimal separator that the model writes. With ``","``, ``1.234,5`` is 1234.5 and arguments are
+            separated by a comma and a blank, or a semicolon; with the default, ``2,34`` is refused.
+    """
+
+    decimal: Literal[".", ","] = "."
+
+    def __post_init__(self) -> None:
+        if self.decimal not in (".", ","):
+            raise ConfigError(f"the decimal separator is '.' or ',', not {self.decimal!r}", option="decimal")
+
+    @property
+    def instructions(self) -> str:
+        """What the model is told about the format."""
+        return _INSTRUCTIONS if self.decimal == "." else f"{_INSTRUCTIONS} Write decimals with a comma: 2,5."
 
     def kind(self, step: Step) -> FieldKind:
         """Which kind of field a step is answered in."""
@@ -88,12 +109,27 @@ class EquationFormat:
     def answer(self, step: Step, work: str, value: str) -> object:
         """The field of an answer."""
         kind = self.kind(step)
+        if self.decimal == "," and step.type.numeric:
+            work, value = with_comma(work), with_comma(value)
         if kind == "equation":
             return f"{work} = {value}" if work else value
         return value if kind == "value" else {"work": work, "value": value}
 
     def claim(self, step: Step, field: object) -> Claim | Deviation:
         """Read one field; see `ReplyFormat.claim`."""
+        claim = self._claim(step, field)
+        if self.decimal == "." or isinstance(claim, Deviation):
+            return claim
+        bare = isinstance(field, JsonNumber) or (isinstance(field, dict) and isinstance(field["value"], JsonNumber))
+        try:
+            # A number of JSON's own has a point, whatever people write; the working of a step in words is not read.
+            value = with_point(claim.value) if step.type.numeric and not bare else claim.value
+            work = tuple(map(with_point, claim.work)) if step.expression is not None else claim.work
+        except ValueRefused as error:
+            return Deviation("malformed", step.id, f"with a decimal comma: {error}")
+        return replace(claim, work=work, value=value)
+
+    def _claim(self, step: Step, field: object) -> Claim | Deviation:
         if self.kind(step) == "work_and_value":
             return self._object(step, field)
         text = _text(step, field)
@@ -101,7 +137,7 @@ class EquationFormat:
             return Deviation("malformed", step.id, f"text was expected, found {_describe(field)}")
         if text is not field:  # a number or truth value of JSON's own: no working
             return Claim(step.id, (), text, text)
-        return _copied_text(step, text) if step.type.kind == "text" else _equation(step, text)
+        return _copied_text(step, text) if step.type.kind in ("text", "one_of") else _equation(step, text)
 
     def _object(self, step: Step, field: object) -> Claim | Deviation:
         if isinstance(field, str):
@@ -124,13 +160,13 @@ class EquationFormat:
         for text in (work, value):
             if (bad := _NO_TEXT.search(text)) is not None:
                 return Deviation("malformed", step.id, f"bad escaping: the character {bad[0][0]!r}")
-        if step.type.kind != "text" and (back := _taken_back(step, value)) is not None:
+        if step.type.kind not in ("text", "one_of") and (back := _taken_back(step, value)) is not None:
             return back
         return Claim(step.id, (work,) if work else (), value.strip(_OUTER_SPACE), f"{work} = {value}")
 
     def response_model(self, steps: Sequence[Step]) -> type[BaseModel]:
-        """The model of a reply, built once for each shape."""
-        return _response_model(tuple((step.id, self.kind(step)) for step in steps))
+        """The model of a reply, built once for each shape; a step with listed options may only answer one of them."""
+        return _response_model(tuple((step.id, self.kind(step), _options(step)) for step in steps))
 
 
 def _text(step: Step, field: object) -> str | None:
@@ -215,18 +251,27 @@ def _describe(field: object) -> str:
     return "an object" if isinstance(field, dict) else "a list" if isinstance(field, list) else type(field).__name__
 
 
+def _options(step: Step) -> tuple[str, ...]:
+    # An equation holds more than the option.
+    return () if step.expression is not None and step.show_work else step.type.options
+
+
 @lru_cache(maxsize=512)
-def _response_model(shape: tuple[tuple[str, FieldKind], ...]) -> type[BaseModel]:
-    from pydantic import BaseModel, ConfigDict, Field, create_model
+def _response_model(shape: tuple[tuple[str, FieldKind, tuple[str, ...]], ...]) -> type[BaseModel]:
+    from pydantic import ConfigDict, Field, create_model
 
-    class WorkAndValue(BaseModel):
-        model_config = ConfigDict(extra="forbid")
-        work: str
-        value: str
+    closed = ConfigDict(extra="forbid")
 
+    def field_type(index: int, kind: FieldKind, options: tuple[str, ...]) -> object:
+        value: Any = Literal[options] if options else str
+        if kind != "work_and_value":
+            return value
+        return create_model(f"WorkAndChoice{index}", __config__=closed, work=str, value=value) if options else words
+
+    words = create_model("WorkAndValue", __config__=closed, work=str, value=str)
     # Step ids are aliases: as attributes some would collide with pydantic's own names.
-    fields: dict[str, object] = {
-        f"field{index}": (WorkAndValue if kind == "work_and_value" else str, Field(alias=step_id))
-        for index, (step_id, kind) in enumerate(shape)
+    fields: dict[str, Any] = {
+        f"field{index}": (field_type(index, kind, options), Field(alias=step_id))
+        for index, (step_id, kind, options) in enumerate(shape)
     }
-    return create_model(RESPONSE_NAME, __config__=ConfigDict(extra="forbid"), **fields)  # type: ignore[call-overload, no-any-return]
+    return create_model(RESPONSE_NAME, __config__=closed, **fields)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -88,7 +89,8 @@ class Attempt:
         usage: what the call cost.
         seconds: from sending the request to the reply.
         finish_reason: as the provider gave it.
-        text: the reply as it came: its content, or the arguments of its tool calls, or the refusal.
+        text: the reply as it came, without white space around it: its content, or the arguments of its tool calls, or
+            the refusal.
         error: why there was no reply, or why a reply could not be used.
     """
 
@@ -129,6 +131,7 @@ class Result:
         steps: the completed steps, in the order of the procedure.
         attempts: every model call, in the order in which they were done with.
         usage: the sum over all attempts.
+        cost: what they cost, in the unit of the budget's price; None where no price is declared.
         seconds: the length of the run.
         procedure: the name of the procedure.
         run_id: the id in every event of the run.
@@ -150,6 +153,7 @@ class Result:
     run_id: str
     completed: int
     total: int
+    cost: Decimal | None = None
     unverified: tuple[str, ...] = ()
     problem: Problem | None = None
     error: Exception | None = field(default=None, compare=False)
@@ -212,6 +216,7 @@ class Result:
             },
             "error": None if self.error is None else {"type": type(self.error).__name__, "message": str(self.error)},
             "usage": _usage(self.usage),
+            "cost": None if self.cost is None else f"{self.cost:f}",
             "seconds": round(self.seconds, 3),
             "steps": [_step(record) for record in self.steps],
             "attempts": [_attempt(attempt) for attempt in self.attempts],

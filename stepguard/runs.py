@@ -134,7 +134,14 @@ class Run:
 def _check(action: Check) -> Checked:
     return Checked(
         action.id,
-        judge_claims(action.steps, action.claims, action.values, beyond_failure=action.beyond_failure),
+        judge_claims(
+            action.steps,
+            action.claims,
+            action.values,
+            beyond_failure=action.beyond_failure,
+            timeout=action.timeout,
+            remaining=action.remaining,
+        ),
     )
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final, Literal
 
 from stepguard.actions import Action, Ask, Commit, Event, Failed
@@ -64,7 +65,8 @@ class Telemetry:
         try:
             tell(*what)
         except Exception:
-            logging.getLogger(_NAME).exception("a log handler or observer failed on run %s", self._ids["run_id"])
+            with suppress(Exception):  # the same handler may fail on this as well
+                logging.getLogger(_NAME).exception("a log handler or observer failed on run %s", self._ids["run_id"])
 
     def _log_performed(self, action: Action, event: Event) -> None:
         if isinstance(action, Commit) and (log := self._logger("info")) is not None:

@@ -31,7 +31,7 @@ from typing import Any, Final, cast
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
 from stepguard.formats import make_procedure, parse_step
 from stepguard.procedure import Input, Performer, Procedure, Step, make_step_error
-from stepguard.values import NUMBER
+from stepguard.value_types import NUMBER
 
 __all__ = ["parse_yaml"]
 

@@ -5,6 +5,7 @@ The server is a real one on loopback that speaks OpenAI's chat completions from 
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import json
 import os
@@ -17,6 +18,10 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from stepguard.backends import Completion, Request
+from stepguard.backends.openai import OpenAIBackend
+from stepguard.backends.providers import PROVIDERS
 
 # A run that lands or not must not depend on chance; at home every run tries new examples.
 settings.register_profile("ci", derandomize=True)
@@ -39,6 +44,22 @@ def only_loopback() -> Iterator[None]:
     patch.setattr(socket.socket, "connect", guarded)
     yield
     patch.undo()
+
+
+@pytest.fixture(autouse=True)
+def no_provider_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys and endpoints in the environment of whoever runs the tests are not used."""
+    for provider in PROVIDERS.values():
+        for name in (*provider.keys, *provider.addresses, "OPENAI_BASE_URL", "OPENAI_ADMIN_KEY"):
+            monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(params=["sync", "async"])
+def ask(request: pytest.FixtureRequest) -> Callable[[OpenAIBackend, Request], Completion]:
+    """Both faces of a backend."""
+    if request.param == "sync":
+        return OpenAIBackend.complete
+    return lambda backend, asked: asyncio.run(backend.acomplete(asked))
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from stepguard import Guard, Procedure, Run, Usage
+from stepguard import Guard, Procedure, Result, Run, Usage
 from stepguard.actions import Act, Action, Ask, Check, Commit, Replied, Wait
 from stepguard.backends import Completion
 
@@ -57,6 +58,12 @@ class Hand:
         self.run.send(Replied(ask.id, reply(entries, finish_reason=finish_reason)))
         self.go()
         return ask
+
+
+def without_time(result: Result) -> Result:
+    """A result without what differs between two equal runs."""
+    attempts = tuple(replace(attempt, seconds=0.0) for attempt in result.attempts)
+    return replace(result, seconds=0.0, run_id="", attempts=attempts)
 
 
 def ids(ask: Ask) -> list[str]:

@@ -20,8 +20,10 @@ from stepguard.cli import main
 from stepguard.errors import BackendRejected
 from stepguard.usage import Usage
 
-ORDER = str(Path(__file__).parent.parent / "examples" / "order_total.txt")
-ORDER_INPUTS = [f"--input={pair}" for pair in ("price=12.50", "quantity=3", "discount=10", "tax=5", "shipping=4.95")]
+INVOICE = str(Path(__file__).parent.parent / "examples" / "invoice.txt")
+INVOICE_INPUTS = [
+    f"--input={pair}" for pair in ("unit_price=12.50", "quantity=3", "discount=10%", "shipping=4.95", "tax_rate=19%")
+]
 RIGHT = {"t1": "x + 1 = 4 + 1 = 5", "t2": "5 * 2 = 10"}
 WRONG = {"t1": "4 + 1 = 5", "t2": "5 * 2 = 11"}
 
@@ -123,16 +125,20 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
         thread.join()
 
 
-def in_a_process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """Run the command in a process of its own; an empty value takes a variable away."""
+def in_a_process(*arguments: str, into: Path | None = None, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Run the command in a process of its own that prints to pipes, or to files in a folder.
+
+    An empty value takes a variable away.
+    """
+    command = [sys.executable, "-W", "error", "-m", "stepguard.cli", *arguments]
     combined = {**os.environ, **environment}
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "stepguard.cli", *arguments],
-        env={name: value for name, value in combined.items() if value},
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
+    env = {name: value for name, value in combined.items() if value}
+    if into is None:
+        return subprocess.run(command, env=env, capture_output=True, timeout=60, check=False)
+    out, err = into / "stdout", into / "stderr"
+    with out.open("wb") as stdout, err.open("wb") as stderr:
+        done = subprocess.run(command, env=env, stdout=stdout, stderr=stderr, timeout=60, check=False)
+    return subprocess.CompletedProcess(command, done.returncode, out.read_bytes(), err.read_bytes())
 
 
 class TestOutcome:
@@ -196,6 +202,37 @@ class TestOutcome:
         replies([{"t1": "4 + 1 = 5"}])
         assert main(["run", procedure, "--input", "x=4", "--segment", "1", "--max-calls", "1"]) == 4
         assert "EXHAUSTED: stopped before step t2 (2 of 2)" in capsys.readouterr().out
+
+    def test_money(self, procedure: str, replies: Replies, capsys: pytest.CaptureFixture[str]) -> None:
+        """With a price the cost is printed, and a limit on it exhausts the run."""
+        replies([{"t1": "4 + 1 = 5"}])
+        limits = ["--price", "0.40,1.60", "--max-cost", "0.0004"]
+        assert main(["run", procedure, "--input", "x=4", "--segment", "1", *limits]) == 4
+        out = capsys.readouterr().out
+        assert "the budget of 0.0004 cost is spent" in out
+        assert "cost 0.000432" in out
+
+    def test_one_step(self, procedure: str, replies: Replies, capsys: pytest.CaptureFixture[str]) -> None:
+        """A step that stops as many calls as one step may exhausts the run."""
+        replies([WRONG, {"t2": "5 * 2 = 12"}])
+        assert main(["run", procedure, "--input", "x=4", "--max-step-calls", "2"]) == 4
+        assert "the budget of 2 calls for one step is spent" in capsys.readouterr().out
+
+    def test_units(self, tmp_path: Path, replies: Replies, capsys: pytest.CaptureFixture[str]) -> None:
+        """A percentage is shown as one, and the table says the currency, the places and the tolerance."""
+        file = tmp_path / "units.txt"
+        file.write_text(
+            "inputs: x: money(EUR), y: percent(1)\nfee: money(EUR) = x * y\nt1: number(within 0.1) = fee / 3\n"
+            "share: percent(1, down) = fee / x\n",
+            encoding="utf-8",
+        )
+        replies([{"fee": "80 * 12.5% = 10", "t1": "10 / 3 = 3.3", "share": "10 / 80 = 12.5%"}])
+        assert main(["run", str(file), "--input", "x=80", "--input", "y=12.5%"]) == 0
+        out = capsys.readouterr().out
+        assert "fee / x, percent, 1 places down" in out
+        assert "x * y, EUR, 2 places" in out
+        assert "fee / 3, within 0.1" in out
+        assert "share = 12.5%" in out
 
     def test_failed(self, procedure: str, replies: Replies, capsys: pytest.CaptureFixture[str]) -> None:
         """A model that cannot be asked makes the run exit with 5 and say why, without a traceback."""
@@ -266,6 +303,11 @@ class TestUsageErrors:
             (["--input", "x=4", "--retries", "-1"], "0 or more, not -1"),
             (["--input", "x=4", "--max-calls", "-1"], "0 or more"),
             (["--input", "x=4", "--max-seconds", "nan"], "not nan"),
+            (["--input", "x=4", "--max-cost", "1"], "add --price IN,OUT"),
+            (["--input", "x=4", "--price", "1"], "write IN,OUT"),
+            (["--input", "x=4", "--price", "1,x"], "the price of output tokens"),
+            (["--input", "x=4", "--price", "1,2", "--max-cost", "-1"], "budget cost is an amount"),
+            (["--input", "x=4", "--max-step-calls", "-1"], "0 or more"),
             (["--input", "x=4", "--gguf", "m.gguf", "--model", "m"], "leave out --model and --base-url"),
             (["--input", "x=4", "--gguf", "no-such.gguf"], "cannot read the model file no-such.gguf"),
             (["--input", "x=4", "--base-url", "localhost:1"], "--base-url is a full address"),
@@ -372,27 +414,60 @@ class TestTerminal:
         assert "[bold]red[/bold] :smile: \\x1b[2J" in out
         assert "\x1b" not in out
 
-    @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
-    def test_encodings(self, tmp_path: Path, encoding: str) -> None:
+    @pytest.mark.parametrize(
+        "environment",
+        [
+            {"PYTHONIOENCODING": "ascii"},
+            {"PYTHONIOENCODING": "cp1252"},
+            {"PYTHONIOENCODING": "utf-8"},
+            {"PYTHONIOENCODING": "", "PYTHONUTF8": "0", "LC_ALL": "C"},
+        ],
+        ids=["ascii", "cp1252", "utf-8", "C locale"],
+    )
+    def test_encodings(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> None:
         """Characters that a stream cannot show do not end a run, nor an error message."""
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
         file = tmp_path / "words.txt"
         file.write_text("name: größe → ✓\ninputs: x\nt1 = by code x + 1\n", encoding="utf-8")
-        done = in_a_process("run", str(file), "--input", "x=4", PYTHONIOENCODING=encoding)
+        done = in_a_process("run", str(file), "--input", "x=4")
         assert done.returncode == 0, done.stderr
         assert b"VERIFIED" in done.stdout
-        done = in_a_process("run", str(file), "--input", "✓=4", PYTHONIOENCODING=encoding)
+        mark = os.fsdecode("✓".encode())  # what stands for it where arguments are not UTF-8
+        done = in_a_process("run", str(file), "--input", f"{mark}=4")
         assert done.returncode == 2, done.stderr
         assert b"has no input" in done.stderr
         assert b"Traceback" not in done.stderr
 
+    @pytest.mark.parametrize("where", ["pipe", "file"])
+    @pytest.mark.parametrize(
+        ("arguments", "code", "printed"),
+        [
+            (["run", INVOICE, *INVOICE_INPUTS], 0, "VERIFIED: all 6 steps"),
+            (["run", INVOICE, *INVOICE_INPUTS, "--max-calls", "0"], 4, "EXHAUSTED: stopped before step"),
+            (["run", INVOICE], 2, ""),
+            (["bench", "--lengths", "5", "-n", "2"], 0, "95 % Wilson intervals"),
+        ],
+        ids=["verified", "exhausted", "misused", "bench"],
+    )
+    def test_cp1252_without_a_terminal(
+        self, tmp_path: Path, arguments: list[str], code: int, printed: str, where: str
+    ) -> None:
+        """Under cp1252 and in CI a command exits as elsewhere and writes plain lines, to a pipe and to a file."""
+        into = tmp_path if where == "file" else None
+        done = in_a_process(*arguments, into=into, PYTHONIOENCODING="cp1252", PYTHONUTF8="0", CI="true")
+        assert done.returncode == code, done.stderr
+        assert printed in done.stdout.decode("cp1252")
+        assert not {b"\r", b"\x1b"} & {bytes([byte]) for byte in done.stdout + done.stderr}
+
     @pytest.mark.parametrize("ci", ["", "true"])
     def test_plain_progress(self, ci: str) -> None:
         """Where stderr is no terminal, progress is a few plain lines without carriage returns."""
-        done = in_a_process("run", ORDER, *ORDER_INPUTS, "--seed", "1", CI=ci)
+        done = in_a_process("run", INVOICE, *INVOICE_INPUTS, "--seed", "1", CI=ci)
         lines = done.stderr.decode().splitlines()
         assert b"\r" not in done.stderr
         assert b"\x1b" not in done.stderr
-        assert lines[1] == "order total: 6 steps, SIMULATED MODEL"
+        assert lines[1] == "invoice: 6 steps, SIMULATED MODEL"
         assert len(lines) < 14
 
     @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
@@ -404,7 +479,7 @@ class TestTerminal:
         control, terminal = pty.openpty()
         environment = {**os.environ, "CI": ci, "TERM": "xterm"}
         done = subprocess.run(
-            [sys.executable, "-m", "stepguard.cli", "run", ORDER, *ORDER_INPUTS, "--json"],
+            [sys.executable, "-m", "stepguard.cli", "run", INVOICE, *INVOICE_INPUTS, "--json"],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=terminal,
@@ -416,7 +491,7 @@ class TestTerminal:
         os.close(terminal)
         os.close(control)
         assert (b"\x1b[" in shown) is (ci == "")
-        assert json.loads(done.stdout)["procedure"] == "order total"
+        assert json.loads(done.stdout)["procedure"] == "invoice"
 
     @pytest.mark.skipif(sys.platform == "win32", reason="pipes")
     @pytest.mark.parametrize("how", ["--json", "--quiet"])
@@ -425,7 +500,7 @@ class TestTerminal:
         reader, writer = os.pipe()
         os.close(reader)
         done = subprocess.run(
-            [sys.executable, "-m", "stepguard.cli", "run", ORDER, *ORDER_INPUTS, how],
+            [sys.executable, "-m", "stepguard.cli", "run", INVOICE, *INVOICE_INPUTS, how],
             stdout=writer,
             stderr=subprocess.PIPE,
             timeout=60,
@@ -434,14 +509,3 @@ class TestTerminal:
         os.close(writer)
         assert done.returncode == 141
         assert b"Broken" not in done.stderr
-
-
-class TestExamples:
-    def test_order_total(self) -> None:
-        """The example script runs without a key and ends with the right total."""
-        script = Path(ORDER).with_suffix(".py")
-        done = subprocess.run(
-            [sys.executable, "-W", "error", str(script)], capture_output=True, text=True, timeout=60, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        assert "verified: 40.39" in done.stdout

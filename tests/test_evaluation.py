@@ -208,9 +208,9 @@ def test_concurrency_changes_nothing() -> None:
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     """After a kill, also in the middle of a line, a resumed run does only what is missing and ends the same."""
     whole = run(plan(), SimulatedModel(2), folder=tmp_path / "whole")
-    lines = (tmp_path / "whole" / "outcomes.jsonl").read_text().splitlines(keepends=True)
+    lines = (tmp_path / "whole" / "outcomes.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (tmp_path / "cut").mkdir()
-    (tmp_path / "cut" / "outcomes.jsonl").write_text("".join(lines[:10]) + lines[10][:40])
+    (tmp_path / "cut" / "outcomes.jsonl").write_text("".join(lines[:10]) + lines[10][:40], encoding="utf-8")
     newly: list[Outcome] = []
     again = run(
         plan(),
@@ -247,11 +247,20 @@ def test_the_bench_command_prints_a_table_and_writes_results(
     assert "SIMULATED MODEL" in printed.err
     assert "SIMULATED MODEL" in printed.out
     assert "guard" in printed.out
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    results = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
     assert results["meta"]["simulated"] is True
     assert [(row["arm"], row["length"], row["n"]) for row in results["rows"]] == [
         (arm, length, n) for length, n in ((3, 2), (6, 1)) for arm in ("cot", "chunk", "guard")
     ]
+
+
+def test_the_bench_command_shows_names_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder whose name looks like markup is printed as it is called."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", "--lengths", "3", "-n", "1", "--arms", "guard", "--out", "[/red]"]) == 0
+    assert f"written: {Path('[/red]', 'results.json')}" in capsys.readouterr().out
 
 
 def test_the_bench_command_prints_one_json_document(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-import threading
 import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from harness import GOOD, P2, P6, PAIR, ids, reply
+from harness import GOOD, P2, P6, PAIR, ids, reply, without_time
 
-from stepguard import Budget, Guard, Procedure, Result, Retries, Segments, Step, Transport
+from stepguard import Budget, Guard, Price, Procedure, Result, Retries, Segments, Step, Transport, Usage
 from stepguard.actions import Action, Ask, Check, Commit, Event, Replied
-from stepguard.backends import Completion, Request
+from stepguard.backends import Completion, Request, ToolCall
 from stepguard.errors import (
     BackendError,
     BackendRejected,
@@ -39,12 +37,6 @@ def run(guard: Guard, procedure: Procedure, inputs: Mapping[str, object] | None,
 
 
 DRIVERS = pytest.mark.parametrize("driver", ["run", "arun"])
-
-
-def without_time(result: Result) -> Result:
-    """A result without what differs between two equal runs."""
-    attempts = tuple(replace(attempt, seconds=0.0) for attempt in result.attempts)
-    return replace(result, seconds=0.0, run_id="", attempts=attempts)
 
 
 # Options
@@ -198,6 +190,41 @@ def test_a_backend_that_breaks_its_contract_fails_the_run(driver: str, answer: o
 
 
 @DRIVERS
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ({"text": b"{}"}, "its text is bytes"),
+        ({"finish_reason": 5}, "its finish_reason is int"),
+        ({"refusal": ["no"]}, "its refusal is list"),
+        ({"reasoning": {"a": 1}}, "its reasoning is dict"),
+        ({"tool_calls": None}, "tool_calls"),
+        ({"tool_calls": ({"name": "Steps"},)}, "tool_calls"),
+        ({"text": None, "tool_calls": (ToolCall("Steps", {"a": 6}),)}, "tool_calls"),  # type: ignore[arg-type]
+        ({"usage": None}, "its usage is no Usage"),
+        ({"usage": {"prompt_tokens": 5}}, "its usage is no Usage"),
+        ({"usage": Usage(calls=1, input_tokens=None)}, "its usage is no Usage"),  # type: ignore[arg-type]
+        ({"usage": Usage(calls=1, input_tokens=1.5)}, "its usage is no Usage"),  # type: ignore[arg-type]
+        ({"usage": Usage(calls=1, output_tokens=-5)}, "its usage is no Usage"),
+    ],
+)
+def test_a_completion_of_wrong_parts_fails_the_run_with_nothing_lost(
+    driver: str, parts: dict[str, Any], says: str
+) -> None:
+    """A completion that a foreign backend put together wrongly ends the run; what was had before stays, and is told."""
+    wrong = Completion(**{"text": "{}", "usage": Usage(calls=1, input_tokens=10), **parts})
+    with ScriptedBackend({"a": "2 * 3 = 6"}, wrong) as backend:
+        budget = Budget(price=Price(input=1, output=1))
+        result = run(Guard(backend, segment=1, budget=budget, transport=FAST), P2, None, driver)
+    assert (result.status, dict(result.values)) == ("failed", {"a": 6})
+    assert result.problem is not None
+    assert says in result.problem.reason
+    assert result.usage.calls == 2
+    spent = result.usage.tokens - result.attempts[0].usage.tokens
+    assert spent == result.attempts[1].usage.tokens == (0 if "usage" in parts else 10)
+    assert json.loads(result.to_json())["attempts"][1]["error"]
+
+
+@DRIVERS
 @pytest.mark.parametrize("error", [ConfigError("no key"), AssertionError("not in the script")])
 def test_what_the_caller_is_to_mend_is_raised(driver: str, error: Exception) -> None:
     """A wrong configuration, and the complaint of a test double, are raised and end in no result."""
@@ -324,256 +351,6 @@ def test_an_interrupted_run_keeps_what_it_had() -> None:
 
 def _interrupt() -> str:
     raise KeyboardInterrupt
-
-
-# Async
-
-
-class _Async:
-    """An async model that answers rightly when it is let."""
-
-    def __init__(self, *, held: bool = False) -> None:
-        self.calls = 0
-        self.held = held
-        self.asked = asyncio.Event()
-        self._right = SimulatedModel(slips=Slips.none())
-
-    async def acomplete(self, request: Request) -> Completion:
-        self.calls += 1
-        self.asked.set()
-        if self.held:
-            await asyncio.Event().wait()
-        await asyncio.sleep(0)
-        return self._right.complete(request)
-
-
-def test_an_async_backend_needs_arun() -> None:
-    """`run` and `drive` say so at once, before any call."""
-
-    async def model(messages: object) -> str:
-        raise NotImplementedError
-
-    for backend in (_Async(), model):
-        guard = Guard(backend)
-        with pytest.raises(ConfigError, match="arun"):
-            guard.run(P2)
-        with pytest.raises(ConfigError, match="arun"):
-            guard.drive(guard.start(P2))
-
-
-def test_one_guard_on_two_event_loops() -> None:
-    """`asyncio.run` twice with the same guard works."""
-    for backend in (_Async(), SimulatedModel(slips=Slips.none())):
-        guard = Guard(backend)
-        for _ in range(2):
-            assert asyncio.run(guard.arun(P2)).answer == 10
-
-
-@pytest.mark.parametrize("parallel", [1, 2])
-def test_cancelling_arun_leaves_nothing_behind(parallel: int) -> None:
-    """CancelledError comes through, no task stays, no further call is made."""
-
-    async def main() -> int:
-        backend = _Async(held=True)
-        task = asyncio.create_task(Guard(backend, segment=1, parallel=parallel).arun(PAIR, {"x": 1, "y": 2}))
-        await backend.asked.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-        for _ in range(5):
-            await asyncio.sleep(0)
-        return backend.calls
-
-    assert asyncio.run(main()) == parallel
-
-
-def test_a_cancelled_run_stays_readable() -> None:
-    """With `start` and `adrive` the caller keeps the run: its values, and books that count the call in flight."""
-
-    async def main() -> None:
-        backend = _Async()
-        guard = Guard(backend, segment=1)
-        run = guard.start(P2)
-        task = asyncio.create_task(guard.adrive(run))
-        while "a" not in run.values:
-            await asyncio.sleep(0)
-        backend.held = True
-        while backend.calls < 2:
-            await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert run.done
-        assert dict(run.values) == {"a": 6}
-        result = run.result()
-        assert result.status == "failed"
-        assert str(result.problem) == "step b: cancelled"
-        assert result.usage.calls == len(result.attempts) == 2
-
-    asyncio.run(main())
-
-
-def test_cancelling_while_waiting_for_the_transport() -> None:
-    """A back-off is cancelled as well, and nothing is sent afterwards."""
-
-    async def main() -> None:
-        backend = ScriptedBackend(BackendError("503"))
-        task = asyncio.create_task(Guard(backend, transport=Transport(first_wait=30.0)).arun(P2))
-        while not backend.requests:
-            await asyncio.sleep(0)
-        await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert len(backend.requests) == 1
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-
-    asyncio.run(main())
-
-
-def test_a_fatal_error_does_not_wait_for_a_back_off() -> None:
-    """When one segment ends the run, another one's back-off is not sat out."""
-
-    async def main() -> Result:
-        backend = ScriptedBackend(BackendError("503"), BackendRejected("401"))
-        guard = Guard(backend, segment=1, parallel=2, transport=Transport(first_wait=30.0))
-        return await asyncio.wait_for(guard.arun(PAIR, {"x": 1, "y": 2}), 10)
-
-    result = asyncio.run(main())
-    assert result.status == "failed"
-    assert result.usage.calls == 2
-
-
-def test_two_hundred_runs_on_one_loop() -> None:
-    """Many runs of one guard at a time do not mix their values."""
-
-    async def main() -> list[Result]:
-        guard = Guard(_Async(), segment=2)
-        return await asyncio.gather(*(guard.arun(P6, {"x": number}) for number in range(200)))
-
-    for number, result in enumerate(asyncio.run(main())):
-        assert result.status == "verified"
-        assert result.answer == ((2 * (number + 1) - 3) + (number + 1)) * 2 - (number + 1)
-        assert result.usage.calls == 3
-
-
-def test_segments_of_one_run_are_really_asked_at_the_same_time() -> None:
-    """With `parallel`, a slow reply does not hold up what does not read it."""
-
-    async def main() -> list[str]:
-        order: list[str] = []
-        last = asyncio.Event()
-
-        class Slow(_Async):
-            async def acomplete(self, request: Request) -> Completion:
-                name = request.steps[0].id
-                if name == "t1":
-                    await last.wait()
-                order.append(name)
-                if name == "t4":
-                    last.set()
-                return await super().acomplete(request)
-
-        chain = Procedure.parse("inputs: x\nt1 = x + 1\nt2 = x + 2\nt3 = t2 + 1\nt4 = t3 + 1\nt5 = t1 + t4")
-        result = await Guard(Slow(), segment=1, parallel=2).arun(chain, {"x": 1})
-        assert result.status == "verified"
-        return order
-
-    assert asyncio.run(main()) == ["t2", "t3", "t4", "t1", "t5"]
-
-
-def test_a_blocking_check_does_not_block_the_loop() -> None:
-    """While a check of the user's blocks, other tasks on the loop go on."""
-    release = threading.Event()
-
-    def blocking(step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
-        return release.wait(20)
-
-    async def main() -> Result:
-        procedure = Procedure([Step("a", "2 * 3", checks=[blocking])])
-        with ScriptedBackend({"a": "2 * 3 = 6"}) as backend:
-            task = asyncio.create_task(Guard(backend).arun(procedure))
-            for _ in range(50):  # reached only if the loop goes on
-                await asyncio.sleep(0)
-            release.set()
-            return await task
-
-    assert asyncio.run(main()).status == "verified"
-
-
-def test_code_alone_does_not_block_the_loop() -> None:
-    """A long run of code steps lets other tasks have their turn, and can be cancelled."""
-
-    async def main() -> int:
-        procedure = Procedure.lazy(
-            lambda index: Step(f"t{index}", f"t{index - 1} + 1" if index else "1", performer="code"),
-            1_000_000,
-            look_back=1,
-        )
-        guard = Guard(SimulatedModel(), history=10)
-        run = guard.start(procedure)
-        task = asyncio.create_task(guard.adrive(run))
-        for _ in range(5):
-            await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        return run.result().completed
-
-    assert 0 < asyncio.run(main()) < 1_000_000
-
-
-def test_run_inside_a_running_loop() -> None:
-    """`run` may be called where a loop is running: it blocks, and works."""
-
-    async def main() -> Result:
-        return Guard(SimulatedModel(slips=Slips.none())).run(P2)
-
-    assert asyncio.run(main()).answer == 10
-
-
-def test_a_session_is_held_for_the_length_of_a_run() -> None:
-    """A backend with a session has it opened before the first call and closed after the last, also on a failure."""
-    events: list[str] = []
-
-    class WithSession(_Async):
-        def session(self) -> WithSession:
-            return self
-
-        async def __aenter__(self) -> None:
-            events.append("open")
-
-        async def __aexit__(self, *_: object) -> None:
-            events.append("close")
-
-        async def acomplete(self, request: Request) -> Completion:
-            events.append("call")
-            if len(events) > 3:
-                raise BackendRejected("401")
-            return await super().acomplete(request)
-
-    guard = Guard(WithSession())
-    assert asyncio.run(guard.arun(P2)).status == "verified"
-    assert asyncio.run(guard.arun(P2)).status == "failed"
-    assert events == ["open", "call", "close"] * 2
-
-
-# Threads
-
-
-def test_eight_threads_share_a_guard() -> None:
-    """Runs of one guard on many threads do not mix state or usage."""
-    guard = Guard(SimulatedModel(1, slips=replace(Slips.none(), wrong_value=0.1)), segment=3, seed=1)
-    tasks = [Arithmetic().make(seed, 6) for seed in range(50)]
-    alone = [without_time(guard.run(task.procedure, task.inputs)) for task in tasks]
-
-    def work(_: int) -> list[Result]:
-        return [without_time(guard.run(task.procedure, task.inputs)) for task in tasks]
-
-    with ThreadPoolExecutor(8) as pool:
-        for results in pool.map(work, range(8)):
-            assert results == alone
 
 
 def test_a_deadline_holds_in_real_time() -> None:

@@ -84,6 +84,12 @@ WITH_UNIT: list[tuple[str, Exact, str]] = [
     ("USD 18", 18, "USD"),
     ("£1,250", 1250, "GBP"),
     ("18 dollars", 18, "$"),
+    ("$18.00 USD", 18, "USD"),
+    ("-$18 CAD", -18, "CAD"),
+    ("USD $18", 18, "USD"),
+    ("US$18 dollars", 18, "USD"),
+    ("€18 EUR", 18, "EUR"),
+    ("¥18 CNY", 18, "CNY"),
 ]
 
 REFUSED: list[tuple[str, str]] = [
@@ -91,6 +97,10 @@ REFUSED: list[tuple[str, str]] = [
     ("   ", "empty"),
     ("$", "empty"),
     ("%", "empty"),
+    ("€18 USD", "two units, EUR and USD"),
+    ("€18 %", "two units"),
+    ("18 USD USD USD", "single"),
+    ("$$18", "single"),
     ("-", "not a number"),
     ("six", "not a number"),
     ("1,30,000", "threes"),
@@ -139,7 +149,7 @@ REFUSED: list[tuple[str, str]] = [
     ("5 km", "single"),
     ("5km", "single"),
     ("5 kg", "single"),
-    ("$18 EUR", "single"),
+    ("$18 EUR", "two units, $ and EUR"),
     ("0x10", "single"),
     ("__import__('os').system('touch x')", "not a"),
     ("9" * 5000, "too long"),

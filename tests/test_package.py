@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 import stepguard
 
+ROOT = Path(__file__).parent.parent
 NAMES = [
     "Budget",
     "Claim",
     "Guard",
     "Input",
+    "Price",
     "Procedure",
     "Result",
     "Retries",
@@ -45,8 +49,19 @@ def test_importing_names_loads_nothing_heavy() -> None:
     """Neither the package nor its main names load the libraries that only a model call needs."""
     code = (
         "import sys; from stepguard import Guard, Procedure, Step, Budget\n"
-        "heavy = {'openai', 'instructor', 'pydantic', 'structlog', 'rich', 'yaml', 'asyncio'} & set(sys.modules)\n"
-        "sys.exit(str(heavy) if heavy else 0)"
+        "heavy = {'openai', 'instructor', 'sympy', 'pydantic', 'structlog', 'rich', 'yaml', 'asyncio'}\n"
+        "loaded = heavy & set(sys.modules)\n"
+        "sys.exit(str(loaded) if loaded else 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_lowest_versions_that_are_tested_are_those_that_are_declared() -> None:
+    """Every lower bound of what a run needs stands in the constraints of the lowest versions, and none that is not."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = (ROOT / ".ci" / "lowest.txt").read_text(encoding="utf-8").splitlines()
+    lowest = {line for line in lines if not line.startswith("#")}
+    required = {bound.replace(">=", "==") for bound in project["dependencies"]}
+    tools = {bound.replace(">=", "==") for bound in project["optional-dependencies"]["dev"]}
+    assert required <= lowest <= required | tools

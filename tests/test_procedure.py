@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stepguard import Procedure, Step
 from stepguard.errors import ConfigError, ExpressionError, InputError, ProcedureError
-from stepguard.expressions import FUNCTIONS, parse_expression
+from stepguard.expressions import RESERVED, parse_expression
 from stepguard.procedure import Input
 
 INVOICE = """
@@ -46,15 +46,15 @@ REFUSED: list[tuple[str, int, str]] = [
     ("inputs: x, y, x\nt1 = x\nt2 = y", 1, "duplicate input"),
     ("inputs: x,, y\nt1 = x", 1, "cannot be an input"),
     ("inputs: 2x\nt1 = 1", 1, "cannot be an input"),
-    ("inputs: max\nt1 = 1", 1, "function of the expression language"),
-    ("inputs: x: money\nt1 = x", 1, "unknown type"),
+    ("inputs: max\nt1 = 1", 1, "word of the expression language"),
+    ("inputs: x: money\nt1 = x", 1, "money needs its currency"),
     ("inputs: x\ninputs: y\nt1 = x", 2, "once"),
     ("t1 = 1\ninputs: y", 2, "before the first step"),
     ("t1 = 1\nt2: intger = t1", 2, "unknown type"),
     ("t1 = 1\nt2: decimal = t1", 2, "places"),
     ("t1 = 1\nt2: decimal(2, nearest) = t1", 2, "rounding mode"),
     ("t1 = 1\nt2: float = t1", 2, "unknown type"),
-    ("t1 = 1\nt2: money = t1", 2, "unknown type"),
+    ("t1 = 1\nt2: money = t1", 2, "money needs its currency"),
     ("t1 = 1\nt2: boolean = t1 + 1", 2, "no boolean"),
     ("t1 = 1\nt2: integer = t1 > 1", 2, "no integer"),
     ("t1 = 1\n\nt2 = 2(t1)", 3, "multiplication"),
@@ -62,8 +62,8 @@ REFUSED: list[tuple[str, int, str]] = [
     ("t1 = 1\nt2 = ", 2, "nothing follows"),
     ("t1 = 1\nt2 := t1", 2, "write ="),
     ("t1 = 1\nt2 = __import__('os')", 2, "not"),
-    ("t1 = 1\nmin = t1", 2, "function of the expression language"),
-    ("t1 = 1\nround = t1", 2, "function of the expression language"),
+    ("t1 = 1\nmin = t1", 2, "word of the expression language"),
+    ("t1 = 1\nround = t1", 2, "word of the expression language"),
     ("t1 = 1\nsome words", 2, "neither a formula"),
     ("2. t1 = 1\n1. t2 = 2", 2, "must increase"),
     ("1. t1 = 1\n1. t2 = 2", 2, "must increase"),
@@ -171,7 +171,7 @@ def test_a_long_sum_survives_printing() -> None:
 
 
 identifiers = st.text(string.ascii_letters + "_", min_size=1, max_size=6).filter(
-    lambda name: name not in FUNCTIONS
+    lambda name: name not in RESERVED
 ) | st.sampled_from(
     ["name", "inputs", "input", "answer", "Answer", "step", "step1", "by", "code", "lambda", "E", "integer", "half_up"]
 )
@@ -185,7 +185,11 @@ wordy = st.lists(
     max_size=6,
 ).map("".join)  # fmt: skip
 instructions = (wordy | st.text(max_size=12)).map(str.strip).filter(bool)
-types = st.sampled_from(["number", "integer", "decimal(2, half_up)", "decimal(0, floor)"])
+types = st.sampled_from([
+    *("number", "integer", "decimal(2, half_up)", "decimal(0, floor)", "number(within 0.01)", "number(within 2%)"),
+    *("percent", "percent(1, half_up)", "money(EUR, 2, half_up)", "money(JPY, 0, up)"),
+])  # fmt: skip
+options = st.sampled_from(["one_of(yes, no)", 'one_of("a, b", "c = (1)", d e)'])
 
 
 @st.composite
@@ -193,14 +197,14 @@ def procedures(draw: st.DrawFn) -> Procedure:
     """Any procedure that text can hold."""
     names = draw(st.lists(identifiers, min_size=2, max_size=8, unique=True))
     cut = draw(st.integers(0, len(names) - 1))
-    inputs = [Input(name, draw(types | st.just("boolean") | st.just("text"))) for name in names[:cut]]
+    inputs = [Input(name, draw(types | options | st.just("boolean") | st.just("text"))) for name in names[:cut]]
     steps: list[Step] = []
     known = names[:cut]
     for name in names[cut:]:
         operand = st.sampled_from([*known, "1", "2.5"])
         if draw(st.integers(0, 2)) == 0:
             reads = draw(st.lists(st.sampled_from(known), unique=True, max_size=2)) if known else []
-            kind = draw(types | st.just("text") | st.just("boolean"))
+            kind = draw(types | options | st.just("text") | st.just("boolean"))
             steps.append(Step(name, instruction=draw(instructions), type=kind, reads=reads))
         else:
             operator = draw(st.sampled_from(["+", "-", "*", "/", "//", "%", "^", "<", "=="]))

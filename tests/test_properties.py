@@ -65,7 +65,7 @@ class _Maker:
 
     def add(self) -> None:
         name = f"t{len(self.steps) + 1}"
-        kinds = (self.integer, self.fraction, self.decimal, self.boolean, self.function)
+        kinds = (self.integer, self.fraction, self.decimal, self.boolean, self.function, self.percent, self.money)
         made = None
         while made is None:
             made = self.chance.choice(kinds)()
@@ -94,6 +94,24 @@ class _Maker:
             return None
         mode, rounded = self.chance.choice([("half_up", _half_up), ("half_even", _half_even)])
         return f"{left} / {right}", f"decimal({places}, {mode})", rounded(a / b, places)
+
+    def percent(self) -> tuple[str, str, Truth] | None:
+        (left, a), (right, b), places = self.operand(), self.operand(), self.chance.randint(0, 2)
+        if not b or abs(a / b) > 1_000:
+            return None
+        exact = self.chance.random() < 0.3
+        if exact and (a / b).denominator > 10_000:
+            return None
+        return (
+            f"{left} / {right}",
+            "percent" if exact else f"percent({places})",
+            a / b if exact else _half_up(a / b, places + 2),
+        )
+
+    def money(self) -> tuple[str, str, Truth] | None:
+        (left, a), (right, b) = self.operand(), self.operand()
+        currency, places = self.chance.choice([("EUR", 2), ("USD", 2), ("JPY", 0), ("KWD", 3)])
+        return (f"{left} * {right}", f"money({currency})", _half_up(a * b, places)) if abs(a * b) < 10_000 else None
 
     def boolean(self) -> tuple[str, str, Truth] | None:
         (left, a), (right, b) = self.operand(), self.operand()

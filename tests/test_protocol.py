@@ -88,8 +88,14 @@ ASKED_AGAIN: list[tuple[DeviationKind, str | None, str, int]] = [
     ("empty", None, "stop", 2),
     ("empty", "  \n", "stop", 2),
     ("refused", "", "content_filter", 1),
+    ("refused", "nope", "content-filter", 1),
+    ("refused", None, "guardrail_intervened", 1),
+    ("refused", "", "PROHIBITED_CONTENT", 1),
     ("malformed", "nope", "stop", 5),
     ("truncated", '{"a": "2 *', "length", 5),
+    ("truncated", '{"a": "2 *', "MAX_TOKENS", 5),
+    ("truncated", '{"a": "2 *', "model_context_window_exceeded", 5),
+    ("truncated", '{"a": "2 *', "incomplete", 5),
     ("missing_step", "{}", "stop", 5),
 ]
 

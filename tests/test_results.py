@@ -248,6 +248,13 @@ def test_a_run_that_is_not_done_has_a_result_so_far() -> None:
     assert run.result().status == "verified"
 
 
+def test_white_space_around_a_reply_is_not_kept() -> None:
+    """A reply that ends in endless white space is accepted and kept without it."""
+    text = '{"a": "2 * 3 = 6", "b": "6 + 4 = 10"}'
+    result = Guard(ScriptedBackend("\n" * 20_000 + text + " \n" * 20_000)).run(P2)
+    assert (result.status, result.attempts[0].text) == ("verified", text)
+
+
 def test_attempts_tell_what_happened() -> None:
     """Each call is kept with its steps, way of asking, outcome, deviations, cost, text and time."""
     backend = ScriptedBackend("nope", {"a": "2 * 3 = 6", "b": "6 + 4 = 11"}, {"b": "6 + 4 = 10"})

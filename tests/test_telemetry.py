@@ -88,6 +88,24 @@ def test_a_logger_that_fails_does_not_stop_the_run() -> None:
     assert result.verified
 
 
+def test_a_handler_that_always_fails_does_not_stop_the_run() -> None:
+    """A handler of the standard library that raises on the report of its own failure as well costs nothing."""
+
+    class Broken(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise OSError("full disk")
+
+    logger = logging.getLogger("stepguard")
+    handler, level = Broken(), logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        assert Guard(ScriptedBackend(*REPLIES), segment=2).run(PROCEDURE, {"x": 12345}).verified
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
 def test_nothing_is_printed_or_configured_by_default() -> None:
     """An application that says nothing about logging sees nothing, and finds its logging as it was."""
     code = (
@@ -99,5 +117,5 @@ def test_nothing_is_printed_or_configured_by_default() -> None:
         "assert not logging.getLogger().handlers\n"
         "assert 'structlog' not in sys.modules\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

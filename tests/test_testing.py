@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from harness import GOOD, P2, PAIR
 
-from stepguard import Guard, Procedure, Step, Usage
+from stepguard import Guard, Procedure, Step, Transport, Usage
 from stepguard.actions import Ask
-from stepguard.backends import Completion, Request
-from stepguard.errors import BackendError, ConfigError
+from stepguard.backends import Completion, Message, Request
+from stepguard.errors import BackendError, ConfigError, RateLimited
 from stepguard.reply_formats import EquationFormat
-from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
+from stepguard.testing import ScriptedBackend, ScriptedSteps, SimulatedModel, Slips
 from stepguard.verdicts import DEVIATION_KINDS
 
 STEPS = Procedure.parse("inputs: x, y\nt1 = x + y\nt2 = t1 * 3\nt3: decimal(2) = t2 / 7\nt4 = t1 - t2")
@@ -83,6 +85,100 @@ def test_a_script_is_followed_in_order_under_arun() -> None:
     assert result.status == "verified"
 
 
+def test_threads_share_a_script() -> None:
+    """However many threads ask at once, every entry is given exactly once."""
+    count = 200
+    with ScriptedBackend(*map(str, range(count))) as backend, ThreadPoolExecutor(8) as pool:
+        requests = [Request((Message("user", "?"),))] * count
+        given = list(pool.map(lambda request: backend.complete(request).text, requests))
+    assert sorted(given, key=str) == sorted(map(str, range(count)))
+
+
+# ScriptedSteps
+
+ANSWERS = {
+    "t1": ["12 + 7 = 18", "12 + 7 = 19"],
+    "t2": "19 * 3 = 57",
+    "t3": "57 / 7 = 8.14",
+    "t4": ["19", "19 - 57 = -38"],
+}
+
+
+@pytest.mark.parametrize("driver", ["run", "arun"])
+@pytest.mark.parametrize("parallel", [1, 3])
+@pytest.mark.parametrize("segment", [1, 2, 3, 4])
+def test_a_script_by_step_does_not_depend_on_segments(segment: int, parallel: int, driver: str) -> None:
+    """However the steps are cut into calls, each gets its answers in turn, and the run ends in the same way."""
+    with ScriptedSteps(ANSWERS) as backend:
+        guard = Guard(backend, segment=segment, parallel=parallel)
+        result = guard.run(STEPS, INPUTS) if driver == "run" else asyncio.run(guard.arun(STEPS, INPUTS))
+    assert (result.status, result.answer) == ("verified", -38)
+    assert {record.occurrence.step: record.tries for record in result.steps} == {"t1": 2, "t2": 1, "t3": 1, "t4": 2}
+
+
+def test_one_script_by_step_serves_many_runs() -> None:
+    """Answers are told by the try and not used up, so runs in many threads may share them."""
+    backend = ScriptedSteps(ANSWERS)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda segment: Guard(backend, segment=segment).run(STEPS, INPUTS), [1, 2, 3, 4] * 5))
+    assert all(result.verified for result in results)
+    backend.assert_finished()
+
+
+def test_a_step_in_words_is_answered_by_its_value() -> None:
+    """For a step that only words describe, text in the script is the value; working is not needed."""
+    steps = [Step("city", instruction="Name the city.", checks=[lambda step, values, claim: claim.value == "Lyon"])]
+    with ScriptedSteps({"city": ["Paris", {"work": "as the note says", "value": "Lyon"}]}) as backend:
+        result = Guard(backend).run(Procedure(steps))
+    assert (result.status, result.answer) == ("verified", "Lyon")
+
+
+def test_other_data_in_a_script_goes_out_as_it_is() -> None:
+    """An entry that is no text stands in the reply as JSON, right or not."""
+    with ScriptedSteps({"a": [None, {"no": "equation"}, "2 * 3 = 6"], "b": "6 + 4 = 10"}) as backend:
+        result = Guard(backend, segment=1).run(P2)
+    assert result.attempts[0].text == '{"a": null}'
+    assert [deviation.kind for deviation in result.steps[0].deviations] == ["malformed", "malformed"]
+
+
+def test_an_exception_in_a_script_comes_before_the_answer_behind_it() -> None:
+    """Failures of the transport are raised once each, and the same try is answered afterwards."""
+    script = {"a": "2 * 3 = 6", "b": [BackendError("503"), RateLimited("slow down"), "6 + 4 = 10"]}
+    with ScriptedSteps(script) as backend:
+        result = Guard(backend, transport=Transport(first_wait=0)).run(P2)
+    assert [attempt.outcome for attempt in result.attempts] == ["error", "error", "accepted"]
+
+
+@pytest.mark.parametrize("driver", ["run", "arun"])
+def test_answers_that_are_used_up_name_their_step(driver: str) -> None:
+    """One try too many raises through the guard and says which step, which try and what the script holds."""
+    guard = Guard(ScriptedSteps({"a": ["2 * 3 = 5", "2 * 3 = 7"], "b": "6 + 4 = 10"}))
+    with pytest.raises(AssertionError, match="step 'a' is asked for try 3, and its script holds 2"):
+        _ = guard.run(P2) if driver == "run" else asyncio.run(guard.arun(P2))
+
+
+def test_a_step_that_is_not_in_the_script_is_an_error() -> None:
+    """A step without answers is named, with those that have some."""
+    with pytest.raises(AssertionError, match=r"step 'b' is asked and not in the script \(it holds a\)"):
+        Guard(ScriptedSteps({"a": "2 * 3 = 6"})).run(P2)
+
+
+def test_answers_that_are_left_over_name_their_steps() -> None:
+    """Leaving the block reports unused answers, exceptions that were not raised and steps that were never asked."""
+    script = {"a": ["2 * 3 = 6", "2 * 3 = 7"], "b": ["6 + 4 = 10", BackendError("503")], "c": "1 + 1 = 2"}
+    left = r"'a' \(answers: 1 of 2\), 'b' \(exceptions: 1\), 'c' \(answers: 1 of 1\)"
+    with pytest.raises(AssertionError, match=left), ScriptedSteps(script) as backend:
+        Guard(backend).run(P2)
+
+
+@pytest.mark.parametrize("answer", [[], (), {1, 2}, ["1 + 1 = 2", object()]])
+def test_a_script_by_step_holds_answers(answer: Any) -> None:
+    """What cannot be an answer is refused when the script is made, with its step."""
+    with pytest.raises(ConfigError, match="'t1'") as caught:
+        ScriptedSteps({"t1": answer})
+    assert caught.value.option == "script"
+
+
 # Slips
 
 
@@ -136,6 +232,22 @@ def test_no_slips_is_right_in_free_text_as_well() -> None:
 
 # SimulatedModel
 
+TYPED = Procedure.parse(
+    "inputs: x, y, level: one_of(low, mid, high)\n"
+    "share: percent = x / y\nfee: money(EUR) = x * share\nsame: one_of(low, mid, high) = level"
+)
+
+
+@pytest.mark.parametrize("kind", ["none", "wrong_value"])
+def test_values_are_written_as_their_types_are(kind: str) -> None:
+    """Percentages, money and options are right where nothing slips, and wrong values of their type where it does."""
+    slips = Slips.none() if kind == "none" else replace(Slips.none(), wrong_value=1.0)
+    for seed in range(20):
+        guard = Guard(SimulatedModel(seed, slips=slips), segment=1, observe=True)
+        result = guard.run(TYPED, {"x": 1, "y": 8, "level": "mid"})
+        found = [deviation.kind for record in result.steps for deviation in record.deviations]
+        assert found == ([] if kind == "none" else ["wrong_value"] * 3)
+
 
 def test_a_reply_depends_on_the_request_alone() -> None:
     """The same request gets the same reply, in whatever order and however often requests come."""
@@ -146,6 +258,17 @@ def test_a_reply_depends_on_the_request_alone() -> None:
     backward = [SimulatedModel(7, slips=slips).complete(request) for request in reversed(requests)]
     assert forward == backward[::-1]
     assert forward == [model.complete(request) for request in requests]
+
+
+def test_a_seed_goes_on_giving_the_same_reply() -> None:
+    """Recorded results rest on seeds, so what a seed says does not change between releases."""
+    request = Request((Message("user", "carry this out"),), tuple(STEPS.steps), {"x": 12, "y": 7}, EquationFormat())
+    texts = [SimulatedModel(seed, slips=Slips.all(0.1)).complete(request).text for seed in (0, 1, 4)]
+    assert texts == [
+        '{"t1": "12 + 7 = -19", "t2": "-19 * 3 = -57", "t3": "-57 / 7 = -8.14", "t4": "-19 - (-57) = 38"}',
+        '{"t1": "12 + 7 = 19", "t2": "36 + 0 = 37, wait, 36", "t3": "36 / 7 = 4.14", "t4": "-17 + 0 = -17"}',
+        '{"t2": "19 * 3 = 57", "t1": "12 + 7 = 38, wait, 19", "t4": "19 - 57 = 32, wait, -38"}',
+    ]
 
 
 def test_sampling_needs_a_temperature() -> None:

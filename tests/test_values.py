@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stepguard.errors import ConfigError, InexactError, ValueRefused
-from stepguard.values import ROUNDINGS, Rounding, Value, ValueType, round_exact, show_value, to_decimal
+from stepguard.value_types import ValueType
+from stepguard.values import ROUNDINGS, Rounding, Value, round_exact, show_value, to_decimal
 
 MODES: list[Rounding] = ["half_up", "half_down", "half_even", "up", "down", "ceiling", "floor"]
 

@@ -24,6 +24,13 @@ INPUTS = {"x": "12.50", "y": 3}
         "$12.50 * 3 = $37.50",
         "3 * $12.50 = $37.50",
         "\u20ac12.50 \u00d7 3 = \u20ac37.50",
+        "12.50$ * 3 = 37.50$",
+        "US$12.50 * 3 = US$37.50",
+        "USD 12.50 * 3 = USD 37.50",
+        "12.50 USD * 3 = 37.50 USD",
+        "12.50 dollars * 3 = 37.50 dollars",
+        "$12.50 * 3 = $37.50 USD",
+        "\u20a912.50 * 3 = \u20a937.50",
         "12.50 \\times 3 = 37.50",
         "12.50 \\cdot 3 = 37.50",
         "\\( 12.50 \\times 3 = 37.50 \\)",
@@ -52,7 +59,10 @@ def test_ordinary_styles_of_right_working_pass(entry: str) -> None:
         "t2: 12.50 * 3 = 37.50",
         "30 + 7.50 = 37.50",
         "12.50 * 3 = $37.60",
-        "1250% * 3 = 37.50",
+        "12.50 USD6 * 3 = 37.50",
+        "12 \u20ac.50 * 3 = 37.50",
+        "12.50 ABC * 3 = 37.50",
+        "12.50% * 3 = 37.50",
         "\\sqrt{12.50} * 3 = 37.50",
     ],
 )
@@ -62,6 +72,59 @@ def test_what_is_not_an_equation_for_the_step_is_refused(entry: str) -> None:
         result = Guard(backend, repair=0).run(PROCEDURE, INPUTS)
     assert result.status == "abstained"
     assert json.loads(result.to_json())["completed"] == 0
+
+
+@pytest.mark.parametrize(
+    ("expression", "entry", "accepted"),
+    [
+        ("x / y", "\\frac{12.50}{3} = 4.17", True),
+        ("x / y", "\\dfrac{x}{y} = \\frac{12.50}{3} = 4.17", True),
+        ("x / (y / 2)", "\\frac{12.50}{\\frac{3}{2}} = 8.33", True),
+        ("x / (y / 2)", "\\frac{12.50}{\\frac32} = 8.33", True),
+        ("sqrt(x * 2) * y", "\\sqrt{12.50 \\cdot 2} \\times 3 = 15", True),
+        ("y % 2", "3 \\bmod 2 = 1", True),
+        ("2 ^ y", "2 \\times\\times 3 = 8", False),
+        ("2 ^ y", "2 \\times* 3 = 8", False),
+        ("7 // y", "7 \\div/ 3 = 2", False),
+        ("x / y", "\\frac{3}{12.50} = 4.17", False),
+        ("x / y", "\\frac{12.50}{3} = 4.16", False),
+        ("x / y", "\\frac{12.50}{} = 4.17", False),
+        ("x / y", "\\frac{12.50} = 4.17", False),
+        ("x + y / 2", "12.50\\frac{3}{2} = 14", False),
+    ],
+)
+def test_latex_fractions_and_roots_are_working(expression: str, entry: str, accepted: bool) -> None:
+    """Fractions and roots of LaTeX are read as what they say, and checked like any other working."""
+    procedure = Procedure.parse(f"inputs: x, y\nt1: decimal(2) = {expression}")
+    with ScriptedBackend({"t1": entry}) as backend:
+        assert Guard(backend, repair=0).run(procedure, INPUTS).verified is accepted
+
+
+@pytest.mark.parametrize(
+    ("expression", "entry", "accepted"),
+    [
+        ("x + y", "$12.50 + $3 = $15.50", True),
+        ("x + y", "12.50 USD + 3 USD = $15.50", True),
+        ("x + y", "\u20ac12.50 + \u20ac3 = $15.50", False),
+        ("x + y", "$12.50 + \u00a33 = $15.50", False),
+        ("x + y", "x + y = 12.50 CAD + 3 CAD = 15.50", False),
+        ("x + y", "12.50 + 3 = \u20ac15.50 = 15.50", False),
+        ("x", "\u20ac12.50 = $12.50", False),
+        ("x * y", "\u20ac12.50 * 3 = $37.50", True),
+    ],
+)
+def test_a_sum_of_money_is_in_the_currency_of_its_step(expression: str, entry: str, accepted: bool) -> None:
+    """Adding up amounts in another currency is no working of a step, while a product may convert one."""
+    procedure = Procedure.parse(f"inputs: x, y\nt1: money(USD) = {expression}")
+    with ScriptedBackend({"t1": entry}) as backend:
+        assert Guard(backend, repair=0).run(procedure, INPUTS).verified is accepted
+
+
+def test_a_variable_may_be_called_like_a_currency() -> None:
+    """A code of a currency that stands where a variable can stand is that variable."""
+    procedure = Procedure.parse("inputs: USD, EUR\nt1 = 2 * USD + EUR * 3")
+    with ScriptedBackend({"t1": "2 * USD + EUR * 3 = 2 * 5 + 4 * 3 = 22"}) as backend:
+        assert Guard(backend, repair=0).run(procedure, {"USD": 5, "EUR": 4}).verified
 
 
 def test_a_later_correction_of_a_part_is_not_ignored() -> None:

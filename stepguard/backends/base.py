@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 
 from stepguard.errors import ConfigError
@@ -24,11 +25,17 @@ __all__ = [
     "Request",
     "SyncBackend",
     "ToolCall",
+    "about_to_send",
     "as_backend",
     "ask",
+    "counted",
+    "find_flaw",
 ]
 
 _ONE_CALL: Final = Usage(calls=1)
+
+FORBIDDEN: Final[ContextVar[list[str] | None]] = ContextVar("stepguard_forbidden_requests", default=None)
+"""Inside `stepguard.testing.no_real_requests`: the models that were about to be asked. None outside of it."""
 
 Role = Literal["system", "user", "assistant"]
 
@@ -111,6 +118,31 @@ class Completion:
     fingerprint: str | None = None
 
 
+def find_flaw(completion: Completion) -> str | None:
+    """What is wrong with the parts of a completion that a foreign backend made, None where nothing is."""
+    for name in ("text", "finish_reason", "refusal", "reasoning"):
+        part: object = getattr(completion, name)
+        if not isinstance(part, str | None):
+            return f"its {name} is {type(part).__name__}, not text"
+    calls: object = completion.tool_calls
+    if not isinstance(calls, tuple | list) or not all(
+        isinstance(call, ToolCall) and isinstance(call.name, str) and isinstance(call.arguments, str) for call in calls
+    ):
+        return "its tool_calls are no ToolCalls of text"
+    return None if _counts(completion.usage) else f"its usage is no Usage of whole numbers: {completion.usage!r:.100}"
+
+
+def counted(completion: Completion) -> Usage:
+    """What a completion cost: at least one call, and nothing more where its usage is wrong."""
+    usage = completion.usage
+    return replace(usage, calls=max(1, usage.calls)) if _counts(usage) else _ONE_CALL
+
+
+def _counts(usage: object) -> bool:
+    counts = [getattr(usage, name) for name in Usage.__slots__] if isinstance(usage, Usage) else [None]
+    return all(type(count) is int and count >= 0 for count in counts)
+
+
 @runtime_checkable
 class SyncBackend(Protocol):
     """Answers requests, blocking."""
@@ -132,6 +164,21 @@ class AsyncBackend(Protocol):
 Backend = SyncBackend | AsyncBackend
 
 
+def about_to_send(model: str) -> None:
+    """What every backend that reaches a real model calls before anything else.
+
+    Raises:
+        AssertionError: no real request may be made here; see `stepguard.testing.no_real_requests`.
+    """
+    stopped = FORBIDDEN.get()
+    if stopped is not None:
+        stopped.append(model)
+        raise AssertionError(
+            f"the model {model!r} was about to be asked inside no_real_requests(): give the guard a double from "
+            "stepguard.testing, or a plain function"
+        )
+
+
 async def ask(backend: Backend, request: Request) -> Completion:
     """Answer a request without blocking the event loop; a backend that can only block runs in a thread.
 
@@ -150,7 +197,8 @@ def as_backend(given: object, *, model: str | None = None) -> Backend:
 
     Args:
         given: a backend; a callable from a list of OpenAI-style message dictionaries to text (or a `Completion`),
-            plain or async; an OpenAI-style client, sync or async; or a name such as ``"openai/gpt-4.1-mini"``.
+            plain or async; an OpenAI-style client, sync or async; or a name such as ``"openai/gpt-4.1-mini"`` or
+            ``"groq/llama-3.3-70b-versatile"`` (see `stepguard.backends.providers`).
         model: the model to ask for, needed with a client and with nothing else.
 
     Raises:

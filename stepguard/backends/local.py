@@ -6,12 +6,13 @@ import asyncio
 import secrets
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from stepguard.backends.base import Completion, Request
+from stepguard.backends.base import Completion, Request, about_to_send
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError, MissingExtraError
 from stepguard.usage import Usage
 
@@ -47,6 +48,11 @@ class LocalBackend:
         file = Path(path).expanduser()
         _require_gguf(file)
         self.name: Final = file.stem
+        self.signature: Final[Mapping[str, object]] = {
+            "model": self.name,
+            "bytes": file.stat().st_size,
+            "context": context,
+        }
         self._server: Any = _start(file, threads, context, parallel)
 
     def complete(self, request: Request) -> Completion:
@@ -59,6 +65,7 @@ class LocalBackend:
             BackendRejected: llama.cpp refuses the request, for instance because it does not fit the context.
             BackendError: llama.cpp failed.
         """
+        about_to_send(self.name)
         stop = threading.Event()
         if threading.current_thread() is not threading.main_thread():
             return self._complete(request, stop)
@@ -74,6 +81,7 @@ class LocalBackend:
 
     async def acomplete(self, request: Request) -> Completion:
         """Answer one request in a thread; cancelling stops the model at its next token. See `complete`."""
+        about_to_send(self.name)
         stop = threading.Event()
         try:
             return await asyncio.to_thread(self._complete, request, stop)

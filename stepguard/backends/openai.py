@@ -1,9 +1,10 @@
 """OpenAI, and every server that speaks its chat completions, through instructor and the openai SDK.
 
 instructor gives a request the shape of its response model (`response_format`, or a tool); the SDK sends it, exactly
-once. What comes back is handed on as it came, for `stepguard.replies` to judge. The rest of instructor is not used:
-its parsers accept what must not be accepted, its retries would be calls that no budget sees, and its loop logs
-replies and error texts, keys in them included.
+once, to the endpoint of a provider that `stepguard.backends.providers` knows, or to one of your own. What comes back
+is handed on as it came, for `stepguard.replies` to judge. The rest of instructor is not used: its parsers accept what
+must not be accepted, its retries would be calls that no budget sees, and its loop logs replies and error texts, keys
+in them included.
 
 Errors are told apart by the names of the SDK's exceptions and by their status, never by the HTTP library's, so that
 any release of the SDK fits, and clients of other vendors that were made with the same generator.
@@ -13,8 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import hashlib
 import inspect
-import os
 import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -22,30 +23,37 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, cast, get_args
 
-from stepguard.backends.base import Completion, Request
-from stepguard.backends.openai_answers import as_backend_error, field, read_completion, redact, texts_of
-from stepguard.errors import (
-    BackendError,
-    ConfigError,
-    StepguardError,
-)
+from stepguard.backends.base import FORBIDDEN, Completion, Request, about_to_send
+from stepguard.backends.openai_answers import as_backend_error, field, read_completion, redact, refused_reply, texts_of
+from stepguard.backends.providers import OPENAI, ReplyMode, client_maker, find_provider, split_name
+from stepguard.errors import BackendError, ConfigError, StepguardError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 __all__ = ["OpenAIBackend"]
 
-ReplyMode = Literal["json_schema", "tools", "json"]
 MaxTokensParameter = Literal["max_tokens", "max_completion_tokens"]
 
-_PREFIX: Final = "openai/"
 _NOT_EXTRA: Final = frozenset(
     {"functions", "messages", "model", "n", "response_format", "stream", "timeout", "tool_choice", "tools"}
 )
 _LONGEST_MESSAGE: Final = 500
 _SHORTEST_SECRET: Final = 8
+
+
+class _Options(TypedDict, total=False):
+    """The options of a backend that is made from a name."""
+
+    base_url: str | None
+    api_key: str | None
+    mode: ReplyMode | None
+    strict: bool | None
+    max_tokens_parameter: MaxTokensParameter
+    extra: Mapping[str, object] | None
+    answer_in_reasoning: bool
 
 
 class OpenAIBackend:
@@ -66,17 +74,27 @@ class OpenAIBackend:
         model: the model to ask, as the provider names it.
         client: a client to use, sync or async: `openai.OpenAI`, `openai.AsyncOpenAI`, or anything with
             ``chat.completions.create``. By default clients are made when first needed, and closed by themselves.
-        base_url: the endpoint, up to and without ``/chat/completions``; by default ``OPENAI_BASE_URL``, or OpenAI.
-        api_key: the key; by default ``OPENAI_API_KEY``. An endpoint given by `base_url` needs none.
+        provider: whose endpoint, key variable, mode and strictness are the defaults: a name in
+            `stepguard.backends.providers.PROVIDERS`.
+        base_url: the endpoint, up to and without ``/chat/completions``; by default the provider's, which for OpenAI
+            is ``OPENAI_BASE_URL`` where that is set.
+        api_key: the key; by default it is read from the provider's variable (``OPENAI_API_KEY``, ``GROQ_API_KEY``
+            ...) when a client is made. An endpoint given by `base_url` needs none.
         mode: how the reply is bound to its form: ``"json_schema"`` sends a schema as ``response_format``, ``"tools"``
-            asks for a call of one tool, ``"json"`` asks for some JSON object.
+            asks for a call of one tool, ``"json"`` asks for some JSON object. By default the provider's, for OpenAI
+            ``"json_schema"``.
         strict: ask for decoding that is held to the schema, which OpenAI does only when it is asked. Switch it off
-            for a server that does not know the word, or a reply format whose schema the provider does not accept.
+            for a server that does not know the word, or a reply format whose schema the provider does not accept. By
+            default the provider's, for OpenAI True.
         max_tokens_parameter: the parameter that carries the longest reply; OpenAI's reasoning models want
             ``"max_completion_tokens"``.
         extra: further request parameters, such as ``{"top_p": 0.9}``, or ``{"extra_body": {...}}`` for what the SDK
             does not know. They win over those of the request; None keeps a parameter from being sent
-            (``{"temperature": None}`` for a model that takes none).
+            (``{"temperature": None}`` for a model that takes none, ``{"seed": None}`` for a server that rejects it).
+        answer_in_reasoning: some servers put the whole answer into the field of the reasoning and leave the content
+            empty. With True a reasoning that is one JSON document from end to end is handed on as the text (and stays
+            the reasoning, too), where the content is empty and no tool is called. By default such a reply is empty,
+            and its deviation says how many characters of reasoning there are.
 
     Raises:
         ConfigError: an argument cannot work.
@@ -87,64 +105,85 @@ class OpenAIBackend:
         model: str,
         *,
         client: object | None = None,
+        provider: str = OPENAI.name,
         base_url: str | None = None,
         api_key: str | None = None,
-        mode: ReplyMode = "json_schema",
-        strict: bool = True,
+        mode: ReplyMode | None = None,
+        strict: bool | None = None,
         max_tokens_parameter: MaxTokensParameter = "max_tokens",
         extra: Mapping[str, object] | None = None,
+        answer_in_reasoning: bool = False,
     ) -> None:
         if not isinstance(model, str) or not model.strip():
             raise ConfigError(f"a model is named by text such as 'gpt-4.1-mini', not {model!r}", option="model")
+        known = find_provider(provider)
+        mode = known.mode if mode is None else mode
         _one_of("mode", mode, get_args(ReplyMode))
         _one_of("max_tokens_parameter", max_tokens_parameter, get_args(MaxTokensParameter))
         if client is not None:
-            if base_url is not None or api_key is not None:
-                raise ConfigError("the client has its own base_url and api_key: leave them out", option="client")
+            if base_url is not None or api_key is not None or known is not OPENAI:
+                raise ConfigError(
+                    "the client has its own base_url and api_key: leave them and the provider out", option="client"
+                )
             if any(cls.__module__.partition(".")[0] == "instructor" for cls in type(client).__mro__):
                 raise ConfigError("this client is wrapped by instructor: pass the one inside it", option="client")
             if not callable(field(client, "chat", "completions", "create")):
                 raise ConfigError(f"{type(client).__name__} has no chat.completions.create", option="client")
         if api_key is not None and not (isinstance(api_key, str) and api_key):
-            raise ConfigError("api_key is text that is not empty; None takes OPENAI_API_KEY", option="api_key")
+            raise ConfigError("api_key is text that is not empty; None reads the environment", option="api_key")
         extra = {} if extra is None else extra
         if taken := sorted(_NOT_EXTRA & extra.keys()):
             raise ConfigError(f"{taken[0]!r} is set by stepguard and cannot be an extra parameter", option="extra")
         self.name: Final = model
         self.is_async: Final = client is not None and _is_async(client)
         self._given: Final = client
-        self._connect: Final = _connector(base_url, api_key)
+        self._connect: Final = client_maker(known, base_url, api_key)
+        self._provider: Final = known.name
+        self._label: Final = model if known is OPENAI else f"{known.name}/{model}"
         self._mode: Final[ReplyMode] = mode
-        self._strict: Final = strict
+        self._strict: Final = known.strict if strict is None else strict
         self._max_tokens_parameter: Final = max_tokens_parameter
         self._extra: Final = copy.deepcopy(dict(extra))
+        self._answer_in_reasoning: Final = answer_in_reasoning
         self._lock: Final = threading.Lock()
         self._own: Any = None
         self._lent: Final[dict[asyncio.AbstractEventLoop, _Lent]] = {}
 
     @classmethod
-    def from_name(cls, name: str) -> OpenAIBackend:
-        """The backend that ``"openai/gpt-4.1-mini"`` names.
+    def from_name(cls, name: str, **options: Unpack[_Options]) -> OpenAIBackend:
+        """The backend that ``"openai/gpt-4.1-mini"`` or ``"groq/llama-3.3-70b-versatile"`` names.
+
+        What stands before the first slash is a provider in `stepguard.backends.providers.PROVIDERS`; all that stands
+        behind it is the model. Its key is read from the provider's variable when a client is made.
+
+        Args:
+            name: provider and model.
+            options: those of the class, but for `client` and `provider`; what is given wins over the provider's
+                defaults.
 
         Raises:
-            ConfigError: it names no model, or a provider other than ``openai``.
+            ConfigError: it names no model, or a provider that is not known or whose answers are not chat completions;
+                or an option cannot work.
         """
-        shown = name if len(name) <= 80 else f"{name[:77]}..."
-        provider, slash, model = name.partition("/")
-        if not slash:
-            raise ConfigError(f"{shown!r} names no provider: write '{_PREFIX}{shown}'", option="backend")
-        if f"{provider}/" != _PREFIX:
-            raise ConfigError(
-                f"{shown!r} names the provider {provider[:40]!r}, and only 'openai' is known: write "
-                f"'{_PREFIX}...', or OpenAIBackend(model, base_url=...) for an endpoint that speaks the same protocol",
-                option="backend",
-            )
-        if not model.strip():
-            raise ConfigError(f"{shown!r} names no model: write '{_PREFIX}gpt-4.1-mini'", option="backend")
-        return cls(model)
+        provider, model = split_name(name)
+        return cls(model, provider=provider.name, **options)
+
+    @property
+    def signature(self) -> Mapping[str, object]:
+        """What shapes a reply beside the request; extra parameters, which may hold secrets, as a hash."""
+        extra = hashlib.sha256(repr(sorted(self._extra.items())).encode()).hexdigest()[:16] if self._extra else None
+        return {
+            "model": self._label,
+            "mode": self._mode,
+            "strict": self._strict,
+            "max_tokens_parameter": self._max_tokens_parameter,
+            "answer_in_reasoning": self._answer_in_reasoning,
+            "extra": extra,
+        }
 
     def __repr__(self) -> str:
-        return f"OpenAIBackend({self.name!r}, mode={self._mode!r})"
+        provider = "" if self._provider == OPENAI.name else f", provider={self._provider!r}"
+        return f"OpenAIBackend({self.name!r}{provider}, mode={self._mode!r})"
 
     def complete(self, request: Request) -> Completion:
         """Answer one request.
@@ -155,27 +194,29 @@ class OpenAIBackend:
             BackendError: the model did not answer.
             ConfigError: the client can only be awaited, or there is no API key.
         """
+        about_to_send(self.name)
         if self.is_async:
             raise ConfigError("this client can only be awaited: use `await guard.arun(...)`", option="backend")
         client = self._sync_client() if self._given is None else self._given
-        call = _Call(self.name, client)
+        call = _Call(self._label, client)
         with call:
             call.raw = call.create(**self._arguments(request))
-        return call.completion()
+        return call.completion(answer_in_reasoning=self._answer_in_reasoning)
 
     async def acomplete(self, request: Request) -> Completion:
         """Answer one request without blocking the event loop; see `complete`.
 
         ``request.timeout`` bounds the whole call, unless the client is a sync one.
         """
+        about_to_send(self.name)
         if self._given is not None and not self.is_async:
             return await asyncio.to_thread(self.complete, request)
         async with self.session() as client:
-            call = _Call(self.name, client)
+            call = _Call(self._label, client)
             with call:
                 async with asyncio.timeout(request.timeout):
                     call.raw = await call.create(**self._arguments(request))
-        return call.completion()
+        return call.completion(answer_in_reasoning=self._answer_in_reasoning)
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[Any]:
@@ -185,7 +226,7 @@ class OpenAIBackend:
         one for each run. Making a client blocks the loop for some 60 ms (it reads certificates), so a server does
         well to hold a session for as long as it lives. A client of yours is passed through.
         """
-        if self._given is not None:
+        if self._given is not None or FORBIDDEN.get() is not None:  # no client, and no key, where none may be used
             yield self._given
             return
         loop = asyncio.get_running_loop()
@@ -258,12 +299,15 @@ class _Call:
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> bool:
         if not isinstance(error, Exception) or isinstance(error, StepguardError):
             return False
+        self.raw = refused_reply(error, self._secret)
+        if self.raw is not None:
+            return True
         self._failure = as_backend_error(error, self._say)
         if all(redact(text, self._secret) == text for text in texts_of(error)):
             self._failure.__cause__ = error
         return True
 
-    def completion(self) -> Completion:
+    def completion(self, *, answer_in_reasoning: bool) -> Completion:
         """The answer.
 
         Raises:
@@ -271,7 +315,7 @@ class _Call:
         """
         if self._failure is not None:
             raise self._failure
-        return read_completion(self.raw, self._say)
+        return read_completion(self.raw, self._say, answer_in_reasoning=answer_in_reasoning)
 
     def _say(self, words: str) -> str:
         # Cut before redacting, or a page of megabytes is searched; and after, or half a key could stay.
@@ -315,21 +359,6 @@ def _shape(response_model: type[BaseModel], mode: ReplyMode, strict: bool) -> Ma
 
 
 # Clients
-
-
-def _connector(base_url: str | None, api_key: str | None) -> Callable[[Literal["OpenAI", "AsyncOpenAI"]], Any]:
-    """A maker of clients: a closure, so that no attribute holds the key."""
-
-    def connect(kind: Literal["OpenAI", "AsyncOpenAI"]) -> Any:
-        import openai
-
-        key = api_key or os.environ.get("OPENAI_API_KEY") or (None if base_url is None else "none")
-        try:
-            return getattr(openai, kind)(api_key=key, base_url=base_url, timeout=None, max_retries=0)
-        except openai.OpenAIError:
-            raise ConfigError("no API key: set OPENAI_API_KEY, or pass api_key", option="api_key") from None
-
-    return connect
 
 
 def _without_retries(client: Any) -> Any:

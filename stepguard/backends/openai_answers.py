@@ -15,15 +15,20 @@ from typing import Any, Final
 
 from stepguard.backends.base import Completion, ToolCall
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, RateLimited
+from stepguard.strict_json import decode
 from stepguard.usage import Usage
 
-__all__ = ["as_backend_error", "field", "read_completion", "redact", "texts_of"]
+__all__ = ["as_backend_error", "field", "read_completion", "redact", "refused_reply", "texts_of"]
 
 _RETRYABLE_4XX: Final = frozenset({408, 409, 425, 429})
+_REFUSED_REPLY: Final = frozenset({"json_validate_failed", "tool_use_failed"})
 _HIDDEN: Final = "[redacted]"
 _SECRETS: Final = re.compile(
     r"(?P<named>\b[\w-]*(?:key|token|secret|password|signature|sig)=\\?[\"']?)[^\s&\"'<>\\]+"
-    r"|(?P<header>\b(?:authorization|api[-_]?key)\\?[\"']?\s*:\s*\\?[\"']?)(?:[a-z]+\s+)?[^\s\"',}\\]+"
+    r"|(?P<header>\b(?:authorization|api[-_]?key|password|(?:access|auth|client|id|refresh|session)[-_]?(?:token|secret))"
+    r"\\?[\"']?\s*:\s*\\?[\"']?)(?:[a-z]+\s+)?[^\s\"',}\\]+"
+    r"|(?P<cookie>\bcookie\\?[\"']?\s*:\s*\\?[\"']?)[^\r\n\"'\\]+"
+    r"|(?P<address>://)[^\s/@]+(?=@)"
     r"|(?P<bearer>\bbearer\s+)[\w.~+/=*-]{6,}"
     r"|\b(?:sk|gsk|xai|hf)[-_][\w*-]{3,}"
     r"|\bAIza[\w-]{6,}",
@@ -31,19 +36,24 @@ _SECRETS: Final = re.compile(
 )
 
 
-def read_completion(raw: object, say: Callable[[str], str]) -> Completion:
+def read_completion(raw: object, say: Callable[[str], str], *, answer_in_reasoning: bool = False) -> Completion:
     choices = field(raw, "choices")
     choice = choices[0] if isinstance(choices, Sequence) and choices else None
     message = field(choice, "message")
     if message is None:
         raise _no_answer(raw, say)
     usage = field(raw, "usage")
+    text = _content(field(message, "content"), say)
+    reasoning = _text(field(message, "reasoning_content")) or _text(field(message, "reasoning"))
+    tool_calls = tuple(_tool_call(call, say) for call in field(message, "tool_calls") or ())
+    if answer_in_reasoning and not tool_calls and not (text or "").strip() and _is_json(reasoning):
+        text = reasoning
     return Completion(
-        text=_content(field(message, "content"), say),
+        text=text,
         finish_reason=_text(field(choice, "finish_reason")),
         refusal=_text(field(message, "refusal")),
-        reasoning=_text(field(message, "reasoning_content")) or _text(field(message, "reasoning")),
-        tool_calls=tuple(_tool_call(call, say) for call in field(message, "tool_calls") or ()),
+        reasoning=reasoning,
+        tool_calls=tool_calls,
         usage=Usage(
             calls=1,
             input_tokens=_count(field(usage, "prompt_tokens")),
@@ -63,6 +73,15 @@ def _content(content: object, say: Callable[[str], str]) -> str | None:
         parts = [_text(field(part, "text")) for part in content if field(part, "type") == "text"]
         return "".join(part for part in parts if part is not None) or None
     raise BackendError(say(f"the content is {type(content).__name__}, not text"), retryable=False)
+
+
+def _is_json(text: str | None) -> bool:
+    """Whether a text is one JSON document from end to end."""
+    try:
+        decode((text or "").strip())
+    except ValueError:
+        return False
+    return True
 
 
 def _tool_call(call: object, say: Callable[[str], str]) -> ToolCall:
@@ -100,6 +119,23 @@ def _count(given: object) -> int:
 # Errors
 
 
+def refused_reply(error: Exception, secret: str | None) -> Mapping[str, Any] | None:
+    """The body of a reply that the endpoint tried to read itself and does not hand on; None for any other error.
+
+    Groq does this: status 400 where a model wrote no valid JSON or tool call, with what it wrote in the error. That is
+    misbehaviour of the model, not of the request, and is judged like any other reply.
+    """
+    body = getattr(error, "body", None)
+    body = field(body, "error") or body
+    code = _text(field(body, "code"))
+    if getattr(error, "status_code", None) != 400 or code not in _REFUSED_REPLY:
+        return None
+    written = _text(field(body, "failed_generation"))
+    if written is not None and secret is not None:
+        written = written.replace(secret, _HIDDEN)
+    return {"choices": [{"finish_reason": code, "message": {"content": written}}]}
+
+
 def as_backend_error(error: Exception, say: Callable[[str], str]) -> BackendError:
     """Our exception for one that a client raised."""
     names = {cls.__name__ for cls in type(error).__mro__}
@@ -113,7 +149,8 @@ def as_backend_error(error: Exception, say: Callable[[str], str]) -> BackendErro
     if "APIConnectionError" in names:
         return BackendError(say(f"no connection: {error.__cause__ or error}"))
     # A client whose answer cannot be decoded may do better the next time; any other exception is a mistake somewhere.
-    return BackendError(say(f"{type(error).__name__}: {error}"), retryable=isinstance(error, ValueError))
+    answered = isinstance(error, ValueError) and not isinstance(error, UnicodeEncodeError)
+    return BackendError(say(f"{type(error).__name__}: {error}"), retryable=answered)
 
 
 def _refusal(

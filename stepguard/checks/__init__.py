@@ -1,8 +1,8 @@
 """Checks: is this claim about this step right?
 
 A check is a function of the step, the values it reads and the claim. It says pass, fail, undecided or not
-applicable. A step is verified when at least one check applies and all that apply pass; a check that raises is
-undecided, never a pass and never a crash.
+applicable. A step is verified when at least one check applies and all that apply pass; a check that raises, or takes
+longer than ``Guard(check_timeout=...)``, is undecided: never a pass, never a crash, never a hang.
 
 A check of your own is a plain callable::
 
@@ -14,31 +14,21 @@ A check of your own is a plain callable::
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from stepguard.checks.arithmetic import check_arithmetic, check_defined
+from stepguard.checks.user import Check, Patience, run_check
 from stepguard.errors import ValueRefused
 from stepguard.values import Value
-from stepguard.verdicts import Claim, Verdict, shorten
+from stepguard.verdicts import Claim, Verdict
 
 if TYPE_CHECKING:
     from stepguard.procedure import Step
 
 __all__ = ["Check", "Judgement", "judge_claims"]
-
-
-class Check(Protocol):
-    """A check of one step.
-
-    Returns True (pass), False (fail), None (not applicable) or a `Verdict`. `values` holds what the step reads and,
-    under its own id, the value it would get; `claim` holds what was written.
-    """
-
-    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> Verdict | bool | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +54,13 @@ class Judgement:
 
 
 def judge_claims(
-    steps: Sequence[Step], claims: Sequence[Claim], values: Mapping[str, Value], *, beyond_failure: bool = False
+    steps: Sequence[Step],
+    claims: Sequence[Claim],
+    values: Mapping[str, Value],
+    *,
+    beyond_failure: bool = False,
+    timeout: float | None = None,
+    remaining: float | None = None,
 ) -> tuple[Judgement, ...]:
     """Judge the claims of a segment in order, each against the values that hold when it is reached.
 
@@ -74,11 +70,14 @@ def judge_claims(
         values: the verified values before the first step.
         beyond_failure: go on behind a claim that is not accepted, taking its value as it stands (for observing);
             otherwise the claims behind it are not judged, since they may rest on it.
+        timeout: seconds that one check of the user's may take; None waits for as long as it takes.
+        remaining: seconds that all of these checks may take together.
     """
     state = dict(values)
+    patience = Patience(timeout, remaining)
     judged: list[Judgement] = []
     for step, claim in zip(steps, claims, strict=True):
-        judgement = _judge(step, state, claim)
+        judgement = _judge(step, state, claim, patience)
         judged.append(judgement)
         verdict = judgement.verdict
         if judgement.value is None or (verdict is not None and verdict.outcome != "pass" and not beyond_failure):
@@ -87,7 +86,7 @@ def judge_claims(
     return tuple(judged)
 
 
-def _judge(step: Step, values: Mapping[str, Value], claim: Claim) -> Judgement:
+def _judge(step: Step, values: Mapping[str, Value], claim: Claim, patience: Patience) -> Judgement:
     try:
         value = step.type.read(claim.value)
     except ValueRefused as error:
@@ -99,29 +98,5 @@ def _judge(step: Step, values: Mapping[str, Value], claim: Claim) -> Judgement:
         verdicts.append(check_arithmetic(step, values, claim, value))
     if step.checks:
         read = MappingProxyType({**{name: values[name] for name in step.reads}, step.id: value})
-        verdicts += [_user_verdict(check, step, read, claim) for check in step.checks]
+        verdicts += [run_check(check, step, read, claim, patience) for check in step.checks]
     return Judgement(claim, value, tuple(verdicts))
-
-
-def _user_verdict(check: Check, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
-    named: object = getattr(check, "__name__", None)
-    name = named if isinstance(named, str) else type(check).__name__
-    try:
-        found: object = check(step, values, claim)
-    except Exception as error:  # noqa: BLE001 - a check is foreign code: whatever it raises, it did not decide
-        import traceback  # it also knows what to say of an error whose own text fails
-
-        reason = "".join(traceback.format_exception_only(error)).strip()
-        return Verdict("undecided", name, "undecided", shorten(reason, 500))
-    if isinstance(found, Verdict):
-        return found
-    if found is True:
-        return Verdict("pass", name)
-    if found is False:
-        return Verdict("fail", name, "wrong_value", f"{name} says no")
-    if found is None:
-        return Verdict("not_applicable", name)
-    if inspect.iscoroutine(found):
-        found.close()
-        return Verdict("undecided", name, "undecided", f"{name} is async; a check is a plain function", retry=False)
-    return Verdict("undecided", name, "undecided", f"{name} returned {type(found).__name__}, not a verdict")

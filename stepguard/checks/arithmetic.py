@@ -1,9 +1,14 @@
 """The check of steps with an expression: is the value right, and is the working this step's?
 
-The value must equal the expression, computed exactly from the verified values and rounded as the step declares.
-Where the step asks for working, the first link must be the step's expression up to harmless rewriting (see
-`stepguard.normal_form`), it may only name what the step reads, and every link of the chain must be true. Following
-a procedure and being right are different things, and this check asks for both.
+The value must equal the expression, computed exactly from the verified values and rounded as the step declares; only
+a declared tolerance allows a difference, and the verdict records it. Where the step asks for working, the first link
+must be the step's expression up to harmless rewriting (see `stepguard.normal_form`), it may only name what the step
+reads, and every link of the chain must be true. Following a procedure and being right are different things, and this
+check asks for both.
+
+Working is read as it is usually written: with LaTeX operators and fractions, currencies next to amounts, ``mod``, and
+percentages (``50 * 10%``, ``10% of 50``). The working of a percentage may multiply by 100. Of money, a sum of amounts
+in another currency is no working; a product may convert one.
 """
 
 from __future__ import annotations
@@ -14,24 +19,42 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
-from stepguard.errors import EvaluationError, ExpressionError
+from stepguard.currencies import compatible, without_currencies
+from stepguard.errors import EvaluationError, ExpressionError, ValueRefused
 from stepguard.exact import evaluate, substitute
-from stepguard.expressions import Call, Expression, Name, Number, format_expression, names_in, parse_expression
+from stepguard.expressions import (
+    Call,
+    Chain,
+    Expression,
+    Name,
+    Negate,
+    Number,
+    format_expression,
+    names_in,
+    parse_expression,
+)
 from stepguard.normal_form import normal_form, operands_of
-from stepguard.numerals import Exact
+from stepguard.numerals import Exact, format_exact, read_numeral
 from stepguard.values import ROUNDINGS, Rounding, Value, round_exact, show_value
 from stepguard.verdicts import Claim, DeviationKind, Verdict
 
 if TYPE_CHECKING:
     from stepguard.procedure import Step
+    from stepguard.value_types import Tolerance
 
 __all__ = ["check_arithmetic", "check_defined"]
 
 _NAME = "arithmetic"
 _PASS = Verdict("pass", _NAME)
-_LATEX_SIGNS = {"times": "*", "cdot": "*", "div": "/", "left": "", "right": ""}
-_LATEX = re.compile(r"\\(times|cdot|div|left|right)(?![A-Za-z])")
-_CURRENCY = re.compile(r"(?<![0-9A-Za-z_.,])(?:\\?[$]|[€£¥₹]) ?(?=[0-9])")
+_LATEX_SIGNS = {"times": " * ", "cdot": " * ", "div": " / ", "bmod": " mod ", "left": "", "right": ""}
+_LATEX = re.compile(r"\\(times|cdot|div|bmod|left|right)(?![A-Za-z])")
+_LATEX_CALL = re.compile(r"\\[dt]?frac ?(?:\{([^{}]*)\}|([0-9])) ?(?:\{([^{}]*)\}|([0-9]))|\\sqrt ?\{([^{}]*)\}")
+_LATEX_LEVELS = 5
+# A sign of percent and not of a remainder: nothing follows that could be divided by.
+_PERCENT = re.compile(
+    r"(?<![0-9A-Za-z_.,])([0-9][0-9.,]*)"
+    r"(?: ?\\?%(?: +(of)\b|(?=\s*(?:[*/)\]<>=!≤≥≠,]|\Z)))|\\?%(?= +[-+] ))"
+)
 _DECIMALS = re.compile(r"[^.]*(?:\.([0-9]*)\s*)?\Z")
 
 
@@ -54,7 +77,10 @@ def check_arithmetic(step: Step, values: Mapping[str, Value], claim: Claim, valu
     work = None
     # Working that is letter for letter the formula with its numbers needs no comparing of forms.
     if step.show_work and not (len(claim.work) == 1 and claim.work[0] == substitute(tree, values)):
-        work = _check_work(_target(step, values, exact_value), step.reads, claim.work)
+        work = _check_work(_targets(step, values, exact_value), step, claim.work)
+    within = step.type.within
+    if within is not None and within.accepts(cast(Exact, value), cast(Exact, expected)):
+        return _fail(*work) if work is not None else Verdict("pass", _NAME, reason=f"within {within}")
     if type(value) is type(expected) and value == expected:
         return _fail(*work) if work is not None else _PASS
     if work is not None and work[0] in ("wrong_operand", "malformed"):
@@ -93,7 +119,7 @@ def _wrong_mode(
     tree, kind = step.expression, step.type
     for mode in cast("tuple[Rounding, ...]", ROUNDINGS):
         try:
-            if kind.kind == "decimal" and replace(kind, rounding=mode).convert(exact_value) == value:
+            if kind.rounding is not None and replace(kind, rounding=mode).convert(exact_value) == value:
                 return mode
             if type(tree) is Call and tree.mode is not None:
                 other = evaluate(Call(tree.function, tree.arguments, mode), values)
@@ -113,11 +139,26 @@ class _Target:
     value: Exact | bool | str
     rounding: tuple[Exact, int, Rounding] | None
     """Where a rounding is declared: the value before it, the places and the mode."""
+    within: Tolerance | None
 
 
-def _target(step: Step, values: Mapping[str, Value], value: Exact | bool | str) -> _Target:
+def _targets(step: Step, values: Mapping[str, Value], value: Exact | bool | str) -> tuple[_Target, ...]:
+    """What a working may work out: the expression; of a percentage also a hundred times as much."""
     tree = step.expression
     assert tree is not None
+    target = _target(step, tree, values, value)
+    if step.type.kind != "percent":
+        return (target,)
+    hundred = Chain((tree, Number(100)), ("*",))
+    try:
+        return target, _target(step, hundred, values, evaluate(hundred, values), shift=2)
+    except EvaluationError:  # a hundred times as much would be too large
+        return (target,)
+
+
+def _target(
+    step: Step, tree: Expression, values: Mapping[str, Value], value: Exact | bool | str, *, shift: int = 0
+) -> _Target:
     inner = _unrounded(tree)
     before = value if inner is tree else evaluate(inner, values)
     rounding: tuple[Exact, int, Rounding] | None = None
@@ -125,43 +166,73 @@ def _target(step: Step, values: Mapping[str, Value], value: Exact | bool | str) 
         if type(tree) is Call and tree.mode is not None:
             places = cast(Number, tree.arguments[1]).value
             rounding = before, cast(int, places), tree.mode
-        elif step.type.kind == "decimal":
-            assert step.type.places is not None
+        elif step.type.scale is not None:
             assert step.type.rounding is not None
-            rounding = before, step.type.places, step.type.rounding
-    return _Target(tree, values, value, rounding)
+            rounding = before, step.type.scale - shift, step.type.rounding
+    return _Target(tree, values, value, rounding, step.type.within)
 
 
-def _check_work(target: _Target, reads: tuple[str, ...], work: tuple[str, ...]) -> tuple[DeviationKind, str] | None:
+def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...]) -> tuple[DeviationKind, str] | None:
     """What is wrong with the working, None if nothing is."""
-    tree, values = target.tree, target.values
+    tree, values = targets[0].tree, targets[0].values
     if not work:
         if type(tree) in (Name, Number):
             return None  # copying a value takes no working
         return "unfaithful_work", "no working is shown"
     for index, link in enumerate(work):
+        plain, currencies = _plain(link)
         try:
-            written = parse_expression(_plain(link), commas_separate=True)
+            written = parse_expression(plain, commas_separate=True)
         except ExpressionError as error:
             return "malformed", f"the working cannot be read: {error}"
-        foreign = [name for name in names_in(written) if name not in reads]
+        foreign = [name for name in names_in(written) if name not in step.reads]
         if foreign:
             return "wrong_operand", f"the working reads {foreign[0]!r}, which this step does not"
-        if index == 0 and not _same_work(written, tree, values):
+        own = step.type.currency
+        if own is not None and _converts_nothing(written):
+            others = sorted(unit for unit in currencies if not compatible(unit, own))
+            if others:
+                return "wrong_operand", f"the working {link.strip()!r} is in {others[0]}, the step in {own}"
+        if index == 0 and not any(_same_work(written, each.tree, values) for each in targets):
             kind: DeviationKind = "unfaithful_work"
             if operands_of(written, values) != operands_of(_unrounded(tree), values):
-                kind = "wrong_operand" if not _equals(written, values, target.value) else kind
+                kind = "wrong_operand" if not _equals(written, values, targets[0].value) else kind
             return kind, f"the working {link.strip()!r} is not {format_expression(tree)!r}"
-        if not _true_link(link, written, target):
+        if not any(_true_link(plain, written, each) for each in targets):
             return "unfaithful_work", f"{link.strip()!r} is not equal to {format_expression(tree)!r}"
     return None
 
 
-def _plain(link: str) -> str:
-    """Working without what only typesets it: LaTeX operators, currency signs in front of amounts."""
+def _plain(link: str) -> tuple[str, frozenset[str]]:
+    """Working without what only typesets it, and with percentages as the numbers they are; and its currencies."""
     if "\\" in link:
+        for _ in range(_LATEX_LEVELS):  # from the inside out
+            link = _LATEX_CALL.sub(_called, link)
         link = _LATEX.sub(lambda found: _LATEX_SIGNS[found[1]], link)
-    return _CURRENCY.sub("", link)
+    link, currencies = without_currencies(link)
+    return _PERCENT.sub(_hundredth, link) if "%" in link else link, currencies
+
+
+def _called(found: re.Match[str]) -> str:
+    over, under = found[1] or found[2] or "", found[3] or found[4] or ""
+    return f"sqrt({found[5]})" if found[5] is not None else f"(({over}) / ({under}))"
+
+
+def _converts_nothing(tree: Expression) -> bool:
+    """Whether an expression is one amount, or a sum of amounts, so that no currency can become another."""
+    while type(tree) is Negate:
+        tree = tree.operand
+    if type(tree) is Chain:
+        return tree.additive and all(map(_converts_nothing, tree.operands))
+    return type(tree) in (Name, Number)
+
+
+def _hundredth(found: re.Match[str]) -> str:
+    try:
+        number = format_exact(read_numeral(f"{found[1]}%").value)
+    except ValueRefused:
+        return found[0]
+    return f"{number} *" if found[2] else number
 
 
 def _same_work(written: Expression, tree: Expression, values: Mapping[str, Value]) -> bool:
@@ -187,6 +258,8 @@ def _equals(tree: Expression, values: Mapping[str, Value], wanted: Exact | bool 
 def _true_link(link: str, tree: Expression, target: _Target) -> bool:
     if _equals(tree, target.values, target.value):
         return True
+    if target.within is not None and type(tree) is Number:
+        return target.within.accepts(tree.value, cast(Exact, target.value))
     if target.rounding is None:
         return False
     # Before a declared rounding a link may be the unrounded value, or its digits: cut off or rounded, but no fewer

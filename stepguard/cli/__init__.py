@@ -117,7 +117,13 @@ def _add_run(commands: Any) -> None:
         "--input", metavar="NAME=VALUE", action="append", default=[], help="an input of the procedure; repeat for each"
     )
     model = parser.add_argument_group("the model", "Without any of these a simulated model is run.")
-    model.add_argument("--model", metavar="NAME", help="the model to ask; the key is read from OPENAI_API_KEY")
+    model.add_argument(
+        "--model",
+        metavar="NAME",
+        help="the model to ask, with its provider before a slash (groq/llama-3.3-70b-versatile, ollama/qwen2.5) or at "
+        "OpenAI; the key is read from the provider's variable, such as GROQ_API_KEY or OPENAI_API_KEY. With --base-url "
+        "the whole is the model's name there",
+    )
     model.add_argument(
         "--base-url", metavar="URL", help="an OpenAI-compatible endpoint; its only model is taken where none is named"
     )
@@ -127,6 +133,11 @@ def _add_run(commands: Any) -> None:
     guard.add_argument("--retries", metavar="N", type=int, help="how often a step is asked again")
     guard.add_argument("--max-calls", metavar="N", type=int, help="stop after this many model calls")
     guard.add_argument("--max-tokens", metavar="N", type=int, help="stop once this many tokens are spent")
+    guard.add_argument("--max-cost", metavar="AMOUNT", help="stop once this much money is spent; needs --price")
+    guard.add_argument("--price", metavar="IN,OUT", help="what a million input and a million output tokens cost")
+    guard.add_argument(
+        "--max-step-calls", metavar="N", type=int, help="stop after this many calls that end at one step"
+    )
     guard.add_argument("--max-seconds", metavar="S", type=float, help="stop after this time")
     guard.add_argument("--seed", metavar="N", type=int, help="make sampling repeatable, where the model allows it")
     output = parser.add_argument_group("output")
@@ -149,10 +160,13 @@ class _Version(argparse.Action):
 
 @contextlib.contextmanager
 def _any_encoding() -> Iterator[None]:
-    """Print what the encoding of a stream lacks as a question mark instead of failing; undone at the end."""
+    """Print what the encoding of a stream lacks as a question mark instead of failing; undone at the end.
+
+    In the C locale Python gives stdout the handler "surrogateescape", which fails on characters as "strict" does.
+    """
     changed: list[tuple[io.TextIOWrapper, str]] = []
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
             changed.append((stream, stream.errors))
             stream.reconfigure(errors="replace")
     try:

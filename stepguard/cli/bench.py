@@ -23,7 +23,9 @@ __all__ = ["add_arguments", "main"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``stepguard bench``."""
-    parser.add_argument("--model", help="the model to measure, as its endpoint names it (default: simulated)")
+    parser.add_argument(
+        "--model", help="the model to measure: provider/model, or as --base-url names it (default: simulated)"
+    )
     parser.add_argument("--base-url", help="an OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1")
     parser.add_argument("--gguf", type=Path, help="a local GGUF file (needs the extra 'local')")
     parser.add_argument("--task", default="arithmetic", help="task family (default: arithmetic)")
@@ -183,7 +185,8 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
         table.add_column(column, justify="left" if at == 0 else "right")
     for row in rows:
         table.add_row(*row)
-    console = Console(file=sys.stdout, highlight=False)
+    # The names of models and folders may look like markup or emoji codes; they are shown as they are.
+    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, 140)
     console.print(table)

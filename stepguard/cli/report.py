@@ -14,7 +14,7 @@ from rich.text import Text
 from stepguard.cli.text import printable, shortened
 from stepguard.procedure import Procedure, Step
 from stepguard.results import Result, StepRecord
-from stepguard.values import show_value
+from stepguard.values import Value, show_value
 
 __all__ = ["print_result"]
 
@@ -67,7 +67,7 @@ def _rows(result: Result, procedure: Procedure) -> Iterator[Row]:
     for index, step in enumerate(procedure.steps):
         record = records.get(index)
         if record is not None:
-            yield step.id, _what(step), _cut(show_value(record.value)), _how(record)
+            yield step.id, _what(step), _cut(step.type.write(record.value)), _how(record)
         elif index == stop:
             yield step.id, _what(step), "", Text(_stopped(result), style="red")
         else:
@@ -80,9 +80,19 @@ def _what(step: Step) -> str:
     if step.formula is None:
         return _cut(" ".join((step.instruction or "").split()))
     kind = step.type
-    places = f", {kind.places} places" if kind.kind == "decimal" else ""
+    unit = f", {kind.currency or 'percent'}" if kind.kind in ("money", "percent") else ""
+    places = f", {kind.places} places" if kind.places is not None else ""
     rounding = f" {kind.rounding}" if kind.rounding not in (None, "half_up") else ""
-    return _cut(step.formula) + places + rounding
+    within = f", within {kind.within}" if kind.within is not None else ""
+    return _cut(step.formula) + unit + places + rounding + within
+
+
+def _written(answer: Value, procedure: Procedure) -> str:
+    # The step that is the answer is most often the last one.
+    for index in range(len(procedure) - 1, -1, -1):
+        if procedure.steps[index].id == procedure.answer:
+            return procedure.steps[index].type.write(answer)
+    return show_value(answer)
 
 
 def _how(record: StepRecord) -> Text:
@@ -114,7 +124,7 @@ def _stopped(result: Result) -> str:
 
 
 def _sentence(result: Result, procedure: Procedure) -> str:
-    answer = "" if result.answer is None else f"{procedure.answer} = {_cut(show_value(result.answer))}"
+    answer = "" if result.answer is None else f"{procedure.answer} = {_cut(_written(result.answer, procedure))}"
     total = f"all {result.total} steps" if result.total > 1 else "the one step"
     match result.status:
         case "verified":
@@ -155,7 +165,8 @@ def _kept(result: Result) -> str:
 def _cost(result: Result) -> str:
     usage = result.usage
     calls = f"{usage.calls} call{'' if usage.calls == 1 else 's'}"
-    return f"{calls}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, {result.seconds:.1f} s"
+    cost = "" if result.cost is None else f", cost {result.cost:f}"
+    return f"{calls}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens{cost}, {result.seconds:.1f} s"
 
 
 def _steps(count: int) -> str:

@@ -9,10 +9,11 @@ from contextlib import ExitStack
 from typing import Any, Final
 
 from stepguard.budget import Budget
-from stepguard.errors import InputError, ProcedureError
+from stepguard.errors import ConfigError, InputError, ProcedureError
 from stepguard.guard import Guard
 from stepguard.procedure import Procedure
 from stepguard.results import Status
+from stepguard.usage import Price
 
 __all__ = ["EXIT_CODES", "run"]
 
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
 
     procedure = _load(options.file)
     inputs = _inputs(options.input, procedure)
-    budget = Budget(calls=options.max_calls, tokens=options.max_tokens, seconds=options.max_seconds)
+    budget = _budget(options)
     given: dict[str, Any] = {"segment": options.segment, "repair": options.retries, "seed": options.seed}
     chosen = {name: value for name, value in given.items() if value is not None}
     Guard(_no_model, budget=budget, **chosen)  # wrong options are named before a model is loaded
@@ -55,6 +56,26 @@ def run(options: argparse.Namespace) -> int:
 
         print_result(result, procedure, model=name, table=not options.quiet)
     return EXIT_CODES[result.status]
+
+
+def _budget(options: argparse.Namespace) -> Budget:
+    price = None
+    if options.price is not None:
+        amounts = options.price.split(",")
+        if not 2 <= len(amounts) <= 3:
+            raise ConfigError(f"--price {options.price!r}: write IN,OUT or IN,OUT,CACHED", option="price")
+        price = Price(input=amounts[0], output=amounts[1], cached=amounts[2] if len(amounts) == 3 else None)
+    elif options.max_cost is not None:
+        raise ConfigError("--max-cost needs to know what tokens cost: add --price IN,OUT", option="price")
+    per_step = None if options.max_step_calls is None else Budget(calls=options.max_step_calls)
+    return Budget(
+        calls=options.max_calls,
+        tokens=options.max_tokens,
+        cost=options.max_cost,
+        seconds=options.max_seconds,
+        price=price,
+        per_step=per_step,
+    )
 
 
 def _no_model(messages: list[dict[str, str]]) -> str:

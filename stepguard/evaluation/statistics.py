@@ -1,4 +1,8 @@
-"""Intervals for shares, paired differences and recovered accuracy."""
+"""Intervals for shares, paired differences and recovered accuracy, bounds on rare events, decay with length.
+
+Every formula names its source, and every function is defined at the boundaries: 0 of n, n of n, n = 1, no pair that
+differs, a baseline without errors.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-__all__ = ["Paired", "compare", "wilson"]
+__all__ = ["Decay", "Paired", "clustered", "compare", "fit_decay", "holm", "upper_bound", "wilson"]
 
 _BOOTSTRAP_DRAWS = 2000
+_HALVINGS = 60
 
 
 def wilson(successes: int, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
@@ -25,6 +30,132 @@ def wilson(successes: int, n: int, *, confidence: float = 0.95) -> tuple[float, 
     low = 0.0 if successes == 0 else max(0.0, middle - half)
     high = 1.0 if successes == n else min(1.0, middle + half)
     return low, high
+
+
+def upper_bound(events: int, n: int, *, confidence: float = 0.95) -> float:
+    """The exact one-sided upper bound of a share (Clopper and Pearson, 1934); 1 where n is 0.
+
+    0 events in 60 bound the share at 4.9 %, in 299 at 1 %.
+    """
+    if n == 0 or events >= n:
+        return 1.0
+    low, high = events / n, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        # Above the bound so few events would be rarer than 1 - confidence.
+        if _at_most(events, n, middle) > 1 - confidence:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _at_most(events: int, n: int, share: float) -> float:
+    """The probability of at most so many events in n."""
+    terms: list[float] = [math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(events + 1)]
+    return math.fsum(terms)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p values of several tests, adjusted for their number (S. Holm, 1979), in the order given."""
+    adjusted = [0.0] * len(p_values)
+    highest = 0.0
+    for rank, at in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[at]))
+        adjusted[at] = highest
+    return adjusted
+
+
+def clustered(counts: Sequence[tuple[int, int]], *, seed: int = 0) -> tuple[float, float]:
+    """A 95 % interval for a share of parts, when parts come in clusters, as steps do in programs.
+
+    A percentile bootstrap over clusters: steps of one program are alike, so that counting each as an observation of
+    its own would make the interval too narrow.
+
+    Args:
+        counts: for every cluster how many parts were right, and how many there were.
+        seed: of the bootstrap.
+
+    Raises:
+        ValueError: there is no part.
+    """
+    if sum(total for _, total in counts) == 0:
+        raise ValueError("an interval needs at least one part")
+    if len(counts) == 1:
+        return wilson(*counts[0])
+    chance = random.Random(seed)
+    shares: list[float] = []
+    for _ in range(_BOOTSTRAP_DRAWS):
+        drawn = chance.choices(counts, k=len(counts))
+        total = sum(each for _, each in drawn)
+        if total:
+            shares.append(sum(right for right, _ in drawn) / total)
+    shares.sort()
+    return shares[int(0.025 * len(shares))], shares[min(len(shares) - 1, int(0.975 * len(shares)))]
+
+
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """How accuracy falls with length: accuracy = start * step ** length.
+
+    Attributes:
+        start: the accuracy that length has no part in, from 0 to 1.
+        step: the share of steps that are right, from 0 to 1.
+    """
+
+    start: float
+    step: float
+
+    def accuracy(self, length: float) -> float:
+        """The accuracy at a length."""
+        return self.start * math.pow(self.step, length)
+
+    def horizon(self, share: float) -> float | None:
+        """The length at which accuracy falls to `share`: ln(share / start) / ln(step).
+
+        0 where it is below it from the start, None where it never falls so low.
+        """
+        if self.start <= share:
+            return 0.0
+        if self.step >= 1:
+            return None
+        return 0.0 if self.step <= 0 else math.log(share / self.start) / math.log(self.step)
+
+
+def fit_decay(cells: Sequence[tuple[int, int, int]]) -> Decay | None:
+    """The decay under which the outcomes are most likely (binomial maximum likelihood).
+
+    Args:
+        cells: length, successes and n of every cell.
+
+    Returns:
+        None where fewer than two lengths were measured, or nothing was ever right.
+    """
+    used = [cell for cell in cells if cell[2] > 0]
+    if len({length for length, *_ in used}) < 2 or not any(successes for _, successes, _ in used):
+        return None
+
+    def likelihood(start: float, rate: float) -> float:
+        total = 0.0
+        for length, successes, n in used:
+            share = min(max(start * math.exp(-rate * length), 1e-12), 1 - 1e-12)
+            total += successes * math.log(share) + (n - successes) * math.log(1 - share)
+        return total
+
+    longest = max(length for length, *_ in used)
+    best = (1.0, 0.0)
+    spread_start, spread_rate = 1.0, 5.0 / min(length for length, *_ in used)
+    for _ in range(_HALVINGS):  # a grid around the best so far, finer each time: the likelihood has one summit
+        around = [
+            (min(1.0, max(0.0, best[0] + spread_start * i / 8)), max(0.0, best[1] + spread_rate * j / 8))
+            for i in range(-8, 9)
+            for j in range(-8, 9)
+        ]
+        best = max([best, *around], key=lambda at: likelihood(*at))
+        spread_start, spread_rate = spread_start * 0.7, spread_rate * 0.7
+        if spread_start < 1e-7 and spread_rate * longest < 1e-7:
+            break
+    return Decay(start=best[0], step=math.exp(-best[1]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,93 +1,25 @@
-"""Doubles for tests: a model that follows a script, and one that slips as real models do.
-
-`ScriptedBackend` answers with what you wrote down and complains if a script is not used up. `SimulatedModel` carries
-out the steps it is asked, with seeded slips of every kind that stepguard knows. Neither needs a network or a key.
-"""
+"""A model that carries out the steps it is asked, and slips as real models do."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final, Self
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Final, NamedTuple, Self
 
 from stepguard.backends.base import Completion, Request
-from stepguard.errors import ConfigError, EvaluationError
-from stepguard.exact import evaluate, substitute
+from stepguard.errors import ConfigError
 from stepguard.procedure import Step
 from stepguard.reply_formats import EquationFormat
-from stepguard.usage import Usage
+from stepguard.testing.completions import completion_of
+from stepguard.testing.planted import planted_reply
+from stepguard.testing.plants import Plant, Plants
+from stepguard.testing.working import work_out, written
 from stepguard.values import Value, show_value
 
-__all__ = ["ScriptedBackend", "SimulatedModel", "Slips"]
-
-Scripted = str | Mapping[str, object] | Completion | Exception | Callable[[Request], "str | Completion"]
-
-
-class ScriptedBackend:
-    """Answers each request with the next entry of a script, and keeps the requests.
-
-    Args:
-        script: for each call in turn: text; a mapping, sent as JSON; a `Completion`; an exception, which is raised;
-            or a function of the request. Usage is counted at four characters a token unless a `Completion` says
-            otherwise.
-
-    With `Guard.arun` entries are taken in the order in which the calls are started; functions run on the event loop.
-
-    Used as a context manager it asserts on leaving that the whole script was used::
-
-        with ScriptedBackend({"t1": "12 + 7 = 19"}) as backend:
-            result = Guard(backend).run(procedure, {"x": 12, "y": 7})
-    """
-
-    def __init__(self, *script: Scripted) -> None:
-        self._script: list[Scripted] = list(script)
-        self.requests: list[Request] = []
-
-    def complete(self, request: Request) -> Completion:
-        """The next entry of the script.
-
-        Raises:
-            AssertionError: the script is used up.
-        """
-        number = len(self.requests)
-        self.requests.append(request)
-        if number >= len(self._script):
-            asked = ", ".join(step.id for step in request.steps)
-            raise AssertionError(f"call {number + 1} ({asked}) is not in the script of {len(self._script)} replies")
-        entry = self._script[number]
-        if isinstance(entry, Exception):
-            raise entry
-        if isinstance(entry, Completion):
-            return entry
-        if isinstance(entry, Mapping):
-            return _completion(request, json.dumps(entry))
-        if isinstance(entry, str):
-            return _completion(request, entry)
-        found = entry(request)
-        return found if isinstance(found, Completion) else _completion(request, found)
-
-    async def acomplete(self, request: Request) -> Completion:
-        """See `complete`."""
-        return self.complete(request)
-
-    def assert_finished(self) -> None:
-        """Assert that every entry of the script was used.
-
-        Raises:
-            AssertionError: some were not.
-        """
-        left = len(self._script) - len(self.requests)
-        assert left <= 0, f"{left} of {len(self._script)} scripted replies were never asked for"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self.assert_finished()
+__all__ = ["SimulatedModel", "Slips"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,27 +77,91 @@ class SimulatedModel:
     knows. The same request gets the same reply, in whatever order requests come. It tests the guard; it is no
     evidence about any real model.
 
+    Failures can be planted, too, each at its step. A reply with one is right but for that; it is read and judged
+    before it is sent (by checks of yours as well), so that the guard will find what was planted. A failure that has
+    come is used up, whichever run it came in: make a model with plants for each test. As a context manager it asserts
+    on leaving that every planted failure came to pass::
+
+        with SimulatedModel(plants=[Plant("t2", "wrong_value", times=2)]) as model:
+            result = Guard(model).run(procedure, {"x": 12, "y": 7})
+
     Args:
         seed: decides every slip.
-        slips: how often it slips, and how.
+        slips: how often it slips, and how; by default as `Slips()` says, and never where failures are planted.
+        plants: the failures that are to happen; those of one step come in turn. Only requests with a reply format,
+            as the guard makes them, are met by them.
+        answers: the values that it gives for steps that only words describe, by step id; ``"done"`` for others.
+
+    Raises:
+        ConfigError: what is planted is no `Plant`.
     """
 
     name = "simulated"
 
-    def __init__(self, seed: int = 0, *, slips: Slips = _DEFAULT) -> None:
-        self._seed = seed
-        self._slips = slips
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        slips: Slips | None = None,
+        plants: Iterable[Plant] = (),
+        answers: Mapping[str, object] | None = None,
+    ) -> None:
+        self._seed: Final = seed
+        self._plants: Final = Plants(plants)
+        self._slips: Final = slips if slips is not None else Slips.none() if self._plants else _DEFAULT
+        self._answers: Final = dict(answers or {})
+
+    @property
+    def signature(self) -> Mapping[str, object]:
+        """What shapes its replies beside the request."""
+        return {"model": self.name, "seed": self._seed, "slips": asdict(self._slips), "answers": repr(self._answers)}
 
     def complete(self, request: Request) -> Completion:
-        """Answer one request: JSON where a reply format is set, otherwise lines of working and an answer."""
-        return _Reply(self._seed, self._slips, request).completion()
+        """Answer one request: JSON where a reply format is set, otherwise lines of working and an answer.
+
+        Raises:
+            BackendError: it was planted.
+            AssertionError: no reply to this request shows the failure that was planted.
+            ConfigError: an answer is no value of its step, or the step has a formula.
+        """
+        due = self._plants.take(request.steps) if request.reply_format is not None else []
+        if due:
+            return planted_reply(request, due, self._answers)
+        return _Reply(self._seed, self._slips, request, self._answers).completion()
+
+    def assert_planted(self) -> None:
+        """Assert that every planted failure came to pass, as often as it was to.
+
+        Raises:
+            AssertionError: some did not; it names them and says how often their steps were asked.
+        """
+        self._plants.assert_planted()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.assert_planted()
+
+
+class ValueType(NamedTuple):
+    """What the systematic slips of a type hang on.
+
+    Its name and fields are hashed with every seed and do not follow `stepguard.ValueType`: seeds keep their replies.
+    """
+
+    kind: str
+    places: int | None
+    rounding: str | None
 
 
 class _Reply:
     """One reply in the making."""
 
-    def __init__(self, seed: int, slips: Slips, request: Request) -> None:
+    def __init__(self, seed: int, slips: Slips, request: Request, answers: Mapping[str, object]) -> None:
         self.seed = seed
+        self.answers = answers
         self.slips = slips
         self.request = request
         drawn = 0 if not request.temperature else request.seed
@@ -182,9 +178,9 @@ class _Reply:
     def completion(self) -> Completion:
         request, slips = self.request, self.slips
         if self.slipped(slips.refused):
-            return _completion(request, None, refusal="I cannot help with that.")
+            return completion_of(request, None, refusal="I cannot help with that.")
         if self.slipped(slips.empty):
-            return _completion(request, "")
+            return completion_of(request, "")
         state: dict[str, Value] = dict(request.values)
         lines: list[tuple[Step, str, str]] = []
         for step in request.steps:
@@ -194,42 +190,41 @@ class _Reply:
             lines.append((step, work, value))
         text = self._json(lines) if request.reply_format is not None else self._lines(lines)
         if self.slipped(slips.truncated):
-            return _completion(request, text[: self.chance.randrange(max(1, len(text)))], finish_reason="length")
-        return _completion(request, text)
+            return completion_of(request, text[: self.chance.randrange(max(1, len(text)))], finish_reason="length")
+        return completion_of(request, text)
 
     def _carry_out(self, step: Step, state: dict[str, Value]) -> tuple[str, str]:
         """Working and value for one step; `state` takes the value that the model believes."""
-        tree = step.expression
-        if tree is None:
-            state[step.id] = "done"
-            return "as asked", "done"
         read = dict(state)
         slips = self.slips
-        others = [name for name in state if name not in step.reads and not isinstance(state[name], str | bool)]
-        if step.reads and others and self.slipped(slips.wrong_operand):
-            read[self.chance.choice(step.reads)] = state[self.chance.choice(others)]
-        try:
-            value = step.type.convert(evaluate(tree, read))
-            work = substitute(tree, read)
-        except (EvaluationError, KeyError):  # a value it needs was skipped or makes no sense: it makes one up
+        if step.expression is not None:
+            others = [name for name in state if name not in step.reads and not isinstance(state[name], str | bool)]
+            if step.reads and others and self.slipped(slips.wrong_operand):
+                read[self.chance.choice(step.reads)] = state[self.chance.choice(others)]
+        found = work_out(step, read, self.answers)
+        if found is None:  # a value it needs was skipped or makes no sense: it makes one up
             state[step.id] = 0
             return "0 + 0", "0"
+        work, value = found
+        if step.expression is None:
+            state[step.id] = value
+            return work, written(step, value)
         believed = self._slip_value(step, work, value)
         if self.slipped(slips.unfaithful_work):
             work = f"{show_value(believed)} + 0"
         state[step.id] = believed
-        shown = show_value(believed)
+        shown = written(step, believed)
         if self.slipped(slips.self_correction):
             shown = f"{self.chance.randint(-99, 99)}, wait, {shown}"
         return work, shown
 
     def _slip_value(self, step: Step, work: str, value: Value) -> Value:
         rate = self.slips.wrong_value
-        own = self._random("step", work, step.type)
+        own = self._random("step", work, ValueType(step.type.kind, step.type.places, step.type.rounding))
         if own.random() < rate * self.slips.systematic:
-            return _wrong(value, own)  # the same slip whenever these numbers are asked
+            return _wrong(step, value, own)  # the same slip whenever these numbers are asked
         if self.slipped(rate * (1 - self.slips.systematic)):
-            return _wrong(value, self.chance)
+            return _wrong(step, value, self.chance)
         return value
 
     def _json(self, lines: list[tuple[Step, str, str]]) -> str:
@@ -261,20 +256,13 @@ class _Reply:
         return "\n".join(rows)
 
 
-def _wrong(value: Value, chance: random.Random) -> Value:
+def _wrong(step: Step, value: Value, chance: random.Random) -> Value:
     """A plausible wrong value: a slip of a digit, a sign or a carry."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, str):
-        return value + "?"
+        others = [option for option in step.type.options if option != value]
+        return chance.choice(others) if others else value + "?"
     if value and chance.random() < 0.2:
         return -value
     return value + chance.choice([-100, -10, -2, -1, 1, 2, 10, 100])
-
-
-def _completion(
-    request: Request, text: str | None, *, finish_reason: str = "stop", refusal: str | None = None
-) -> Completion:
-    asked = sum(len(message.content) for message in request.messages)
-    usage = Usage.estimate(asked, len(text or ""))
-    return Completion(text, finish_reason, refusal=refusal, usage=usage, model="simulated")

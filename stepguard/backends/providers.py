@@ -1,0 +1,234 @@
+"""The providers that can be named, as in ``"groq/llama-3.3-70b-versatile"``: where they are and what they understand.
+
+The names are those of instructor. Its own way of making a client for a name is not used: it logs, leaves the retries
+of the SDK on, wants packages of vendors (one of which sends a request when a client is made), and asks Azure for an
+API version that knows no schemas. Every provider here documents an endpoint that speaks OpenAI's chat completions, so
+the client of the openai SDK serves them all. The others are refused by name, with what to do instead.
+
+The only variables read from the environment are those in the table, and for OpenAI alone those of the SDK.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+from stepguard.errors import ConfigError
+
+__all__ = ["OPENAI", "PROVIDERS", "REFUSED", "Provider", "ReplyMode", "client_maker", "find_provider", "split_name"]
+
+ReplyMode = Literal["json_schema", "tools", "json"]
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One provider.
+
+    Attributes:
+        name: what stands before the first slash.
+        url: its endpoint, up to and without ``/chat/completions``. With `own_address` it only shows the shape of one.
+        keys: the environment variables that may hold the key, the first one that is set counts; empty where no key
+            is needed.
+        addresses: the environment variables that may hold another endpoint. What such an address leaves out (scheme,
+            port, path) is taken from `url`.
+        own_address: whether every user has an endpoint of their own, so that one must be given.
+        mode: how replies are bound to their form by default: the strongest way that the provider documents, unless
+            many of its models reject it.
+        strict: whether it documents the word ``strict``.
+    """
+
+    name: str
+    url: str
+    keys: tuple[str, ...]
+    addresses: tuple[str, ...] = ()
+    own_address: bool = False
+    mode: ReplyMode = "json_schema"
+    strict: bool = True
+
+    def endpoint(self) -> str | None:
+        """The endpoint to ask, None to leave it to the SDK.
+
+        Raises:
+            ConfigError: no endpoint is set, and there is no common one.
+        """
+        for variable in self.addresses:
+            if address := os.environ.get(variable, "").strip().rstrip("/"):
+                return self._completed(address)
+        if self.own_address:
+            raise ConfigError(
+                f"no endpoint of {self.name}: set {' or '.join(self.addresses)}, or pass base_url={self.url!r}",
+                option="base_url",
+            )
+        return None if self is OPENAI else self.url
+
+    def key(self) -> str | None:
+        """The key in the environment; a placeholder where none is needed, None where there is none."""
+        found = (os.environ.get(variable, "").strip() for variable in self.keys)
+        return next(filter(None, found), None) if self.keys else _NO_KEY
+
+    def _completed(self, address: str) -> str:
+        usual = urlsplit(self.url)
+        scheme, _, rest = address.rpartition("://")
+        host, _, path = rest.partition("/")
+        if not scheme and usual.port and ":" not in host.rpartition("]")[2]:
+            host = f"{host}:{usual.port}"
+        if host.startswith(":"):
+            host = f"{usual.hostname}{host}"
+        return f"{scheme or usual.scheme}://{host}/{path or usual.path.lstrip('/')}"
+
+
+_NO_KEY: Final = "none"  # the SDK insists on one
+
+OPENAI: Final = Provider("openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",))
+
+PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
+    {
+        provider.name: provider
+        for provider in (
+            OPENAI,
+            Provider("anyscale", "https://api.endpoints.anyscale.com/v1", ("ANYSCALE_API_KEY",), mode="json"),
+            Provider(
+                "azure_openai",
+                "https://RESOURCE.openai.azure.com/openai/v1",
+                ("AZURE_OPENAI_API_KEY",),
+                ("AZURE_OPENAI_ENDPOINT",),
+                own_address=True,
+            ),
+            Provider("cerebras", "https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",)),
+            Provider(
+                "databricks",
+                "https://WORKSPACE.cloud.databricks.com/serving-endpoints",
+                ("DATABRICKS_TOKEN", "DATABRICKS_API_KEY"),
+                ("DATABRICKS_BASE_URL", "DATABRICKS_HOST", "DATABRICKS_WORKSPACE_URL"),
+                own_address=True,
+            ),
+            # It rejects schemas, and its reasoning models reject a tool that is demanded.
+            Provider("deepseek", "https://api.deepseek.com", ("DEEPSEEK_API_KEY",), mode="json"),
+            Provider("fireworks", "https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",), strict=False),
+            # Only some of its models take schemas; the others reject them.
+            Provider("groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), mode="json"),
+            Provider("ollama", "http://127.0.0.1:11434/v1", (), ("OLLAMA_HOST",), strict=False),
+            Provider("openrouter", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+            Provider("perplexity", "https://api.perplexity.ai", ("PERPLEXITY_API_KEY",), strict=False),
+            Provider("together", "https://api.together.xyz/v1", ("TOGETHER_API_KEY",), strict=False),
+        )
+    }
+)
+
+
+def _compatible(url: str, options: str = "") -> str:
+    return f"use its OpenAI-compatible endpoint, OpenAIBackend(model, base_url={url!r}, api_key=...{options})"
+
+
+_FUNCTION: Final = "pass a function from messages to text that asks it"
+_GEMINI: Final = (
+    "its client answers with candidates and parts, not with chat completions",
+    _compatible("https://generativelanguage.googleapis.com/v1beta/openai/", ', extra={"seed": None}'),
+)
+
+REFUSED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "anthropic": (
+            "its client answers with content blocks, not with chat completions",
+            _compatible("https://api.anthropic.com/v1/", ', mode="tools"'),
+        ),
+        "bedrock": (
+            "its client, boto3, answers with the messages of Bedrock's own API, not with chat completions",
+            _compatible("https://bedrock-runtime.REGION.amazonaws.com/openai/v1"),
+        ),
+        "cohere": (
+            "its client answers with messages of its own form, not with chat completions",
+            _compatible("https://api.cohere.ai/compatibility/v1", ', mode="json"'),
+        ),
+        "gemini": _GEMINI,
+        "generative-ai": _GEMINI,
+        "google": _GEMINI,
+        "litellm": (
+            "its package fetches a list of prices when it is imported and prints help to stdout when a call fails",
+            "run its proxy, and name that: OpenAIBackend(model, base_url='http://127.0.0.1:4000', api_key=...)",
+        ),
+        "mistral": (
+            "its client has no chat.completions.create and takes other parameters",
+            _compatible("https://api.mistral.ai/v1", ', extra={"seed": None}'),
+        ),
+        "vertexai": (_GEMINI[0], _FUNCTION),
+        "writer": ("its client has no chat.completions.create", _FUNCTION),
+        "xai": ("its client speaks gRPC and answers with objects of its own", _compatible("https://api.x.ai/v1")),
+    }
+)
+"""Providers that instructor knows and that cannot be named: why, and what to do instead."""
+
+
+def split_name(name: str) -> tuple[Provider, str]:
+    """The provider and the model that ``"openrouter/meta-llama/llama-3.3-70b"`` names.
+
+    Raises:
+        ConfigError: it names no model, or no provider that can be asked.
+    """
+    shown = name if len(name) <= 80 else f"{name[:77]}..."
+    first, slash, model = name.partition("/")
+    if not slash and name not in PROVIDERS:
+        raise ConfigError(f"{shown!r} names no provider: write '{OPENAI.name}/{shown}'", option="backend")
+    provider = find_provider(first)
+    if not model.strip():
+        raise ConfigError(f"{shown!r} names no model: write '{provider.name}/' and its name", option="backend")
+    return provider, model
+
+
+def find_provider(name: str) -> Provider:
+    """The provider of this name.
+
+    Raises:
+        ConfigError: it is not known, or its answers are not chat completions.
+    """
+    if not isinstance(name, str):
+        raise ConfigError(f"a provider is named by text such as 'groq', not {name!r}", option="provider")
+    if name in PROVIDERS:
+        return PROVIDERS[name]
+    if name in REFUSED:
+        why, instead = REFUSED[name]
+        raise ConfigError(f"the provider {name!r} cannot be asked by name: {why}; {instead}", option="provider")
+    lower = name.lower()
+    near = get_close_matches(lower, PROVIDERS, n=1, cutoff=0.7) or [
+        each for each in PROVIDERS if each.startswith(lower)
+    ]
+    meant = f" (did you mean {near[0]!r}?)" if lower and near else ""
+    raise ConfigError(
+        f"the provider {name[:40]!r} is not known{meant}: write one of {', '.join(sorted(PROVIDERS))}, or "
+        "OpenAIBackend(model, base_url=...) for another endpoint that speaks the same protocol",
+        option="provider",
+    )
+
+
+def client_maker(
+    provider: Provider, base_url: str | None, api_key: str | None
+) -> Callable[[Literal["OpenAI", "AsyncOpenAI"]], Any]:
+    """A maker of clients: a closure, so that no attribute holds the key."""
+
+    def make(kind: Literal["OpenAI", "AsyncOpenAI"]) -> Any:
+        try:
+            import openai
+        except ImportError:
+            raise ConfigError(
+                f"asking {provider.name} needs the package 'openai': pip install openai", option="backend"
+            ) from None
+        # An endpoint of one's own rarely wants a key.
+        key = (api_key or "").strip() or provider.key() or (None if base_url is None else _NO_KEY)
+        if key is None:
+            raise ConfigError(f"no API key: set {' or '.join(provider.keys)}, or pass api_key", option="api_key")
+        if not (key.isascii() and key.isprintable()):  # the errors of HTTP libraries would show it
+            raise ConfigError("the API key holds a character that no header can carry, a line break?", option="api_key")
+        url = provider.endpoint() if base_url is None else base_url
+        client = getattr(openai, kind)(api_key=key, base_url=url, timeout=None, max_retries=0)
+        if provider is not OPENAI:
+            # What the SDK found in the environment is meant for OpenAI and would be sent along.
+            client.organization = client.project = client.admin_api_key = None
+            client._custom_headers = {}
+        return client
+
+    return make

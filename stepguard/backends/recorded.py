@@ -1,0 +1,280 @@
+"""Replies that are kept: asked once, and from then on answered without model or network.
+
+`RecordedBackend` keeps every request and reply of a model in one SQLite file. What is in it is answered from it, what
+is not is asked and kept; without a model it only replays. A reply belongs to everything that shaped it (the messages,
+the form of the reply, temperature, token limit, seed, and the settings of the model), so a changed prompt is a miss
+with a clear error, never a stale answer. `RecordedBackend.export` writes a compact text file without the requests, to
+ship and to replay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import threading
+import time
+import weakref
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final, Self
+
+from stepguard.backends.base import Backend, Completion, Request, SyncBackend, ToolCall, ask
+from stepguard.backends.reply_store import ReplyStore
+from stepguard.errors import ConfigError, ReplyMissing
+from stepguard.usage import Usage
+
+__all__ = ["RecordedBackend", "RecordedReply", "signature_of"]
+
+_FORMAT: Final = "stepguard recording 1"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedReply:
+    """A reply and where it came from.
+
+    Attributes:
+        completion: the reply.
+        seconds: how long the model took for it, when it was asked.
+        replayed: whether it was in the recording; False where the model was asked now.
+    """
+
+    completion: Completion
+    seconds: float
+    replayed: bool
+
+
+class RecordedBackend:
+    """Answers from a recording, and asks a model for what is not in it.
+
+    Equal greedy requests (temperature 0) are asked once, also at the same time, and whatever their seeds: greedy
+    decoding is not repeatable on real servers. Requests at another temperature belong to their seed; without a seed
+    they are always asked and never kept. Errors are not kept. It may be shared between threads and event loops.
+
+    Args:
+        path: the SQLite file, made where it is not there; ``":memory:"`` keeps nothing; a file ending in ``.jsonl``,
+            as `export` writes it, can only be replayed.
+        backend: the model to ask for what is missing; None replays only.
+
+    Raises:
+        ConfigError: the file is no recording, or of another model, other settings or another version of stepguard
+            than what is to be added.
+        OSError: the file cannot be read.
+    """
+
+    def __init__(self, path: str | Path, backend: Backend | None = None) -> None:
+        self._backend: Final = backend
+        self._lock: Final = threading.Lock()
+        self._asking: Final[dict[str, threading.Lock]] = {}
+        self._awaiting: Final[dict[tuple[object, str], asyncio.Lock]] = {}
+        self._spent = self._replayed = Usage()
+        self.path: Final = str(path)
+        if backend is None and self.path != ":memory:" and not Path(path).is_file():
+            raise ConfigError(f"there is no recording at {path}: give a backend to make one", option="path")
+        text = self.path.endswith(".jsonl")
+        if text and backend is not None:
+            raise ConfigError(f"{path} can only be replayed: record into a file of another kind", option="path")
+        self._store: Final = ReplyStore(":memory:" if text else self.path)
+        weakref.finalize(self, self._store.close)
+        if text:
+            _import(self._store, Path(path))
+        self.signature: Final = self._agreed()
+        self.name: Final = str(self.signature.get("model", "recorded"))
+
+    def _agreed(self) -> Mapping[str, Any]:
+        """What shaped the replies, the same for all of a recording."""
+        known = self._store.about("signature")
+        if self._backend is None:
+            return dict(json.loads(known)) if known is not None else {}
+        mine = {**signature_of(self._backend), "stepguard": _version()}
+        if known is None:
+            self._store.tell("signature", json.dumps(mine, sort_keys=True))
+            return mine
+        theirs: dict[str, Any] = json.loads(known)
+        if theirs != json.loads(json.dumps(mine)):
+            odd = sorted(name for name in {*theirs, *mine} if theirs.get(name) != mine.get(name))
+            found = ", ".join(f"{name} was {theirs.get(name)!r} and is {mine.get(name)!r}" for name in odd)
+            raise ConfigError(
+                f"{self.path} was recorded with other settings ({found}): use another file", option="path"
+            )
+        return mine
+
+    @property
+    def spent(self) -> Usage:
+        """What the calls of the model cost that were made now."""
+        return self._spent
+
+    @property
+    def replayed(self) -> Usage:
+        """What the replies that came from the recording had cost when they were made."""
+        return self._replayed
+
+    def __len__(self) -> int:
+        """How many replies there are."""
+        return len(self._store)
+
+    def complete(self, request: Request) -> Completion:
+        """The reply; see `reply`."""
+        return self.reply(request).completion
+
+    async def acomplete(self, request: Request) -> Completion:
+        """The reply; see `reply`."""
+        return (await self.areply(request)).completion
+
+    def reply(self, request: Request) -> RecordedReply:
+        """The reply, from the recording or from the model.
+
+        Raises:
+            ReplyMissing: it is not in the recording, and there is no model to ask.
+            ConfigError: the model can only be awaited.
+            BackendError: the model did not answer.
+        """
+        wanted = _Wanted.of(request)
+        backend = self._backend
+        if not isinstance(backend, SyncBackend):
+            found = self._find(wanted)
+            if found is None:
+                raise ConfigError("this backend can only be awaited: use `await guard.arun(...)`", option="backend")
+            return found
+        with self._lock:
+            turn = self._asking.setdefault(wanted.key, threading.Lock()) if wanted.key else nullcontext()
+        with turn:
+            found = self._find(wanted)  # where somebody else has asked the same meanwhile, it is there now
+            if found is None:
+                started = time.monotonic()
+                found = self._keep(wanted, backend.complete(request), time.monotonic() - started)
+        self._asking.pop(wanted.key, None)
+        return found
+
+    async def areply(self, request: Request) -> RecordedReply:
+        """The reply, without blocking the event loop; see `reply`."""
+        wanted = _Wanted.of(request)
+        turn_key = asyncio.get_running_loop(), wanted.key
+        turn = self._awaiting.setdefault(turn_key, asyncio.Lock()) if wanted.key else nullcontext()
+        async with turn:
+            found = self._find(wanted)
+            if found is None:
+                assert self._backend is not None
+                started = time.monotonic()
+                found = self._keep(wanted, await ask(self._backend, request), time.monotonic() - started)
+        self._awaiting.pop(turn_key, None)
+        return found
+
+    def session(self) -> AbstractAsyncContextManager[Any]:
+        """A session of the model's, where it has such."""
+        session = getattr(self._backend, "session", None)
+        return nullcontext() if session is None else session()
+
+    def export(self, path: str | Path) -> None:
+        """Write the replies without the requests to a text file that can be replayed: JSON lines, sorted.
+
+        Raises:
+            ConfigError: the name of the file does not end in ``.jsonl``.
+        """
+        if not str(path).endswith(".jsonl"):
+            raise ConfigError(f"a recording to ship is called NAME.jsonl, not {path}", option="path")
+        head = {"format": _FORMAT, "signature": dict(self.signature)}
+        lines = [json.dumps(head, sort_keys=True)]
+        for key, completion, seconds in self._store.all():
+            entry = {"key": key, "seconds": round(seconds, 3), "completion": _compact(json.loads(completion))}
+            lines.append(json.dumps(entry, sort_keys=True))
+        Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _find(self, wanted: _Wanted) -> RecordedReply | None:
+        kept = self._store.get(wanted.key) if wanted.key else None
+        if kept is None:
+            if self._backend is None:
+                why = "its prompt or settings are not those that were recorded" if wanted.key else "it has no seed"
+                raise ReplyMissing(f"no reply to the request for {wanted.asked} in {self.path}: {why}")
+            return None
+        completion = _completion(json.loads(kept[0]))
+        with self._lock:
+            self._replayed = self._replayed + completion.usage
+        return RecordedReply(completion, kept[1], replayed=True)
+
+    def _keep(self, wanted: _Wanted, completion: Completion, seconds: float) -> RecordedReply:
+        with self._lock:
+            self._spent = self._spent + completion.usage
+        if wanted.key:
+            self._store.put(wanted.key, wanted.text, json.dumps(asdict(completion)), seconds)
+        return RecordedReply(completion, seconds, replayed=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a reply belongs to, as text, and its hash; no key where equal requests are to be answered anew each time."""
+
+    text: str
+    key: str
+    asked: str
+
+    @classmethod
+    def of(cls, request: Request) -> _Wanted:
+        model = request.response_model
+        shape = {
+            "messages": [[message.role, message.content] for message in request.messages],
+            "schema": None if model is None else model.model_json_schema(),
+            "temperature": request.temperature,
+            "max_tokens": request.max_tokens,
+            "seed": None if request.temperature == 0 else request.seed,
+        }
+        text = json.dumps(shape, sort_keys=True)
+        free = request.temperature != 0 and request.seed is None
+        asked = ", ".join(step.id for step in request.steps) or "no steps"
+        return cls(text, "" if free else hashlib.sha256(text.encode()).hexdigest(), asked)
+
+
+def signature_of(backend: object) -> Mapping[str, Any]:
+    """What shapes the replies of a backend beside the request: its `signature`, or at least its name."""
+    given = getattr(backend, "signature", None)
+    if isinstance(given, Mapping):
+        return given
+    return {"model": str(getattr(backend, "name", type(backend).__name__))}
+
+
+def _version() -> str:
+    try:
+        return version("stepguard")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _compact(completion: dict[str, Any]) -> dict[str, Any]:
+    usage = {name: value for name, value in completion["usage"].items() if value}
+    return {**{name: value for name, value in completion.items() if value not in (None, [], ())}, "usage": usage}
+
+
+def _completion(data: dict[str, Any]) -> Completion:
+    calls = tuple(ToolCall(**call) for call in data.get("tool_calls", ()))
+    return Completion(
+        **{"text": None, "finish_reason": None, **data, "tool_calls": calls, "usage": Usage(**data["usage"])}
+    )
+
+
+def _import(store: ReplyStore, path: Path) -> None:
+    """Fill a store from what `RecordedBackend.export` wrote."""
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                entry = json.loads(line)
+                if number == 1:
+                    if entry["format"] != _FORMAT:
+                        raise ValueError("another format")
+                    store.tell("signature", json.dumps(entry["signature"], sort_keys=True))
+                else:
+                    store.put(entry["key"], "", json.dumps(entry["completion"]), entry["seconds"])
+            except (ValueError, KeyError, TypeError) as error:
+                raise ConfigError(f"{path} is no recording: line {number}: {error}", option="path") from None

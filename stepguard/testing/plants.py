@@ -1,0 +1,122 @@
+"""Planted failures: what goes wrong, at which step, how often."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from stepguard.errors import BackendError, ConfigError
+from stepguard.procedure import Step
+from stepguard.verdicts import DEVIATION_KINDS, DeviationKind
+
+__all__ = ["SURPLUS", "Due", "Plant", "Plants"]
+
+SURPLUS: Final = ("extra_step", "premature_answer", "wrong_order")
+"""What is said too much and never used: every step that was asked is answered all the same."""
+_WHOLE: Final = ("truncated", "empty", "refused")
+"""What leaves nothing of a reply to read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """A failure that is to happen at a step.
+
+    Args:
+        step: the id of the step.
+        failure: a kind of deviation, which the reply then shows; or a `BackendError` such as
+            ``RateLimited("slow down")``, which is raised instead of a reply.
+        times: how many replies fail so: the first ones that ask the step and fail at no step before it.
+
+    A reply that is ``truncated``, ``empty`` or ``refused`` fails as a whole, and the guard counts it against the first
+    step that was asked. With ``extra_step``, ``premature_answer`` and ``wrong_order`` everything that was asked is
+    there, and the guard records them and goes on.
+
+    Raises:
+        ConfigError: no reply can show this failure, or `times` is no number of 1 or more.
+    """
+
+    step: str
+    failure: DeviationKind | BackendError
+    times: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.step, str) or not self.step:
+            raise ConfigError(f"a failure is planted at the id of a step, not at {self.step!r}", option="step")
+        if self.failure == "undecided":
+            raise ConfigError(
+                "no reply is undecided, only a check is: give the step a check that raises", option="failure"
+            )
+        if not isinstance(self.failure, BackendError) and self.failure not in DEVIATION_KINDS:
+            kinds = ", ".join(kind for kind in DEVIATION_KINDS if kind != "undecided")
+            raise ConfigError(f"{self.failure!r} cannot be planted: use a BackendError or {kinds}", option="failure")
+        if isinstance(self.times, bool) or not isinstance(self.times, int) or self.times < 1:
+            raise ConfigError(f"times is a whole number of 1 or more, not {self.times!r}", option="times")
+
+    def __str__(self) -> str:
+        return f"{self.failure if isinstance(self.failure, str) else repr(self.failure)} at {self.step!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A plant whose turn has come, and for the how many-th time."""
+
+    plant: Plant
+    time: int
+
+
+class Plants:
+    """The failures that are still to come; shared by the threads that ask a model."""
+
+    def __init__(self, plants: Iterable[Plant]) -> None:
+        self._plants: Final = tuple(plants)
+        for each in self._plants:
+            if not isinstance(each, Plant):
+                raise ConfigError(f"a planted failure is a Plant, not {type(each).__name__}", option="plants")
+        self._came: Final = [0] * len(self._plants)
+        self._asked: Final[Counter[str]] = Counter()
+        self._lock: Final = threading.Lock()
+
+    def __bool__(self) -> bool:
+        return bool(self._plants)
+
+    def take(self, steps: Sequence[Step]) -> list[Due]:
+        """What fails in the next reply, which these steps are asked of; the failures are counted as come.
+
+        The failures of a step come in turn. Behind the first one that spoils the reply nothing would be looked at,
+        so the failures of later steps wait until those are asked again.
+        """
+        with self._lock:
+            self._asked.update(step.id for step in steps)
+            found: list[int] = []
+            for step in steps:
+                for index, plant in enumerate(self._plants):
+                    if plant.step == step.id and self._came[index] < plant.times:
+                        found.append(index)
+                        break
+                else:
+                    continue
+                failure = self._plants[found[-1]].failure
+                if isinstance(failure, BackendError) or failure in _WHOLE:
+                    found = found[-1:]
+                if failure not in SURPLUS:
+                    break
+            for index in found:
+                self._came[index] += 1
+            return [Due(self._plants[index], self._came[index]) for index in found]
+
+    def assert_planted(self) -> None:
+        """Assert that every failure came to pass.
+
+        Raises:
+            AssertionError: some did not; it names them.
+        """
+        with self._lock:
+            left = [
+                f"{plant} came {came} of {plant.times} times (the step was asked {self._asked[plant.step]} times)"
+                for plant, came in zip(self._plants, self._came, strict=True)
+                if came < plant.times
+            ]
+        assert not left, f"planted failures that never came to pass: {'; '.join(left)}"

@@ -1,0 +1,40 @@
+"""What the tests of OpenAIBackend share: a procedure, a request for it, and a backend at the scripted server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest import ChatServer
+
+from stepguard import Procedure
+from stepguard.backends import Completion, Message, Request
+from stepguard.backends.openai import OpenAIBackend
+from stepguard.errors import BackendError
+from stepguard.reply_formats import EquationFormat
+
+KEY = "sk-SECRET123"
+PROCEDURE = Procedure.parse("inputs: x, y\nt2 = x + y\nt1 = t2 * 3")
+STEPS = tuple(PROCEDURE.steps)
+INPUTS = {"x": 12, "y": 7}
+GOOD = '{"t2": "12 + 7 = 19", "t1": "19 * 3 = 57"}'
+MESSAGES = (
+    Message("system", "Answer with one JSON object. {{ x }} \\frac{1}{2}"),
+    Message("user", "first\n"),
+    Message("user", "  second: \u2212\u00e9\U0001f600\t{% raw %}"),
+)
+REQUEST = Request(MESSAGES, STEPS, reply_format=EquationFormat(), timeout=20)
+
+Ask = Callable[[OpenAIBackend, Request], Completion]
+"""One face of the backend: ask it, blocking or awaited."""
+
+
+def backend_at(server: ChatServer, **options: Any) -> OpenAIBackend:
+    return OpenAIBackend("some-model", base_url=server.url, api_key=KEY, **options)
+
+
+def failure(ask: Ask, backend: OpenAIBackend, request: Request = REQUEST) -> BackendError:
+    with pytest.raises(BackendError) as caught:
+        ask(backend, request)
+    return caught.value

@@ -1,0 +1,306 @@
+"""Many runs at once: on one event loop, on several, on threads, cancelled, and in parallel segments."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from harness import P2, P6, PAIR, without_time
+
+from stepguard import Claim, Guard, Procedure, Result, Step, Transport
+from stepguard.backends import Completion, Request
+from stepguard.errors import BackendError, BackendRejected, ConfigError
+from stepguard.evaluation.tasks import Arithmetic
+from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
+from stepguard.values import Value
+
+
+class _Async:
+    """An async model that answers rightly when it is let."""
+
+    def __init__(self, *, held: bool = False) -> None:
+        self.calls = 0
+        self.held = held
+        self.asked = asyncio.Event()
+        self._right = SimulatedModel(slips=Slips.none())
+
+    async def acomplete(self, request: Request) -> Completion:
+        self.calls += 1
+        self.asked.set()
+        if self.held:
+            await asyncio.Event().wait()
+        await asyncio.sleep(0)
+        return self._right.complete(request)
+
+
+def test_an_async_backend_needs_arun() -> None:
+    """`run` and `drive` say so at once, before any call."""
+
+    async def model(messages: object) -> str:
+        raise NotImplementedError
+
+    for backend in (_Async(), model):
+        guard = Guard(backend)
+        with pytest.raises(ConfigError, match="arun"):
+            guard.run(P2)
+        with pytest.raises(ConfigError, match="arun"):
+            guard.drive(guard.start(P2))
+
+
+def test_one_guard_on_two_event_loops() -> None:
+    """`asyncio.run` twice with the same guard works."""
+    for backend in (_Async(), SimulatedModel(slips=Slips.none())):
+        guard = Guard(backend)
+        for _ in range(2):
+            assert asyncio.run(guard.arun(P2)).answer == 10
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_cancelling_arun_leaves_nothing_behind(parallel: int) -> None:
+    """CancelledError comes through, no task stays, no further call is made."""
+
+    async def main() -> int:
+        backend = _Async(held=True)
+        task = asyncio.create_task(Guard(backend, segment=1, parallel=parallel).arun(PAIR, {"x": 1, "y": 2}))
+        await backend.asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return backend.calls
+
+    assert asyncio.run(main()) == parallel
+
+
+def test_a_cancelled_run_stays_readable() -> None:
+    """With `start` and `adrive` the caller keeps the run: its values, and books that count the call in flight."""
+
+    async def main() -> None:
+        backend = _Async()
+        guard = Guard(backend, segment=1)
+        run = guard.start(P2)
+        task = asyncio.create_task(guard.adrive(run))
+        while "a" not in run.values:
+            await asyncio.sleep(0)
+        backend.held = True
+        while backend.calls < 2:
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert run.done
+        assert dict(run.values) == {"a": 6}
+        result = run.result()
+        assert result.status == "failed"
+        assert str(result.problem) == "step b: cancelled"
+        assert result.usage.calls == len(result.attempts) == 2
+
+    asyncio.run(main())
+
+
+def test_cancelling_while_waiting_for_the_transport() -> None:
+    """A back-off is cancelled as well, and nothing is sent afterwards."""
+
+    async def main() -> None:
+        backend = ScriptedBackend(BackendError("503"))
+        task = asyncio.create_task(Guard(backend, transport=Transport(first_wait=30.0)).arun(P2))
+        while not backend.requests:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert len(backend.requests) == 1
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+
+def test_a_fatal_error_does_not_wait_for_a_back_off() -> None:
+    """When one segment ends the run, another one's back-off is not sat out."""
+
+    async def main() -> Result:
+        backend = ScriptedBackend(BackendError("503"), BackendRejected("401"))
+        guard = Guard(backend, segment=1, parallel=2, transport=Transport(first_wait=30.0))
+        return await asyncio.wait_for(guard.arun(PAIR, {"x": 1, "y": 2}), 10)
+
+    result = asyncio.run(main())
+    assert result.status == "failed"
+    assert result.usage.calls == 2
+
+
+def test_a_thousand_runs_on_one_loop() -> None:
+    """A thousand runs of one guard at a time do not mix their values, and leave no task and no thread behind."""
+    threads = threading.active_count()
+
+    async def main() -> list[Result]:
+        guard = Guard(_Async(), segment=2)
+        results = await asyncio.gather(*(guard.arun(P6, {"x": number}) for number in range(1000)))
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        return results
+
+    results = asyncio.run(main())
+    assert threading.active_count() == threads
+    assert len({result.run_id for result in results}) == 1000
+    for number, result in enumerate(results):
+        assert result.status == "verified"
+        assert result.answer == ((2 * (number + 1) - 3) + (number + 1)) * 2 - (number + 1)
+        assert result.usage.calls == 3
+
+
+def test_segments_of_one_run_are_really_asked_at_the_same_time() -> None:
+    """With `parallel`, a slow reply does not hold up what does not read it."""
+
+    async def main() -> list[str]:
+        order: list[str] = []
+        last = asyncio.Event()
+
+        class Slow(_Async):
+            async def acomplete(self, request: Request) -> Completion:
+                name = request.steps[0].id
+                if name == "t1":
+                    await last.wait()
+                order.append(name)
+                if name == "t4":
+                    last.set()
+                return await super().acomplete(request)
+
+        chain = Procedure.parse("inputs: x\nt1 = x + 1\nt2 = x + 2\nt3 = t2 + 1\nt4 = t3 + 1\nt5 = t1 + t4")
+        result = await Guard(Slow(), segment=1, parallel=2).arun(chain, {"x": 1})
+        assert result.status == "verified"
+        return order
+
+    assert asyncio.run(main()) == ["t2", "t3", "t4", "t1", "t5"]
+
+
+def test_a_blocking_check_does_not_block_the_loop() -> None:
+    """While a check of the user's blocks, other tasks on the loop go on."""
+    release = threading.Event()
+
+    def blocking(step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
+        return release.wait(20)
+
+    async def main() -> Result:
+        procedure = Procedure([Step("a", "2 * 3", checks=[blocking])])
+        with ScriptedBackend({"a": "2 * 3 = 6"}) as backend:
+            task = asyncio.create_task(Guard(backend).arun(procedure))
+            for _ in range(50):  # reached only if the loop goes on
+                await asyncio.sleep(0)
+            release.set()
+            return await task
+
+    assert asyncio.run(main()).status == "verified"
+
+
+def test_code_alone_does_not_block_the_loop() -> None:
+    """A long run of code steps lets other tasks have their turn, and can be cancelled."""
+
+    async def main() -> int:
+        procedure = Procedure.lazy(
+            lambda index: Step(f"t{index}", f"t{index - 1} + 1" if index else "1", performer="code"),
+            1_000_000,
+            look_back=1,
+        )
+        guard = Guard(SimulatedModel(), history=10)
+        run = guard.start(procedure)
+        task = asyncio.create_task(guard.adrive(run))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return run.result().completed
+
+    assert 0 < asyncio.run(main()) < 1_000_000
+
+
+def test_run_inside_a_running_loop() -> None:
+    """`run` may be called where a loop is running: it blocks, and works."""
+
+    async def main() -> Result:
+        return Guard(SimulatedModel(slips=Slips.none())).run(P2)
+
+    assert asyncio.run(main()).answer == 10
+
+
+def test_a_session_is_held_for_the_length_of_a_run() -> None:
+    """A backend with a session has it opened before the first call and closed after the last, also on a failure."""
+    events: list[str] = []
+
+    class WithSession(_Async):
+        def session(self) -> WithSession:
+            return self
+
+        async def __aenter__(self) -> None:
+            events.append("open")
+
+        async def __aexit__(self, *_: object) -> None:
+            events.append("close")
+
+        async def acomplete(self, request: Request) -> Completion:
+            events.append("call")
+            if len(events) > 3:
+                raise BackendRejected("401")
+            return await super().acomplete(request)
+
+    guard = Guard(WithSession())
+    assert asyncio.run(guard.arun(P2)).status == "verified"
+    assert asyncio.run(guard.arun(P2)).status == "failed"
+    assert events == ["open", "call", "close"] * 2
+
+
+def test_eight_threads_share_a_guard() -> None:
+    """Runs of one guard on many threads do not mix state or usage."""
+    guard = Guard(SimulatedModel(1, slips=replace(Slips.none(), wrong_value=0.1)), segment=3, seed=1)
+    tasks = [Arithmetic().make(seed, 6) for seed in range(50)]
+    alone = [without_time(guard.run(task.procedure, task.inputs)) for task in tasks]
+
+    def work(_: int) -> list[Result]:
+        return [without_time(guard.run(task.procedure, task.inputs)) for task in tasks]
+
+    with ThreadPoolExecutor(8) as pool:
+        for results in pool.map(work, range(8)):
+            assert results == alone
+
+
+def test_each_reply_lands_in_its_own_run() -> None:
+    """Two runs whose replies overtake each other keep their own values; a reply for the other run is refused."""
+
+    async def main() -> list[Result]:
+        order: list[str] = []
+        second = asyncio.Event()
+
+        class Swapped(_Async):
+            async def acomplete(self, request: Request) -> Completion:
+                order.append(request.messages[-1].content)
+                if len(order) == 1:
+                    await second.wait()
+                else:
+                    second.set()
+                return await super().acomplete(request)
+
+        guard = Guard(Swapped())
+        return list(await asyncio.gather(guard.arun(P6, {"x": 1}), guard.arun(P6, {"x": 100})))
+
+    assert [result.answer for result in asyncio.run(main())] == [4, 499]
+
+
+def test_two_hundred_runs_with_checks_that_block() -> None:
+    """Checks of the user's that take their time are waited for side by side, whatever the number of runs."""
+
+    def patient(step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
+        threading.Event().wait(0.05)
+        return True
+
+    async def main() -> list[Result]:
+        procedure = Procedure([Step("a", "x + 1", checks=[patient])], inputs=["x"])
+        guard = Guard(_Async())
+        return await asyncio.gather(*(guard.arun(procedure, {"x": number}) for number in range(200)))
+
+    assert [result.answer for result in asyncio.run(main())] == list(range(1, 201))

@@ -1,0 +1,279 @@
+"""OpenAIBackend against a real HTTP server on loopback: errors, retries and secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import pickle
+import socket
+import time
+import traceback
+from email.utils import formatdate
+
+import openai
+import pytest
+from conftest import ChatServer, Reply, completion_body
+from openai_harness import GOOD, INPUTS, KEY, MESSAGES, PROCEDURE, REQUEST, Ask, backend_at, failure
+
+from stepguard import Guard, Transport
+from stepguard.backends import Message, Request
+from stepguard.backends.openai import OpenAIBackend
+from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError, RateLimited
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "retryable"),
+    [
+        (400, BackendRejected, False),
+        (401, BackendRejected, False),
+        (403, BackendRejected, False),
+        (404, BackendRejected, False),
+        (422, BackendRejected, False),
+        (413, BackendRejected, False),
+        (408, BackendError, True),
+        (409, BackendError, True),
+        (429, RateLimited, True),
+        (500, BackendError, True),
+        (503, BackendError, True),
+    ],
+)
+def test_status_errors(
+    chat_server: ChatServer, ask: Ask, status: int, kind: type[BackendError], retryable: bool
+) -> None:
+    """Every status becomes its own error after one request, with the server's words and the SDK's error as cause."""
+    chat_server.play(Reply({"error": {"message": "these words", "type": "t"}}, status))
+    error = failure(ask, backend_at(chat_server))
+    assert (type(error), error.status, error.retryable) == (kind, status, retryable)
+    assert str(error) == f"some-model: HTTP {status}: these words"
+    assert isinstance(error.__cause__, openai.APIStatusError)
+    assert len(chat_server.requests) == 1
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.status, again.retryable) == (str(error), status, retryable)
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({"Retry-After": "2"}, 2.0),
+        ({"Retry-After": "0.25"}, 0.25),
+        ({"Retry-After": "-3"}, 0.0),
+        ({"Retry-After": "3", "Retry-After-Ms": "1500"}, 1.5),
+        ({"Retry-After": formatdate(time.time() - 100, usegmt=True)}, 0.0),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "nan"}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after(chat_server: ChatServer, headers: dict[str, str], expected: float | None) -> None:
+    """The wait that the endpoint asks for is read from seconds, milliseconds or a date, and never guessed."""
+    chat_server.play(Reply({"error": {"message": "slow"}}, 429, headers))
+    error = failure(OpenAIBackend.complete, backend_at(chat_server))
+    assert isinstance(error, RateLimited)
+    assert error.retry_after == expected
+
+
+def test_retry_after_date(chat_server: ChatServer) -> None:
+    """A date is turned into the seconds until then; a 503 that names one is a rate limit, too."""
+    chat_server.play(Reply({}, 503, {"Retry-After": formatdate(time.time() + 100, usegmt=True)}))
+    error = failure(OpenAIBackend.complete, backend_at(chat_server))
+    assert isinstance(error, RateLimited)
+    assert error.retry_after is not None
+    assert 90 < error.retry_after <= 100
+
+
+def test_spent_quota_is_not_retried(chat_server: ChatServer) -> None:
+    """A 429 that says the account is out of money cannot be waited out."""
+    chat_server.play(Reply({"error": {"message": "pay", "code": "insufficient_quota"}}, 429))
+    error = failure(OpenAIBackend.complete, backend_at(chat_server))
+    assert isinstance(error, RateLimited)
+    assert not error.retryable
+
+
+@pytest.mark.parametrize(
+    ("code", "written", "status", "kind"),
+    [
+        ("json_validate_failed", '{"t2": "12 + 7 = 19", "t1": "19 *', "abstained", "malformed"),
+        ("tool_use_failed", f"<function=Steps>{GOOD}</function>", "verified", None),
+        ("json_validate_failed", "", "abstained", "empty"),
+        ("tool_use_failed", None, "abstained", "empty"),
+    ],
+)
+def test_reply_that_the_endpoint_refuses(
+    chat_server: ChatServer, code: str, written: str | None, status: str, kind: str | None
+) -> None:
+    """Where an endpoint answers 400 because of what the model wrote, that is judged like any other reply."""
+    error = {"message": "Failed to generate", "code": code, "failed_generation": written}
+    chat_server.play(Reply({"error": error}, 400))
+    result = Guard(backend_at(chat_server), repair=0).run(PROCEDURE, INPUTS)
+    assert result.status == status
+    assert [deviation.kind for deviation in result.attempts[0].deviations] == ([kind] if kind else [])
+    assert (result.attempts[0].text, result.attempts[0].finish_reason) == (written, code)
+
+
+def test_schema_that_is_ignored(chat_server: ChatServer) -> None:
+    """A run against an endpoint that answers a schema with prose says that it may ignore the response format."""
+    chat_server.play(Reply(completion_body("First I add, then I multiply.")))
+    result = Guard(backend_at(chat_server), repair=1).run(PROCEDURE, INPUTS)
+    assert chat_server.requests[0].body["response_format"]["type"] == "json_schema"
+    assert result.status == "abstained"
+    assert "the endpoint may ignore the response format" in str(result.problem)
+
+
+def test_timeout(chat_server: ChatServer, ask: Ask) -> None:
+    """An endpoint that does not answer in time is a time-out, after one request and soon."""
+    chat_server.play(Reply(completion_body(GOOD), delay=30))
+    backend = backend_at(chat_server)
+    request = Request(MESSAGES, timeout=0.2)
+    started = time.perf_counter()
+    error = failure(ask, backend, request)
+    assert isinstance(error, BackendTimeout)
+    assert error.retryable
+    assert time.perf_counter() - started < 5
+    assert len(chat_server.requests) == 1
+
+
+def test_no_connection(ask: Ask) -> None:
+    """A port where nobody listens is an error that may pass, and says what the system said."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    error = failure(ask, OpenAIBackend("m", base_url=f"http://127.0.0.1:{port}/v1"))
+    assert type(error) is BackendError
+    assert error.retryable
+    assert error.status is None
+    assert str(error).startswith("m: no connection: ")
+
+
+def test_unknown_parameter(chat_server: ChatServer, ask: Ask) -> None:
+    """A parameter that the SDK does not take is an error that is not retried and names it; nothing is sent."""
+    error = failure(ask, backend_at(chat_server, extra={"top_q": 1}))
+    assert not error.retryable
+    assert "top_q" in str(error)
+    assert chat_server.requests == []
+
+
+def test_message_that_cannot_be_encoded(chat_server: ChatServer, ask: Ask) -> None:
+    """A message that no request can carry is an error that is not retried; nothing is sent."""
+    error = failure(ask, backend_at(chat_server), Request((Message("user", "half a character: \ud83d"),)))
+    assert not error.retryable
+    assert chat_server.requests == []
+
+
+def test_body_that_is_no_json(chat_server: ChatServer, ask: Ask) -> None:
+    """A body that claims to be JSON and is not is an error that may pass."""
+    chat_server.play(Reply("{", headers={"Content-Type": "application/json"}))
+    assert failure(ask, backend_at(chat_server)).retryable
+
+
+def test_long_messages_are_cut(chat_server: ChatServer, ask: Ask) -> None:
+    """A message of the server is cut to 500 characters, in an error status and in a body with status 200 alike."""
+    chat_server.play([Reply({"error": {"message": "x" * 5000}}, 500), Reply({"error": {"message": "x" * 5000}})])
+    for _ in range(2):
+        assert len(str(failure(ask, backend_at(chat_server)))) == 500
+
+
+# Retries
+
+
+@pytest.mark.parametrize("driver", ["run", "arun"])
+@pytest.mark.parametrize(("status", "requests"), [(429, 3), (500, 3), (401, 1), (404, 1)])
+@pytest.mark.parametrize("own_client", [True, False])
+def test_one_layer_retries(chat_server: ChatServer, driver: str, status: int, requests: int, own_client: bool) -> None:
+    """Two retries of the transport make three requests, whatever retries a client brings; a refusal makes one."""
+    chat_server.play(Reply({"error": {"message": "no"}}, status))
+    transport = Transport(retries=2, first_wait=0.01)
+    with openai.OpenAI(base_url=chat_server.url, api_key=KEY, max_retries=2) as client:
+        if own_client:
+            guard = Guard(backend_at(chat_server), transport=transport)
+        else:
+            guard = Guard(client, model="some-model", transport=transport)
+        result = guard.run(PROCEDURE, INPUTS) if driver == "run" else asyncio.run(guard.arun(PROCEDURE, INPUTS))
+        assert client.max_retries == 2
+    assert result.status == "failed"
+    assert len(chat_server.requests) == requests
+    assert result.usage.calls == requests
+
+
+# Secrets
+
+
+def secrets_in(error: BaseException, backend: OpenAIBackend) -> list[str]:
+    texts = [str(error), repr(error), "".join(traceback.format_exception(error)), repr(vars(error)), repr(backend)]
+    texts += [repr(error.__cause__), repr(error.__context__), repr(vars(backend)), repr(pickle.dumps(error))]
+    return [text for text in texts for secret in ("SECRET", "AIzaXYZ") if secret in text]
+
+
+ECHOES = [
+    f"Incorrect API key provided: {KEY}",
+    "Authorization: Bearer sk-SECRET123",
+    "{'authorization': 'Bearer eySECRET.abc'}",
+    '{"Authorization": "Basic SECRET=="}',
+    "got bearer hf_SECRET123 from you",
+    "POST https://host/v1?alt=1&key=AIzaXYZ12345&b=2 failed",
+    "api_key='SECRET' is wrong",
+    "x-api-key: SECRET",
+    '{"access_token": "SECRET", "client_secret":"SECRET"}',
+    "Cookie: a=SECRET; session=SECRET",
+    "GET https://user:SECRET@host/v1 failed",
+    "GET https://SECRET@host/v1 failed",
+]
+
+
+@pytest.mark.parametrize("status", [401, 500, 200])
+def test_secrets_of_a_server(chat_server: ChatServer, ask: Ask, status: int, caplog: pytest.LogCaptureFixture) -> None:
+    """A key that a server echoes is in no text, cause, context or attribute of an error, and in no log record."""
+    caplog.set_level(logging.DEBUG)
+    chat_server.play([Reply({"error": {"message": words}}, status) for words in ECHOES])
+    backend = backend_at(chat_server)
+    for _ in ECHOES:
+        error = failure(ask, backend)
+        assert secrets_in(error, backend) == []
+        assert "[redacted]" in str(error)
+        assert error.__cause__ is None
+        assert error.__context__ is None
+    assert "SECRET" not in caplog.text
+
+
+def test_key_in_a_refused_reply(chat_server: ChatServer, ask: Ask) -> None:
+    """What an endpoint quotes of a reply that it refused is handed on without the key."""
+    error = {"message": "no", "code": "json_validate_failed", "failed_generation": f"with {KEY}: nope"}
+    chat_server.play(Reply({"error": error}, 400))
+    assert ask(backend_at(chat_server), REQUEST).text == "with [redacted]: nope"
+
+
+@pytest.mark.parametrize("key", ["sk-SEC\nRET", "SECRET\x00", "SECR\u00c9T", "\ud800SECRET"])
+def test_key_that_cannot_be_sent(chat_server: ChatServer, ask: Ask, key: str) -> None:
+    """A key that no header can carry is refused before anything is sent, without being shown."""
+    with pytest.raises(ConfigError, match="API key") as refused:
+        ask(OpenAIBackend("m", base_url=chat_server.url, api_key=key), REQUEST)
+    assert "SEC" not in "".join(traceback.format_exception(refused.value))
+    assert chat_server.requests == []
+
+
+def test_key_with_a_line_break_behind(chat_server: ChatServer, ask: Ask) -> None:
+    """A key as it comes out of a file is sent without its line break."""
+    chat_server.play(Reply(completion_body(GOOD)))
+    ask(OpenAIBackend("m", base_url=chat_server.url, api_key=f"{KEY}\n"), REQUEST)
+    assert chat_server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_key_of_any_shape(chat_server: ChatServer, ask: Ask) -> None:
+    """The client's own key is hidden whatever it looks like."""
+    chat_server.play(Reply({"error": {"message": "who is 0123SECRET4567?"}}, 403))
+    backend = OpenAIBackend("m", base_url=chat_server.url, api_key="0123SECRET4567")
+    error = failure(ask, backend)
+    assert str(error) == "m: HTTP 403: who is [redacted]?"
+    assert secrets_in(error, backend) == []
+
+
+def test_nothing_is_logged_at_warning_or_above(
+    chat_server: ChatServer, ask: Ask, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Bad replies and errors make no noise in the log: both are the caller's to see, in the result."""
+    chat_server.play([Reply(completion_body("nope")), Reply({"error": {"message": "no"}}, 500)])
+    backend = backend_at(chat_server)
+    ask(backend, REQUEST)
+    failure(ask, backend)
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []

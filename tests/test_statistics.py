@@ -1,0 +1,101 @@
+"""Bounds, adjusted tests, clustered intervals and decay: right inside and at the boundaries."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stepguard.evaluation.statistics import Decay, clustered, fit_decay, holm, upper_bound, wilson
+
+
+@pytest.mark.parametrize(
+    ("events", "n", "bound"),
+    [(0, 60, 0.0487), (0, 299, 0.00997), (0, 1, 0.95), (1, 1, 1.0), (5, 5, 1.0), (0, 0, 1.0), (1, 60, 0.0766)],
+)
+def test_an_upper_bound_is_exact(events: int, n: int, bound: float) -> None:
+    """The one-sided bound of Clopper and Pearson, as printed in tables."""
+    assert upper_bound(events, n) == pytest.approx(bound, abs=5e-4)
+
+
+@given(st.integers(0, 40), st.integers(1, 40))
+def test_so_few_events_are_rare_above_the_bound(events: int, n: int) -> None:
+    """At the bound, at most so many events have a probability of five percent."""
+    if events < n:
+        bound = upper_bound(events, n)
+        tail = sum(math.comb(n, k) * bound**k * (1 - bound) ** (n - k) for k in range(events + 1))
+        assert tail == pytest.approx(0.05, abs=1e-6)
+        assert bound > events / n
+
+
+def test_holm_adjusts_for_the_number_of_tests() -> None:
+    """The smallest p value is multiplied by their number, the next by one less, and none falls below an earlier one."""
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([0.2]) == [0.2]
+    assert holm([]) == []
+
+
+def test_steps_of_one_program_are_not_counted_as_independent() -> None:
+    """Ten programs that are right or wrong as a whole give a wider interval than their hundred steps would."""
+    low, high = clustered([(10, 10)] * 5 + [(0, 10)] * 5)
+    assert high - low > 1.5 * (wilson(50, 100)[1] - wilson(50, 100)[0])
+    assert low < 0.5 < high
+
+
+@pytest.mark.parametrize("counts", [[(10, 10)] * 4, [(0, 3)] * 4])
+def test_a_share_that_never_varies_has_its_boundary_in_the_interval(counts: list[tuple[int, int]]) -> None:
+    """All right is 1, all wrong is 0; a single cluster falls back to the interval of its parts."""
+    low, high = clustered(counts)
+    assert low == high == counts[0][0] / counts[0][1]
+    assert clustered(counts[:1]) == wilson(*counts[0])
+
+
+def test_an_interval_needs_something_to_measure() -> None:
+    """Without any part there is no share."""
+    with pytest.raises(ValueError, match="at least one"):
+        clustered([(0, 0)])
+    assert clustered([(0, 0), (1, 1)]) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(("start", "step"), [(1.0, 0.99), (0.67, 0.9873), (0.9, 0.95), (1.0, 1.0)])
+def test_a_decay_is_found_again(start: float, step: float) -> None:
+    """From many outcomes of a known decay the fit gives it back."""
+    cells = [(length, round(100_000 * start * step**length), 100_000) for length in (5, 20, 50, 95)]
+    found = fit_decay(cells)
+    assert found is not None
+    assert found.start == pytest.approx(start, abs=0.01)
+    assert found.step == pytest.approx(step, abs=0.001)
+
+
+def test_a_decay_is_fitted_to_few_and_noisy_outcomes() -> None:
+    """With twenty programs a length the fit is near the truth, and predicts within what chance allows."""
+    chance = random.Random(1)
+    cells = [(length, sum(chance.random() < 0.99**length for _ in range(20)), 20) for length in (5, 20, 50, 95)]
+    found = fit_decay(cells)
+    assert found is not None
+    assert 0.975 < found.step < 1.0
+
+
+def test_a_decay_needs_two_lengths_and_a_success() -> None:
+    """Nothing is fitted to one length, to nothing right, or to nothing at all."""
+    assert fit_decay([(5, 3, 10)]) is None
+    assert fit_decay([(5, 0, 10), (20, 0, 10)]) is None
+    assert fit_decay([(5, 1, 1), (20, 0, 0)]) is None
+    assert fit_decay([]) is None
+    assert fit_decay([(5, 10, 10), (20, 10, 10)]) == Decay(1.0, 1.0)
+
+
+def test_a_horizon_is_where_accuracy_falls_to_a_share() -> None:
+    """The study's fit reaches a half at 23 steps; what never falls has no horizon, what starts lower has one of 0."""
+    decay = Decay(0.67, 0.9873)
+    horizon = decay.horizon(0.5)
+    assert horizon == pytest.approx(22.9, abs=0.1)
+    assert horizon is not None
+    assert decay.accuracy(horizon) == pytest.approx(0.5)
+    assert decay.horizon(0.8) == 0.0
+    assert Decay(1.0, 1.0).horizon(0.5) is None
+    assert Decay(1.0, 0.0).horizon(0.5) == 0.0
