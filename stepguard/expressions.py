@@ -49,17 +49,17 @@ MAX_LENGTH: Final = 10_000
 MAX_DEPTH: Final = 40
 MAX_LITERAL_DIGITS: Final = 1000
 
-FUNCTIONS: Final[dict[str, tuple[int, int | None]]] = {
-    "min": (1, None),
-    "max": (1, None),
-    "abs": (1, 1),
-    "floor": (1, 1),
-    "ceil": (1, 1),
-    "trunc": (1, 1),
-    "sqrt": (1, 1),
-    "round": (1, 3),
+FUNCTIONS: Final[dict[str, int | None]] = {
+    "min": None,
+    "max": None,
+    "abs": 1,
+    "floor": 1,
+    "ceil": 1,
+    "trunc": 1,
+    "sqrt": 1,
+    "round": 3,
 }
-"""Function name -> least and most arguments (None: no limit)."""
+"""Function name -> the most arguments it takes (None: no limit); every one takes at least one."""
 
 RESERVED: Final = frozenset({*FUNCTIONS, "mod"})
 """Names that cannot be variables."""
@@ -344,8 +344,8 @@ class _Parser:
                 break
             self.at += 1
         self._close()
-        least, most = FUNCTIONS[function]
-        if len(arguments) < least or (most is not None and len(arguments) + (mode is not None) > most):
+        most = FUNCTIONS[function]
+        if most is not None and len(arguments) + (mode is not None) > most:
             raise self._error(f"{function} does not take {len(arguments)} arguments", position)
         if function == "round":
             if len(arguments) > 2:
