@@ -345,7 +345,7 @@ class _Parser:
             self.at += 1
         self._close()
         most = FUNCTIONS[function]
-        if most is not None and len(arguments) + (mode is not None) > most:
+        if most is not None and len(arguments) > most:
             raise self._error(f"{function} does not take {len(arguments)} arguments", position)
         if function == "round":
             if len(arguments) > 2:
