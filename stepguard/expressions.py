@@ -189,10 +189,10 @@ class _Parser:
         return ExpressionError(message, text=self.text, position=position)
 
     def _unexpected(self, found: str, position: int) -> ExpressionError:
-        before = self.tokens[self.at - 1] if self.at else None
-        if before and (before[0] in ("number", "name") or before[1] == ")") and (found == "(" or found[:1].isalnum()):
-            if before[0] == "name" and found == "(":
-                return self._error(f"{before[1]!r} is not a function", position)
+        if found == "(" or found[:1].isalnum():  # an operand right behind another one
+            kind, name, _ = self.tokens[self.at - 1]
+            if kind == "name" and found == "(":
+                return self._error(f"{name!r} is not a function", position)
             return self._error("write multiplication with *", position)
         if found in _COMPARISONS:
             return self._error("comparisons cannot be chained", position)

@@ -236,6 +236,7 @@ def test_longer_numbers_are_refused(text: str) -> None:
         ("x (y)", 2, "'x' is not a function"),
         ("1 + x(y)", 5, "'x' is not a function"),
         ("(x) , 2", 4, "',' is not expected"),
+        ("[x] 2", 4, "multiplication"),
         ("x [2]", 2, "'[' is not expected"),
         ("1 < 2 < 3", 6, "chained"),
         ("1 + max", 4, "'max' is a function"),
