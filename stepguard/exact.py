@@ -186,8 +186,6 @@ class _Evaluation:
         if right == 0:
             raise UndefinedError(f"division by zero: {_short(tree)}")
         if operator == "/":
-            if type(left) is int and type(right) is int and left % right == 0:
-                return left // right
             return exact(Fraction(left) / right)
         if operator == "//":
             return left // right

@@ -49,17 +49,17 @@ MAX_LENGTH: Final = 10_000
 MAX_DEPTH: Final = 40
 MAX_LITERAL_DIGITS: Final = 1000
 
-FUNCTIONS: Final[dict[str, tuple[int, int | None]]] = {
-    "min": (1, None),
-    "max": (1, None),
-    "abs": (1, 1),
-    "floor": (1, 1),
-    "ceil": (1, 1),
-    "trunc": (1, 1),
-    "sqrt": (1, 1),
-    "round": (1, 3),
+FUNCTIONS: Final[dict[str, int | None]] = {
+    "min": None,
+    "max": None,
+    "abs": 1,
+    "floor": 1,
+    "ceil": 1,
+    "trunc": 1,
+    "sqrt": 1,
+    "round": 3,
 }
-"""Function name -> least and most arguments (None: no limit)."""
+"""Function name -> the most arguments it takes (None: no limit); every one takes at least one."""
 
 RESERVED: Final = frozenset({*FUNCTIONS, "mod"})
 """Names that cannot be variables."""
@@ -189,10 +189,10 @@ class _Parser:
         return ExpressionError(message, text=self.text, position=position)
 
     def _unexpected(self, found: str, position: int) -> ExpressionError:
-        before = self.tokens[self.at - 1] if self.at else None
-        if before and (before[0] in ("number", "name") or before[1] == ")") and (found == "(" or found[:1].isalnum()):
-            if before[0] == "name" and found == "(":
-                return self._error(f"{before[1]!r} is not a function", position)
+        if found == "(" or found[:1].isalnum():  # an operand right behind another one
+            kind, name, _ = self.tokens[self.at - 1]
+            if kind == "name" and found == "(":
+                return self._error(f"{name!r} is not a function", position)
             return self._error("write multiplication with *", position)
         if found in _COMPARISONS:
             return self._error("comparisons cannot be chained", position)
@@ -344,8 +344,8 @@ class _Parser:
                 break
             self.at += 1
         self._close()
-        least, most = FUNCTIONS[function]
-        if len(arguments) < least or (most is not None and len(arguments) + (mode is not None) > most):
+        most = FUNCTIONS[function]
+        if most is not None and len(arguments) > most:
             raise self._error(f"{function} does not take {len(arguments)} arguments", position)
         if function == "round":
             if len(arguments) > 2:

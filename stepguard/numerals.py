@@ -77,7 +77,8 @@ def exact(value: Exact) -> Exact:
 
 
 def format_exact(value: Exact) -> str:
-    """The shortest exact text: digits, a finite decimal, or ``numerator/denominator``."""
+    """Exact text: digits, a decimal where that is finite and short enough to be read, or ``numerator/denominator``."""
+    value = exact(value)
     if type(value) is int:
         return str(value)
     numerator, denominator = value.numerator, value.denominator
@@ -90,12 +91,11 @@ def format_exact(value: Exact) -> str:
         rest //= 5
         fives += 1
     places = max(twos, fives)
-    if rest != 1 or places > MAX_DIGITS:
-        return f"{numerator}/{denominator}"
-    if places == 0:
-        return str(numerator)
-    digits = str(abs(numerator) * 10**places // denominator).rjust(places + 1, "0")
-    return f"{'-' if numerator < 0 else ''}{digits[:-places]}.{digits[-places:]}"
+    if rest == 1 and places < MAX_DIGITS:
+        digits = str(abs(numerator) * 10**places // denominator).rjust(places + 1, "0")
+        if len(digits) <= MAX_DIGITS:
+            return f"{'-' if numerator < 0 else ''}{digits[:-places]}.{digits[-places:]}"
+    return f"{numerator}/{denominator}"
 
 
 def read_numeral(text: str, *, decimal: Literal[".", ","] = ".") -> Numeral:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from stepguard.reply_formats import RESPONSE_NAME, ReplyFormat
-from stepguard.strict_json import JsonNumber, JsonObject, decode, decode_at, same
+from stepguard.strict_json import JsonObject, decode, decode_at, same
 from stepguard.verdicts import Claim, Deviation, DeviationKind, shorten
 
 if TYPE_CHECKING:
@@ -129,8 +129,6 @@ def _protocol(found: JsonObject, steps: Sequence[Step]) -> list[Deviation]:
     """What is wrong with the keys: not asked for, or out of order."""
     ids = [step.id for step in steps]
     keys = list(found)
-    if keys == ids:
-        return []
     asked = frozenset(ids)
     extra = [key for key in keys if key not in asked]
     deviations: list[Deviation] = []
@@ -186,9 +184,9 @@ def _document(completion: Completion, ids: list[str]) -> JsonObject | Deviation:
     content = _find_object(completion.text or "", ids, cut=cut, thought=thought)
     if not completion.tool_calls:
         return content.deviation if isinstance(content, _Nothing) else content
-    found = [_find_object(call.arguments, ids, cut=cut, thought=thought) for call in completion.tool_calls]
-    if not isinstance(content, _Nothing):  # words beside a tool call may hold no answer, but not another one
-        found.insert(0, content)
+    # Words beside a tool call may hold no answer, but not another one.
+    found: list[_Found] = [] if isinstance(content, _Nothing) else [content]
+    found += [_find_object(call.arguments, ids, cut=cut, thought=thought) for call in completion.tool_calls]
     answers: list[JsonObject] = []
     for each in found:
         if isinstance(each, Deviation | _Nothing):
@@ -208,10 +206,8 @@ def _find_object(text: str, ids: list[str], *, cut: bool, thought: int) -> _Foun
     if len(body) > MAX_REPLY:
         kind: DeviationKind = "truncated" if cut else "malformed"
         return Deviation(kind, None, f"the reply is too long to be read ({len(body)} characters)")
-    whole = _decoded(body)
-    if whole is None and (inner := _inside_fence(body)) is not None:
-        whole = _decoded(inner)
-    if isinstance(whole, str) and not isinstance(whole, JsonNumber):  # JSON inside a JSON string, once
+    whole = _decoded(_inside_fence(body) or body)
+    if isinstance(whole, str):  # JSON inside a JSON string, once (a number is itself again)
         body = whole.strip()
         whole = _decoded(body)
     if isinstance(whole, JsonObject):
@@ -247,7 +243,7 @@ def _decoded(body: str) -> object:
 def _inside_fence(body: str) -> str | None:
     """What one fence around the whole text holds, None where there is no such fence."""
     opening = _FENCE.match(body)
-    if opening is None or not body.endswith(opening[1]) or len(body) < opening.end() + len(opening[1]):
+    if opening is None or not body.endswith(opening[1]):
         return None
     return body[opening.end() : -len(opening[1])].strip()
 
