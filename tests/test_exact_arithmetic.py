@@ -42,7 +42,8 @@ def worth(text: str, **values: Value) -> Exact | bool | str:
         ("(-1)^9999998", 1), ("(-1)^-3", -1), ("1^-9999999", 1), ("x^even", 20736),
         ("min(x, y)", 7), ("max(x, y)", 12), ("min(y, x)", 7), ("max(y, x)", 12), ("min(a, b, zero)", -106),
         ("max(a, b, zero)", 0), ("max(half, third, lost)", Fraction(1, 2)), ("min(x)", 12), ("max(x)", 12),
-        ("abs(a)", 96), ("abs(x)", 12), ("abs(-half)", Fraction(1, 2)), ("abs(-1)", 1), ("abs(zero)", 0), ("abs(lost)", Fraction(7, 2)),
+        ("abs(a)", 96), ("abs(x)", 12), ("abs(-half)", Fraction(1, 2)), ("abs(-1)", 1), ("abs(zero)", 0),
+        ("abs(lost)", Fraction(7, 2)),
         ("floor(lost)", -4), ("ceil(lost)", -3), ("trunc(lost)", -3), ("floor(-lost)", 3), ("ceil(-lost)", 4),
         ("trunc(-lost)", 3), ("floor(x)", 12), ("ceil(x)", 12), ("trunc(a)", -96), ("trunc(zero)", 0),
         ("ceil(a)", -96),
@@ -187,6 +188,13 @@ def test_the_work_is_limited(term: str) -> None:
     assert worth(" + ".join([term] * 20), large=large) == 0
     with pytest.raises(TooLargeError, match="too much to compute"):
         worth(" + ".join([term] * 400), large=large)
+
+
+def test_a_result_of_two_thousand_digits_is_computed() -> None:
+    """Two thousand decimal digits are the most, and clearly more are refused."""
+    assert worth("most + 1", most=10**2000 - 2 - 10**1999) == 9 * 10**1999 - 1
+    with pytest.raises(TooLargeError):
+        worth("most + 1", most=10**2001)
 
 
 def test_powers_are_counted_as_work() -> None:

@@ -268,6 +268,14 @@ def test_the_longest_numbers(text: str, value: Exact) -> None:
     read(text, value)
 
 
+def test_a_thousand_digits_are_the_most() -> None:
+    """A thousand digits, or an exponent of a thousand, are read, and one more is not."""
+    read("9" * 1000, 10**1000 - 1)
+    read("1e1000", 10**1000)
+    assert "at most 1000 are read" in refused("9" * 1001)
+    assert "passes 1000" in refused("1e1001")
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
