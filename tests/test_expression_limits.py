@@ -165,6 +165,11 @@ def test_the_length_is_counted_without_blanks() -> None:
     assert refused(longest + " " * (3 * MAX_LENGTH + 1)).position == MAX_LENGTH
 
 
+def test_the_limits_of_the_language() -> None:
+    """Ten thousand characters, forty levels and a thousand digits are the most that an expression has."""
+    assert (MAX_LENGTH, MAX_DEPTH, MAX_LITERAL_DIGITS) == (10_000, 40, 1000)
+
+
 D = MAX_LITERAL_DIGITS
 
 

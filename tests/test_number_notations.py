@@ -179,7 +179,7 @@ def test_digits_grouped_by_blanks(blank: str) -> None:
         ("18 pounds", 18, "GBP"), ("-18 dollars", -18, "$"),
         ("18 USD", 18, "USD"), ("18USD", 18, "USD"), ("USD 18", 18, "USD"), ("USD18", 18, "USD"),
         ("CHF -18", -18, "CHF"),
-        ("-CHF 18", -18, "CHF"), ("- 18 CHF", -18, "CHF"), ("+18 CHF", 18, "CHF"),
+        ("-CHF 18", -18, "CHF"), ("- 18 CHF", -18, "CHF"), ("+18 CHF", 18, "CHF"), ("+$18", 18, "$"), ("+ CHF 18", 18, "CHF"),
         ("$18", 18, "$"), ("$ 18", 18, "$"), ("18$", 18, "$"), ("18 $", 18, "$"), ("-$18", -18, "$"),
         ("- $18", -18, "$"),
         ("$-18", -18, "$"), ("\\$18", 18, "$"), ("18 \\$", 18, "$"), ("US$18", 18, "USD"), ("18 US$", 18, "USD"),
@@ -266,6 +266,14 @@ def test_wrong_groups_and_separators(text: str, comma: bool, says: str) -> None:
 def test_the_longest_numbers(text: str, value: Exact) -> None:
     """Numbers of up to a thousand digits are read, in a text of up to four thousand characters."""
     read(text, value)
+
+
+def test_a_thousand_digits_are_the_most() -> None:
+    """A thousand digits, or an exponent of a thousand, are read, and one more is not."""
+    read("9" * 1000, 10**1000 - 1)
+    read("1e1000", 10**1000)
+    assert "at most 1000 are read" in refused("9" * 1001)
+    assert "passes 1000" in refused("1e1001")
 
 
 @pytest.mark.parametrize(
