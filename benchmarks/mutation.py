@@ -40,7 +40,7 @@ from hypothesis import Phase, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = {
-    "strict_json": ["replies"],
+    "strict_json": ["strict_json", "replies"],
     "replies": ["replies", "working"],
     "reply_formats": ["replies", "decimal_comma", "working", "working_styles", "prompts"],
     "normal_form": ["working", "working_styles", "checks"],
