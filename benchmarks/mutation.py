@@ -1,6 +1,6 @@
 """Mutation testing: how many small faults in a module the tests notice.
 
-    python benchmarks/mutation.py stepguard/replies.py [--sample 200] [--seed 1] [--line 120]
+    python benchmarks/mutation.py stepguard/replies.py [--sample 200] [--seed 1] [--quick] [--line 120]
 
 What is changed, and what is left out, `mutants.py` says. The tests of the module run against every mutant, the quick
 ones first, until one fails. A mutant that runs into the time limit counts as killed and is counted apart.
@@ -40,7 +40,7 @@ from mutants import Mutant, mutants_of
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = {
     "strict_json": ["strict_json", "replies"],
-    "replies": ["replies", "working"],
+    "replies": ["reply_boundaries", "replies"],
     "reply_formats": ["replies", "decimal_comma", "working", "working_styles", "prompts"],
     "normal_form": ["working", "working_styles", "checks"],
     "checks/arithmetic": ["checks", "working_styles", "working"],
@@ -80,14 +80,16 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 class _Order:
-    """Runs the quick tests first, and remembers how long each of them took."""
+    """Runs the quick tests first, or alone, and remembers how long each of them took."""
 
-    def __init__(self, known: dict[str, float]) -> None:
-        self.known = known
+    def __init__(self, known: dict[str, float], *, alone: bool = False) -> None:
+        self.known, self.alone = known, alone
         self.seconds: dict[str, float] = {}
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items.sort(key=lambda item: self.known.get(item.nodeid, 0.0))
+        if self.alone:
+            items[:] = [item for item in items if self.known.get(item.nodeid, 0.0) < QUICK]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
@@ -97,13 +99,9 @@ class _Collected(_Order):
     """Runs the quick tests in a child for each mutant, once they are collected, and keeps the exit statuses."""
 
     def __init__(self, known: dict[str, float], finder: _Finder, mutants: Sequence[Mutant]) -> None:
-        super().__init__(known)
+        super().__init__(known, alone=True)
         self.finder, self.mutants = finder, mutants
         self.statuses: dict[str, int] = {}
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        super().pytest_collection_modifyitems(items)
-        items[:] = [item for item in items if self.known.get(item.nodeid, 0.0) < QUICK]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -175,6 +173,7 @@ def main() -> None:
     parser.add_argument("module", type=Path)
     parser.add_argument("--sample", type=int, help="so many mutants, drawn at random; without it all of them")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="take the quick tests alone, to find weak places soon")
     parser.add_argument("--line", type=int, action="append", help="only the mutants of this line; may be repeated")
     args = parser.parse_args()
     os.chdir(ROOT)
@@ -210,7 +209,8 @@ def main() -> None:
         status = statuses.get(str(index), 0)
         if status == 0:
             with mutant.applied() as shown:
-                status = in_child(lambda: run_tests(finder, tests, _Order(known)), limit)
+                if not (args.quick and mutant.local):
+                    status = in_child(lambda: run_tests(finder, tests, _Order(known, alone=args.quick)), limit)
             if status == 0:
                 print(f"{path}:{mutant.line}: {shown}", flush=True)
         killed += status != 0
