@@ -117,6 +117,8 @@ class EquationFormat:
 
     def claim(self, step: Step, field: object) -> Claim | Deviation:
         """Read one field; see `ReplyFormat.claim`."""
+        if isinstance(field, str) and self.kind(step) == "work_and_value":
+            field = _unwrapped(field)
         claim = self._claim(step, field)
         if self.decimal == "." or isinstance(claim, Deviation):
             return claim
@@ -140,8 +142,6 @@ class EquationFormat:
         return _copied_text(step, text) if step.type.kind in ("text", "one_of") else _equation(step, text)
 
     def _object(self, step: Step, field: object) -> Claim | Deviation:
-        if isinstance(field, str):
-            field = _unwrapped(field)
         if not isinstance(field, dict):
             return Deviation(
                 "malformed", step.id, f"an object with work and value was expected, found {_describe(field)}"
@@ -208,7 +208,7 @@ def _equation(step: Step, text: str) -> Claim | Deviation:
         return Deviation("malformed", step.id, f"bad escaping: the character {bad[0]!r} in an equation")
     if (back := _taken_back(step, line)) is not None:
         return back
-    links = [link.strip() for link in _EQUALS.split(line, _MAX_LINKS + 1)]
+    links = [link.strip() for link in _EQUALS.split(line, _MAX_LINKS)]
     if len(links) > _MAX_LINKS:
         return Deviation("malformed", step.id, f"an equation of more than {_MAX_LINKS} sides: {shorten(line)!r}")
     if len(links) > 1 and links[0] == step.id:  # "t1 = x + y = 12 + 7 = 19"
