@@ -149,7 +149,9 @@ def _is_left_out(parent: ast.AST, field: str, child: ast.AST) -> bool:
             return True
         case ast.Assign([ast.Name("__all__" | "__slots__")]) | ast.keyword("strict"):
             return True
-        case ast.Assign([ast.Name()], ast.BinOp(_, ast.BitOr())):
+        case ast.Assign(
+            [ast.Name()], ast.BinOp(_, ast.BitOr()) | ast.Subscript(ast.Name("Literal" | "dict" | "tuple"))
+        ):
             return isinstance(parent, ast.Module)
     if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and field == "args":  # types
         place = {"cast": 0, "isinstance": 1}.get(parent.func.id)

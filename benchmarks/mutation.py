@@ -41,7 +41,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TESTS = {
     "strict_json": ["strict_json", "replies"],
     "replies": ["reply_boundaries", "replies"],
-    "reply_formats": ["replies", "decimal_comma", "working", "working_styles", "prompts"],
+    "reply_formats": ["reply_formats", "replies", "decimal_comma", "working", "working_styles", "prompts"],
     "normal_form": ["working", "working_styles", "checks"],
     "checks/arithmetic": ["checks", "working_styles", "working"],
     "checks/__init__": ["checks", "check_limits", "engine"],
