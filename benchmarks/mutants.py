@@ -51,13 +51,12 @@ class Mutant:
     def applied(self) -> Iterator[str]:
         """The tree changed for a while; given is a text that shows how."""
         held = getattr(self.parent, self.field)
+        shown = _shown(self.parent if self.index is None else held[self.index], self.parent)
         if self.index is None:
-            shown = _shown(self.parent, self.parent)
             setattr(self.parent, self.field, self.new)
-            after = _shown(self.parent, self.parent)
         else:
-            shown, after = _shown(held[self.index], self.parent), _shown(self.new, self.parent)
             setattr(self.parent, self.field, [*held[: self.index], self.new, *held[self.index + 1 :]])
+        after = _shown(self.parent if self.index is None else self.new, self.parent)
         yield f"{shown}   ->   {after}"
         setattr(self.parent, self.field, held)
 

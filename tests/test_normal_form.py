@@ -153,6 +153,48 @@ def test_other_work_is_told_apart(one: str, other: str) -> None:
     assert form(one) != form(other)
 
 
+AS_TEXT: list[tuple[str, str]] = [
+    ("x", "12"),
+    ("-x", "-12"),
+    ("x + y - n", "(+12+7-2)"),
+    ("x * y / n", "/2*12*7"),
+    ("x * x * -y", "-12^2*7"),
+    ("m^3", "-7^3"),
+    ("third * x", "/3*1*12"),
+    ("x / third", "/1*12*3"),
+    ("-(x - y)", "(+7-12)"),
+    ("n * (y - x)", "-(+12-7)*2"),
+    ("(x - y)^2 / (y - x)", "-(+12-7)^2*/(+12-7)"),
+    ("x^third", "(12)^(/3*1)"),
+    ("x^y^n", "(12)^(7^2)"),
+    ("(-x)^third", "(-12)^(/3*1)"),
+    ("x // y", "(12//7)"),
+    ("-x // y * n", "(-12//7)*2"),
+    ("-x * y % n", "(-12*7%2)"),
+    ("x < y", "(12<7)"),
+    ("y > x", "(12<7)"),
+    ("x == y", "(12==7)"),
+    ("x >= y", "(12>=7)"),
+    ("min(y, x)", "min(12,7)"),
+    ("round(x, 1, down)", "round(12,1,down)"),
+    ("abs(-x)", "abs(-12)"),
+    ("flag", "True"),
+    ("label", "'blue'"),
+    ("x + 0 * y - zero", "(+0+0*7+12)"),
+    ("x - 5 * (y - y)", "(+(+7-7)*5+12)"),
+    ("zero / x", "/12*0"),
+    ("x / zero", "/0*12"),
+    ("-(x / zero)", "-/0*12"),
+    ("x * -(1 - 0)", "-(+0+1)*12"),
+]
+
+
+@pytest.mark.parametrize(("expression", "text"), AS_TEXT)
+def test_a_normal_form_can_be_read(expression: str, text: str) -> None:
+    """A normal form shows sorted terms with their signs, sorted factors, divisors behind a slash, and powers."""
+    assert form(expression) == text
+
+
 @pytest.mark.parametrize(
     ("text", "operands"),
     [
