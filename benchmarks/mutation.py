@@ -43,7 +43,7 @@ TESTS = {
     "replies": ["reply_boundaries", "replies"],
     "reply_formats": ["reply_formats", "replies", "decimal_comma", "working", "working_styles", "prompts"],
     "normal_form": ["normal_form", "working", "working_styles", "checks"],
-    "checks/arithmetic": ["checks", "working_styles", "working"],
+    "checks/arithmetic": ["arithmetic_verdicts", "checks", "working_styles", "working"],
     "checks/__init__": ["checks", "check_limits", "engine"],
     "numerals": ["numerals", "decimal_comma", "expressions", "values"],
     "exact": ["expressions", "working", "checks"],
