@@ -1,87 +1,143 @@
-"""The mutants of a module: each changes one place of it.
+"""The mutants of a module: the module with one small change, as a change to its syntax tree.
 
-An operator, a comparison (turned around, or moved by its boundary), a condition (always true, always false), a number
-by one, a truth value, None, a text, a piece of a regular expression, the end of a slice, an operand of `and` and `or`,
-an alternative of a `case`; or a function returns None, or a statement is left out.
+A comparison, an arithmetic or a boolean operator is swapped, a bound shifted, a `not` or a sign removed, a number one
+more or less, a string changed, a truth value or None swapped, what is returned replaced by None, a statement deleted,
+a condition always true or always false, the bound of a slice left out.
 
-Not changed are type annotations, decorators, `__all__`, `__slots__`, assertions (`zip(strict=True)` is one), and what
-is only the wording of a message: texts in a `raise` or as the reason of a `Deviation` or `Verdict`, sentences, the
-fixed pieces of f-strings.
+Left out is what is no behaviour: docstrings, annotations, assertions (`zip(strict=True)` is one), decorators, `__all__`
+and `__slots__`, aliases of types, deleted statements of a module or class body, and the wording of messages (strings
+of more than one word, strings in the arguments of an error, Deviation or Verdict, and in names and functions that
+only hold or make wording). The kind of a deviation and the outcome of a check are behaviour, and become
+another.
 """
 
 from __future__ import annotations
 
 import ast
-import copy
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
-__all__ = ["Mutant", "mutants_of", "mutated"]
+_VERDICTS = Path(__file__).resolve().parent.parent / "stepguard/verdicts.py"
+KINDS = re.findall(r'^    "(\w+)",$', _VERDICTS.read_text(), re.MULTILINE)
+MESSAGE_CALLS = {"Deviation", "Verdict", "_fail", "_error", "_unexpected", "_cut_off"}
+MESSAGE_NAMES = {"reason", "why", "what", "where", "hint", "ignored", "said", "signed", "broken"}
+MESSAGE_FUNCTIONS = {"_why_not", "_why", "_describe", "_thoughts", "_short"}
+SENTENCE = re.compile(r"[A-Za-z`'>]{2,},? [A-Za-z`'{]")
 
-_Path = tuple[tuple[str, int | None], ...]  # from the module down: (field, place in its list)
-
-_COMPARISONS: dict[type[ast.cmpop], list[type[ast.cmpop]]] = {
+SWAPPED: dict[type[ast.AST], list[type[ast.AST]]] = {
     ast.Lt: [ast.LtE, ast.GtE], ast.LtE: [ast.Lt, ast.Gt], ast.Gt: [ast.GtE, ast.LtE], ast.GtE: [ast.Gt, ast.Lt],
     ast.Eq: [ast.NotEq], ast.NotEq: [ast.Eq], ast.Is: [ast.IsNot], ast.IsNot: [ast.Is], ast.In: [ast.NotIn],
-    ast.NotIn: [ast.In],
+    ast.NotIn: [ast.In], ast.And: [ast.Or], ast.Or: [ast.And], ast.Add: [ast.Sub], ast.Sub: [ast.Add],
+    ast.Mult: [ast.Add, ast.FloorDiv], ast.Div: [ast.Mult], ast.FloorDiv: [ast.Mult, ast.Div], ast.Mod: [ast.Mult],
+    ast.Pow: [ast.Mult], ast.BitOr: [ast.BitAnd], ast.BitAnd: [ast.BitOr], ast.BitXor: [ast.BitOr, ast.BitAnd],
 }  # fmt: skip
-_OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
-    ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.BitOr: ast.BitAnd, ast.BitAnd: ast.BitOr, ast.BitXor: ast.BitOr,
-}  # fmt: skip
-_REGEX = [
-    (r"\\Z", ""), (r"\\b", ""), (r"\(\?<!", "(?<="), (r"\(\?!", "(?="), (r"\(\?=", "(?!"), (r"\[\^", "["),
-    (r"(?<=[\])])\*", "+"), (r"(?<=[\])])\+", "*"), (r"(?<=[\])}*+])\?", ""), (r"(?<=[*+])\+", ""), (r"\\s", r"\\S"),
-]  # fmt: skip
-"""What is changed in a regular expression, and into what."""
-
-_SENTENCE = re.compile(r"[A-Za-z]+[,;]? [a-z]+[,;]? [a-z]+")
-_REASON_AT = {"Deviation": 2, "Verdict": 3}
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of a module."""
+    """One change: `new` in place of what stands in a field of a node, or at a place in a field that is a list."""
 
-    path: _Path
-    node: ast.AST
     line: int
+    parent: ast.AST
+    field: str
+    index: int | None
+    new: ast.AST
+    local: bool = True  # inside a function
+
+    @contextmanager
+    def applied(self) -> Iterator[str]:
+        """The tree changed for a while; given is a text that shows how."""
+        held = getattr(self.parent, self.field)
+        shown = _shown(self.parent if self.index is None else held[self.index], self.parent)
+        if self.index is None:
+            setattr(self.parent, self.field, self.new)
+        else:
+            setattr(self.parent, self.field, [*held[: self.index], self.new, *held[self.index + 1 :]])
+        after = _shown(self.parent if self.index is None else self.new, self.parent)
+        yield f"{shown}   ->   {after}"
+        setattr(self.parent, self.field, held)
 
 
-def mutants_of(tree: ast.Module) -> list[Mutant]:
-    """All mutants, in the order of the source."""
-    return _Walk(tree).found
+def _shown(node: ast.AST, parent: ast.AST) -> str:
+    shown = node if isinstance(node, ast.stmt | ast.expr) and not isinstance(parent, ast.JoinedStr) else parent
+    lines = ast.unparse(shown).splitlines() or [""]
+    return lines[0] if len(lines[0]) < 150 else f"{lines[0][:147]}..."
 
 
-class _Walk:
-    def __init__(self, tree: ast.Module) -> None:
-        self.found: list[Mutant] = []
-        self._walk(tree, (), wording=False, regex=False)
-
-    def _walk(self, node: ast.AST, path: _Path, *, wording: bool, regex: bool) -> None:
-        if isinstance(node, ast.expr | ast.stmt | ast.comprehension | ast.match_case | ast.pattern):
-            line = getattr(node, "lineno", self.found[-1].line if self.found else 1)
-            for changed in _changes(node, wording=wording, regex=regex, top=len(path) == 1):
-                self.found.append(Mutant(path, changed, line))
-        for field, value in ast.iter_fields(node):
-            if _skipped(node, field):
+def mutants_of(node: ast.AST, line: int = 0, *, wording: bool = False, local: bool = False) -> Iterator[Mutant]:
+    """Every mutant of a module; `wording` and `local`: whether the node is in a message, in a function."""
+    line = getattr(node, "lineno", line)
+    wording = wording or _is_wording(node)
+    local = (local or isinstance(node, ast.FunctionDef)) and not isinstance(node, ast.ClassDef)
+    if isinstance(node, ast.Return) and node.value is not None and ast.unparse(node.value) != "None":
+        yield Mutant(line, node, "value", None, ast.Constant(None))
+    if isinstance(node, ast.If | ast.While | ast.IfExp | ast.match_case):
+        field = "guard" if isinstance(node, ast.match_case) else "test"
+        test = getattr(node, field)
+        for forced in (True, False) if test is not None and not isinstance(test, ast.Constant) else ():
+            yield Mutant(line, node, field, None, ast.Constant(forced))
+    for field, value in ast.iter_fields(node):
+        if field in ("annotation", "returns", "decorator_list", "cause", "ctx", "conversion", "format_spec"):
+            continue
+        for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            if not isinstance(child, ast.AST) or _is_left_out(node, field, child):
                 continue
-            children = enumerate(value) if isinstance(value, list) else [(None, value)]
-            for index, child in children:
-                if isinstance(child, ast.AST):
-                    says = wording or isinstance(node, ast.Raise) or _is_reason(node, field, index)
-                    if says and isinstance(child, ast.JoinedStr):
-                        continue
-                    if isinstance(node, ast.JoinedStr) and isinstance(child, ast.Constant) and not regex:
-                        continue
-                    self._walk(child, (*path, (field, index)), wording=says, regex=regex or _is_regex(node))
+            if isinstance(child, ast.JoinedStr) and wording:
+                continue
+            for new in _replacements(node, child, wording=wording, local=local):
+                yield Mutant(getattr(child, "lineno", line), node, field, index, new, local)
+            yield from mutants_of(child, line, wording=wording, local=local)
 
 
-def _skipped(node: ast.AST, field: str) -> bool:
-    """Whether a part of a node has no behaviour of its own: types, decorators, docstrings, names."""
+def _replacements(parent: ast.AST, child: ast.AST, *, wording: bool, local: bool) -> Iterator[ast.AST]:
+    yield from (swapped() for swapped in SWAPPED.get(type(child), []))
+    match child:
+        case ast.Constant(bool(value)):
+            yield ast.Constant(not value)
+        case ast.Constant(int(value)):
+            yield ast.Constant(value + 1)
+            yield ast.Constant(value - 1)
+        case ast.Constant(str(value)):
+            if value in ("pass", "fail"):
+                yield ast.Constant("fail" if value == "pass" else "pass")
+            elif value in KINDS:
+                yield ast.Constant("extra_step" if value != "extra_step" else "malformed")
+            elif not wording and (not SENTENCE.search(value) or "\\" in value):
+                letters = any(char.isalnum() for char in value)
+                yield ast.Constant(f"XX{value}" if letters or not value else value[:-1])
+        case ast.Constant(None) if not isinstance(parent, ast.Return):
+            yield ast.Constant(True)
+        case ast.UnaryOp(ast.Not() | ast.USub(), operand) if not isinstance(operand, ast.Constant):
+            yield operand
+        case ast.Slice(lower, upper, step):
+            if lower is not None:
+                yield ast.Slice(None, upper, step)
+            if upper is not None:
+                yield ast.Slice(lower, None, step)
+        case ast.Assign() | ast.AugAssign() | ast.AnnAssign() | ast.Expr() | ast.Raise() | ast.Continue() | ast.Break():
+            if local:
+                yield ast.Pass()
+    if isinstance(parent, ast.comprehension) and isinstance(child, ast.expr) and child in parent.ifs:
+        yield ast.Constant(True)
+        yield ast.Constant(False)
+
+
+def _is_wording(node: ast.AST) -> bool:
     match node:
+        case ast.Raise():
+            return True
+        case ast.Call(ast.Name(name) | ast.Attribute(_, name)) | ast.Assign([ast.Name(name)]):
+            return name in MESSAGE_CALLS | MESSAGE_NAMES
+        case ast.FunctionDef(name):
+            return name in MESSAGE_FUNCTIONS
+    return False
+
+
+def _is_left_out(parent: ast.AST, field: str, child: ast.AST) -> bool:
+    match child:
         case (
             ast.Expr(ast.Constant())
             | ast.Assert()
@@ -90,117 +146,13 @@ def _skipped(node: ast.AST, field: str) -> bool:
             | ast.If(ast.Name("TYPE_CHECKING"))
         ):
             return True
-        case ast.keyword("strict"):
+        case ast.Assign([ast.Name("__all__" | "__slots__")]) | ast.keyword("strict"):
             return True
-        case (
-            ast.Assign([ast.Name("__all__" | "__slots__")])
-            | ast.Assign(value=ast.Subscript() | ast.BinOp(op=ast.BitOr()))
+        case ast.Assign(
+            [ast.Name()], ast.BinOp(_, ast.BitOr()) | ast.Subscript(ast.Name("Literal" | "dict" | "tuple"))
         ):
-            return True  # the second is a type alias
-        case ast.Call(ast.Name("cast"), [kind, *_]) if field == "args":
-            return isinstance(kind, ast.Constant | ast.Subscript)
-    return field in ("annotation", "returns", "decorator_list", "bases", "ctx", "type_comment", "func", "cls")
-
-
-def _is_reason(node: ast.AST, field: str, index: int | None) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and field == "args"
-        and index == _REASON_AT.get(node.func.id)
-    )
-
-
-def _is_regex(node: ast.AST) -> bool:
-    match node:
-        case ast.Call(ast.Attribute(ast.Name("re"), "compile")):
-            return True
-        case ast.Assign([ast.Name(name)]) | ast.AnnAssign(ast.Name(name)):
-            return name.endswith("_PATTERN") or name == "_THOUGHT"
+            return isinstance(parent, ast.Module)
+    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and field == "args":  # types
+        place = {"cast": 0, "isinstance": 1}.get(parent.func.id)
+        return place is not None and child is parent.args[place]
     return False
-
-
-def _changes(node: ast.AST, *, wording: bool, regex: bool, top: bool) -> Iterator[ast.AST]:
-    match node:
-        case ast.Compare(left, [operator], [right]):
-            for kind in _COMPARISONS[type(operator)]:
-                yield ast.Compare(left, [kind()], [right])
-        case ast.Compare(left, operators, rights):
-            for at, operator in enumerate(operators):
-                for kind in _COMPARISONS[type(operator)]:
-                    yield ast.Compare(left, [*operators[:at], kind(), *operators[at + 1 :]], rights)
-        case ast.BinOp(left, operator, right) if type(operator) in _OPERATORS:
-            yield ast.BinOp(left, _OPERATORS[type(operator)](), right)
-        case ast.AugAssign(target, operator, value) if type(operator) in _OPERATORS:
-            yield ast.AugAssign(target, _OPERATORS[type(operator)](), value)
-            yield ast.Pass()
-        case ast.BoolOp(operator, values):
-            yield ast.BoolOp(ast.Or() if isinstance(operator, ast.And) else ast.And(), values)
-            for at in range(len(values)):
-                rest = values[:at] + values[at + 1 :]
-                yield ast.BoolOp(operator, rest) if len(rest) > 1 else rest[0]
-        case ast.UnaryOp(ast.Not() | ast.USub(), operand):
-            yield operand
-        case ast.Constant(value):
-            yield from (ast.Constant(each) for each in _constants(value, wording=wording, regex=regex))
-        case ast.Return(value) if value is not None and not (isinstance(value, ast.Constant) and value.value is None):
-            yield ast.Return(ast.Constant(None))
-        case ast.If(ast.Name("TYPE_CHECKING")):
-            return
-        case ast.If(test, body, orelse):
-            yield from (ast.If(ast.Constant(each), body, orelse) for each in (True, False))
-        case ast.IfExp(_, body, orelse):
-            yield from (body, orelse)
-        case ast.While(test, body, orelse) if not isinstance(test, ast.Constant):
-            yield ast.While(ast.Constant(False), body, orelse)
-        case ast.comprehension(target, iter, [_, *_], is_async):
-            yield ast.comprehension(target, iter, [], is_async)
-        case ast.match_case(pattern, guard, body) if guard is not None:
-            yield ast.match_case(pattern, None, body)
-        case ast.MatchOr(patterns):
-            for at in range(len(patterns)):
-                rest_of = patterns[:at] + patterns[at + 1 :]
-                yield ast.MatchOr(rest_of) if len(rest_of) > 1 else rest_of[0]
-        case ast.Slice(lower, upper, step):
-            if lower is not None:
-                yield ast.Slice(None, upper, step)
-            if upper is not None:
-                yield ast.Slice(lower, None, step)
-        case ast.Expr(ast.Call()) | ast.Raise() | ast.Continue() | ast.Break():
-            yield ast.Pass()
-        case ast.Assign([ast.Name("__slots__")]):
-            return
-        case ast.Assign() | ast.AnnAssign(ast.Name() | ast.Attribute(), _, ast.expr()) if not top:
-            yield ast.Pass()
-
-
-def _constants(value: object, *, wording: bool, regex: bool) -> Iterator[Any]:
-    match value:
-        case bool():
-            yield not value
-        case int() | float():
-            yield from (value + 1, value - 1)
-        case None:
-            yield True
-        case str() if regex:
-            for pattern, into in _REGEX:
-                for found in re.finditer(pattern, value):
-                    yield value[: found.start()] + found.expand(into) + value[found.end() :]
-        case str() if len(value) > 1 and not any(each.isalnum() for each in value):  # often a set of signs
-            yield from (value[1:], value[:-1])
-        case str() if not wording and not _SENTENCE.search(value):
-            yield f"XX{value}XX" if value else "XX"
-
-
-def mutated(tree: ast.Module, mutant: Mutant) -> ast.Module:
-    """The module with this one change."""
-    changed = copy.deepcopy(tree)
-    at: Any = changed
-    for field, index in mutant.path[:-1]:
-        at = getattr(at, field) if index is None else getattr(at, field)[index]
-    field, index = mutant.path[-1]
-    if index is None:
-        setattr(at, field, mutant.node)
-    else:
-        getattr(at, field)[index] = mutant.node
-    return ast.fix_missing_locations(changed)

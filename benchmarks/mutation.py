@@ -1,192 +1,230 @@
-"""How much of a module's behaviour its tests hold fast: change the module in one place, and see whether a test fails.
+"""Mutation testing: how many small faults in a module the tests notice.
 
-    python benchmarks/mutation.py stepguard/replies.py --tests tests/test_replies.py [--sample 300] [--seed 0]
+    python benchmarks/mutation.py stepguard/replies.py [--sample 200] [--seed 1] [--quick] [--line 120]
 
-What is changed, and what is not, stands in `mutants.py`. A mutant is killed when a test fails or runs into its time
-limit. One that cannot even be imported says nothing about the tests and is not counted.
+What is changed, and what is left out, `mutants.py` says. The tests of the module run against every mutant, the quick
+ones first, until one fails. A mutant that runs into the time limit counts as killed and is counted apart.
 
-The tests run in a forked process for each mutant, those first that killed most mutants before, quick ones before slow
-ones. Printed are the survivors, and the share killed with its 95 % Wilson interval.
+Where a change is inside a function, it is first made in a process that has collected the tests already: there the
+functions of the module get the changed code, and the quick tests run. What survives that, and every other mutant, runs
+in a process that imports the changed module from the start and takes all of the tests.
+
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import difflib
 import gc
-import importlib
-import importlib.util
+import importlib.abc
+import importlib.machinery
+import inspect
 import json
 import os
 import random
 import resource
 import signal
 import sys
+import tempfile
 import time
-from collections import Counter
-from importlib.machinery import ModuleSpec, SourceFileLoader
+import types
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
-import hypothesis
 import pytest
-from mutants import Mutant, mutants_of, mutated
+from hypothesis import Phase, settings
+from mutants import Mutant, mutants_of
 
-from stepguard.evaluation.statistics import wilson
+ROOT = Path(__file__).resolve().parent.parent
+TESTS = {
+    "strict_json": ["strict_json", "reply_shapes", "replies"],
+    "replies": ["reply_boundaries", "reply_shapes", "replies"],
+    "reply_formats": ["reply_formats", "replies", "decimal_comma", "working", "working_styles", "prompts"],
+    "normal_form": ["normal_form", "same_working", "working", "working_styles", "checks"],
+    "checks/arithmetic": ["arithmetic_verdicts", "checks", "working_styles", "value_types", "working"],
+    "checks/__init__": ["checks", "check_limits", "engine"],
+    "checks/user": ["check_limits", "checks"],
+    "numerals": ["number_notations", "numerals", "decimal_comma", "expressions", "values"],
+    "exact": ["exact_arithmetic", "expressions", "working", "checks"],
+    "expressions": ["expression_limits", "expressions", "working", "procedure"],
+    "value_types": ["value_types", "values"],
+    "values": ["values", "value_types"],
+    "decimal_comma": ["decimal_comma"],
+    "currencies": ["value_types", "numerals", "working_styles"],
+}
+"""The test files of each module; every module of the package may be named, those not listed have `test_<module>.py`."""
+QUICK = 0.05
+"""Tests that take less than so many seconds run first."""
 
-_NOT_IMPORTED = 99
-_OPTIONS = ["-xq", "--tb=no", "--assert=plain"]
-_OPTIONS += [f"-pno:{each}" for each in ("cacheprovider", "unraisableexception", "threadexception")]
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Serves one module from a tree."""
+
+    def __init__(self, name: str, path: Path, tree: ast.Module) -> None:
+        self.name, self.path, self.tree = name, path, tree
+
+    def find_spec(self, name: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
+        if name != self.name:
+            return None
+        package = self.path.name == "__init__.py"
+        spec = importlib.machinery.ModuleSpec(name, self, origin=str(self.path), is_package=package)
+        spec.has_location = True
+        if package:
+            spec.submodule_search_locations = [str(self.path.parent)]
+        return spec
+
+    def code(self) -> types.CodeType:
+        return compile(ast.fix_missing_locations(self.tree), self.path, "exec")
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        exec(self.code(), module.__dict__)
 
 
-class _Served(SourceFileLoader):
-    """Finds one module, and runs the given code for it."""
+class _Order:
+    """Runs the quick tests first, or alone, and remembers how long each of them took."""
 
-    def __init__(self, name: str, path: str, code: CodeType) -> None:
-        super().__init__(name, path)
-        self._code = code
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        return importlib.util.spec_from_file_location(name, self.path, loader=self) if name == self.name else None
-
-    def get_code(self, fullname: str) -> CodeType:
-        return self._code
-
-
-class _Plugin:
-    """Orders the tests, limits the time of each, and tells how long each took, or at once which one failed."""
-
-    def __init__(self, seconds: dict[str, float], kills: Counter[str], telling: int) -> None:
-        self.seconds, self.kills, self.telling = seconds, kills, telling
-        self.took: dict[str, float] = {}
-
-    def tell(self, found: object) -> None:
-        with os.fdopen(self.telling, "wb") as pipe:
-            pipe.write(json.dumps(found).encode())
+    def __init__(self, known: dict[str, float], *, alone: bool = False) -> None:
+        self.known, self.alone = known, alone
+        self.seconds: dict[str, float] = {}
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items.sort(key=lambda item: (-self.kills[item.nodeid], self.seconds.get(item.nodeid, 0.0)))
-
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        signal.alarm(10 + int(5 * self.seconds.get(item.nodeid, 60.0)))
+        items.sort(key=lambda item: self.known.get(item.nodeid, 0.0))
+        if self.alone:
+            items[:] = [item for item in items if self.known.get(item.nodeid, 0.0) < QUICK]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.took[report.nodeid] = self.took.get(report.nodeid, 0.0) + report.duration
-        if report.failed:
-            self.tell({"failed": report.nodeid})
-            os._exit(1)
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
 
 
-class Runner:
-    """Runs the tests on one version of the module after the other, each in a process of its own."""
+class _Collected(_Order):
+    """Runs the quick tests in a child for each mutant, once they are collected, and keeps the exit statuses."""
 
-    def __init__(self, path: Path, tests: list[str]) -> None:
-        self.path, self.tests = path, tests
-        self.name = ".".join(path.with_suffix("").parts)
-        self.tree = ast.parse(path.read_text(encoding="utf-8"))
-        self.seconds: dict[str, float] = {}
-        self.kills: Counter[str] = Counter()
-        status, seen = self.run(self.tree)
-        if status != "survived":
-            raise SystemExit(f"the tests fail without any change: {seen}")
-        self.seconds = seen["took"]
-        for name in seen["modules"]:  # what every process would import again
-            if name.split(".")[0] not in ("stepguard", "tests", "conftest", "harness", "__main__"):
-                try:
-                    importlib.import_module(name)
-                except Exception:  # noqa: BLE001 - made while running, or not importable on its own: left to the child
-                    continue
-        gc.freeze()
+    def __init__(self, known: dict[str, float], finder: _Finder, mutants: Sequence[Mutant]) -> None:
+        super().__init__(known, alone=True)
+        self.finder, self.mutants = finder, mutants
+        self.statuses: dict[str, int] = {}
 
-    def run(self, tree: ast.Module) -> tuple[str, dict[str, Any]]:
-        """``survived``, ``killed``, ``timeout`` or ``void`` (cannot be imported), and what the process told."""
-        code = compile(tree, str(self.path), "exec")
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os._exit(self._child(code, writing))
-        os.close(writing)
-        with os.fdopen(reading, "rb") as pipe:
-            told = pipe.read()
-        status = os.waitpid(child, 0)[1]
-        seen = json.loads(told) if told.endswith(b"}") else {}
-        if os.WIFSIGNALED(status):
-            return "timeout" if os.WTERMSIG(status) == signal.SIGALRM else "killed", seen
-        if "failed" in seen:
-            self.kills[seen["failed"]] += 1
-        return {0: "survived", _NOT_IMPORTED: "void"}.get(os.waitstatus_to_exitcode(status), "killed"), seen
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        limit = max(5, int(5 * sum(seconds for seconds in self.known.values() if seconds < QUICK)))
+        for index, mutant in enumerate(self.mutants):
+            if mutant.local:
+                self.statuses[str(index)] = in_child(partial(self.judge, mutant, session), limit)
+        return True
 
-    def _child(self, code: CodeType, writing: int) -> int:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(60)
-        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-        silent = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silent, 1)
-        os.dup2(silent, 2)
-        for name in [name for name in sys.modules if name.split(".")[0] == "stepguard"]:
-            del sys.modules[name]
-        sys.meta_path.insert(0, _Served(self.name, str(self.path), code))
-        os.environ.pop("CI", None)  # the profile below is as repeatable, and does not shrink what it finds
-        try:
-            importlib.import_module(self.name)
-        except BaseException:  # noqa: BLE001 - whatever it is, there is nothing to test
-            return _NOT_IMPORTED
-        plugin = _Plugin(self.seconds, self.kills, writing)
-        result = pytest.main([*_OPTIONS, *self.tests], plugins=[plugin])
-        plugin.tell({} if self.seconds else {"took": plugin.took, "modules": list(sys.modules)})
-        return int(result)
+    def judge(self, mutant: Mutant, session: pytest.Session) -> int:
+        with mutant.applied():
+            _install(self.finder)
+        for item, following in zip(session.items, [*session.items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if session.testsfailed:
+                return 1
+        return 0
 
-    def difference(self, mutant: Mutant) -> str:
-        """The lines that a mutant changes."""
-        before, after = ast.unparse(self.tree).splitlines(), ast.unparse(mutated(self.tree, mutant)).splitlines()
-        lines = [line for line in difflib.unified_diff(before, after, n=0, lineterm="") if line[:1] in "+-"][2:]
-        if len(lines) == 2:  # of long lines, what stands around the change
-            same = next((at for at, (one, other) in enumerate(zip(*lines, strict=False)) if at and one != other), 1)
-            lines = [f"{line[0]} {line[max(1, same - 50) :][:120].strip()}" for line in lines]
-        return "\n".join(f"    {line}" for line in lines)
+
+def _install(finder: _Finder) -> None:
+    """Give the functions and methods of the imported module the code that the tree has for them."""
+    stack = [finder.code()]
+    while stack:
+        for code in stack.pop().co_consts:
+            if not isinstance(code, types.CodeType) or "<" in code.co_qualname:
+                continue
+            found: Any = sys.modules[finder.name]
+            for name in code.co_qualname.split("."):
+                found = vars(found)[name]
+            if isinstance(found, type):
+                stack.append(code)
+                continue
+            found = inspect.unwrap(getattr(found, "fget", None) or getattr(found, "__func__", found))
+            if found.__code__.co_freevars == code.co_freevars:
+                found.__code__ = code
+
+
+def in_child(work: Callable[[], int], limit: int) -> int:
+    """What `work` gives in a child of this process; 3 if it raises, minus the signal where one ended it."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    status = 3
+    try:
+        signal.setitimer(signal.ITIMER_PROF, limit)  # its own time, whatever else the machine does
+        signal.alarm(20 * limit)
+        resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        status = work()
+    finally:
+        os._exit(status)
+
+
+def run_tests(finder: _Finder, tests: list[str], order: _Order, record: str = "") -> int:
+    """The exit status of pytest; `record` is the file for what was learnt about the tests or the mutants."""
+    sys.meta_path.insert(0, finder)
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    status = int(pytest.main([*options, f"--rootdir={ROOT}", *tests], [order]))
+    if record:
+        Path(record).write_text(json.dumps(order.statuses if isinstance(order, _Collected) else order.seconds))
+    return status
 
 
 def main() -> None:
-    """Run, and print."""
+    """Run the mutants of one module, print those that survive and the share that is killed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("module", type=Path, help="a source file, as seen from the root of the repository")
-    parser.add_argument("--tests", nargs="+", required=True)
-    parser.add_argument("--sample", type=int, help="how many mutants, drawn at random (default: all)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--lines", type=int, nargs=2, metavar=("FIRST", "LAST"), help="only mutants of these lines")
-    parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
+    parser.add_argument("module", type=Path)
+    parser.add_argument("--sample", type=int, help="so many mutants, drawn at random; without it all of them")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="take the quick tests alone, to find weak places soon")
+    parser.add_argument("--line", type=int, action="append", help="only the mutants of this line; may be repeated")
     args = parser.parse_args()
-    sys.path.insert(0, os.getcwd())
-    calm = [hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large]
-    phases = [hypothesis.Phase.explicit, hypothesis.Phase.generate]
-    hypothesis.settings.register_profile(
-        "mutation", derandomize=True, database=None, deadline=None, phases=phases, suppress_health_check=calm
-    )
-    hypothesis.settings.load_profile("mutation")
-    started = time.monotonic()
-    runner = Runner(args.module, args.tests)
-    mutants = mutants_of(runner.tree)
-    first, last = args.lines or (0, sys.maxsize)
-    mutants = [each for each in mutants if first <= each.line <= last]
+    os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))
+    os.environ.pop("CI", None)  # the tests would load a profile of their own
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    settings.register_profile("mutation", derandomize=True, database=None, phases=(Phase.explicit, Phase.generate))
+    settings.load_profile("mutation")
+    for needed in ("pydantic", "asyncio", "http.server", "structlog", "yaml", "hypothesis.strategies"):
+        importlib.import_module(needed)
+    gc.freeze()
+
+    path = args.module.resolve().relative_to(ROOT)
+    module = path.with_suffix("").as_posix().removeprefix("stepguard/")
+    tests = [f"tests/test_{name}.py" for name in TESTS.get(module, [module])]
+    tree = ast.parse(path.read_text())
+    finder = _Finder(f"stepguard.{module.replace('/', '.')}".removesuffix(".__init__"), ROOT / path, tree)
+    mutants = [mutant for mutant in mutants_of(tree) if not args.line or mutant.line in args.line]
     total = len(mutants)
-    if args.sample and args.sample < total:
-        mutants = sorted(random.Random(args.seed).sample(mutants, args.sample), key=lambda each: each.line)
-    counts: Counter[str] = Counter()
-    for mutant in mutants:
-        status = "listed" if args.list else runner.run(mutated(runner.tree, mutant))[0]
-        counts[status] += 1
-        if status in ("survived", "listed"):
-            print(f"{args.module}:{mutant.line}\n{runner.difference(mutant)}", flush=True)
-    killed = counts["killed"] + counts["timeout"]
-    tried = killed + counts["survived"]
-    low, high = wilson(killed, tried)
-    print(
-        f"{args.module}: {total} mutants, {tried} tried, {killed} killed ({counts['timeout']} by the time limit), "
-        f"{counts['void']} could not be imported, {time.monotonic() - started:.0f} s\n"
-        f"killed: {killed / max(tried, 1):.1%} (95 % interval {low:.1%} to {high:.1%}, seed {args.seed})"
-    )
+    if args.sample is not None and args.sample < total:
+        mutants = [mutants[index] for index in sorted(random.Random(args.seed).sample(range(total), args.sample))]
+    started = time.perf_counter()
+    with tempfile.NamedTemporaryFile() as record:
+        if status := in_child(lambda: run_tests(finder, tests, _Order({}), record.name), 600):
+            raise SystemExit(f"the tests of the unchanged module fail (status {status})")
+        known = json.loads(Path(record.name).read_text())
+        limit = max(10, int(3 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime))
+        if in_child(lambda: run_tests(finder, tests, _Collected(known, finder, mutants), record.name), 10**6):
+            raise SystemExit("the tests cannot be collected")
+        statuses = json.loads(Path(record.name).read_text())
+    killed = slow = 0
+    for index, mutant in enumerate(mutants):
+        status = statuses.get(str(index), 0)
+        if status == 0:
+            with mutant.applied() as shown:
+                if not (args.quick and mutant.local):
+                    status = in_child(lambda: run_tests(finder, tests, _Order(known, alone=args.quick)), limit)
+            if status == 0:
+                print(f"{path}:{mutant.line}: {shown}", flush=True)
+        killed += status != 0
+        slow += status in (-signal.SIGPROF, -signal.SIGALRM)
+
+    from stepguard.evaluation.statistics import wilson  # not before, or the children would inherit what it imports
+
+    low, high = wilson(killed, len(mutants))
+    share = f"{100 * killed / max(1, len(mutants)):.1f} % (95 % interval {100 * low:.1f} to {100 * high:.1f})"
+    print(f"{path}: {killed} of {len(mutants)} mutants killed, {share}; {slow} by the time limit; {total} in all")
+    print(f"{time.perf_counter() - started:.0f} s, time limit {limit} s a mutant")
 
 
 if __name__ == "__main__":

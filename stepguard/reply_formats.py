@@ -208,7 +208,7 @@ def _equation(step: Step, text: str) -> Claim | Deviation:
         return Deviation("malformed", step.id, f"bad escaping: the character {bad[0]!r} in an equation")
     if (back := _taken_back(step, line)) is not None:
         return back
-    links = [link.strip() for link in _EQUALS.split(line, _MAX_LINKS + 1)]
+    links = [link.strip() for link in _EQUALS.split(line, _MAX_LINKS)]
     if len(links) > _MAX_LINKS:
         return Deviation("malformed", step.id, f"an equation of more than {_MAX_LINKS} sides: {shorten(line)!r}")
     if len(links) > 1 and links[0] == step.id:  # "t1 = x + y = 12 + 7 = 19"

@@ -77,14 +77,15 @@ def same(one: object, other: object) -> bool:
         left, right = stack.pop()
         if type(left) is not type(right):
             return False
-        if isinstance(left, JsonObject) and isinstance(right, JsonObject):
-            if [key for key, _ in left.pairs] != [key for key, _ in right.pairs]:
+        match left, right:
+            case JsonObject(), JsonObject():
+                if [key for key, _ in left.pairs] != [key for key, _ in right.pairs]:
+                    return False
+                stack += [(mine, theirs) for (_, mine), (_, theirs) in zip(left.pairs, right.pairs, strict=True)]
+            case list(), list():
+                if len(left) != len(right):
+                    return False
+                stack += zip(left, right, strict=True)
+            case _ if left != right:
                 return False
-            stack += [(mine, theirs) for (_, mine), (_, theirs) in zip(left.pairs, right.pairs, strict=True)]
-        elif isinstance(left, list) and isinstance(right, list):
-            if len(left) != len(right):
-                return False
-            stack += zip(left, right, strict=True)
-        elif left != right:
-            return False
     return True
