@@ -206,9 +206,7 @@ def _magnitude(body: str, decimal: str, text: str) -> Exact:
     if "/" in body:
         over, _, under = body.partition("/")
         whole, gap, numerator = over.strip().rpartition(" ")
-        fraction = Fraction(_decimal(numerator if gap else over.strip(), decimal, text)) / Fraction(
-            _decimal(under.strip(), decimal, text)
-        )
+        fraction = Fraction(_decimal(numerator, decimal, text)) / Fraction(_decimal(under.strip(), decimal, text))
         if not gap:
             return fraction
         if fraction >= 1 or not _NUMERATOR.match(numerator):
