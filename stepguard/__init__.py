@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stepguard.results import Result
     from stepguard.runs import Run
     from stepguard.segments import Segments
+    from stepguard.transcripts import audit
     from stepguard.transport import Transport
     from stepguard.usage import Price, Usage
     from stepguard.value_types import ValueType
@@ -42,6 +43,7 @@ __all__ = [
     "Usage",
     "ValueType",
     "Verdict",
+    "audit",
 ]
 
 _HOME = {
@@ -61,6 +63,7 @@ _HOME = {
     "Usage": "stepguard.usage",
     "ValueType": "stepguard.value_types",
     "Verdict": "stepguard.verdicts",
+    "audit": "stepguard.transcripts",
 }
 """Where each name lives: a module is loaded when its first name is asked for, so that importing this one is cheap."""
 

@@ -29,6 +29,7 @@ NAMES = [
     "Usage",
     "ValueType",
     "Verdict",
+    "audit",
 ]
 
 

@@ -1,12 +1,12 @@
-"""The command line: ``stepguard run`` and ``stepguard bench``.
+"""The command line: ``stepguard run``, ``stepguard audit`` and ``stepguard bench``.
 
 Results go to stdout, everything else to stderr. Exit codes:
 
 ===  ==============================================================================
-0    verified
-1    completed, but some steps had no applicable check
+0    verified; audit: nothing is wrong
+1    completed, but some steps had no applicable check; audit: something could not be judged
 2    nothing was run: a wrong command line, file, input or option, or no such model
-3    abstained: a step could not be verified
+3    abstained: a step could not be verified; audit: something is wrong
 4    exhausted: a budget stopped the run
 5    failed: a backend, tool or procedure error stopped the run
 70   a fault of stepguard itself; the traceback is on stderr
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    parser = _parser(bench=arguments[:1] == ["bench"])
+    parser = _parser(arguments[0] if arguments else "")
     options = parser.parse_args(arguments)
     if options.command == "run":
         from stepguard.cli.run import run
@@ -80,12 +80,16 @@ def _dispatch(arguments: list[str]) -> int:
         from stepguard.cli.bench import main as bench
 
         return bench(options)
+    if options.command == "audit":
+        from stepguard.cli.audit import main as audit
+
+        return audit(options)
     parser.print_help()
     return 0
 
 
-def _parser(*, bench: bool) -> argparse.ArgumentParser:
-    """The parser; the arguments of `bench` are only registered where they are wanted."""
+def _parser(command: str) -> argparse.ArgumentParser:
+    """The parser; the arguments of `audit` and `bench` are only registered where they are wanted."""
     parser = argparse.ArgumentParser(
         prog="stepguard",
         description="Run procedures on language models: every step verified, or the exact step named that was not.",
@@ -94,9 +98,22 @@ def _parser(*, bench: bool) -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_run(commands)
+    about = "say what went wrong in a transcript of an unguarded run"
+    auditing = commands.add_parser(
+        "audit",
+        help=about,
+        description="Judge every step of a transcript against the procedure, and say what else went wrong in it.",
+        epilog="exit codes: 0 nothing is wrong, 1 something could not be judged, 2 nothing was audited, 3 something is "
+        "wrong",
+        allow_abbrev=False,
+    )
+    if command == "audit":
+        from stepguard.cli.audit import add_arguments as add_audit
+
+        add_audit(auditing)
     about = "measure models with and without the guard on the bundled benchmark"
     benchmark = commands.add_parser("bench", help=about, description=about, allow_abbrev=False)
-    if bench:
+    if command == "bench":
         from stepguard.cli.bench import add_arguments
 
         add_arguments(benchmark)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any, Final
 
 from stepguard.budget import Budget
-from stepguard.errors import ConfigError, InputError, ProcedureError
+from stepguard.cli.arguments import load_file, read_inputs
+from stepguard.errors import ConfigError
 from stepguard.guard import Guard
-from stepguard.procedure import Procedure
 from stepguard.results import Status
 from stepguard.usage import Price
 
@@ -36,8 +36,8 @@ def run(options: argparse.Namespace) -> int:
     from stepguard.cli.models import choose_backend
     from stepguard.cli.progress import watch
 
-    procedure = _load(options.file)
-    inputs = _inputs(options.input, procedure)
+    procedure = load_file(options.file)
+    inputs = read_inputs(options.input, procedure)
     budget = _budget(options)
     given: dict[str, Any] = {"segment": options.segment, "repair": options.retries, "seed": options.seed}
     chosen = {name: value for name, value in given.items() if value is not None}
@@ -80,34 +80,3 @@ def _budget(options: argparse.Namespace) -> Budget:
 
 def _no_model(messages: list[dict[str, str]]) -> str:
     raise AssertionError("never called")
-
-
-def _load(path: str) -> Procedure:
-    try:
-        return Procedure.load(path)
-    except ProcedureError as error:
-        raise ProcedureError(f"{path}: {error}", step=error.step) from error
-    except OSError as error:
-        raise ProcedureError(
-            f"cannot read {path}: {error.strerror or error}; FILE is the path of a procedure, written as text"
-        ) from error
-
-
-def _inputs(given: Iterable[str], procedure: Procedure) -> dict[str, str]:
-    """The ``name=value`` options as text by name, checked against the declared types."""
-    inputs: dict[str, str] = {}
-    for pair in given:
-        name, equals, value = pair.partition("=")
-        name = name.strip()
-        if not equals or not name:
-            raise InputError(f"--input {pair!r}: write it as NAME=VALUE, such as --input x=12")
-        if name in inputs:
-            raise InputError(f"--input {name} is given twice: {inputs[name]!r} and {value!r}; keep one", name=name)
-        inputs[name] = value
-    missing = [each for each in procedure.inputs if each.name not in inputs]
-    if missing and all(name in {each.name for each in procedure.inputs} for name in inputs):
-        wanted = ", ".join(f"{each.name} ({each.type})" for each in missing)
-        hint = " ".join(f"--input {each.name}=..." for each in missing)
-        raise InputError(f"{procedure.name} needs more inputs: {wanted}; add {hint}", name=missing[0].name)
-    procedure.accept_inputs(inputs)
-    return inputs

@@ -1,0 +1,107 @@
+"""The command that audits: exit codes, output, misuse."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from audit_harness import RIGHT
+
+from stepguard.cli import main
+
+VALUES = ["--input", "x=12", "--input", "y=7"]
+
+
+@pytest.fixture
+def procedure(tmp_path: Path) -> str:
+    """A file with four steps."""
+    file = tmp_path / "steps.txt"
+    file.write_text("inputs: x, y\nt1 = x + y\nt2 = t1 * 3\nt3 = t2 - t1\nt4 = t3 + 5\n", encoding="utf-8")
+    return str(file)
+
+
+def written(tmp_path: Path, text: str) -> str:
+    file = tmp_path / "transcript.txt"
+    file.write_text(text, encoding="utf-8")
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (RIGHT + "Answer: 43", 0),
+        ("12 + 7 = 19\nAnswer: 43", 1),
+        (RIGHT.replace("= 57\n", "= 58\n") + "Answer: 43", 3),
+        (RIGHT, 3),
+    ],
+)
+def test_the_exit_code_says_what_was_found(
+    procedure: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, code: int
+) -> None:
+    """0 where nothing is wrong, 1 where something could not be judged, 3 where something is wrong."""
+    assert main(["audit", procedure, written(tmp_path, text), *VALUES]) == code
+    printed = capsys.readouterr()
+    assert "4 steps" in printed.out
+    assert printed.err == ""
+
+
+def test_every_error_is_named_with_its_line(procedure: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table says what was claimed and what is right, and the findings where they stand."""
+    text = RIGHT.replace("= 57\n", "= 58\n") + "Answer: 43"
+    main(["audit", procedure, written(tmp_path, text), *VALUES])
+    printed = capsys.readouterr().out
+    assert "line 2: wrong_value at t2: t1 * 3 is 57, not 58" in printed
+    assert "wrong: wrong_value" in printed
+
+
+def test_json_is_one_document(procedure: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --json the whole audit is one JSON document."""
+    assert main(["audit", procedure, written(tmp_path, RIGHT + "Answer: 43"), *VALUES, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["ok"] is True
+
+
+def test_a_transcript_is_read_from_stdin(
+    procedure: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A dash stands for stdin."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((RIGHT + "Answer: 43").encode())))
+    assert main(["audit", procedure, "-", *VALUES]) == 0
+    assert "4 right" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["audit"],
+        ["audit", "missing.txt", "-"],
+        ["audit", "PROCEDURE", "missing.txt", *VALUES],
+        ["audit", "PROCEDURE", "-", "--input", "x=1"],
+        ["audit", "PROCEDURE", "-", *VALUES, "--segment", "3"],
+    ],
+)
+def test_misuse_is_refused(procedure: str, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    """A file that is not there, a missing input or an unknown option end with 2 and a word on stderr."""
+    assert main([procedure if each == "PROCEDURE" else each for each in arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err
+
+
+def test_no_encoding_makes_it_fail(procedure: str, tmp_path: Path) -> None:
+    """Signs that the terminal lacks, and bytes that are no text, do not end in a traceback."""
+    file = tmp_path / "odd.txt"
+    file.write_bytes(b"t1 = 12 + 7 = 20 \xff \xe2\x9c\x93\nWait \xe2\x80\x94 t\xe2\x82\x81\nAnswer: 1\n")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "stepguard.cli", "audit", procedure, str(file), *VALUES],
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 3, done.stderr
+    assert b"Traceback" not in done.stderr
