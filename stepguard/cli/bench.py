@@ -47,18 +47,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for one request (default: 1800)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first program (default: 0)")
     parser.add_argument("--concurrency", type=int, help="programs at the same time (default: 8, with --gguf 1)")
-    parser.add_argument("--out", type=Path, help="folder for results.json, outcomes.jsonl and replies.sqlite")
+    parser.add_argument(
+        "--out", type=Path, help="folder for results.json, report.html, outcomes.jsonl and replies.sqlite"
+    )
+    parser.add_argument("--png", action="store_true", help="with --out: also a chart as PNG (needs the extra 'report')")
     parser.add_argument("--resume", action="store_true", help="go on with what is in --out")
     parser.add_argument("--json", action="store_true", help="print results.json instead of a table")
 
 
 def main(args: argparse.Namespace) -> int:
     """Run the benchmark and print its table; 0 unless something is misused."""
+    from stepguard.evaluation.html_report import check_png, write_reports
     from stepguard.evaluation.report import make_results
     from stepguard.evaluation.runner import run_plan
     from stepguard.evaluation.simulated import SimulatedTasks
 
     plan = _plan(args)
+    check_png(args.png, args.out)
     simulated = args.model is None and args.base_url is None and args.gguf is None and args.replay is None
     concurrency = args.concurrency if args.concurrency is not None else 1 if args.gguf is not None else 8
     backend, model = _backend(args)
@@ -91,6 +96,7 @@ def main(args: argparse.Namespace) -> int:
     text = json.dumps(results, indent=1, allow_nan=False)
     if args.out is not None:
         (args.out / "results.json").write_text(text + "\n", encoding="utf-8")
+        write_reports(args.out, outcomes, meta, png=args.png)
     if args.json:
         print(text)
     else:
@@ -238,4 +244,4 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
     if simulated:
         console.print(SIMULATED)
     if out is not None:
-        console.print(f"written: {out / 'results.json'}")
+        console.print(f"written: {out / 'results.json'}, {out / 'report.html'}")

@@ -1,0 +1,237 @@
+"""Two runs of a benchmark to look at closely: a guarded one with its repairs, and an unguarded one that failed.
+
+Outcomes hold the raw replies. Everything else is made again: the task from its seed by its family, and what the guard
+asked and accepted by running it on the recorded replies. What comes out otherwise than recorded is not used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+from stepguard.backends.base import Completion, Request
+from stepguard.errors import BackendError, StepguardError
+from stepguard.evaluation.arms import Outcome, read_transcript
+from stepguard.evaluation.families import Task, family_named
+from stepguard.exact import evaluate
+from stepguard.guard import Guard
+from stepguard.results import Result
+
+__all__ = [
+    "Line",
+    "Replay",
+    "choose_failed",
+    "choose_guarded",
+    "is_transcript",
+    "make_task",
+    "mark",
+    "read_entries",
+    "replay",
+    "shown",
+]
+
+
+_READ: Final = 200_000
+"""Longer texts are not read line by line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A guarded run over recorded replies: its result, and the request of every call."""
+
+    task: Task
+    result: Result
+    requests: tuple[Request, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a transcript.
+
+    Attributes:
+        judged: how the step it writes down ends; None where it writes down none.
+        step: that step.
+        note: why it is judged so.
+    """
+
+    text: str
+    judged: Literal["right", "slip", "carried", "unread"] | None = None
+    step: str | None = None
+    note: str = ""
+
+
+def choose_guarded(outcomes: Iterable[Outcome]) -> Outcome | None:
+    """The guarded run with most deviations that ended verified, else one that abstained, else any."""
+    guarded = [each for each in outcomes if each.arm == "guard" and any(each.texts)]
+    for wanted in (lambda each: each.verified, lambda each: each.abstained, lambda each: True):
+        found = [each for each in guarded if wanted(each)]
+        if found:
+            return min(found, key=lambda each: (-sum(each.deviations.values()), each.length, each.task, each.seed))
+    return None
+
+
+def choose_failed(outcomes: Iterable[Outcome], beside: Outcome | None) -> Outcome | None:
+    """An unguarded run that ended wrong: of the same program as `beside` if there is one, else the longest.
+
+    Free transcripts go before structured replies.
+    """
+    found = [each for each in outcomes if _failed(each)]
+    if not found:
+        return None
+
+    def order(each: Outcome) -> tuple[bool, bool, int, str, int, str]:
+        same = beside is not None and (each.task, each.length, each.seed) == (beside.task, beside.length, beside.seed)
+        return not is_transcript(each), not same, -each.length, each.task, each.seed, each.arm
+
+    return min(found, key=order)
+
+
+def _failed(outcome: Outcome) -> bool:
+    if outcome.right or outcome.verified or outcome.abstained or outcome.error is not None:
+        return False
+    return not outcome.arm.startswith("guard") and any(text.strip() for text in outcome.texts)
+
+
+def is_transcript(outcome: Outcome) -> bool:
+    """Whether a run is one free text."""
+    return len(outcome.texts) == 1 and bool(outcome.texts[0].strip()) and read_entries(outcome.texts[0]) is None
+
+
+def make_task(outcome: Outcome) -> Task | None:
+    """The task of an outcome, made again from its seed; None where its family is not known here."""
+    return _made(outcome.task, outcome.seed, outcome.length)
+
+
+@lru_cache(maxsize=256)  # long programs take long to find, and the arms share them
+def _made(family: str, seed: int, length: int) -> Task | None:
+    try:
+        return family_named(family).make(seed, length)
+    except StepguardError:
+        return None
+
+
+class _Recorded:
+    """Answers call after call with recorded replies, and keeps the requests."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.requests: list[Request] = []
+        self._texts = texts
+
+    def complete(self, request: Request) -> Completion:
+        if len(self.requests) == len(self._texts):
+            raise BackendError("no more replies are recorded", retryable=False)
+        self.requests.append(request)
+        return Completion(self._texts[len(self.requests) - 1])
+
+
+def replay(outcome: Outcome, meta: Mapping[str, Any]) -> Replay | None:
+    """Run the guard on the recorded replies; None where that does not end as recorded.
+
+    Args:
+        outcome: of the guard.
+        meta: of the benchmark: the guard's options.
+    """
+    task = make_task(outcome)
+    if task is None:
+        return None
+    backend = _Recorded(outcome.texts)
+    try:
+        guard = Guard(
+            backend,
+            segment=meta.get("segment", 10),
+            repair=meta.get("retries", 4),
+            history=None,
+            seed=outcome.seed,
+        )
+        result = guard.run(task.procedure, task.inputs)
+    except StepguardError:
+        return None
+    right = sum(record.value == task.truth[record.occurrence.step] for record in result.steps)
+    kinds: dict[str, int] = {}
+    for deviation in (each for attempt in result.attempts for each in attempt.deviations):
+        kinds[deviation.kind] = kinds.get(deviation.kind, 0) + 1
+    made = (result.status, len(result.attempts), right, kinds)
+    if made != (outcome.status, len(outcome.texts), outcome.steps_right, dict(outcome.deviations)):
+        return None
+    return Replay(task, result, tuple(backend.requests))
+
+
+def read_entries(text: str) -> dict[str, str] | None:
+    """What a structured reply says about each step, as text; None where it is not a JSON object."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    return {name: entry if isinstance(entry, str) else json.dumps(entry) for name, entry in found.items()}
+
+
+def mark(outcome: Outcome, task: Task) -> tuple[list[Line], list[str]] | None:
+    """The lines of a transcript, each judged by the truth, and the steps that it never writes down.
+
+    Every step is read as the benchmark reads it. A wrong value that follows from wrong values before it is told from
+    one that does not. None where the reading is not the recorded one (the truth is then another program's), and for
+    texts that are too long.
+    """
+    text = _transcript(outcome)
+    if len(text) > _READ:
+        return None
+    ids = list(task.truth)
+    types = {step.id: step.type for step in task.procedure.steps}
+    answer, trace = read_transcript(text, ids, types=types)
+    right = sum(trace.get(name) == value for name, value in task.truth.items())
+    if right != outcome.steps_right or (is_transcript(outcome) and (answer == task.answer) != outcome.right):
+        return None
+    steps = {step.id: step for step in task.procedure.steps}
+    said: dict[str, Any] = dict(task.inputs)
+    lines: list[Line] = []
+    for line in text.replace("\r\n", "\n").split("\n"):
+        found = next(iter(read_transcript(line, ids, types=types)[1].items()), None)
+        if found is None:
+            lines.append(Line(line))
+            continue
+        name, value = found
+        truth = task.truth[name]
+        if value is None:
+            lines.append(Line(line, "unread", name, f"no value can be read; right is {truth}"))
+        elif trace[name] is None and value != truth:
+            lines.append(Line(line, "slip", name, f"right is {truth}; the step is given several values"))
+        elif value == truth:
+            lines.append(Line(line, "right", name))
+        elif _follows(steps[name].expression, said, value):
+            lines.append(Line(line, "carried", name, f"right is {truth}"))
+        else:
+            lines.append(Line(line, "slip", name, f"right is {truth}"))
+        if value is not None:
+            said[name] = value
+    return lines, [name for name in ids if name not in trace]
+
+
+def _transcript(outcome: Outcome) -> str:
+    """The text of a run; structured replies with one line for each entry."""
+    if is_transcript(outcome):
+        return outcome.texts[0]
+    found = [read_entries(text) for text in outcome.texts]
+    if None in found:
+        return "\n".join(outcome.texts)
+    return "\n".join(f"{name} = {entry}" for entries in found if entries for name, entry in entries.items())
+
+
+def _follows(expression: Any, said: Mapping[str, Any], value: object) -> bool:
+    try:
+        return expression is not None and evaluate(expression, said) == value
+    except (KeyError, TypeError, StepguardError):
+        return False
+
+
+def shown(lines: Sequence[Line]) -> dict[str, int]:
+    """How many lines are judged in each way."""
+    counts: dict[str, int] = {}
+    for line in lines:
+        if line.judged is not None:
+            counts[line.judged] = counts.get(line.judged, 0) + 1
+    return counts

@@ -1,0 +1,303 @@
+"""The figures of a report: cells, paired contrasts, and the sentences that say what they come to."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final, Literal
+
+from stepguard.evaluation.arms import Outcome
+from stepguard.evaluation.statistics import Paired, compare, holm, upper_bound, wilson
+
+__all__ = [
+    "ENDS",
+    "GUARD",
+    "Cell",
+    "Contrast",
+    "End",
+    "Headline",
+    "Study",
+    "bound",
+    "end_of",
+    "make_headline",
+    "make_studies",
+    "percent",
+    "points",
+    "points_span",
+    "share",
+    "span",
+]
+
+GUARD: Final = "guard"
+
+End = Literal["right", "abstained", "no answer", "wrong", "error"]
+ENDS: Final[tuple[End, ...]] = ("right", "abstained", "no answer", "wrong", "error")
+"""How a run can end, each run in one way."""
+
+
+def end_of(outcome: Outcome) -> End:
+    """How a run ended, by its answer."""
+    if outcome.error is not None:
+        return "error"
+    if outcome.right:
+        return "right"
+    if outcome.abstained:
+        return "abstained"
+    return "no answer" if outcome.status in ("no_answer", "truncated") else "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one arm did at one length."""
+
+    arm: str
+    length: int
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def n(self) -> int:
+        """How many programs were run."""
+        return len(self.outcomes)
+
+    def count(self, what: Callable[[Outcome], bool]) -> int:
+        """How many outcomes are so."""
+        return sum(map(what, self.outcomes))
+
+    @property
+    def ends(self) -> Mapping[End, int]:
+        """How many runs ended in each way."""
+        return Counter(map(end_of, self.outcomes))
+
+    @property
+    def deviations(self) -> Mapping[str, int]:
+        """How often each kind was met."""
+        found: Counter[str] = Counter()
+        for outcome in self.outcomes:
+            found.update(outcome.deviations)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Two arms on the same programs of one length.
+
+    Attributes:
+        first_right, second_right: how many of the programs each got right, read leniently.
+        adjusted: the p value, adjusted for all contrasts of the study by Holm's method.
+    """
+
+    first: str
+    second: str
+    length: int
+    paired: Paired
+    first_right: int
+    second_right: int
+    adjusted: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """All outcomes of one task family.
+
+    Attributes:
+        arms: in the order in which they were run, the guard last.
+        lengths: ascending.
+        unguarded: the arms that ask a model and vouch for nothing.
+    """
+
+    task: str
+    arms: tuple[str, ...]
+    lengths: tuple[int, ...]
+    cells: Mapping[tuple[str, int], Cell]
+    unguarded: tuple[str, ...]
+    contrasts: tuple[Contrast, ...]
+
+    def of(self, arm: str) -> list[Cell]:
+        """The cells of an arm, by length."""
+        return [self.cells[arm, length] for length in self.lengths if (arm, length) in self.cells]
+
+    def by_length(self) -> list[Cell]:
+        """All cells, length by length."""
+        keys = [(arm, length) for length in self.lengths for arm in self.arms]
+        return [self.cells[key] for key in keys if key in self.cells]
+
+
+def make_studies(outcomes: Iterable[Outcome]) -> list[Study]:
+    """The outcomes by task family, arm and length."""
+    tasks: dict[str, dict[tuple[str, int], list[Outcome]]] = {}
+    for outcome in outcomes:
+        tasks.setdefault(outcome.task, {}).setdefault((outcome.arm, outcome.length), []).append(outcome)
+    return [_study(task, found) for task, found in tasks.items()]
+
+
+def _study(task: str, found: Mapping[tuple[str, int], Sequence[Outcome]]) -> Study:
+    cells = {key: Cell(*key, tuple(outcomes)) for key, outcomes in found.items()}
+    arms = sorted(dict.fromkeys(arm for arm, _ in found), key=lambda arm: arm == GUARD)
+    lengths = tuple(sorted({length for _, length in found}))
+
+    def of(arm: str) -> list[Outcome]:
+        return [each for (name, _), outcomes in found.items() if name == arm for each in outcomes]
+
+    def unguarded(arm: str) -> bool:
+        # What vouches for values is a guard under another name; what never asks a model is no rival of one.
+        asked = any(each.calls or each.error for each in of(arm))
+        return not arm.startswith(GUARD) and asked and not any(each.verified for each in of(arm))
+
+    free = tuple(filter(unguarded, arms))
+    pairs = [(GUARD, arm) for arm in reversed(arms) if arm != GUARD] if GUARD in arms else []
+    pairs += [(later, earlier) for earlier, later in pairwise(free)]
+    contrasts = [
+        contrast
+        for first, second in pairs
+        for length in lengths
+        if (contrast := _contrast(first, second, length, cells)) is not None
+    ]
+    adjusted = holm([each.paired.p_value for each in contrasts])
+    done = tuple(replace(each, adjusted=p) for each, p in zip(contrasts, adjusted, strict=True))
+    return Study(task, tuple(arms), lengths, cells, free, done)
+
+
+def _contrast(first: str, second: str, length: int, cells: Mapping[tuple[str, int], Cell]) -> Contrast | None:
+    if (first, length) not in cells or (second, length) not in cells:
+        return None
+    by_seed = {each.seed: each for each in cells[second, length].outcomes}
+    pairs = [(each, by_seed[each.seed]) for each in cells[first, length].outcomes if each.seed in by_seed]
+    if not pairs:
+        return None
+    ones, others = [one.right_lenient for one, _ in pairs], [other.right_lenient for _, other in pairs]
+    return Contrast(first, second, length, compare(ones, others), sum(ones), sum(others))
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What a study comes to: one sentence, what else belongs to it, and whether something is wrong in silence."""
+
+    main: str
+    rest: tuple[str, ...] = ()
+    alarm: bool = False
+
+
+def make_headline(study: Study) -> Headline:
+    """What the guard recovers against the best unguarded arm, at the longest length that both were run at."""
+    if GUARD not in study.arms:
+        return _without_guard(study)
+    naming, alarm = _silent(study)
+    rivals = [each for each in study.contrasts if each.first == GUARD and each.second in study.unguarded]
+    if not rivals:
+        cell = study.of(GUARD)[-1]
+        right = share(cell.count(lambda each: each.right_lenient), cell.n)
+        missing = "No unguarded arm was run" if not study.unguarded else "No unguarded arm ran the same programs"
+        main = f"At {_steps(cell.length)} the guard ends {right} of the programs right (n = {cell.n})."
+        rest = (f"{missing}, so there is nothing to compare it with.", _named(study, cell.length), naming)
+        return Headline(main, rest, alarm)
+    length = max(each.length for each in rivals)
+    at_length = [each for each in rivals if each.length == length]
+    # Of arms that are equally good the one against which the guard looks least good.
+    best = min(at_length, key=lambda each: (-each.second_right / each.paired.n, each.paired.interval[0]))
+    alike = [
+        each.second
+        for each in at_length
+        if each.second_right * best.paired.n == best.second_right * each.paired.n and each.paired.n == best.paired.n
+    ]
+    names = _listed([name for name in study.arms if name in alike])
+    arm = f"the best unguarded arm, {names}," if len(alike) == 1 else f"the best unguarded arms, {names} alike,"
+    paired = best.paired
+    main = (
+        f"At {_steps(length)} the guard ends {share(best.first_right, paired.n)} of the programs right where {arm} "
+        f"{'ends' if len(alike) == 1 else 'end'} {share(best.second_right, paired.n)}: "
+        f"{points(paired.difference)} points {points_span(paired.interval)} (n = {paired.n})."
+    )
+    return Headline(main, (_recovered(best), _named(study, length), naming), alarm)
+
+
+def _without_guard(study: Study) -> Headline:
+    rest = ("No guarded arm was run, so nothing is said of the guard here.",)
+    length = study.lengths[-1]
+    cells = [study.cells[arm, length] for arm in study.arms if (arm, length) in study.cells]
+    best = max(cells, key=lambda each: each.count(lambda one: one.right_lenient) / each.n)
+    right = share(best.count(lambda one: one.right_lenient), best.n)
+    return Headline(f"At {_steps(length)} {best.arm} ends {right} of the programs right (n = {best.n}).", rest)
+
+
+def _recovered(best: Contrast) -> str:
+    if best.paired.recovered is None or best.paired.recovered_interval is None:
+        return f"{best.second} got every program right, so there was nothing to recover: recovered accuracy n/a."
+    low, high = best.paired.recovered_interval
+    found = f"{percent(best.paired.recovered)} {span((low, high))}"
+    if low == high:
+        found += " (an interval without width, which tells nothing: every resample gave the same ratio)"
+    return f"Recovered accuracy, the part of the wrong answers of {best.second} that the guard removes: {found}."
+
+
+def _named(study: Study, length: int) -> str:
+    cell = study.cells[GUARD, length]
+    ends = cell.ends
+    parts = [f"{percent(ends['abstained'] / cell.n)} abstained"] if ends.get("abstained") else []
+    if ends.get("error"):
+        parts.append(f"{percent(ends['error'] / cell.n)} ended in an error")
+    unnamed = ends.get("wrong", 0) + ends.get("no answer", 0)
+    if unnamed:
+        parts.append(f"{percent(unnamed / cell.n)} ended wrong")
+    if not parts:
+        return "It got every program right at that length: there was nothing to abstain from."
+    lead = "What it did not get right" if unnamed else "What it did not get right it named"
+    return f"{lead}: {_listed(parts)}."
+
+
+def _silent(study: Study) -> tuple[str, bool]:
+    outcomes = [each for cell in study.of(GUARD) for each in cell.outcomes]
+    silent, n = sum(each.silent_errors > 0 for each in outcomes), len(outcomes)
+    runs = "guarded run" if n == 1 else "guarded runs"
+    lengths = "" if len(study.lengths) == 1 else ", all lengths together,"
+    verb = "was" if silent == 1 or n == 1 else "were"
+    said = f"{silent} of {n} {runs}{lengths} {verb} silently wrong (at most {bound(silent, n)}, one-sided 95% bound)."
+    return (f"It vouched for wrong values: {said}" if silent else said), silent > 0
+
+
+def _steps(length: int) -> str:
+    return "1 step" if length == 1 else f"{length} steps"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def percent(value: float) -> str:
+    """A share without decimals; never 0% or 100% for what is only near."""
+    text = f"{value:.0%}"
+    if (text in ("0%", "-0%") and value != 0) or (text == "100%" and value != 1):
+        text = f"{value:.1%}"
+        if text in ("0.0%", "-0.0%"):
+            return "<0.1%" if value > 0 else ">-0.1%"
+        if text == "100.0%":
+            return ">99.9%" if value < 1 else text
+    return text
+
+
+def span(interval: tuple[float, float]) -> str:
+    """An interval of shares, in percent."""
+    return f"[{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"
+
+
+def share(successes: int, n: int) -> str:
+    """A share with its Wilson interval."""
+    return f"{percent(successes / n)} {span(wilson(successes, n))}"
+
+
+def bound(events: int, n: int) -> str:
+    """The upper 95% bound of a share, rounded up."""
+    return f"{math.ceil(1000 * upper_bound(events, n) - 1e-9) / 10:g}%"
+
+
+def points(difference: float) -> str:
+    """A difference of shares in percentage points, with its sign."""
+    text = f"{100 * difference:+.0f}"
+    return "0" if text in ("+0", "-0") else text
+
+
+def points_span(interval: tuple[float, float]) -> str:
+    """An interval of differences."""
+    return f"[{points(interval[0])}, {points(interval[1])}]"
