@@ -44,7 +44,7 @@ TESTS = {
     "reply_formats": ["reply_formats", "replies", "decimal_comma", "working", "working_styles", "prompts"],
     "normal_form": ["normal_form", "same_working", "working", "working_styles", "checks"],
     "checks/arithmetic": ["arithmetic_verdicts", "checks", "working_styles", "value_types", "working"],
-    "checks/__init__": ["checks", "check_limits", "engine"],
+    "checks/__init__": ["checks", "check_limits", "engine", "working"],
     "checks/user": ["check_limits", "checks"],
     "numerals": ["number_notations", "numerals", "decimal_comma", "expressions", "values"],
     "exact": ["exact_arithmetic", "expressions", "working", "checks"],

@@ -280,7 +280,6 @@ def _without_thinking(body: str) -> str | None:
         else:
             depth -= 1
             start = at
-            opened = at
     if depth:
         return None
     # NUL is valid nowhere in JSON: no object can grow together across a block.

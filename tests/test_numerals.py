@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from decimal import Decimal
 from fractions import Fraction
 
@@ -209,8 +210,42 @@ def test_decimal_point_under_a_decimal_comma(text: str) -> None:
 
 
 def test_reads_up_to_the_limit() -> None:
-    """A number of exactly the greatest length is read."""
+    """A number of exactly the greatest length, or with the greatest exponent, is read."""
     assert read_numeral("9" * MAX_DIGITS).value == 10**MAX_DIGITS - 1
+    assert read_numeral("1e1000").value == read_numeral("10^+1000").value == 10**MAX_DIGITS
+    assert read_numeral("1e-1000").value == Fraction(1, 10**MAX_DIGITS)
+
+
+@pytest.mark.parametrize("char", "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞")
+def test_a_fraction_in_one_character_is_what_unicode_says(char: str) -> None:
+    """Every such fraction, alone or behind a whole number, has its exact value."""
+    value = Fraction(unicodedata.numeric(char)).limit_denominator(10)
+    assert read_numeral(char).value == value
+    assert read_numeral(f"-2{char}").value == -2 - value
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"),
+        (-120, "-120"),
+        (Fraction(5, 1), "5"),
+        (Fraction(1, 2), "0.5"),
+        (Fraction(-1, 2), "-0.5"),
+        (Fraction(1, 4), "0.25"),
+        (Fraction(1, 5), "0.2"),
+        (Fraction(1, 25), "0.04"),
+        (Fraction(-123, 100), "-1.23"),
+        (Fraction(1001, 8), "125.125"),
+        (Fraction(1, 3), "1/3"),
+        (Fraction(-7, 6), "-7/6"),
+        (Fraction(1, 10**1000), "0." + "0" * 999 + "1"),
+        (Fraction(1, 10**1001), "1/1" + "0" * 1001),
+    ],
+)
+def test_an_exact_number_is_shown_in_its_shortest_text(number: Exact, text: str) -> None:
+    """Digits, a decimal without surplus zeros, or a fraction where no decimal of readable length is exact."""
+    assert format_exact(number) == text
 
 
 exact_numbers = st.one_of(

@@ -196,6 +196,7 @@ def test_a_reply_of_broken_objects_says_so(text: str, steps_named: str) -> None:
         (GOOD, ["{} and no object"], "stop", [], [("malformed", None)]),
         (None, [GOOD, GOOD, OTHER], "stop", [], [("malformed", None)]),
         (None, [GOOD, ""], "stop", [], [("empty", None)]),
+        (GOOD[:-2], [""], "stop", [], [("malformed", None)]),
         (f'{{"x": 1}} {FIRST}', [GOOD], "stop", [], [("malformed", None)]),
         ('{"x": 1} I call the tool.', [GOOD], "stop", ["6", "10"], []),
     ],
@@ -268,6 +269,15 @@ def test_an_empty_reply_says_how_much_was_thought(text: str | None, characters: 
     """The reasoning beside an empty reply and the thinking in it are counted together."""
     (deviation,) = read(text, reasoning="x" * 9).deviations
     assert f"{characters} characters of reasoning" in deviation.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "where"), [("<think>a", "thinking"), ("", "before"), (None, "before"), ("abc", "3 c")]
+)
+def test_a_cut_reply_says_where_it_was_cut(text: str | None, where: str) -> None:
+    """Whether the limit was reached in thinking, before the answer or in it is told apart."""
+    (deviation,) = read(text, finish_reason="length").deviations
+    assert where in deviation.reason
 
 
 def test_an_empty_reply_without_reasoning_names_none() -> None:

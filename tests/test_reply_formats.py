@@ -130,6 +130,12 @@ def test_words_may_be_the_value_of_a_step_of_words(step: Step, value: str) -> No
     assert claim(step, value if step is TEXT else {"work": "", "value": value}).value == value
 
 
+def test_an_option_with_such_words_may_be_copied() -> None:
+    """A listed option stands as it is behind the step's name and formula, whatever its words."""
+    step = Step("k", "reply", type='one_of("no, thanks", yes)')
+    assert claim(step, "k = reply = no, thanks").value == "no, thanks"
+
+
 @pytest.mark.parametrize("value", ["18, no wait, 19", "18. Sorry, 19", "~~18~~ 19", "18 (should be 19)"])
 def test_a_number_that_is_taken_back_is_no_value(value: str) -> None:
     """Where the value is a number, a correction of it is refused; in the working before it is harmless."""

@@ -51,6 +51,15 @@ def only(reading: Reading) -> tuple[str, str]:
         pytest.param(f"<|think|>{OTHER}<|/think|>{GOOD}", id="tags between bars"),
         pytest.param(f"<thoughts>{OTHER}</thoughts>{GOOD}", id="thoughts"),
         pytest.param(f"<thinker>is no tag. {GOOD}", id="another word"),
+        pytest.param(f"{OTHER}<|channel|> final<|message|>{GOOD}", id="a final channel with a blank"),
+        pytest.param(
+            f"{OTHER}<|channel|>analysis<|message|>x<|channel|>final<|message|>{GOOD}", id="the final channel only"
+        ),
+        pytest.param(
+            f"<|channel|>analysis<|message|>x<|channel|>commentary<|message|>y<|channel|>final<|message|>{GOOD}",
+            id="two channels before the final one",
+        ),
+        pytest.param(f"<think>a<think>b</think><think>c</think></think>{GOOD}", id="two blocks inside a block"),
         pytest.param(f"<think/>{GOOD}", id="an empty tag that closes itself"),
         pytest.param(f"<think />{GOOD}", id="the same with a blank"),
         pytest.param(
@@ -82,6 +91,13 @@ def test_tags_inside_the_strings_of_an_answer_are_text(before: str, blank: str) 
         pytest.param(f"[ {GOOD}", "not closed", id="a list with a blank, cut"),
         pytest.param(f'{{"x": oops}} {TAGGED}', "thinking", id="an open tag behind a broken object"),
         pytest.param(f"<thinking>{GOOD}", "thinking", id="thinking without end"),
+        pytest.param(f"<|channel|>analysis to=x<|message|>{GOOD}", "thinking", id="a channel with a recipient"),
+        pytest.param(f"<|begin_of_thought|>{GOOD}", "thinking", id="a thought without end"),
+        pytest.param(f"<|start_thinking|>{GOOD}", "thinking", id="the start of thinking"),
+        pytest.param(f"<|begin_reasoning|>{GOOD}", "thinking", id="the beginning of reasoning"),
+        pytest.param(f"<think>a<think>b</think><think>c</think>{GOOD}", "thinking", id="an outer block without end"),
+        pytest.param(f"[think]{GOOD}", "thinking", id="square thinking without end"),
+        pytest.param(f'{{"a" : 2 * 3}} {GOOD}', "not valid JSON", id="a broken draft with a blank behind its key"),
         pytest.param(f"<think><think>{GOOD}</think></think><think>", "thinking", id="a block opened at the end"),
         pytest.param(f"<think>a<think>b<think>c</think></think>{GOOD}", "thinking", id="two of three closed"),
         pytest.param(f'{GOOD} {{"a": "2 * 3 = 7"}}', "again, and differs", id="a part again, differing"),
@@ -151,6 +167,7 @@ def test_the_number_of_objects_is_limited(objects: int) -> None:
 @pytest.mark.parametrize("finish", ["stop", "length"])
 def test_the_length_of_a_reply_is_limited(finish: str) -> None:
     """The longest reply is read; one character more is refused, as truncated where the token limit cut it."""
+    assert MAX_REPLY == 2_000_000
     longest = GOOD[:-1] + " " * (MAX_REPLY - len(GOOD)) + "}"
     assert values(read(longest, finish_reason=finish)) == ["6", "10"]
     kind, reason = only(read(longest[:-1] + " }", finish_reason=finish))
@@ -158,7 +175,13 @@ def test_the_length_of_a_reply_is_limited(finish: str) -> None:
     assert str(MAX_REPLY + 1) in reason
 
 
-@pytest.mark.parametrize("finish", ["length", "max_tokens", "MAX_OUTPUT_TOKENS", "model_length"])
+CUT = [
+    "length", "max_tokens", "MAX_OUTPUT_TOKENS", "model_length", "model_context_window_exceeded", "incomplete",
+    "token_limit_reached", "truncated",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("finish", CUT)
 @pytest.mark.parametrize(
     ("text", "where"),
     [
@@ -176,7 +199,13 @@ def test_a_cut_reply_says_where_it_was_cut(text: str | None, where: str, finish:
     assert "reasoning" not in reason
 
 
-@pytest.mark.parametrize("finish", ["content_filter", "refusal", "Safety"])
+FILTERED = [
+    "content_filter", "content-filter", "content_filtered", "guardrail_intervened", "refusal", "Safety", "blocklist",
+    "PROHIBITED_CONTENT", "sensitive", "spii",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("finish", FILTERED)
 def test_every_name_of_a_content_filter_is_known(finish: str) -> None:
     """Whatever a provider calls its filter, the reply is refused."""
     assert only(read(GOOD, finish_reason=finish))[0] == "refused"
@@ -199,6 +228,14 @@ def test_a_call_beside_a_cut_text() -> None:
     call = ToolCall(TOOL_NAME, GOOD)
     assert values(read(None, tool_calls=(call,), finish_reason="length")) == ["6", "10"]
     assert only(read('{"a": "2 * 3', tool_calls=(call,), finish_reason="length"))[0] == "truncated"
+
+
+@pytest.mark.parametrize("text", ["<think>x</think>", "<think>x</think>\r\n\t <think>y</think>\n ", "so\n</think>\n"])
+def test_thinking_with_nothing_behind_it_is_empty(text: str) -> None:
+    """A reply of thinking and blanks alone is empty, and the reason tells how much thinking there was."""
+    kind, reason = only(read(text))
+    assert kind == "empty"
+    assert f"{len(text.strip())} characters of reasoning" in reason
 
 
 @pytest.mark.parametrize("text", [None, "Words."])
