@@ -69,7 +69,7 @@ def test_a_transcript_is_read_from_stdin(
     procedure: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A dash stands for stdin."""
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((RIGHT + "Answer: 43").encode())))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((RIGHT + "Answer: 43").encode()), encoding="utf-8"))
     assert main(["audit", procedure, "-", *VALUES]) == 0
     assert "4 right" in capsys.readouterr().out
 
