@@ -166,6 +166,35 @@ def test_a_check_sees_the_values_of_the_segment() -> None:
     assert seen == [19]
 
 
+@pytest.mark.parametrize(
+    ("first", "beyond", "judged"),
+    [
+        (RIGHT, False, [19, 38]),
+        (RIGHT, True, [19, 38]),
+        (WRONG, False, [18]),
+        (WRONG, True, [18, 38]),
+        (Claim("t", (), "nineteen", "nineteen"), False, [None]),
+        (Claim("t", (), "nineteen", "nineteen"), True, [None]),
+    ],
+)
+def test_judging_ends_at_what_is_not_accepted(first: Claim, beyond: bool, judged: list[Value | None]) -> None:
+    """Claims behind a wrong one are judged only for observing; behind one that cannot be read, never."""
+    steps = [Step("t", "x + y"), Step("u", "t * 2")]
+    claims = [first, Claim("u", ("19 * 2",), "38", "19 * 2 = 38")]
+    found = judge_claims(steps, claims, VALUES, beyond_failure=beyond)
+    assert [each.value for each in found] == judged
+    if found[0].value is None:
+        assert found[0].verdicts[0].kind == "malformed"
+
+
+def test_a_value_of_no_weight_does_not_end_judging() -> None:
+    """False, zero and an empty text are values like any other."""
+    steps = [Step("a", "x < y"), Step("b", "x - 12"), Step("c", instruction="Say nothing."), Step("d", "b + 1")]
+    claims = [Claim("a", ("12 < 7",), "false", ""), Claim("b", ("12 - 12",), "0", ""), Claim("c", (), "", "")]
+    found = judge_claims(steps, [*claims, Claim("d", ("0 + 1",), "1", "")], VALUES)
+    assert [each.value for each in found] == [False, 0, "", 1]
+
+
 PASS, FAIL = Verdict("pass", "p"), Verdict("fail", "f", "wrong_value")
 LOST, SKIP = Verdict("undecided", "u"), Verdict("not_applicable", "n")
 
