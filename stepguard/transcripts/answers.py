@@ -22,6 +22,7 @@ _MARKER: Final = re.compile(
 )
 _BOXED: Final = re.compile(r"\\(?:boxed|fbox) ?\{(?P<rest>(?:[^{}\n]|\{[^{}\n]{0,60}\}){0,200})\}")
 _HASHES: Final = re.compile(r"^#{4} ?(?P<rest>[-+$(.0-9][^\n]{0,80})$", re.MULTILINE)
+_SENTENCE: Final = re.compile(r"[.!?](?=\s)")
 _DIGIT: Final = re.compile("[0-9]")
 _LONGEST: Final = 100
 _MAX_WORDS: Final = 3
@@ -90,6 +91,8 @@ def find_answers(text: str, body: str, names: Names, kind: ValueType, answer: st
 
 def _stated(body: str, begin: int, end: int, start: int, names: Names, kind: ValueType, answer: str) -> Stated:
     text = body[begin:end].strip(_AROUND)
+    if kind.numeric:
+        text = _SENTENCE.split(text, maxsplit=1)[0].strip(_AROUND)
     name, sign, rest = text.partition("=")
     if sign and (own := names.find(name.strip(_AROUND))) is not None:
         if own != answer:  # the steps begin behind "Answer:"
