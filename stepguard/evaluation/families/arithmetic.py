@@ -20,7 +20,6 @@ from stepguard.evaluation.families.base import (
     Task,
     check_length,
     check_whole,
-    full_name,
 )
 from stepguard.evaluation.families.programs import (
     Instruction,
@@ -31,6 +30,7 @@ from stepguard.evaluation.families.programs import (
     make_block,
 )
 from stepguard.evaluation.families.sentences import SENTENCES, FormulaCheck
+from stepguard.evaluation.knobs import full_name
 from stepguard.expressions import parse_expression
 from stepguard.procedure import Input, Step
 from stepguard.values import Value

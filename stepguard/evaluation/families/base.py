@@ -7,12 +7,9 @@ no code with the checker, so that an error in the checker cannot hide in the tru
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from stepguard.errors import ConfigError
 from stepguard.procedure import Input, Procedure, Step
@@ -31,7 +28,6 @@ __all__ = [
     "Task",
     "check_length",
     "check_whole",
-    "full_name",
     "work_through",
 ]
 
@@ -50,7 +46,6 @@ WORDS_SYSTEM: Final = (
 )
 DEMONSTRATION_SEED: Final = -1
 """No benchmark draws it: seeds of instances count up from the one that is given, 0 by default."""
-_BARE: Final = re.compile(r"[\w+*/.-]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,22 +222,6 @@ def _in_brief(step: Step, instruction: str) -> Step:
     return Step(
         step.id, step.expression, instruction=instruction, type=step.type, reads=reads, show_work=step.show_work
     )
-
-
-def full_name(family: Any, word: str) -> str:
-    """A family's name with the knobs that are not at their defaults; `family_named` reads it back."""
-    knobs = []
-    for each in dataclasses.fields(family):
-        value = getattr(family, each.name)
-        if value != each.default:
-            knobs.append(f"{each.name}={_written(value)}")
-    return f"{word}({', '.join(knobs)})" if knobs else word
-
-
-def _written(value: object) -> str:
-    if isinstance(value, str) and _BARE.match(value) and not value[:1].isdigit():
-        return value
-    return json.dumps(value)
 
 
 def check_whole(value: object, option: str, low: int, high: int) -> None:

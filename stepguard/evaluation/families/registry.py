@@ -11,16 +11,14 @@ wrong ones with `ConfigError`.
 
 from __future__ import annotations
 
-import inspect
-import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families.base import Family
+from stepguard.evaluation.knobs import knobs_of, read_name
 
 __all__ = ["BUNDLED", "GROUP", "family_named", "family_names"]
 
@@ -34,10 +32,6 @@ BUNDLED: Final[Mapping[str, tuple[str, str]]] = {
     "returns_desk": ("stepguard.evaluation.families.returns_desk", "ReturnsDesk"),
 }
 """Name -> module and class, loaded when it is first asked for."""
-
-_NAME: Final = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*(?:\((.*)\)\s*)?\Z", re.DOTALL)
-_KNOB: Final = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*("(?:[^"\\]|\\.)*"|[^,"()=]*[^,"()=\s])\s*(?:,|\Z)')
-_WORDS: Final[Mapping[str, bool | None]] = {"true": True, "false": False, "null": None, "none": None}
 
 
 def family_names() -> list[str]:
@@ -55,20 +49,19 @@ def family_named(text: str) -> Family:
         ConfigError: there is no such family, it has no such knob or not that value of it, or the package that brings
             it is broken.
     """
-    match = _NAME.match(text)
-    knobs = None if match is None else _knobs(match[2] or "")
-    if match is None or knobs is None:
+    read = read_name(text)
+    if read is None:
         raise ConfigError(
             f"{text!r} names no task: write a name, or knobs behind it as in arithmetic(look_back=7, form=sentence)",
             option="task",
         )
-    name = match[1]
+    name, knobs = read
     found, source = _find(name)
     if not callable(found):
         family: object = found
         allowed: list[str] = []
     else:
-        allowed = _knobs_of(found)
+        allowed = knobs_of(found)
     unknown = [knob for knob in knobs if knob not in allowed]
     if unknown:
         takes = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
@@ -120,31 +113,3 @@ def _broken(name: str, source: str, error: Exception) -> ConfigError:
 def _source(point: EntryPoint) -> str:
     package = point.dist.name if point.dist is not None else "an unknown package"
     return f"{package} ({point.value})"
-
-
-def _knobs_of(make: Callable[..., object]) -> list[str]:
-    taken = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return [name for name, each in inspect.signature(make).parameters.items() if each.kind in taken]
-
-
-def _knobs(inside: str) -> dict[str, object] | None:
-    """The knobs that stand in brackets; None where they cannot be read, or one stands twice."""
-    found: dict[str, object] = {}
-    at = 0
-    while at < len(inside.rstrip()):
-        match = _KNOB.match(inside, at)
-        if match is None or match[1] in found:
-            return None
-        found[match[1]] = _value(match[2])
-        at = match.end()
-    return None if inside.rstrip().endswith(",") else found
-
-
-def _value(text: str) -> object:
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    try:
-        value: object = json.loads(text)  # a number or quoted text
-    except ValueError:
-        return text
-    return value if type(value) in (int, float, str) else text

@@ -19,10 +19,10 @@ from stepguard.evaluation.families.base import (
     Line,
     Task,
     check_length,
-    full_name,
     work_through,
 )
 from stepguard.evaluation.families.returns_policy import POLICY, RuleCheck
+from stepguard.evaluation.knobs import full_name
 from stepguard.procedure import Input, Step
 from stepguard.values import Value
 

@@ -21,8 +21,8 @@ from stepguard.evaluation.families.base import (
     Task,
     check_length,
     check_whole,
-    full_name,
 )
+from stepguard.evaluation.knobs import full_name
 from stepguard.procedure import Input, Step
 from stepguard.values import Value
 from stepguard.verdicts import Claim

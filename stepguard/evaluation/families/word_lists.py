@@ -16,9 +16,9 @@ from stepguard.evaluation.families.base import (
     Task,
     check_length,
     check_whole,
-    full_name,
 )
 from stepguard.evaluation.families.word_list_checks import ListCheck
+from stepguard.evaluation.knobs import full_name
 from stepguard.procedure import Input, Step
 from stepguard.values import Value
 

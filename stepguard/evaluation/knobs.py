@@ -1,0 +1,75 @@
+"""Names with knobs behind them, as tasks and arms are called: ``arithmetic(look_back=7, form=sentence)``."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+__all__ = ["full_name", "knobs_of", "read_name", "split_names"]
+
+_NAME: Final = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*(?:\((.*)\)\s*)?\Z", re.DOTALL)
+_KNOB: Final = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*("(?:[^"\\]|\\.)*"|[^,"()=]*[^,"()=\s])\s*(?:,|\Z)')
+_ITEM: Final = re.compile(r'(?:[^,"()]|"(?:[^"\\]|\\.)*"|\((?:[^"()]|"(?:[^"\\]|\\.)*")*\))+')
+_WORDS: Final[Mapping[str, bool | None]] = {"true": True, "false": False, "null": None, "none": None}
+_BARE: Final = re.compile(r"[\w+*/.-]+\Z")
+
+
+def read_name(text: str) -> tuple[str, dict[str, object]] | None:
+    """A name and its knobs; None where the text is no such thing, or a knob stands twice."""
+    match = _NAME.match(text)
+    knobs = None if match is None else _knobs(match[2] or "")
+    return None if match is None or knobs is None else (match[1], knobs)
+
+
+def split_names(text: str) -> list[str]:
+    """The names of a list that commas separate; commas inside of brackets and quotes separate none."""
+    return [piece for each in _ITEM.findall(text) if (piece := each.strip())]
+
+
+def full_name(named: Any, word: str) -> str:
+    """A name with the knobs of a dataclass that are not at their defaults; `read_name` reads it back."""
+    knobs = []
+    for each in dataclasses.fields(named):
+        value = getattr(named, each.name)
+        if value != each.default:
+            knobs.append(f"{each.name}={_written(value)}")
+    return f"{word}({', '.join(knobs)})" if knobs else word
+
+
+def knobs_of(make: Callable[..., object]) -> list[str]:
+    """The knobs that something takes which is called with them."""
+    taken = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [name for name, each in inspect.signature(make).parameters.items() if each.kind in taken]
+
+
+def _written(value: object) -> str:
+    if isinstance(value, str) and _BARE.match(value) and not value[:1].isdigit():
+        return value
+    return json.dumps(value)
+
+
+def _knobs(inside: str) -> dict[str, object] | None:
+    """The knobs that stand in brackets; None where they cannot be read, or one stands twice."""
+    found: dict[str, object] = {}
+    at = 0
+    while at < len(inside.rstrip()):
+        match = _KNOB.match(inside, at)
+        if match is None or match[1] in found:
+            return None
+        found[match[1]] = _value(match[2])
+        at = match.end()
+    return None if inside.rstrip().endswith(",") else found
+
+
+def _value(text: str) -> object:
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    try:
+        value: object = json.loads(text)  # a number or quoted text
+    except ValueError:
+        return text
+    return value if type(value) in (int, float, str) else text
