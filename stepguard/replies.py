@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stepguard.backends.base import Completion
     from stepguard.procedure import Step
 
-__all__ = ["TOOL_NAME", "Reading", "read_reply"]
+__all__ = ["TOOL_NAME", "Reading", "read_reply", "without_thinking"]
 
 TOOL_NAME: Final = RESPONSE_NAME
 """The name of the tool where a provider answers by a tool call."""
@@ -212,7 +212,7 @@ def _find_object(text: str, ids: list[str], *, cut: bool, thought: int) -> _Foun
         whole = _decoded(body)
     if isinstance(whole, JsonObject):
         return whole
-    spoken = _without_thinking(body)
+    spoken = without_thinking(body)
     if cut:
         where = f"after {len(body)} characters" if body else "before it began"
         where = "inside its own thinking" if spoken is None else where
@@ -248,7 +248,7 @@ def _inside_fence(body: str) -> str | None:
     return body[opening.end() : -len(opening[1])].strip()
 
 
-def _without_thinking(body: str) -> str | None:
+def without_thinking(body: str) -> str | None:
     """The text outside think blocks, its parts joined by NUL; None where a block is never closed.
 
     A tag inside a string of a complete object is text. What stands before a closing tag without an opening one was

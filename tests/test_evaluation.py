@@ -14,7 +14,7 @@ from stepguard.backends.base import Completion, Request
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.cli import main
 from stepguard.errors import BackendError, ConfigError
-from stepguard.evaluation.arms import ArmOptions, Outcome, make_arm, read_transcript
+from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named, read_run
 from stepguard.evaluation.families import Arithmetic, Task, family_named
 from stepguard.evaluation.report import make_results
 from stepguard.evaluation.runner import Plan, run_plan
@@ -22,6 +22,7 @@ from stepguard.evaluation.statistics import compare, wilson
 from stepguard.testing import SimulatedModel, Slips
 
 FAMILY = Arithmetic()
+TWO = FAMILY.make(0, 2)
 
 
 def recompute(task: Task, *, changed: str | None = None, by: int = 0) -> dict[str, int]:
@@ -73,8 +74,8 @@ def test_unknown_families_and_arms_are_named() -> None:
     """A family or arm that does not exist is refused with the ones that do."""
     with pytest.raises(ConfigError, match="arithmetic"):
         family_named("geometry")
-    with pytest.raises(ConfigError, match="cot, chunk, guard"):
-        make_arm("oracle", ArmOptions())
+    with pytest.raises(ConfigError, match="cot, trace"):
+        arm_named("oracle")
 
 
 # Reading a transcript
@@ -97,13 +98,13 @@ def test_unknown_families_and_arms_are_named() -> None:
 )
 def test_only_a_designated_answer_counts(text: str, answer: int | None) -> None:
     """An answer is what the answer line holds; numbers elsewhere are none."""
-    assert read_transcript(text, ["t1", "t2"])[0] == answer
+    assert read_run(TWO, text).strict == answer
 
 
 def test_a_trace_is_read_by_step_names() -> None:
-    """A step's value is the right end of its own line; missing steps shift nothing, contradictions count as none."""
+    """A step's value is the right end of its own line, the last one where there are several; none shifts another."""
     text = "t1 = x + y = 1 + 2 = 3\n- t3: 4 * 2 = 8\nt4 = 1\nt4 = 2\nt9 = 9"
-    assert read_transcript(text, ["t1", "t2", "t3", "t4"])[1] == {"t1": 3, "t3": 8, "t4": None}
+    assert read_run(FAMILY.make(0, 4), text).values == {"t1": 3, "t3": 8, "t4": 2}
 
 
 # Statistics
@@ -335,7 +336,11 @@ def test_the_bench_command_prints_one_json_document(capsys: pytest.CaptureFixtur
         (["--lengths", "0"], "--lengths"),
         (["--lengths", "5,5"], "--lengths"),
         (["-n", "1,2", "--lengths", "5"], "-n"),
-        (["--arms", "guard,magic"], "--arms"),
+        (["--arms", "guard,magic"], "unknown arm 'magic'"),
+        (["--arms", "guard,guard(segment=0)"], "segment"),
+        (["--arms", "guard(speed=2)"], "it takes segment"),
+        (["--arms", "guard,guard"], "--arms"),
+        (["--arms", "guard)("], "names no arm"),
         (["--task", "geometry"], "geometry"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stepguard import Guard
-from stepguard.evaluation.arms import read_transcript
+from stepguard.evaluation.arms import read_run
 from stepguard.evaluation.families import Arithmetic
 from stepguard.testing import ScriptedBackend
 
@@ -39,6 +39,6 @@ def test_recorded_replies_end_as_they_did(outcome: dict[str, Any]) -> None:
 def test_recorded_transcripts_are_read_as_they_were(outcome: dict[str, Any]) -> None:
     """A free transcript gives the same answer and the same steps from its recorded text."""
     task = Arithmetic().make(outcome["seed"], outcome["length"])
-    answer, trace = read_transcript(outcome["texts"][0], list(task.truth))
-    assert (answer == task.answer) == outcome["right"]
-    assert sum(trace.get(name) == value for name, value in task.truth.items()) == outcome["steps_right"]
+    found = read_run(task, outcome["texts"][0])
+    assert (found.strict == task.answer) == outcome["right"]
+    assert sum(found.right(task)) == outcome["steps_right"]

@@ -215,7 +215,7 @@ def test_a_step_with_two_values_is_wrong() -> None:
     found = mark(transcript("t1 = 50\nt1 = 49", 0), PROGRAM)
     assert found is not None
     lines, missing = found
-    assert [line.judged for line in lines] == ["right", "slip"]
+    assert [line.judged for line in lines] == [None, "slip"]
     assert missing == ["t2", "t3", "t4", "t5"]
 
 

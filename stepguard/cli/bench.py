@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import hashlib
 import json
 import platform
 import sys
@@ -134,8 +133,9 @@ def _complain_of_missing_replies(outcomes: Sequence[Outcome], replay: Path | Non
 
 def _plan(args: argparse.Namespace) -> Plan:
     from stepguard.errors import ConfigError
-    from stepguard.evaluation.arms import ARMS, ArmOptions
+    from stepguard.evaluation.arms import ArmOptions, arm_named
     from stepguard.evaluation.families import family_named
+    from stepguard.evaluation.knobs import split_names
     from stepguard.evaluation.runner import Plan
 
     lengths = _numbers(args.lengths, "lengths")
@@ -146,10 +146,9 @@ def _plan(args: argparse.Namespace) -> Plan:
         raise ConfigError(
             f"-n has {len(counts)} numbers for {len(lengths)} lengths: give one, or one a length", option="n"
         )
-    arms = [name.strip() for name in args.arms.split(",") if name.strip()]
-    unknown = [name for name in arms if name not in ARMS]
-    if unknown or not arms or len(set(arms)) != len(arms):
-        raise ConfigError(f"--arms takes some of {', '.join(ARMS)}, each once, not {args.arms!r}", option="arms")
+    arms = [arm_named(name).name for name in split_names(args.arms)]
+    if not arms or len(set(arms)) != len(arms):
+        raise ConfigError(f"--arms takes names of arms, each once, not {args.arms!r}", option="arms")
     if args.concurrency is not None and args.concurrency < 1:
         raise ConfigError(f"--concurrency is 1 or more, not {args.concurrency}", option="concurrency")
     if args.resume and args.out is None:
@@ -173,16 +172,9 @@ def _numbers(text: str, option: str) -> list[int]:
 
 def _configuration(args: argparse.Namespace, plan: Plan, model: str) -> dict[str, Any]:
     """Everything that shapes a reply, so that unlike outcomes are never mixed."""
-    from stepguard.prompts import Prompter, describe_steps
+    from stepguard.evaluation.runner import hash_prompts
     from stepguard.repair import FIRST, Retries
-    from stepguard.reply_formats import EquationFormat
 
-    task = plan.family.make(0, 2)
-    shown = task.demonstration
-    prompts = [message.content for message in Prompter(task.procedure, EquationFormat()).prefix]
-    prompts += [shown.system, shown.question, shown.answer]
-    # Their wording is what counts: numbers stand for the values.
-    prompts += [describe_steps(task.procedure.steps, {name: at for at, name in enumerate(task.inputs, 1)})]
     return {
         "model": model,
         "task": plan.family.name,
@@ -190,7 +182,7 @@ def _configuration(args: argparse.Namespace, plan: Plan, model: str) -> dict[str
         "segment": args.segment,
         "retries": args.retries,
         "temperature": {"first": FIRST.temperature, "retry": Retries().temperature},
-        "prompt_hash": hashlib.sha256("\n".join(prompts).encode()).hexdigest()[:16],
+        "prompt_hash": hash_prompts(plan),
         "stepguard": _version("stepguard"),
     }
 

@@ -6,7 +6,6 @@ asked and accepted by running it on the recorded replies. What comes out otherwi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,11 +13,12 @@ from typing import Any, Final, Literal
 
 from stepguard.backends.base import Completion, Request
 from stepguard.errors import BackendError, StepguardError
-from stepguard.evaluation.arms import Outcome, read_transcript
+from stepguard.evaluation.arms import Outcome, read_run
+from stepguard.evaluation.arms.reading import read_entries, same
 from stepguard.evaluation.families import Task, family_named
-from stepguard.exact import evaluate
 from stepguard.guard import Guard
 from stepguard.results import Result
+from stepguard.transcripts import audit
 
 __all__ = [
     "Line",
@@ -28,7 +28,6 @@ __all__ = [
     "is_transcript",
     "make_task",
     "mark",
-    "read_entries",
     "replay",
     "shown",
 ]
@@ -159,17 +158,6 @@ def replay(outcome: Outcome, meta: Mapping[str, Any]) -> Replay | None:
     return Replay(task, result, tuple(backend.requests))
 
 
-def read_entries(text: str) -> dict[str, str] | None:
-    """What a structured reply says about each step, as text; None where it is not a JSON object."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict):
-        return None
-    return {name: entry if isinstance(entry, str) else json.dumps(entry) for name, entry in found.items()}
-
-
 def mark(outcome: Outcome, task: Task) -> tuple[list[Line], list[str]] | None:
     """The lines of a transcript, each judged by the truth, and the steps that it never writes down.
 
@@ -180,35 +168,28 @@ def mark(outcome: Outcome, task: Task) -> tuple[list[Line], list[str]] | None:
     text = _transcript(outcome)
     if len(text) > _READ:
         return None
-    ids = list(task.truth)
-    types = {step.id: step.type for step in task.procedure.steps}
-    answer, trace = read_transcript(text, ids, types=types)
-    right = sum(trace.get(name) == value for name, value in task.truth.items())
-    if right != outcome.steps_right or (is_transcript(outcome) and (answer == task.answer) != outcome.right):
+    found = read_run(task, text)
+    if sum(found.right(task)) != outcome.steps_right:
         return None
-    steps = {step.id: step for step in task.procedure.steps}
-    said: dict[str, Any] = dict(task.inputs)
+    if is_transcript(outcome) and same(found.strict, task.answer) != outcome.right:
+        return None
+    audited = audit(task.procedure, task.inputs, text)
+    at_line = {each.place.line: each for each in audited.steps if each.place is not None}
     lines: list[Line] = []
-    for line in text.replace("\r\n", "\n").split("\n"):
-        found = next(iter(read_transcript(line, ids, types=types)[1].items()), None)
-        if found is None:
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+        each = at_line.get(number)
+        if each is None:
             lines.append(Line(line))
             continue
-        name, value = found
-        truth = task.truth[name]
-        if value is None:
+        name, truth = each.step, task.truth[each.step]
+        if name not in found.values:
             lines.append(Line(line, "unread", name, f"no value can be read; right is {truth}"))
-        elif trace[name] is None and value != truth:
-            lines.append(Line(line, "slip", name, f"right is {truth}; the step is given several values"))
-        elif value == truth:
+        elif same(found.values[name], truth):
             lines.append(Line(line, "right", name))
-        elif _follows(steps[name].expression, said, value):
-            lines.append(Line(line, "carried", name, f"right is {truth}"))
         else:
-            lines.append(Line(line, "slip", name, f"right is {truth}"))
-        if value is not None:
-            said[name] = value
-    return lines, [name for name in ids if name not in trace]
+            judged: Literal["carried", "slip"] = "slip" if name in found.slips else "carried"
+            lines.append(Line(line, judged, name, f"right is {truth}"))
+    return lines, [each.step for each in audited.steps if each.place is None]
 
 
 def _transcript(outcome: Outcome) -> str:
@@ -219,13 +200,6 @@ def _transcript(outcome: Outcome) -> str:
     if None in found:
         return "\n".join(outcome.texts)
     return "\n".join(f"{name} = {entry}" for entries in found if entries for name, entry in entries.items())
-
-
-def _follows(expression: Any, said: Mapping[str, Any], value: object) -> bool:
-    try:
-        return expression is not None and evaluate(expression, said) == value
-    except (KeyError, TypeError, StepguardError):
-        return False
 
 
 def shown(lines: Sequence[Line]) -> dict[str, int]:

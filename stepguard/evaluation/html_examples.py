@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from stepguard.backends.base import Request
 from stepguard.evaluation.arms import Outcome
+from stepguard.evaluation.arms.reading import read_entries
 from stepguard.evaluation.examples import (
     Line,
     Replay,
@@ -14,7 +15,6 @@ from stepguard.evaluation.examples import (
     choose_guarded,
     make_task,
     mark,
-    read_entries,
     replay,
     shown,
 )

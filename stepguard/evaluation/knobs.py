@@ -26,8 +26,14 @@ def read_name(text: str) -> tuple[str, dict[str, object]] | None:
 
 
 def split_names(text: str) -> list[str]:
-    """The names of a list that commas separate; commas inside of brackets and quotes separate none."""
-    return [piece for each in _ITEM.findall(text) if (piece := each.strip())]
+    """The names of a list that commas separate; commas inside of brackets and quotes separate none.
+
+    Where brackets or quotes do not match, the whole text is one name, which nothing is called.
+    """
+    pieces: list[str] = _ITEM.findall(text)
+    if ",".join(pieces) != text:
+        pieces = [text]
+    return [each.strip() for each in pieces if each.strip()]
 
 
 def full_name(named: Any, word: str) -> str:

@@ -9,21 +9,23 @@ From the replies alone a run can be done again without the model.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
-from stepguard.backends.base import Backend
+from stepguard.backends.base import Backend, Completion, Request
 from stepguard.backends.recorded import RecordedBackend
-from stepguard.errors import ConfigError
-from stepguard.evaluation.arms import Arm, ArmOptions, Outcome, make_arm
+from stepguard.errors import BackendError, ConfigError
+from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
 from stepguard.evaluation.families import Family, Task
 from stepguard.evaluation.limiter import LimitedBackend
 
-__all__ = ["Plan", "Progress", "TaskBackend", "run_plan"]
+__all__ = ["Plan", "Progress", "TaskBackend", "hash_prompts", "run_plan"]
 
 Progress = Callable[[int, int, Outcome], None]
 """Called with how many outcomes there are, how many there will be, and the newest."""
@@ -39,7 +41,7 @@ class Plan:
     Args:
         family: where tasks come from.
         cells: length -> how many instances.
-        arms: names of arms.
+        arms: names of arms, knobs included.
         seed: the first instance's seed; instance i of a length has seed + i.
         options: what the guarded arms share.
     """
@@ -49,6 +51,15 @@ class Plan:
     arms: Sequence[str]
     seed: int
     options: ArmOptions
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arms", tuple(arm_named(name).name for name in self.arms))
+
+    def neighbour(self, seed: int, length: int) -> Task:
+        """The instance behind another one of its cell; the first one behind the last."""
+        after = seed + 1 - self.seed
+        count = self.cells[length]
+        return self.family.make(self.seed + (after % count if count > 1 else after), length)
 
     @property
     def total(self) -> int:
@@ -100,7 +111,7 @@ async def run_plan(
     """
     known = _Store(folder, configuration, resume=resume)
     done = dict(known.outcomes)
-    arms: dict[str, Arm] = {name: make_arm(name, plan.options) for name in plan.arms}
+    arms = {name: arm_named(name) for name in plan.arms}
     queue = [job for job in plan.jobs() if job not in done]
     queue.reverse()
     shared = None if isinstance(backend, TaskBackend) else _recorded(backend, folder, concurrency)
@@ -112,7 +123,7 @@ async def run_plan(
             task = plan.family.make(seed, length)
             asked = backend.for_task(task) if isinstance(backend, TaskBackend) else shared
             assert asked is not None
-            outcome = await arms[arm].run(task, asked)
+            outcome = await arms[arm].run(task, asked, plan.options, partial(plan.neighbour, seed, length))
             known.add(outcome)
             done[job] = outcome
             if progress is not None:
@@ -128,6 +139,27 @@ async def run_plan(
             await asyncio.gather(*workers, return_exceptions=True)
     order = {job: at for at, job in enumerate(plan.jobs())}
     return [done[job] for job in sorted(order, key=order.__getitem__)]
+
+
+class _Overheard:
+    """Keeps what it is asked, and answers nothing."""
+
+    def __init__(self) -> None:
+        self.prompts: list[str] = []
+
+    def complete(self, request: Request) -> Completion:
+        self.prompts += [message.content for message in request.messages]
+        raise BackendError("prompts are only listened to", retryable=False)
+
+
+def hash_prompts(plan: Plan) -> str:
+    """A hash of the first prompt of every arm on a small task: another one where their wording changes."""
+    overheard = _Overheard()
+    length, seed = min(plan.cells), plan.seed
+    task = plan.family.make(seed, length)
+    for name in plan.arms:
+        asyncio.run(arm_named(name).run(task, overheard, plan.options, lambda: task))
+    return hashlib.sha256("\n".join(overheard.prompts).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _recorded(backend: Backend, folder: Path | None, concurrency: int) -> RecordedBackend:

@@ -52,6 +52,7 @@ _INTEGERS: Final = Demonstration(
     "Values:\na = -14\nb = 36\nSteps:\ns1 = a + b\ns2 = s1 * 3\ns3 = a - s1\ns4 = 90 - s2\ns5 = s4 + s3\ns6 = s5 - s3",
     "s1 = a + b = -14 + 36 = 22\ns2 = s1 * 3 = 22 * 3 = 66\ns3 = a - s1 = -14 - 22 = -36\n"
     "s4 = 90 - s2 = 90 - 66 = 24\ns5 = s4 + s3 = 24 + (-36) = -12\ns6 = s5 - s3 = -12 - (-36) = 24\nAnswer: 24",
+    "s1 = a + b\ns2 = s1 * 3\ns3 = a - s1\ns4 = 90 - s2\ns5 = s4 + s3\ns6 = s5 - s3",
 )
 
 
@@ -225,7 +226,7 @@ class Arithmetic:
             check = FormulaCheck(parse_expression(formula))
             step = Step(found.name, instruction=sentence, type=kind, reads=found.reads, checks=[check])
         operation = _Operation(found, self.places)
-        return Line(step=step, solve=operation.solve, work=operation.work)
+        return Line(step=step, solve=operation.solve, work=operation.work, formula=formula)
 
     def _written(self, operand: Operand, sign: str) -> str:
         if isinstance(operand, str):

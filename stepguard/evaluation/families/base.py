@@ -56,11 +56,13 @@ class Demonstration:
         system: what is to be done, and the form of the answer.
         question: a small task, stated as `Task.statement` states one.
         answer: its right transcript, which ends with a line ``Answer: ...``.
+        program: its steps as formulas, one line each; None where some have none.
     """
 
     system: str
     question: str
     answer: str
+    program: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,12 +131,14 @@ class Line:
         work: the working that a demonstration shows, from the same values; no line break.
         brief: the instruction in the statement of the whole problem, where the extra material already holds what the
             step's own instruction has to say; None takes that one.
+        formula: what the step comes to as a formula, where it is asked in words but has one.
     """
 
     step: Step
     solve: Solver
     work: Callable[[Mapping[str, Value]], str]
     brief: str | None = None
+    formula: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +199,14 @@ class Draft:
             shown = step.type.write(state[step.id])
             parts = [step.id, *([step.formula] if step.formula else []), line.work(state), shown]
             rows.append(" = ".join(dict.fromkeys(parts)))  # what is only copied is written once
-        return Demonstration(system, self.statement(), "\n".join([*rows, f"Answer: {shown}"]))
+        formulas = [line.step.formula or line.formula for line in self.lines]
+        program = [f"{line.step.id} = {formula}" for line, formula in zip(self.lines, formulas, strict=True)]
+        return Demonstration(
+            system,
+            self.statement(),
+            "\n".join([*rows, f"Answer: {shown}"]),
+            "\n".join(program) if all(formulas) else None,
+        )
 
     def _facts(self) -> dict[str, int]:
         depth: dict[str, int] = {}

@@ -1,0 +1,75 @@
+"""The ways of running a task that the benchmark compares.
+
+All arms see the same instances at temperature 0 (retries and further chains apart), and are judged alike. An arm is
+called by its name, with knobs in brackets: ``guard``, ``guard(segment=5, retries=2)``, ``resample(k=5)``.
+
+============  ======================================================================================================
+offload       an interpreter performs the steps; no model is asked
+program       the model writes the formal program in one call, and an interpreter runs it
+direct        the final value only, working forbidden
+cot           free chain of thought with a fitting demonstration, then the answer
+trace         one structured reply with the working that the chain of thought may show, unchecked
+resample      ``k`` chains of thought: the answer of most of them, or (``checked=true``) of the first right one
+chunk         the guard's own segments and prompts, with the checker off
+blind         the guard with its retries where it made them on another instance
+guard         the guard; ``checker=`` takes one that knows less: ``operands``, ``range``, ``residue``, ``noisy``
+guess, copy   the guard over a model that guesses or copies: the floor
+primed        the second half of a transcript, after a first half with wrong values in it
+============  ======================================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from stepguard.errors import ConfigError
+from stepguard.evaluation.arms.base import Arm, ArmOptions, Neighbour, Outcome
+from stepguard.evaluation.arms.by_code import Offload, Program
+from stepguard.evaluation.arms.floor import Copy, Guess
+from stepguard.evaluation.arms.guarded import Blind, Chunk, Guarded
+from stepguard.evaluation.arms.primed import Primed
+from stepguard.evaluation.arms.reading import Reading, read_run
+from stepguard.evaluation.arms.transcripts import ChainOfThought, Direct, Resample, StructuredTrace
+from stepguard.evaluation.knobs import knobs_of, read_name
+
+__all__ = ["ARMS", "Arm", "ArmOptions", "Neighbour", "Outcome", "Reading", "arm_named", "read_run"]
+
+ARMS: Final[Mapping[str, Callable[..., Arm]]] = {
+    "offload": Offload,
+    "program": Program,
+    "direct": Direct,
+    "cot": ChainOfThought,
+    "trace": StructuredTrace,
+    "resample": Resample,
+    "chunk": Chunk,
+    "blind": Blind,
+    "guard": Guarded,
+    "guess": Guess,
+    "copy": Copy,
+    "primed": Primed,
+}
+"""Name -> what makes the arm from its knobs."""
+
+
+def arm_named(text: str) -> Arm:
+    """The arm that a name means, with the knobs that stand in brackets behind it.
+
+    Raises:
+        ConfigError: there is no such arm, or it has no such knob or not that value of it.
+    """
+    read = read_name(text)
+    if read is None:
+        raise ConfigError(f"{text!r} names no arm: write a name, or knobs behind it as in resample(k=5)", option="arms")
+    name, knobs = read
+    if name not in ARMS:
+        raise ConfigError(f"unknown arm {name!r}: use {', '.join(ARMS)}", option="arms")
+    allowed = knobs_of(ARMS[name])
+    unknown = [knob for knob in knobs if knob not in allowed]
+    if unknown:
+        takes = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
+        raise ConfigError(f"arm {name!r} has no knob {unknown[0]!r}: {takes}", option="arms")
+    try:
+        return ARMS[name](**knobs)
+    except ConfigError as error:
+        raise ConfigError(f"arm {text.strip()!r}: {error}", option="arms") from error

@@ -1,0 +1,169 @@
+"""What an arm is, and what it leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from stepguard.backends.base import Backend, Completion, Request, ask
+from stepguard.errors import BackendError
+from stepguard.evaluation.families import Task
+from stepguard.repair import Repair, Retries
+from stepguard.segments import Segments
+from stepguard.transport import Transport
+from stepguard.usage import Usage
+
+__all__ = ["Arm", "ArmOptions", "Neighbour", "Outcome", "Sent", "send"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one arm did on one task, with the raw text, so that another extractor needs no new calls.
+
+    Attributes:
+        arm, task, length, seed: which cell and instance.
+        status: the guard's status; for unguarded arms ``completed``, ``no_answer``, ``truncated`` or ``error``.
+        right: whether the answer is right, read strictly: a marked answer with nothing around the value.
+        right_lenient: the same, with words around the value allowed, and read from the last step where none is marked.
+        trace_right: whether every step's value is right.
+        steps_right: how many steps' values are right.
+        verified: whether the arm vouches for its answer.
+        abstained: whether it says that it has none.
+        silent_errors: 1 where it vouches for something wrong, in the answer or in any step, else 0.
+        error: the error that ended it.
+        calls, input_tokens, output_tokens, cached_tokens: what it cost.
+        seconds: wall-clock time, with whatever ran beside it; a reply that another arm had asked for takes none.
+        deviations: how often each kind was met: by the guard in the replies, by the audit in a transcript.
+        stopped_at: the step it stopped at and why.
+        texts: the raw replies, in order.
+        steps: how many steps were to be judged; None: all of them.
+        prefix: how many steps are right before the first that is not.
+        slips: how many steps are wrong in themselves: not where they follow from an earlier wrong value.
+        misdone: how many of the slips name the right operation with the right operands, and a wrong result.
+        claims: how many claims were judged, by an arm that checks; each of them rests on right values.
+        wrong_claims: how many of them were wrong, by the truth.
+        wrong_accepted: how many of these were accepted.
+    """
+
+    arm: str
+    task: str
+    length: int
+    seed: int
+    status: str
+    right: bool
+    right_lenient: bool
+    trace_right: bool
+    steps_right: int
+    verified: bool
+    abstained: bool
+    silent_errors: int
+    error: str | None
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    seconds: float
+    deviations: Mapping[str, int]
+    stopped_at: str | None
+    texts: tuple[str, ...]
+    steps: int | None = None
+    prefix: int = 0
+    slips: int = 0
+    misdone: int = 0
+    claims: int = 0
+    wrong_claims: int = 0
+    wrong_accepted: int = 0
+
+    @property
+    def judged(self) -> int:
+        """How many steps were to be judged."""
+        return self.length if self.steps is None else self.steps
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmOptions:
+    """What the arms share.
+
+    Args:
+        segment: steps a call, in the guarded arms.
+        repair: retries a step, or a policy, in the guarded arms.
+        timeout: seconds until one request is given up; a whole transcript of a slow local model takes many minutes.
+    """
+
+    segment: int = 10
+    repair: int | Repair = 4
+    timeout: float = 1800.0
+
+    def __post_init__(self) -> None:
+        Segments(self.segment)
+        Transport(timeout=self.timeout)
+        if isinstance(self.repair, int):
+            Retries(self.repair)
+
+
+Neighbour = Callable[[], Task]
+"""Makes another instance of the same cell, for arms that need one to compare with."""
+
+
+@runtime_checkable
+class Arm(Protocol):
+    """One way of running tasks: a frozen dataclass whose fields are its knobs."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it; with other knobs it has another name."""
+        ...
+
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+        """Run one task; errors end in the outcome."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What came of one request: a completion, or why there is none."""
+
+    completion: Completion | None
+    usage: Usage
+    seconds: float
+    failure: str | None = None
+
+    @property
+    def text(self) -> str:
+        """What was said."""
+        return "" if self.completion is None else self.completion.text or ""
+
+    @property
+    def cut(self) -> bool:
+        """Whether the reply was cut off."""
+        return self.completion is not None and self.completion.finish_reason == "length"
+
+
+async def send(backend: Backend, request: Request, transport: Transport) -> Sent:
+    """Send one request, again where the transport fails; whatever a backend raises ends in what is returned."""
+    started = time.monotonic()
+    usage = Usage()
+    failure: str | None = None
+    for sent in range(1, transport.retries + 2):
+        try:
+            async with asyncio.timeout(transport.timeout):
+                completion = await ask(backend, request)
+        except Exception as error:  # noqa: BLE001 - it costs one outcome, not the benchmark
+            usage = usage + Usage(calls=1)
+            failure = f"{type(error).__name__}: {error}"
+            retryable = isinstance(error, TimeoutError) or (isinstance(error, BackendError) and error.retryable)
+            wait = transport.wait(sent, error, random.Random(request.seed))
+            if not retryable or sent > transport.retries or wait > transport.longest_wait:
+                break
+            await asyncio.sleep(wait)
+            continue
+        return Sent(completion, usage + completion.usage, time.monotonic() - started)
+    return Sent(None, usage, time.monotonic() - started, failure)

@@ -1,0 +1,135 @@
+"""Arms in which an interpreter does the sums, so that nobody is fooled about pure arithmetic.
+
+``offload``  the interpreter performs the steps; no model is asked
+``program``  the model writes the steps down as a formal program in one call, and the interpreter runs it
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, replace
+from typing import Final
+
+from stepguard.backends.base import Backend, Message, Request
+from stepguard.errors import StepguardError
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, send
+from stepguard.evaluation.arms.reading import Reading, same
+from stepguard.evaluation.arms.transcripts import outcome_of
+from stepguard.evaluation.families import Task
+from stepguard.exact import evaluate
+from stepguard.procedure import Procedure
+from stepguard.replies import without_thinking
+from stepguard.transport import Transport
+from stepguard.values import Value
+
+__all__ = ["Offload", "Program"]
+
+_SYSTEM: Final = (
+    "Write the procedure down as a program. One line for each step, in order: its name, an equals sign, and its "
+    "formula over the names of values and earlier steps, with + - * / and brackets. Do not compute anything, and write "
+    "nothing else."
+)
+_FENCE: Final = re.compile(r"^```[^\n]*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offload:
+    """No model at all. Where a step has no formula, there is nothing to interpret: it abstains there."""
+
+    @property
+    def name(self) -> str:
+        """See `Arm.name`."""
+        return "offload"
+
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+        """See `Arm.run`."""
+        started = time.monotonic()
+        values, problem = _interpreted(task, task.procedure)
+        return _outcome(self.name, task, values, problem, seconds=time.monotonic() - started)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """The model only translates. Families without a formal program of their demonstration cannot be asked so.
+
+    A program that cannot be read, or has no value, is no answer; the values of its steps are compared by name.
+    """
+
+    @property
+    def name(self) -> str:
+        """See `Arm.name`."""
+        return "program"
+
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+        """See `Arm.run`."""
+        shown = task.demonstration
+        if shown.program is None:
+            missing = f"the steps of {task.family} have no formulas to write down"
+            return _outcome(self.name, task, {}, missing, seconds=0.0)
+        request = Request(
+            messages=(
+                Message("system", _SYSTEM),
+                Message("user", shown.question),
+                Message("assistant", shown.program),
+                Message("user", task.statement),
+            ),
+            steps=tuple(task.procedure.steps),
+            values=task.procedure.accept_inputs(task.inputs),
+            temperature=0.0,
+            max_tokens=200 + task.line_tokens * len(task.procedure),
+            seed=task.seed,
+            timeout=options.timeout,
+        )
+        sent = await send(backend, request, Transport(timeout=options.timeout))
+        problem: str | None = None
+        values: dict[str, Value] = {}
+        try:
+            values, problem = _interpreted(task, _written(task, sent.text))
+        except StepguardError as error:
+            problem = f"its program cannot be read: {error}"
+        answer = values.get(task.procedure.answer)
+        found = Reading(answer, answer, values, {}, {}, sound=False)
+        made = outcome_of(self.name, task, [sent], found)
+        status = made.status if made.status in ("error", "truncated") or problem is None else "no_answer"
+        return replace(made, status=status, stopped_at=problem)
+
+
+def _written(task: Task, text: str) -> Procedure:
+    """The program of a reply, with the task's inputs and the types of its steps."""
+    body = _FENCE.sub("", without_thinking(text) or "").strip()
+    types = {step.id: step.type for step in task.procedure.steps}
+    lines = [f"inputs: {', '.join(f'{each.name}: {each.type}' for each in task.procedure.inputs)}"]
+    for line in body.splitlines():
+        name, sign, formula = line.partition("=")
+        name = name.strip()
+        lines.append(f"{name}: {types[name]} = {formula}" if sign and name in types else line)
+    return Procedure.parse("\n".join(lines))
+
+
+def _interpreted(task: Task, procedure: Procedure) -> tuple[dict[str, Value], str | None]:
+    """The values of a procedure's steps, and why it stopped where it did not get to its end."""
+    state = dict(task.procedure.accept_inputs(task.inputs))
+    values: dict[str, Value] = {}
+    for step in procedure.steps:
+        if step.expression is None:
+            return values, f"{step.id} is described in words: there is nothing to interpret"
+        try:
+            state[step.id] = values[step.id] = step.type.convert(evaluate(step.expression, state))
+        except (StepguardError, KeyError) as error:
+            return values, f"{step.id} has no value: {error}"
+    return values, None
+
+
+def _outcome(arm: str, task: Task, values: dict[str, Value], problem: str | None, *, seconds: float) -> Outcome:
+    """The outcome of an arm that asked nobody."""
+    right = [same(values.get(name), value) for name, value in task.truth.items()]
+    answered = same(values.get(task.procedure.answer), task.answer)
+    return Outcome(
+        arm=arm, task=task.family, length=len(task.procedure), seed=task.seed,
+        status="abstained" if problem else "completed",
+        right=answered, right_lenient=answered, trace_right=all(right), steps_right=sum(right),
+        verified=False, abstained=problem is not None, silent_errors=0, error=None,
+        calls=0, input_tokens=0, output_tokens=0, cached_tokens=0, seconds=round(seconds, 3),
+        deviations={}, stopped_at=problem, texts=(), prefix=[*right, False].index(False),
+    )  # fmt: skip

@@ -1,0 +1,339 @@
+"""Arms that go through the guard: the guard itself, and what it would be without a part of it.
+
+``guard``  the guard; with ``checker=...`` one whose checker knows less
+``chunk``  the guard's own segments and prompts with the checker off: every claim that can be read is taken as it
+           stands. Only what cannot be read at all (no JSON, a step left out) is asked again, as the guard would
+``blind``  the guard with its retries where the guard had made them on another instance: as many, but without knowing
+           where they are needed
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, get_args
+
+from stepguard.actions import Action, Ask, Check, Checked, Event, Failed, Replied, Wait, Woke, deviation_of
+from stepguard.backends.base import Backend, ask
+from stepguard.checks import Judgement, judge_claims
+from stepguard.errors import BackendTimeout, ConfigError
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome
+from stepguard.evaluation.arms.limited import Judging, Limited
+from stepguard.evaluation.arms.reading import same
+from stepguard.evaluation.families import Task
+from stepguard.evaluation.families.base import check_whole
+from stepguard.evaluation.knobs import full_name
+from stepguard.guard import Guard
+from stepguard.repair import Repair, Retries
+from stepguard.results import Result
+from stepguard.runs import Run
+from stepguard.transport import Transport
+from stepguard.values import Value
+from stepguard.verdicts import Verdict
+
+__all__ = ["Blind", "Chunk", "Guarded", "run_guarded"]
+
+Checker = Literal["full", "operands", "range", "residue", "noisy"]
+_RETRIES: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarded:
+    """The guard, or one with a checker that knows less.
+
+    Args:
+        segment: steps a call; None as the benchmark's options say.
+        retries: retries a step; None as the benchmark's options say.
+        checker: ``full`` is the guard's own. ``operands`` knows what is to be worked out, and no results; ``range``
+            how large results can be, ``residue`` their remainder modulo `modulus`; ``noisy`` notices a wrong claim
+            with probability `catch`.
+        catch: see `checker`.
+        modulus: see `checker`.
+
+    Raises:
+        ConfigError: a knob is out of range.
+    """
+
+    segment: int | None = None
+    retries: int | None = None
+    checker: Checker = "full"
+    catch: float = 0.9
+    modulus: int = 9
+
+    def __post_init__(self) -> None:
+        _check_knobs(self.segment, self.retries)
+        if self.checker not in get_args(Checker):
+            raise ConfigError(
+                f"checker is one of {', '.join(get_args(Checker))}, not {self.checker!r}", option="checker"
+            )
+        if type(self.catch) not in (int, float) or not 0 <= self.catch <= 1:
+            raise ConfigError(f"catch is a probability from 0 to 1, not {self.catch!r}", option="catch")
+        check_whole(self.modulus, "modulus", 2, 10**6)
+
+    @property
+    def name(self) -> str:
+        """See `Arm.name`."""
+        return full_name(self, "guard")
+
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+        """See `Arm.run`."""
+        judging = None
+        if self.checker != "full":
+            judging = Limited(self.checker, task, catch=self.catch, modulus=self.modulus)
+        return await run_guarded(self.name, task, backend, _with(options, self.segment, self.retries), judging)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """The guard without its checker.
+
+    Args:
+        segment: steps a call; None as the benchmark's options say.
+    """
+
+    segment: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_knobs(self.segment, None)
+
+    @property
+    def name(self) -> str:
+        """See `Arm.name`."""
+        return full_name(self, "chunk")
+
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+        """See `Arm.run`."""
+        return await run_guarded(self.name, task, backend, _with(options, self.segment, None), observe=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blind:
+    """Retries without the checker's knowledge.
+
+    The guard runs the neighbouring instance of the cell first, which costs nothing that counts here. Where it asked a
+    step again, so does this arm, as often and in the same way, whatever the claim; everything else is accepted. It
+    never abstains for a wrong value.
+
+    Args:
+        segment: steps a call; None as the benchmark's options say.
+        retries: retries a step; None as the benchmark's options say.
+    """
+
+    segment: int | None = None
+    retries: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_knobs(self.segment, self.retries)
+
+    @property
+    def name(self) -> str:
+        """See `Arm.name`."""
+        return full_name(self, "blind")
+
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+        """See `Arm.run`."""
+        mine = _with(options, self.segment, self.retries)
+        other = neighbour()
+        seen = _Seen(other)
+        guard = _guard(other, backend, mine, observer=seen)
+        result = await guard.arun(other.procedure, other.inputs)
+        schedule = dict(seen.refused)
+        if result.problem is not None and result.problem.occurrence.index in schedule:
+            schedule[result.problem.occurrence.index] -= 1  # after the last one it was not asked again
+        # What repeats is to be asked as often as it was there.
+        patient = replace(mine, repair=Retries(_RETRIES, same=_RETRIES))
+        return await run_guarded(self.name, task, backend, patient, _Scheduled(schedule, task))
+
+
+def _check_knobs(segment: int | None, retries: int | None) -> None:
+    if segment is not None:
+        check_whole(segment, "segment", 1, 10**6)
+    if retries is not None:
+        check_whole(retries, "retries", 0, 1000)
+
+
+def _with(options: ArmOptions, segment: int | None, retries: int | None) -> ArmOptions:
+    segment = options.segment if segment is None else segment
+    repair: int | Repair = options.repair if retries is None else retries
+    return replace(options, segment=segment, repair=repair)
+
+
+def _guard(
+    task: Task,
+    backend: Backend,
+    options: ArmOptions,
+    *,
+    observe: bool = False,
+    observer: Callable[[Action, Event], None] | None = None,
+) -> Guard:
+    return Guard(
+        backend,
+        segment=options.segment,
+        repair=options.repair,
+        observe=observe,
+        history=None,
+        transport=Transport(timeout=options.timeout),
+        seed=task.seed,
+        observer=observer,
+    )
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Watches a run and counts its claims by the truth.
+
+    Attributes:
+        refused: how often a claim of each step was not accepted, by the step's place.
+    """
+
+    task: Task
+    only: Collection[str] | None = None
+    claims: int = 0
+    wrong: int = 0
+    accepted: int = 0
+    refused: dict[int, int] = field(default_factory=dict)
+    _right: dict[str, Value] = field(init=False)
+    _places: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._right = {**self.task.procedure.accept_inputs(self.task.inputs), **self.task.truth}
+        self._places = {name: at for at, name in enumerate(self.task.truth)}
+
+    def __call__(self, action: Action, event: Event) -> None:
+        if not isinstance(action, Check) or not isinstance(event, Checked):
+            return
+        known: dict[str, Value] = dict(action.values)
+        for step, judgement in zip(action.steps, event.judgements, strict=False):
+            if judgement.value is None:
+                return
+            accepted = deviation_of(judgement) is None
+            counts = self.only is None or step.id in self.only
+            if counts and all(same(known.get(name), self._right[name]) for name in step.reads):
+                wrong = not same(judgement.value, self._right[step.id])
+                self.claims += 1
+                self.wrong += wrong
+                self.accepted += wrong and accepted
+            if not accepted:
+                place = self._places[step.id]
+                self.refused[place] = self.refused.get(place, 0) + 1
+                return
+            known[step.id] = judgement.value
+
+
+class _Scheduled:
+    """Refuses claims where a schedule says so, whatever they are."""
+
+    def __init__(self, refusals: Mapping[int, int], task: Task) -> None:
+        self._left = dict(refusals)
+        self._places = {name: at for at, name in enumerate(task.truth)}
+
+    def judge(self, action: Check) -> tuple[Judgement, ...]:
+        judged: list[Judgement] = []
+        for each in judge_claims(action.steps, action.claims, action.values, beyond_failure=True):
+            if each.value is None:
+                return (*judged, each)
+            place = self._places[each.claim.step]
+            if self._left.get(place, 0) > 0:
+                self._left[place] -= 1
+                verdict = Verdict("fail", "schedule", "wrong_value", "asked again by schedule")
+                return (*judged, replace(each, verdicts=(verdict,)))
+            judged.append(replace(each, verdicts=(Verdict("pass", "schedule"),)))
+        return tuple(judged)
+
+
+async def run_guarded(
+    arm: str,
+    task: Task,
+    backend: Backend,
+    options: ArmOptions,
+    judging: Judging | None = None,
+    *,
+    observe: bool = False,
+    only: Collection[str] | None = None,
+) -> Outcome:
+    """Run a task through the guard, with another judgement of claims where one is given.
+
+    Args:
+        arm: what the outcome is called.
+        task: what is run.
+        backend: the model.
+        options: the guard's.
+        judging: another judgement of claims.
+        observe: whether claims are taken as they stand.
+        only: the steps whose claims are counted; None: all of them.
+    """
+    seen = _Seen(task, only)
+    guard = _guard(task, backend, options, observe=observe, observer=seen)
+    started = time.monotonic()
+    if judging is None:
+        result = await guard.arun(task.procedure, task.inputs)
+    else:
+        run = guard.start(task.procedure, task.inputs)
+        await _drive(run, backend, judging, seen)
+        result = run.result()
+    made = _outcome(arm, task, result, time.monotonic() - started, observe=observe)
+    if observe:
+        return made
+    return replace(made, claims=seen.claims, wrong_claims=seen.wrong, wrong_accepted=seen.accepted)
+
+
+async def _drive(run: Run, backend: Backend, judging: Judging, seen: _Seen) -> None:
+    """Carry a run to its end, one action after the other, with claims judged otherwise than the guard does."""
+    while (action := run.next_action()) is not None:
+        event: Event
+        if isinstance(action, Ask):
+            try:
+                async with asyncio.timeout(action.request.timeout):
+                    event = Replied(action.id, await ask(backend, action.request))
+            except TimeoutError:
+                event = Failed(action.id, BackendTimeout(f"no answer within {action.request.timeout:.0f} s"))
+            except Exception as error:  # noqa: BLE001 - it costs one outcome, not the benchmark
+                event = Failed(action.id, error)
+        elif isinstance(action, Wait):
+            await asyncio.sleep(action.seconds)
+            event = Woke(action.id)
+        elif isinstance(action, Check):
+            event = Checked(action.id, judging.judge(action))
+        else:
+            event = run.perform(action)
+        run.send(event)
+        seen(action, event)
+
+
+def _outcome(arm: str, task: Task, result: Result, seconds: float, *, observe: bool) -> Outcome:
+    right = {record.occurrence.step: same(record.value, task.truth[record.occurrence.step]) for record in result.steps}
+    answered = same(result.answer, task.answer)
+    wrong_vouched = any(record.verified and not right[record.occurrence.step] for record in result.steps)
+    counts: dict[str, int] = {}
+    found = [each for attempt in result.attempts for each in attempt.deviations]
+    if observe:
+        found += [each for record in result.steps for each in record.deviations]
+    for deviation in found:
+        counts[deviation.kind] = counts.get(deviation.kind, 0) + 1
+    wrong = [at for at, name in enumerate(task.truth) if not right.get(name, False)]
+    return Outcome(
+        arm=arm,
+        task=task.family,
+        length=len(task.procedure),
+        seed=task.seed,
+        status=result.status,
+        right=answered,
+        right_lenient=answered,
+        trace_right=result.completed == result.total and all(right.values()),
+        steps_right=sum(right.values()),
+        verified=result.verified,
+        abstained=result.status in ("abstained", "exhausted"),
+        silent_errors=int(wrong_vouched or (result.verified and not answered)),
+        error=str(result.problem) if result.status == "failed" else None,
+        calls=result.usage.calls,
+        input_tokens=result.usage.input_tokens,
+        output_tokens=result.usage.output_tokens,
+        cached_tokens=result.usage.cached_tokens,
+        seconds=round(seconds, 3),
+        deviations=counts,
+        stopped_at=None if result.problem is None else str(result.problem),
+        texts=tuple(attempt.text or "" for attempt in result.attempts),
+        prefix=wrong[0] if wrong else len(task.truth),
+    )

@@ -1,0 +1,111 @@
+"""Checkers that know less than everything: what a guard is worth where no exact check is to be had."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final, Protocol
+
+from stepguard.actions import Check
+from stepguard.checks import Judgement, judge_claims
+from stepguard.errors import EvaluationError
+from stepguard.evaluation.families import Task
+from stepguard.exact import evaluate
+from stepguard.procedure import Step
+from stepguard.values import Value, to_exact
+from stepguard.verdicts import Claim, Verdict
+
+__all__ = ["Judging", "Limited"]
+
+
+class Judging(Protocol):
+    """Another judgement of claims than the guard's."""
+
+    def judge(self, action: Check) -> tuple[Judgement, ...]:
+        """The judgements, as `stepguard.checks.judge_claims` returns them."""
+        ...
+
+
+class Limited:
+    """A checker that lets some wrong claims pass. What cannot be read it refuses as the full one does.
+
+    Args:
+        knows: ``operands``: the working must be the step's, whatever it is said to give; ``range``: a number must not
+            be larger in magnitude than the largest of the task; ``residue``: it must leave the right remainder;
+            ``noisy``: a wrong claim is noticed with probability `catch`, drawn anew for each claim.
+        task: what is run; its seed decides what a noisy checker overlooks.
+        catch: see `knows`.
+        modulus: see `knows`.
+    """
+
+    def __init__(self, knows: str, task: Task, *, catch: float, modulus: int) -> None:
+        self._knows: Final = knows
+        self._catch: Final = catch
+        self._modulus: Final = modulus
+        numbers = [number for each in task.truth.values() if (number := _number(each)) is not None]
+        self._largest: Final[int | Fraction] = max([*numbers, *(-number for number in numbers)], default=0)
+        self._chance: Final = random.Random(f"limited:{knows}:{catch}:{task.seed}")
+
+    def judge(self, action: Check) -> tuple[Judgement, ...]:
+        """See `Judging.judge`."""
+        known: dict[str, Value] = dict(action.values)
+        judged: list[Judgement] = []
+        # Each claim against what was accepted before it, wrong or not.
+        for step, full in zip(
+            action.steps,
+            judge_claims(action.steps, action.claims, action.values, beyond_failure=True),
+            strict=False,
+        ):
+            if full.value is None:
+                return (*judged, full)
+            fault = self._fault(step, full, known)
+            if fault is not None:
+                return (*judged, replace(full, verdicts=(fault,)))
+            judged.append(replace(full, verdicts=(Verdict("pass", self._knows),)))
+            known[step.id] = full.value
+        return tuple(judged)
+
+    def _fault(self, step: Step, full: Judgement, known: dict[str, Value]) -> Verdict | None:
+        verdict, value = full.verdict, full.value
+        wrong = verdict is not None and verdict.outcome != "pass"
+        fault = Verdict("fail", self._knows, "wrong_value", f"by its {self._knows} the value cannot be right")
+        if self._knows == "noisy":
+            return verdict if wrong and self._chance.random() < self._catch else None
+        if self._knows == "operands":
+            return self._misworked(step, full, known)
+        number: int | Fraction | None = None if value is None else _number(value)
+        if number is None:
+            return None
+        if self._knows == "range":
+            return None if -self._largest <= number <= self._largest else fault
+        expected = _expected(step, known)
+        if expected is None or (number - expected) % self._modulus == 0:
+            return None
+        return fault
+
+    def _misworked(self, step: Step, full: Judgement, known: dict[str, Value]) -> Verdict | None:
+        """What is wrong with the working, were the result right."""
+        if step.expression is None:
+            return None
+        try:
+            right = step.type.write(step.type.convert(evaluate(step.expression, known)))
+        except EvaluationError:
+            return full.verdict
+        claim = Claim(step.id, full.claim.work, right, full.claim.text)
+        verdict = judge_claims((step,), (claim,), known)[0].verdict
+        return None if verdict is None or verdict.outcome == "pass" else verdict
+
+
+def _expected(step: Step, known: dict[str, Value]) -> int | Fraction | None:
+    if step.expression is None:
+        return None
+    try:
+        return _number(step.type.convert(evaluate(step.expression, known)))
+    except EvaluationError:
+        return None
+
+
+def _number(value: Value) -> int | Fraction | None:
+    found = to_exact(value)
+    return found if isinstance(found, int | Fraction) and not isinstance(found, bool) else None

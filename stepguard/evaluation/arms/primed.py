@@ -1,0 +1,143 @@
+"""The probe of self-conditioning: does a model slip more often once wrong values stand in its context?
+
+The first half of a transcript is given, with wrong values planted in it at a rate, everything after them following
+from them; the model goes on, and only its own lines are judged, each by the values that stand in front of it. Without
+the guard that half is the model's own earlier turn. With it the same values are offered to the guard as the model's
+first replies; what it makes of them, and of the second half, is the guard's own business.
+
+(The effect was described by A. Sinha and others, "The illusion of diminishing returns", arXiv 2509.09677.)
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final
+
+from stepguard.backends.base import Backend, Completion, Message, Request, ask
+from stepguard.errors import ConfigError, EvaluationError
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, send
+from stepguard.evaluation.arms.guarded import run_guarded
+from stepguard.evaluation.arms.reading import read_run
+from stepguard.evaluation.arms.transcripts import chain_request, outcome_of
+from stepguard.evaluation.families import Task
+from stepguard.evaluation.knobs import full_name
+from stepguard.exact import evaluate, substitute
+from stepguard.reply_formats import EquationFormat
+from stepguard.transport import Transport
+from stepguard.values import Value
+
+__all__ = ["Primed"]
+
+_FORMAT: Final = EquationFormat()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Primed:
+    """The second half of a transcript, after a first half with wrong values in it.
+
+    ``steps`` of its outcomes are the model's own claims about the second half (with the guard: its claims that rest on
+    right values), ``steps_right`` those of them that are right by what they rest on. Without the guard ``right`` says
+    that all are.
+
+    Args:
+        rate: the probability of a wrong value, for each step of the first half.
+        guarded: whether the guard runs it.
+
+    Raises:
+        ConfigError: the rate is no probability.
+    """
+
+    rate: float = 0.0
+    guarded: bool = False
+
+    def __post_init__(self) -> None:
+        if type(self.rate) not in (int, float) or not 0 <= self.rate <= 1:
+            raise ConfigError(f"rate is a probability from 0 to 1, not {self.rate!r}", option="rate")
+        if type(self.guarded) is not bool:
+            raise ConfigError(f"guarded is true or false, not {self.guarded!r}", option="guarded")
+
+    @property
+    def name(self) -> str:
+        """See `Arm.name`."""
+        return full_name(self, "primed")
+
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+        """See `Arm.run`."""
+        half = _FirstHalf(task, self.rate, options.segment)
+        if self.guarded:
+            made = await run_guarded(self.name, task, _Offered(half, backend), options, only=half.rest)
+            return replace(made, steps=made.claims, steps_right=made.claims - made.wrong_claims)
+        plain = chain_request(task, options)
+        ahead = f"Go on from {half.rest[0]}: write the remaining lines in the same way, and then the answer."
+        said = (Message("assistant", half.text), Message("user", ahead)) if half.planted else ()
+        sent = await send(
+            backend, replace(plain, messages=(*plain.messages, *said)), Transport(timeout=options.timeout)
+        )
+        found = read_run(task, f"{half.text}\n{sent.text}")
+        right = sum(name in found.values and name not in found.slips for name in half.rest)
+        whole = right == len(half.rest)
+        slips = {name: kind for name, kind in found.slips.items() if name in half.rest}
+        return replace(
+            outcome_of(self.name, task, [sent], replace(found, slips=slips)),
+            steps=len(half.rest), steps_right=right, trace_right=whole, right=whole, right_lenient=whole, prefix=0,
+        )  # fmt: skip
+
+
+class _FirstHalf:
+    """The first half of a task as a transcript, with wrong values in it.
+
+    Attributes:
+        planted: the value of each step, the wrong ones among them.
+        text: their lines.
+        rest: the steps of the second half.
+    """
+
+    def __init__(self, task: Task, rate: float, segment: int) -> None:
+        chance = random.Random(f"primed:{rate}:{task.seed}")
+        names = list(task.truth)
+        half = len(names) // 2
+        # The guard asks whole segments: a half that ends with one can be offered to it.
+        size = half - half % segment if half > segment else half
+        self.rest: Final = tuple(names[size:])
+        self.planted: Final[dict[str, Value]] = {}
+        state: dict[str, Value] = dict(task.procedure.accept_inputs(task.inputs))
+        lines: list[str] = []
+        for step in list(task.procedure.steps)[:size]:
+            value, shown = task.truth[step.id], [step.id]
+            if step.expression is not None:
+                try:
+                    value = step.type.convert(evaluate(step.expression, state))
+                except EvaluationError:  # a wrong value may lead to a division by zero; the line is right then
+                    state.update(task.truth)
+                shown += [step.formula or "", substitute(step.expression, state)]
+            if chance.random() < rate and step.type.numeric and not isinstance(value, bool | str):
+                value = step.type.convert(Fraction(value) + chance.choice([-10, -2, -1, 1, 2, 10]))
+            state[step.id] = self.planted[step.id] = value
+            lines.append(" = ".join([*shown, step.type.write(value)]))
+        self.text: Final = "\n".join(lines)
+
+
+class _Offered:
+    """Gives the first half for the model's first replies, and asks the model for everything else."""
+
+    def __init__(self, half: _FirstHalf, backend: Backend) -> None:
+        self.name = "primed"
+        self._planted: Final[Mapping[str, Value]] = half.planted
+        self._backend: Final = backend
+
+    async def acomplete(self, request: Request) -> Completion:
+        """See `stepguard.backends.base.AsyncBackend`."""
+        if request.attempt > 1 or any(step.id not in self._planted for step in request.steps):
+            return await ask(self._backend, request)
+        reply_format = request.reply_format or _FORMAT
+        state = dict(request.values)
+        fields: dict[str, object] = {}
+        for step in request.steps:
+            work = "as asked" if step.expression is None else substitute(step.expression, state)
+            state[step.id] = self._planted[step.id]
+            fields[step.id] = reply_format.answer(step, work, step.type.write(state[step.id]))
+        return Completion(json.dumps(fields))

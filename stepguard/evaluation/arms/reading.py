@@ -1,0 +1,152 @@
+"""What a transcript says, read for every arm alike, and judged by the task's own truth."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final
+
+from stepguard.errors import EvaluationError, ValueRefused
+from stepguard.evaluation.families import Task
+from stepguard.exact import evaluate
+from stepguard.procedure import Step
+from stepguard.replies import without_thinking
+from stepguard.transcripts import audit
+from stepguard.value_types import ValueType
+from stepguard.values import Value
+
+__all__ = ["Reading", "read_entries", "read_run", "same"]
+
+_LINE: Final = re.compile(r"^[\s*\-\u2022`]*([A-Za-z_]\w*)[\s*`]*[:=](.+?)\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One transcript against its task.
+
+    Attributes:
+        strict: the answer that is marked as such, with nothing around it; None where there is none.
+        lenient: the same with words around the value; where nothing is marked, the value of the answer's own step.
+        values: the value of every step that has one.
+        deviations: how often each kind of finding was made.
+        slips: the steps that are wrong in themselves, and do not follow from an earlier wrong value, and what is
+            wrong with each. ``wrong_value``: the right operation with the right operands, and another result; ``wrong``
+            where the audit cannot say.
+        sound: whether the audit calls every step right, and no other answer is given.
+    """
+
+    strict: Value | None
+    lenient: Value | None
+    values: Mapping[str, Value]
+    deviations: Mapping[str, int]
+    slips: Mapping[str, str]
+    sound: bool
+
+    @property
+    def misdone(self) -> int:
+        """How many slips name the right operation with the right operands, and give another result."""
+        return sum(kind == "wrong_value" for kind in self.slips.values())
+
+    def right(self, task: Task) -> list[bool]:
+        """Which of the task's steps are right."""
+        return [same(self.values.get(name), value) for name, value in task.truth.items()]
+
+    def prefix(self, task: Task) -> int:
+        """How many steps are right before the first that is not."""
+        return sum(takewhile(bool, self.right(task)))
+
+
+def read_run(task: Task, text: str) -> Reading:
+    """Read the transcript of an unguarded run.
+
+    A step's value is the right end of the last line that starts with its name, or its entry in JSON, as the arms ask
+    for them; where there is no such, what the audit finds. An answer is the last one that is marked (``Answer: 7``, a
+    box, ``#### 7``), or a reply that is a value and nothing else. What stands in think blocks does not count; where one
+    is never closed, nothing does.
+    """
+    spoken = (without_thinking(text) or "").replace("\0", "\n")
+    steps = {step.id: step for step in task.procedure.steps}
+    audited = audit(task.procedure, task.inputs, spoken)
+    values: dict[str, Value] = {}
+    for each in audited.steps:
+        if each.claimed is not None and (value := _read(steps[each.step].type, each.claimed)) is not None:
+            values[each.step] = value
+    values |= _lines(spoken, steps)
+    own = values.get(task.procedure.answer)
+    strict = lenient = None
+    if audited.answer is not None:
+        lenient = audited.answer.value
+        strict = lenient if audited.answer.strict else None
+    elif not any(each.kind == "missing_answer" for each in audited.findings):
+        strict = lenient = own  # a reply in JSON: its last step is the answer
+    else:
+        strict = _read(steps[task.procedure.answer].type, spoken.strip())
+        lenient = strict if strict is not None else own
+    kinds = {each.step: each.kind for each in audited.steps if each.verdict == "wrong"}
+    return Reading(
+        strict=strict,
+        lenient=lenient,
+        values=values,
+        deviations=dict(Counter(each.kind for each in audited.findings)),
+        slips={name: kinds.get(name) or "wrong" for name in _slips(task, values)},
+        sound=all(each.verdict == "right" for each in audited.steps)
+        and not any(each.kind == "wrong_answer" for each in audited.findings),
+    )
+
+
+def read_entries(text: str) -> dict[str, str] | None:
+    """What a structured reply says about each step, as text; None where it is not a JSON object."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    return {name: entry if isinstance(entry, str) else json.dumps(entry) for name, entry in found.items()}
+
+
+def same(value: Value | None, truth: Value) -> bool:
+    """Whether a value is the true one; True is not 1."""
+    return value is not None and isinstance(value, bool) == isinstance(truth, bool) and value == truth
+
+
+def _lines(text: str, steps: Mapping[str, Step]) -> dict[str, Value]:
+    entries = read_entries(text)
+    pairs = _LINE.findall(text) if entries is None else entries.items()
+    found: dict[str, Value] = {}
+    for name, rest in pairs:
+        if name in steps:
+            value = _read(steps[name].type, rest.rsplit("=", 1)[-1].strip(" \t*_`."))
+            if value is not None:
+                found[name] = value
+    return found
+
+
+def _slips(task: Task, values: Mapping[str, Value]) -> list[str]:
+    """The steps that are not what they should be by the values that the transcript itself gives, or that are true."""
+    state = {**task.procedure.accept_inputs(task.inputs), **task.truth, **values}
+    found: list[str] = []
+    for step in task.procedure.steps:
+        if step.id not in values:
+            continue
+        try:
+            if step.expression is not None:
+                expected = step.type.convert(evaluate(step.expression, state))
+            else:
+                expected = task.solvers[step.id](state)
+        except (EvaluationError, LookupError, TypeError, ValueError):
+            continue  # what it rests on makes no sense
+        if not same(values[step.id], expected):
+            found.append(step.id)
+    return found
+
+
+def _read(kind: ValueType, text: str) -> Value | None:
+    try:
+        return kind.read(text.strip("\"'") if kind.kind == "text" else text) if text else None
+    except ValueRefused:
+        return None

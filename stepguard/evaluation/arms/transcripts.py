@@ -1,0 +1,227 @@
+"""Arms without a guard that ask the whole procedure in one call: ``direct``, ``cot``, ``trace``, and ``resample``.
+
+``direct``    the final value only, working forbidden
+``cot``       free chain of thought with a fitting demonstration, then a line ``Answer: ...``
+``trace``     the lines of the chain of thought as one JSON object, one entry a step
+``resample``  several chains of thought, the first one greedy, and the answer that most of them give; or with
+              ``checked=true`` the first chain in which the audit finds nothing wrong, and none where there is no such
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from stepguard.backends.base import Backend, Message, Request
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, Sent, send
+from stepguard.evaluation.arms.reading import Reading, read_run, same
+from stepguard.evaluation.families import Demonstration, Task
+from stepguard.evaluation.families.base import check_whole
+from stepguard.evaluation.knobs import full_name
+from stepguard.procedure import Step
+from stepguard.reply_formats import EquationFormat, FieldKind
+from stepguard.transport import Transport
+from stepguard.usage import Usage
+
+__all__ = ["ChainOfThought", "Direct", "Resample", "StructuredTrace", "outcome_of"]
+
+_DIRECT: Final = (
+    "Carry out the procedure in your head, exactly as written. Do not write any working. Reply with one line and "
+    "nothing else: Answer: and the value of the last step."
+)
+_TRACE: Final = (
+    "Carry out the procedure step by step, in order, exactly as written. Reply with one JSON object. Its keys are the "
+    "step names, in order, every step once and nothing else. The entry of a step is one line of text: {line}, and the "
+    "result, joined by equals signs. Do not skip, add or change any step."
+)
+_FORMULA_LINE: Final = "its formula, the formula with the numbers filled in"
+_WORDS_LINE: Final = "its working in short"
+_WARM: Final = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Direct:
+    """The final value alone."""
+
+    @property
+    def name(self) -> str:
+        """See `Arm.name`."""
+        return "direct"
+
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+        """See `Arm.run`."""
+        shown = task.demonstration
+        answer = shown.answer.rpartition("\n")[2]
+        request = _request(task, replace(shown, system=_DIRECT, answer=answer), options, max_tokens=256)
+        sent = await send(backend, request, Transport(timeout=options.timeout))
+        found = read_run(task, sent.text)
+        # No step is asked for, so none is judged.
+        return replace(
+            outcome_of(self.name, task, [sent], found), steps=0, steps_right=0, trace_right=False, prefix=0,
+            slips=0, misdone=0, deviations={},
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainOfThought:
+    """A free transcript."""
+
+    @property
+    def name(self) -> str:
+        """See `Arm.name`."""
+        return "cot"
+
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+        """See `Arm.run`."""
+        sent = await send(backend, chain_request(task, options), Transport(timeout=options.timeout))
+        return outcome_of(self.name, task, [sent], read_run(task, sent.text))
+
+
+class _LineFormat(EquationFormat):
+    """Every step is one line of text, those that only words describe as well."""
+
+    def kind(self, step: Step) -> FieldKind:
+        return "equation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructuredTrace:
+    """One structured reply with the working that the chain of thought may show."""
+
+    @property
+    def name(self) -> str:
+        """See `Arm.name`."""
+        return "trace"
+
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+        """See `Arm.run`."""
+        shown = task.demonstration
+        rows = [line.partition(" = ") for line in shown.answer.splitlines()[:-1]]
+        line = _WORDS_LINE if any(step.expression is None for step in task.procedure.steps) else _FORMULA_LINE
+        example = Demonstration(
+            _TRACE.format(line=line), shown.question, json.dumps({name: rest for name, _, rest in rows})
+        )
+        request = replace(_request(task, example, options, max_tokens=_longest(task)), reply_format=_LineFormat())
+        sent = await send(backend, request, Transport(timeout=options.timeout))
+        return outcome_of(self.name, task, [sent], read_run(task, sent.text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resample:
+    """Several chains of thought: the answer of most of them, or of the first that the checker finds right.
+
+    Args:
+        k: how many chains. The first is greedy, the others are drawn at temperature 0.8.
+        checked: whether chains are chosen by the audit, which checks each step as the guard does, instead of by vote.
+            Chains are then asked one after the other until one is right.
+    """
+
+    k: int = 5
+    checked: bool = False
+
+    def __post_init__(self) -> None:
+        check_whole(self.k, "k", 1, 1000)
+
+    @property
+    def name(self) -> str:
+        """See `Arm.name`."""
+        return full_name(self, "resample")
+
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+        """See `Arm.run`."""
+        transport = Transport(timeout=options.timeout)
+        request = chain_request(task, options)
+        sent: list[Sent] = []
+        found: list[Reading] = []
+        for number in range(self.k):
+            drawn = replace(request, temperature=_WARM, seed=task.seed * 1000 + number) if number else request
+            sent.append(await send(backend, drawn, transport))
+            found.append(read_run(task, sent[-1].text))
+            if self.checked and found[-1].sound:
+                return replace(
+                    outcome_of(self.name, task, sent, found[-1]), status="verified", verified=True,
+                    silent_errors=int(not all(found[-1].right(task))),
+                )  # fmt: skip
+        if self.checked:
+            last = outcome_of(self.name, task, sent, found[-1])
+            failed = last.error is not None
+            return replace(last, right=False, right_lenient=False, abstained=not failed, status="abstained")
+        return outcome_of(self.name, task, sent, found[_most(found)])
+
+
+def _most(found: Sequence[Reading]) -> int:
+    """The first chain with the answer that most chains give."""
+    votes = Counter(repr(each.lenient) for each in found if each.lenient is not None)
+    if not votes:
+        return 0
+    chosen = votes.most_common(1)[0][0]  # of those that are equally often the first one
+    return next(at for at, each in enumerate(found) if repr(each.lenient) == chosen)
+
+
+def chain_request(task: Task, options: ArmOptions) -> Request:
+    """The request for a chain of thought, greedy."""
+    return _request(task, task.demonstration, options, max_tokens=_longest(task))
+
+
+def _longest(task: Task) -> int:
+    return 200 + task.line_tokens * len(task.procedure)
+
+
+def _request(task: Task, shown: Demonstration, options: ArmOptions, *, max_tokens: int) -> Request:
+    return Request(
+        messages=(
+            Message("system", shown.system),
+            Message("user", shown.question),
+            Message("assistant", shown.answer),
+            Message("user", task.statement),
+        ),
+        steps=tuple(task.procedure.steps),
+        values=task.procedure.accept_inputs(task.inputs),
+        temperature=0.0,
+        max_tokens=max_tokens,
+        seed=task.seed,
+        timeout=options.timeout,
+    )
+
+
+def outcome_of(arm: str, task: Task, sent: Sequence[Sent], found: Reading) -> Outcome:
+    """The outcome of an arm that vouches for nothing: `found` is what counts of what was sent."""
+    usage = sum((each.usage for each in sent), Usage())
+    failure = sent[-1].failure if all(each.completion is None for each in sent) else None
+    status = "completed"
+    if failure is not None:
+        status = "error"
+    elif sent[-1].cut:
+        status = "truncated"
+    elif found.lenient is None or (found.strict is None and found.deviations.get("missing_answer")):
+        status = "no_answer"
+    right = found.right(task)
+    return Outcome(
+        arm=arm,
+        task=task.family,
+        length=len(task.procedure),
+        seed=task.seed,
+        status=status,
+        right=same(found.strict, task.answer),
+        right_lenient=same(found.lenient, task.answer),
+        trace_right=all(right),
+        steps_right=sum(right),
+        verified=False,
+        abstained=False,
+        silent_errors=0,
+        error=failure,
+        calls=usage.calls,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_tokens=usage.cached_tokens,
+        seconds=round(sum(each.seconds for each in sent), 3),
+        deviations=dict(found.deviations),
+        stopped_at=None,
+        texts=tuple(each.text for each in sent),
+        prefix=found.prefix(task),
+        slips=len(found.slips),
+        misdone=found.misdone,
+    )
