@@ -257,7 +257,7 @@ def test_the_guard_may_be_worse() -> None:
         (series("cot", [True, False]), "No guarded arm was run"),
         ([*series("guard", [True]), outcome("cot", seed=9)], "No unguarded arm ran the same programs"),
         ([*series("guard", [True]), outcome("offload", calls=0)], "No unguarded arm was run"),
-        ([*series("guard", [True]), outcome("guard-short", verified=True)], "No unguarded arm was run"),
+        ([*series("guard", [True]), outcome("guard(segment=2)", verified=True)], "No unguarded arm was run"),
         ([*series("guard", [True], length=1), *series("cot", [False], length=1)], "At 1 step the guard"),
         ([*series("guard", [True]), *series("guard", [False], length=9), *series("cot", [False])], "At 5 steps"),
     ],

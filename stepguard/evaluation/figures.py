@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final, Literal
 
-from stepguard.evaluation.arms import Outcome
+from stepguard.evaluation.arms import Outcome, kind_of
 from stepguard.evaluation.statistics import Paired, compare, holm, upper_bound, wilson
 
 __all__ = [
@@ -126,9 +126,11 @@ class Study:
 
 
 def make_studies(outcomes: Iterable[Outcome]) -> list[Study]:
-    """The outcomes by task family, arm and length."""
+    """The outcomes by task family, arm and length; probes and the floor are no part of it."""
     tasks: dict[str, dict[tuple[str, int], list[Outcome]]] = {}
     for outcome in outcomes:
+        if kind_of(outcome.arm) in ("probe", "floor"):
+            continue
         tasks.setdefault(outcome.task, {}).setdefault((outcome.arm, outcome.length), []).append(outcome)
     return [_study(task, found) for task, found in tasks.items()]
 
@@ -138,16 +140,9 @@ def _study(task: str, found: Mapping[tuple[str, int], Sequence[Outcome]]) -> Stu
     arms = sorted(dict.fromkeys(arm for arm, _ in found), key=lambda arm: arm == GUARD)
     lengths = tuple(sorted({length for _, length in found}))
 
-    def of(arm: str) -> list[Outcome]:
-        return [each for (name, _), outcomes in found.items() if name == arm for each in outcomes]
-
-    def unguarded(arm: str) -> bool:
-        # What vouches for values is a guard under another name; what never asks a model is no rival of one.
-        asked = any(each.calls or each.error for each in of(arm))
-        return not arm.startswith(GUARD) and asked and not any(each.verified for each in of(arm))
-
-    free = tuple(filter(unguarded, arms))
-    pairs = [(GUARD, arm) for arm in reversed(arms) if arm != GUARD] if GUARD in arms else []
+    free = tuple(arm for arm in arms if kind_of(arm) == "unguarded")
+    rivals = [arm for arm in reversed(arms) if arm != GUARD and kind_of(arm) != "by code"]
+    pairs = [(GUARD, arm) for arm in rivals] if GUARD in arms else []
     pairs += [(later, earlier) for earlier, later in pairwise(free)]
     contrasts = [
         contrast

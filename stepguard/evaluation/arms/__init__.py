@@ -21,7 +21,7 @@ primed        the second half of a transcript, after a first half with wrong val
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, Literal
 
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms.base import Arm, ArmOptions, Neighbour, Outcome
@@ -33,7 +33,7 @@ from stepguard.evaluation.arms.reading import Reading, read_run
 from stepguard.evaluation.arms.transcripts import ChainOfThought, Direct, Resample, StructuredTrace
 from stepguard.evaluation.knobs import knobs_of, read_name
 
-__all__ = ["ARMS", "Arm", "ArmOptions", "Neighbour", "Outcome", "Reading", "arm_named", "read_run"]
+__all__ = ["ARMS", "Arm", "ArmKind", "ArmOptions", "Neighbour", "Outcome", "Reading", "arm_named", "kind_of", "read_run"]
 
 ARMS: Final[Mapping[str, Callable[..., Arm]]] = {
     "offload": Offload,
@@ -50,6 +50,28 @@ ARMS: Final[Mapping[str, Callable[..., Arm]]] = {
     "primed": Primed,
 }
 """Name -> what makes the arm from its knobs."""
+
+ArmKind = Literal["unguarded", "guarded", "by code", "floor", "probe"]
+_KINDS: Final[Mapping[str, ArmKind]] = {
+    "offload": "by code",
+    "program": "by code",
+    "guard": "guarded",
+    "guess": "floor",
+    "copy": "floor",
+    "primed": "probe",
+}
+
+
+def kind_of(arm: str) -> ArmKind:
+    """What an arm is compared as, by its name.
+
+    ``unguarded``: it asks a model and vouches for nothing, a rival of the guard. ``guarded``: it vouches for what it
+    says. ``by code``: an interpreter does the sums. ``floor`` and ``probe`` are compared with nothing.
+    """
+    name, _, knobs = arm.partition("(")
+    if name == "resample" and "checked=true" in knobs:
+        return "guarded"
+    return _KINDS.get(name, "unguarded")
 
 
 def arm_named(text: str) -> Arm:

@@ -40,7 +40,7 @@ class Outcome:
         deviations: how often each kind was met: by the guard in the replies, by the audit in a transcript.
         stopped_at: the step it stopped at and why.
         texts: the raw replies, in order.
-        steps: how many steps were to be judged; None: all of them.
+        steps_judged: how many steps were judged; None: all of them. Fewer where not all right values are known.
         prefix: how many steps are right before the first that is not.
         slips: how many steps are wrong in themselves: not where they follow from an earlier wrong value.
         misdone: how many of the slips name the right operation with the right operands, and a wrong result.
@@ -70,7 +70,7 @@ class Outcome:
     deviations: Mapping[str, int]
     stopped_at: str | None
     texts: tuple[str, ...]
-    steps: int | None = None
+    steps_judged: int | None = None
     prefix: int = 0
     slips: int = 0
     misdone: int = 0
@@ -81,7 +81,7 @@ class Outcome:
     @property
     def judged(self) -> int:
         """How many steps were to be judged."""
-        return self.length if self.steps is None else self.steps
+        return self.length if self.steps_judged is None else self.steps_judged
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON data."""

@@ -39,7 +39,7 @@ _FORMAT: Final = EquationFormat()
 class Primed:
     """The second half of a transcript, after a first half with wrong values in it.
 
-    ``steps`` of its outcomes are the model's own claims about the second half (with the guard: its claims that rest on
+    ``steps_judged`` of its outcomes are the model's own claims about the second half (with the guard: its claims that rest on
     right values), ``steps_right`` those of them that are right by what they rest on. Without the guard ``right`` says
     that all are.
 
@@ -70,7 +70,7 @@ class Primed:
         half = _FirstHalf(task, self.rate, options.segment)
         if self.guarded:
             made = await run_guarded(self.name, task, _Offered(half, backend), options, only=half.rest)
-            return replace(made, steps=made.claims, steps_right=made.claims - made.wrong_claims)
+            return replace(made, steps_judged=made.claims, steps_right=made.claims - made.wrong_claims)
         plain = chain_request(task, options)
         ahead = f"Go on from {half.rest[0]}: write the remaining lines in the same way, and then the answer."
         said = (Message("assistant", half.text), Message("user", ahead)) if half.planted else ()
@@ -83,7 +83,7 @@ class Primed:
         slips = {name: kind for name, kind in found.slips.items() if name in half.rest}
         return replace(
             outcome_of(self.name, task, [sent], replace(found, slips=slips)),
-            steps=len(half.rest), steps_right=right, trace_right=whole, right=whole, right_lenient=whole, prefix=0,
+            steps_judged=len(half.rest), steps_right=right, trace_right=whole, right=whole, right_lenient=whole, prefix=0,
         )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ class Direct:
         found = read_run(task, sent.text)
         # No step is asked for, so none is judged.
         return replace(
-            outcome_of(self.name, task, [sent], found), steps=0, steps_right=0, trace_right=False, prefix=0,
+            outcome_of(self.name, task, [sent], found), steps_judged=0, steps_right=0, trace_right=False, prefix=0,
             slips=0, misdone=0, deviations={},
         )  # fmt: skip
 

@@ -1,0 +1,181 @@
+"""What the probes, the limited checkers and the floor come to.
+
+*Self-conditioning*: how much step accuracy is lost for each unit of error share in the context. *Knowing against
+doing*: how many of the slips name the right operation with the right operands, and only the result is wrong. *Limited
+checkers*: the share of wrong claims that each lets pass, and how many silent errors that predicts.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stepguard.evaluation.arms import Outcome, kind_of
+from stepguard.evaluation.knobs import read_name
+from stepguard.evaluation.statistics import clustered, upper_bound, wilson
+
+__all__ = ["Conditioning", "conditioning", "knowing", "limited", "make_probes"]
+
+_DRAWS: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Conditioning:
+    """Self-conditioning at one length, with or without the guard.
+
+    Attributes:
+        task, length, guarded: which cell.
+        rates: the rate of planted errors -> share of the model's own steps that are right, its interval over
+            programs, and how many steps there were.
+        slope: the change of that share per unit of error share, by least squares; below 0 where errors breed errors.
+        interval: its 95 % percentile bootstrap over programs.
+    """
+
+    task: str
+    length: int
+    guarded: bool
+    rates: dict[float, tuple[float, tuple[float, float], int]]
+    slope: float | None
+    interval: tuple[float, float] | None
+
+
+def conditioning(outcomes: Sequence[Outcome]) -> list[Conditioning]:
+    """The probe of self-conditioning, from the outcomes of ``primed`` arms."""
+    cells: dict[tuple[str, int, bool], dict[float, dict[int, tuple[int, int]]]] = {}
+    for each in outcomes:
+        read = read_name(each.arm)
+        if kind_of(each.arm) != "probe" or read is None or each.error is not None:
+            continue
+        rate = read[1].get("rate", 0.0)
+        assert isinstance(rate, int | float)
+        cell = cells.setdefault((each.task, each.length, read[1].get("guarded") is True), {})
+        cell.setdefault(float(rate), {})[each.seed] = (each.steps_right, each.judged)
+    return [
+        Conditioning(
+            *key,
+            {
+                rate: (_share(list(counts.values())), clustered(list(counts.values())), _total(counts))
+                for rate, counts in sorted(cell.items())
+                if _total(counts)
+            },
+            *_slopes(cell),
+        )
+        for key, cell in sorted(cells.items())
+    ]
+
+
+def _total(counts: dict[int, tuple[int, int]]) -> int:
+    return sum(total for _, total in counts.values())
+
+
+def _share(counts: Sequence[tuple[int, int]]) -> float:
+    return sum(right for right, _ in counts) / sum(total for _, total in counts)
+
+
+def _slopes(cell: dict[float, dict[int, tuple[int, int]]]) -> tuple[float | None, tuple[float, float] | None]:
+    slope = _slope({rate: list(counts.values()) for rate, counts in cell.items()})
+    if slope is None:
+        return None, None
+    seeds = sorted({seed for counts in cell.values() for seed in counts})
+    chance = random.Random(len(seeds))
+    drawn: list[float] = []
+    for _ in range(_DRAWS):  # programs are drawn with all their rates
+        chosen = chance.choices(seeds, k=len(seeds))
+        found = _slope({rate: [counts[seed] for seed in chosen if seed in counts] for rate, counts in cell.items()})
+        if found is not None:
+            drawn.append(found)
+    drawn.sort()
+    return slope, (drawn[int(0.025 * len(drawn))], drawn[min(len(drawn) - 1, int(0.975 * len(drawn)))])
+
+
+def _slope(cell: dict[float, list[tuple[int, int]]]) -> float | None:
+    """Least squares of step accuracy on the rate, each step one observation; None with fewer than two rates."""
+    points = [(rate, right, total) for rate, counts in cell.items() for right, total in counts if total]
+    weight = sum(total for *_, total in points)
+    if len({rate for rate, *_ in points}) < 2:
+        return None
+    middle = sum(rate * total for rate, _, total in points) / weight
+    mean = sum(right for _, right, _ in points) / weight
+    spread = sum(total * (rate - middle) ** 2 for rate, _, total in points)
+    return sum((rate - middle) * (right - mean * total) for rate, right, total in points) / spread
+
+
+def knowing(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """For each unguarded arm and length: slips, and the share of them that knew what to do."""
+    cells: dict[tuple[str, str, int], list[int]] = {}
+    for each in outcomes:
+        if kind_of(each.arm) == "unguarded" and each.slips:
+            counts = cells.setdefault((each.task, each.arm, each.length), [0, 0])
+            counts[0] += each.slips
+            counts[1] += each.misdone
+    return [
+        {
+            "task": task,
+            "arm": arm,
+            "length": length,
+            "slips": slips,
+            "misdone": misdone,
+            "share": misdone / slips,
+            "interval": list(wilson(misdone, slips)),
+        }
+        for (task, arm, length), (slips, misdone) in cells.items()
+    ]
+
+
+def limited(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """For each guarded arm and length: what its checker caught, and the silent errors that this predicts.
+
+    With a share p of wrong claims, of which a share c is caught, n steps are all right with probability about
+    exp(-n p (1 - c)); the prediction is what is missing to 1.
+    """
+    cells: dict[tuple[str, str, int], list[Outcome]] = {}
+    for each in outcomes:
+        if each.claims and kind_of(each.arm) != "probe":
+            cells.setdefault((each.task, each.arm, each.length), []).append(each)
+    rows: list[dict[str, Any]] = []
+    for (task, arm, length), found in cells.items():
+        claims, wrong = sum(each.claims for each in found), sum(each.wrong_claims for each in found)
+        accepted, silent = sum(each.wrong_accepted for each in found), sum(each.silent_errors for each in found)
+        missed = accepted / wrong if wrong else 0.0
+        rows.append(
+            {
+                "task": task,
+                "arm": arm,
+                "length": length,
+                "n": len(found),
+                "claims": claims,
+                "wrong_claims": wrong,
+                "wrong_accepted": accepted,
+                "accepted_bound": upper_bound(accepted, wrong),
+                "catch": 1 - missed if wrong else None,
+                "silent_errors": silent / len(found),
+                "silent_interval": list(wilson(silent, len(found))),
+                "predicted_silent_errors": 1 - math.exp(-length * wrong / claims * missed),
+            }
+        )
+    return rows
+
+
+def make_probes(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """All of it as JSON data."""
+    return {
+        "self_conditioning": [
+            {
+                "task": each.task,
+                "length": each.length,
+                "guarded": each.guarded,
+                "rates": [
+                    {"rate": rate, "step_accuracy": share, "interval": list(interval), "steps": steps}
+                    for rate, (share, interval, steps) in each.rates.items()
+                ],
+                "slope": each.slope,
+                "slope_interval": None if each.interval is None else list(each.interval),
+            }
+            for each in conditioning(outcomes)
+        ],
+        "knowing": knowing(outcomes),
+        "checkers": limited(outcomes),
+    }
