@@ -42,8 +42,8 @@ class Outcome:
         status: the guard's status; for unguarded arms ``completed``, ``no_answer``, ``truncated`` or ``error``.
         right: whether the answer is right, read strictly (for ``cot``, from its answer line alone).
         right_lenient: the same, also read from the last step's line where the answer line is missing.
-        trace_right: whether every step's value is right.
-        steps_right: how many steps' values are right.
+        trace_right: whether every step's value is right; False where not all right values are known.
+        steps_right: how many steps' values are right, of those whose right value is known.
         verified: whether the arm vouches for its answer.
         abstained: whether it says that it has none.
         silent_errors: 1 where it vouches for something wrong, in the answer or in any step, else 0.
@@ -53,6 +53,7 @@ class Outcome:
         deviations: how often each kind was met.
         stopped_at: the step it stopped at and why.
         texts: the raw replies, in order.
+        steps_judged: of how many steps the right value is known; None of all.
     """
 
     arm: str
@@ -76,6 +77,12 @@ class Outcome:
     deviations: Mapping[str, int]
     stopped_at: str | None
     texts: tuple[str, ...]
+    steps_judged: int | None = None
+
+    @property
+    def judged(self) -> int:
+        """Of how many steps the right value is known."""
+        return self.length if self.steps_judged is None else self.steps_judged
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON data."""
@@ -152,9 +159,10 @@ class _Guarded:
         return self._outcome(task, result, time.monotonic() - started)
 
     def _outcome(self, task: Task, result: Result, seconds: float) -> Outcome:
-        right = {record.occurrence.step: record.value == task.truth[record.occurrence.step] for record in result.steps}
+        values = {record.occurrence.step: record.value for record in result.steps}
+        right = {name: value == task.truth[name] for name, value in values.items() if name in task.truth}
         answered = result.answer is not None and result.answer == task.answer
-        wrong_vouched = any(record.verified and not right[record.occurrence.step] for record in result.steps)
+        wrong_vouched = any(record.verified and not right.get(record.occurrence.step, True) for record in result.steps)
         counts: dict[str, int] = {}
         found = [each for attempt in result.attempts for each in attempt.deviations]
         if self._observe:
@@ -169,7 +177,7 @@ class _Guarded:
             status=result.status,
             right=answered,
             right_lenient=answered,
-            trace_right=result.completed == result.total and all(right.values()),
+            trace_right=task.whole and result.completed == result.total and all(right.values()),
             steps_right=sum(right.values()),
             verified=result.verified,
             abstained=result.status in ("abstained", "exhausted"),
@@ -183,6 +191,7 @@ class _Guarded:
             deviations=counts,
             stopped_at=None if result.problem is None else str(result.problem),
             texts=tuple(attempt.text or "" for attempt in result.attempts),
+            steps_judged=None if task.whole else len(task.truth),
         )
 
 
@@ -250,7 +259,7 @@ class _ChainOfThought:
             status=status,
             right=answer == task.answer,
             right_lenient=lenient == task.answer,
-            trace_right=all(right.values()),
+            trace_right=task.whole and all(right.values()),
             steps_right=sum(right.values()),
             verified=False,
             abstained=False,
@@ -264,6 +273,7 @@ class _ChainOfThought:
             deviations={},
             stopped_at=None,
             texts=(text,),
+            steps_judged=None if task.whole else len(task.truth),
         )
 
 

@@ -15,9 +15,10 @@ from typing import Any, Final, Literal
 from stepguard.backends.base import Completion, Request
 from stepguard.errors import BackendError, StepguardError
 from stepguard.evaluation.arms import Outcome, read_transcript
-from stepguard.evaluation.families import Task, family_named
+from stepguard.evaluation.families import Family, Task, family_named
 from stepguard.exact import evaluate
 from stepguard.guard import Guard
+from stepguard.procedure import Step
 from stepguard.results import Result
 
 __all__ = [
@@ -100,8 +101,15 @@ def is_transcript(outcome: Outcome) -> bool:
     return len(outcome.texts) == 1 and bool(outcome.texts[0].strip()) and read_entries(outcome.texts[0]) is None
 
 
-def make_task(outcome: Outcome) -> Task | None:
-    """The task of an outcome, made again from its seed; None where its family is not known here."""
+def make_task(outcome: Outcome, family: Family | None = None) -> Task | None:
+    """The task of an outcome, made again from its seed; None where its family is not known here.
+
+    Args:
+        outcome: of a benchmark.
+        family: the one that its task is from, where that has no name of its own (`stepguard.evaluation.cases`).
+    """
+    if family is not None and family.name == outcome.task:
+        return family.make(outcome.seed, outcome.length)
     return _made(outcome.task, outcome.seed, outcome.length)
 
 
@@ -127,14 +135,15 @@ class _Recorded:
         return Completion(self._texts[len(self.requests) - 1])
 
 
-def replay(outcome: Outcome, meta: Mapping[str, Any]) -> Replay | None:
+def replay(outcome: Outcome, meta: Mapping[str, Any], family: Family | None = None) -> Replay | None:
     """Run the guard on the recorded replies; None where that does not end as recorded.
 
     Args:
         outcome: of the guard.
         meta: of the benchmark: the guard's options.
+        family: see `make_task`.
     """
-    task = make_task(outcome)
+    task = make_task(outcome, family)
     if task is None:
         return None
     backend = _Recorded(outcome.texts)
@@ -149,7 +158,8 @@ def replay(outcome: Outcome, meta: Mapping[str, Any]) -> Replay | None:
         result = guard.run(task.procedure, task.inputs)
     except StepguardError:
         return None
-    right = sum(record.value == task.truth[record.occurrence.step] for record in result.steps)
+    values = {record.occurrence.step: record.value for record in result.steps}
+    right = sum(values.get(name) == value for name, value in task.truth.items())
     kinds: dict[str, int] = {}
     for deviation in (each for attempt in result.attempts for each in attempt.deviations):
         kinds[deviation.kind] = kinds.get(deviation.kind, 0) + 1
@@ -180,14 +190,14 @@ def mark(outcome: Outcome, task: Task) -> tuple[list[Line], list[str]] | None:
     text = _transcript(outcome)
     if len(text) > _READ:
         return None
-    ids = list(task.truth)
+    ids = [*(step.id for step in task.procedure.steps if step.id not in task.truth), *task.truth]
     types = {step.id: step.type for step in task.procedure.steps}
     answer, trace = read_transcript(text, ids, types=types)
     right = sum(trace.get(name) == value for name, value in task.truth.items())
     if right != outcome.steps_right or (is_transcript(outcome) and (answer == task.answer) != outcome.right):
         return None
     steps = {step.id: step for step in task.procedure.steps}
-    said: dict[str, Any] = dict(task.inputs)
+    said: dict[str, Any] = dict(task.procedure.accept_inputs(task.inputs))
     lines: list[Line] = []
     for line in text.replace("\r\n", "\n").split("\n"):
         found = next(iter(read_transcript(line, ids, types=types)[1].items()), None)
@@ -195,20 +205,22 @@ def mark(outcome: Outcome, task: Task) -> tuple[list[Line], list[str]] | None:
             lines.append(Line(line))
             continue
         name, value = found
-        truth = task.truth[name]
-        if value is None:
+        truth = task.truth.get(name)
+        if truth is None:  # not known, but later steps may rest on what is written
+            lines.append(Line(line))
+        elif value is None:
             lines.append(Line(line, "unread", name, f"no value can be read; right is {truth}"))
         elif trace[name] is None and value != truth:
             lines.append(Line(line, "slip", name, f"right is {truth}; the step is given several values"))
         elif value == truth:
             lines.append(Line(line, "right", name))
-        elif _follows(steps[name].expression, said, value):
+        elif _follows(steps[name], said, value):
             lines.append(Line(line, "carried", name, f"right is {truth}"))
         else:
             lines.append(Line(line, "slip", name, f"right is {truth}"))
         if value is not None:
             said[name] = value
-    return lines, [name for name in ids if name not in trace]
+    return lines, [name for name in task.truth if name not in trace]
 
 
 def _transcript(outcome: Outcome) -> str:
@@ -221,9 +233,9 @@ def _transcript(outcome: Outcome) -> str:
     return "\n".join(f"{name} = {entry}" for entries in found if entries for name, entry in entries.items())
 
 
-def _follows(expression: Any, said: Mapping[str, Any], value: object) -> bool:
+def _follows(step: Step, said: Mapping[str, Any], value: object) -> bool:
     try:
-        return expression is not None and evaluate(expression, said) == value
+        return step.expression is not None and step.type.convert(evaluate(step.expression, said)) == value
     except (KeyError, TypeError, StepguardError):
         return False
 

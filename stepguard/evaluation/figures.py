@@ -115,6 +115,11 @@ class Study:
     unguarded: tuple[str, ...]
     contrasts: tuple[Contrast, ...]
 
+    @property
+    def whole(self) -> bool:
+        """Whether the right value of every step is known, so that it can be said of a run that every step is right."""
+        return all(each.judged == each.length for cell in self.cells.values() for each in cell.outcomes)
+
     def of(self, arm: str) -> list[Cell]:
         """The cells of an arm, by length."""
         return [self.cells[arm, length] for length in self.lengths if (arm, length) in self.cells]
