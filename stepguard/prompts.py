@@ -21,7 +21,7 @@ from stepguard.procedure import Procedure, Step
 from stepguard.reply_formats import ReplyFormat
 from stepguard.values import Value, show_value
 
-__all__ = ["Prompter", "describe_steps"]
+__all__ = ["EXAMPLE_VALUES", "Prompter", "describe_steps", "example_steps"]
 
 _INTRODUCTION: Final = (
     "You carry out a part of a longer procedure, exactly as written: every step, in order, with the values given. "
@@ -138,7 +138,16 @@ def _divides(tree: Expression) -> bool:
     return "/" in tree.operators or any(_divides(operand) for operand in tree.operands)
 
 
-_VALUES: Final[Mapping[str, Value]] = {"a": -14, "b": 36, "c": "Lyon, France"}
+EXAMPLE_VALUES: Final[Mapping[str, Value]] = {"a": -14, "b": 36, "c": "Lyon, France"}
+"""What the steps of demonstrations read."""
+
+
+def example_steps(steps: Iterable[Step]) -> list[tuple[Step, str]]:
+    """Steps that demonstrate every kind that is among `steps`, each with its answer where only words describe it.
+
+    They read `EXAMPLE_VALUES` and each other, and nothing of the steps that they stand for.
+    """
+    return _examples(map(_kind, steps))
 
 
 def _examples(kinds: Iterable[str]) -> list[tuple[Step, str]]:
@@ -166,12 +175,12 @@ def _build_prefix(kinds: frozenset[str], reply_format: ReplyFormat) -> tuple[Mes
     examples = _examples(kinds)
     steps = [step for step, _ in examples]
     read = {name for step in steps for name in step.reads}
-    state: dict[str, Value] = {name: value for name, value in _VALUES.items() if name in read}
+    state: dict[str, Value] = {name: value for name, value in EXAMPLE_VALUES.items() if name in read}
     question = describe_steps(steps, state)
     answer: dict[str, object] = {}
     for step, words in examples:
         if step.expression is None:
-            answer[step.id] = reply_format.answer(step, f"c is {_VALUES['c']}", words)
+            answer[step.id] = reply_format.answer(step, f"c is {EXAMPLE_VALUES['c']}", words)
             continue
         value = step.type.convert(evaluate(step.expression, state))
         answer[step.id] = reply_format.answer(step, substitute(step.expression, state), step.type.write(value))

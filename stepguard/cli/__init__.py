@@ -111,7 +111,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
         from stepguard.cli.audit import add_arguments as add_audit
 
         add_audit(auditing)
-    about = "measure models with and without the guard on the bundled benchmark"
+    about = "measure models with and without the guard, on bundled tasks or your own procedure"
     benchmark = commands.add_parser("bench", help=about, description=about, allow_abbrev=False)
     if command == "bench":
         from stepguard.cli.bench import add_arguments

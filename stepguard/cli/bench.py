@@ -11,16 +11,20 @@ import time
 from contextlib import ExitStack
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stepguard.backends.base import Backend
     from stepguard.evaluation.arms import Outcome
+    from stepguard.evaluation.families import Family
     from stepguard.evaluation.runner import Plan
 
 __all__ = ["add_arguments", "main"]
+
+_LENGTHS: Final = "5,20,50"
+_COUNT: Final = "50"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,16 +39,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--task",
-        default="arithmetic",
         help="task family, with knobs as in arithmetic(look_back=7) (default: arithmetic)",
     )
-    parser.add_argument("--lengths", default="5,20,50", help="numbers of steps (default: 5,20,50)")
-    parser.add_argument("-n", default="50", help="programs for each length, one number or one a length (default: 50)")
+    parser.add_argument("--lengths", help=f"numbers of steps (default: {_LENGTHS})")
+    parser.add_argument(
+        "-n",
+        help=f"programs for each length, one number or one a length (default: {_COUNT}); with --cases the first so "
+        "many of them (default: all)",
+    )
+    parser.add_argument("--procedure", metavar="FILE", help="measure on a procedure of your own, with --cases")
+    parser.add_argument(
+        "--cases",
+        type=Path,
+        metavar="FILE",
+        help='its cases as JSON lines, {"inputs": {...}, "expected": ...} each, or as .json or .csv',
+    )
     parser.add_argument("--arms", default="cot,chunk,guard", help="what to compare (default: cot,chunk,guard)")
     parser.add_argument("--segment", type=int, default=10, help="steps a call in chunk and guard (default: 10)")
     parser.add_argument("--retries", type=int, default=4, help="retries a step in guard (default: 4)")
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for one request (default: 1800)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the first program (default: 0)")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        help="seed of the first program, or with --cases of the simulated model (default: 0)",
+    )
     parser.add_argument("--concurrency", type=int, help="programs at the same time (default: 8, with --gguf 1)")
     parser.add_argument(
         "--out", type=Path, help="folder for results.json, report.html, outcomes.jsonl and replies.sqlite"
@@ -62,6 +81,7 @@ def main(args: argparse.Namespace) -> int:
     from stepguard.evaluation.simulated import SimulatedTasks
 
     plan = _plan(args)
+    own = _about_cases(args, plan)
     check_png(args.png, args.out)
     simulated = args.model is None and args.base_url is None and args.gguf is None and args.replay is None
     concurrency = args.concurrency if args.concurrency is not None else 1 if args.gguf is not None else 8
@@ -85,6 +105,7 @@ def main(args: argparse.Namespace) -> int:
     _complain_of_missing_replies(outcomes, args.replay)
     meta: dict[str, Any] = {
         **configuration,
+        **own,
         "simulated": simulated,
         "concurrency": concurrency,
         "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
@@ -95,7 +116,7 @@ def main(args: argparse.Namespace) -> int:
     text = json.dumps(results, indent=1, allow_nan=False)
     if args.out is not None:
         (args.out / "results.json").write_text(text + "\n", encoding="utf-8")
-        write_reports(args.out, outcomes, meta, png=args.png)
+        write_reports(args.out, outcomes, meta, png=args.png, family=plan.family if own else None)
     if args.json:
         print(text)
     else:
@@ -138,14 +159,11 @@ def _plan(args: argparse.Namespace) -> Plan:
     from stepguard.evaluation.knobs import split_names
     from stepguard.evaluation.runner import Plan
 
-    lengths = _numbers(args.lengths, "lengths")
-    counts = _numbers(args.n, "n")
-    if len(counts) == 1:
-        counts *= len(lengths)
-    if len(counts) != len(lengths):
-        raise ConfigError(
-            f"-n has {len(counts)} numbers for {len(lengths)} lengths: give one, or one a length", option="n"
-        )
+    family: Family
+    if args.procedure is None and args.cases is None:
+        family, cells = family_named(args.task if args.task is not None else "arithmetic"), _cells(args)
+    else:
+        family, cells = _cases(args)
     arms = [arm_named(name).name for name in split_names(args.arms)]
     if not arms or len(set(arms)) != len(arms):
         raise ConfigError(f"--arms takes names of arms, each once, not {args.arms!r}", option="arms")
@@ -154,8 +172,67 @@ def _plan(args: argparse.Namespace) -> Plan:
     if args.resume and args.out is None:
         raise ConfigError("--resume goes with --out, the folder to go on in", option="resume")
     options = ArmOptions(segment=args.segment, repair=args.retries, timeout=args.timeout)
-    cells = dict(zip(lengths, counts, strict=True))
-    return Plan(family=family_named(args.task), cells=cells, arms=arms, seed=args.seed, options=options)
+    # Cases are numbered from 0 on; --seed is the simulated model's alone then.
+    seed = args.seed if args.cases is None else 0
+    return Plan(family=family, cells=cells, arms=arms, seed=seed, options=options)
+
+
+def _cells(args: argparse.Namespace) -> dict[int, int]:
+    """How many programs of which lengths."""
+    from stepguard.errors import ConfigError
+
+    lengths = _numbers(args.lengths if args.lengths is not None else _LENGTHS, "lengths")
+    counts = _numbers(args.n if args.n is not None else _COUNT, "n")
+    if len(counts) == 1:
+        counts *= len(lengths)
+    if len(counts) != len(lengths):
+        raise ConfigError(
+            f"-n has {len(counts)} numbers for {len(lengths)} lengths: give one, or one a length", option="n"
+        )
+    return dict(zip(lengths, counts, strict=True))
+
+
+def _cases(args: argparse.Namespace) -> tuple[Family, dict[int, int]]:
+    """The user's own cases, and how many of them."""
+    from stepguard.cli.arguments import load_file
+    from stepguard.errors import ConfigError
+    from stepguard.evaluation.cases import load_cases
+
+    for option in ("procedure", "cases"):
+        if getattr(args, option) is None:
+            raise ConfigError(
+                f"--{option} is missing: --procedure FILE goes with --cases FILE, its inputs and expected answers",
+                option=option,
+            )
+    for option in ("task", "lengths"):
+        if getattr(args, option) is not None:
+            raise ConfigError(
+                f"--{option} says what to make up, but --procedure brings its own: leave one out", option=option
+            )
+    procedure = load_file(args.procedure)
+    named = procedure.name != "procedure"
+    family = load_cases(procedure, args.cases, name=None if named else Path(args.procedure).stem)
+    count = len(family.cases)
+    if args.n is not None:
+        wanted = _numbers(args.n, "n")
+        if len(wanted) != 1 or wanted[0] > count:
+            raise ConfigError(
+                f"-n takes how many of the {count} cases in {args.cases} to run, not {args.n}", option="n"
+            )
+        count = wanted[0]
+    return family, {family.length: count}
+
+
+def _about_cases(args: argparse.Namespace, plan: Plan) -> dict[str, Any]:
+    """What a report says of the user's own cases; nothing where there are none."""
+    from stepguard.evaluation.cases import CaseFamily
+
+    if not isinstance(plan.family, CaseFamily):
+        return {}
+    about = plan.family.describe(sum(plan.cells.values()))
+    if "warning" in about:
+        print(about["warning"], file=sys.stderr)
+    return {"procedure": Path(args.procedure).name, "cases": args.cases.name, **about}
 
 
 def _numbers(text: str, option: str) -> list[int]:
@@ -172,13 +249,16 @@ def _numbers(text: str, option: str) -> list[int]:
 
 def _configuration(args: argparse.Namespace, plan: Plan, model: str) -> dict[str, Any]:
     """Everything that shapes a reply, so that unlike outcomes are never mixed."""
+    from stepguard.evaluation.cases import CaseFamily
     from stepguard.evaluation.runner import hash_prompts
     from stepguard.repair import FIRST, Retries
 
+    own = plan.family if isinstance(plan.family, CaseFamily) else None
     return {
         "model": model,
         "task": plan.family.name,
-        "seed": plan.seed,
+        **({} if own is None else own.fingerprint()),
+        "seed": args.seed,
         "segment": args.segment,
         "retries": args.retries,
         "temperature": {"first": FIRST.temperature, "retry": Retries().temperature},
@@ -233,6 +313,9 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
             f"guard - {pair['baseline']} at {pair['length']} steps: {pair['difference']:+.0%} "
             f"[{100 * low:+.0f}, {100 * high:+.0f}], {recovered}; rescued {pair['rescued']}, harmed {pair['harmed']}"
         )
+    for said in ("truth", "warning"):
+        if said in results["meta"]:
+            console.print(f"right values: {results['meta'][said]}" if said == "truth" else results["meta"][said])
     if simulated:
         console.print(SIMULATED)
     if out is not None:

@@ -15,7 +15,7 @@ from stepguard.backends.base import Completion, Request
 from stepguard.errors import BackendError, StepguardError
 from stepguard.evaluation.arms import Outcome, read_run
 from stepguard.evaluation.arms.reading import read_entries, same
-from stepguard.evaluation.families import Task, family_named
+from stepguard.evaluation.families import Family, Task, family_named
 from stepguard.guard import Guard
 from stepguard.results import Result
 from stepguard.transcripts import audit
@@ -99,8 +99,15 @@ def is_transcript(outcome: Outcome) -> bool:
     return len(outcome.texts) == 1 and bool(outcome.texts[0].strip()) and read_entries(outcome.texts[0]) is None
 
 
-def make_task(outcome: Outcome) -> Task | None:
-    """The task of an outcome, made again from its seed; None where its family is not known here."""
+def make_task(outcome: Outcome, family: Family | None = None) -> Task | None:
+    """The task of an outcome, made again from its seed; None where its family is not known here.
+
+    Args:
+        outcome: of a benchmark.
+        family: the one that its task is from, where that has no name of its own (`stepguard.evaluation.cases`).
+    """
+    if family is not None and family.name == outcome.task:
+        return family.make(outcome.seed, outcome.length)
     return _made(outcome.task, outcome.seed, outcome.length)
 
 
@@ -126,14 +133,15 @@ class _Recorded:
         return Completion(self._texts[len(self.requests) - 1])
 
 
-def replay(outcome: Outcome, meta: Mapping[str, Any]) -> Replay | None:
+def replay(outcome: Outcome, meta: Mapping[str, Any], family: Family | None = None) -> Replay | None:
     """Run the guard on the recorded replies; None where that does not end as recorded.
 
     Args:
         outcome: of the guard.
         meta: of the benchmark: the guard's options.
+        family: see `make_task`.
     """
-    task = make_task(outcome)
+    task = make_task(outcome, family)
     if task is None:
         return None
     backend = _Recorded(outcome.texts)
@@ -148,7 +156,8 @@ def replay(outcome: Outcome, meta: Mapping[str, Any]) -> Replay | None:
         result = guard.run(task.procedure, task.inputs)
     except StepguardError:
         return None
-    right = sum(record.value == task.truth[record.occurrence.step] for record in result.steps)
+    values = {record.occurrence.step: record.value for record in result.steps}
+    right = sum(values.get(name) == value for name, value in task.truth.items())
     kinds: dict[str, int] = {}
     for deviation in (each for attempt in result.attempts for each in attempt.deviations):
         kinds[deviation.kind] = kinds.get(deviation.kind, 0) + 1
@@ -181,15 +190,18 @@ def mark(outcome: Outcome, task: Task) -> tuple[list[Line], list[str]] | None:
         if each is None:
             lines.append(Line(line))
             continue
-        name, truth = each.step, task.truth[each.step]
-        if name not in found.values:
+        name = each.step
+        truth = task.truth.get(name)
+        if truth is None:  # not known
+            lines.append(Line(line))
+        elif name not in found.values:
             lines.append(Line(line, "unread", name, f"no value can be read; right is {truth}"))
         elif same(found.values[name], truth):
             lines.append(Line(line, "right", name))
         else:
             judged: Literal["carried", "slip"] = "slip" if name in found.slips else "carried"
             lines.append(Line(line, judged, name, f"right is {truth}"))
-    return lines, [each.step for each in audited.steps if each.place is None]
+    return lines, [each.step for each in audited.steps if each.place is None and each.step in task.truth]
 
 
 def _transcript(outcome: Outcome) -> str:

@@ -67,6 +67,11 @@ class Cell:
         return sum(map(what, self.outcomes))
 
     @property
+    def traced(self) -> bool:
+        """Whether every step was judged, so that it can be said of a run that every step is right."""
+        return all(each.judged == each.length for each in self.outcomes)
+
+    @property
     def ends(self) -> Mapping[End, int]:
         """How many runs ended in each way."""
         return Counter(map(end_of, self.outcomes))
@@ -114,6 +119,12 @@ class Study:
     cells: Mapping[tuple[str, int], Cell]
     unguarded: tuple[str, ...]
     contrasts: tuple[Contrast, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the right value of every step is known, so that it can be said of a run that every step is right."""
+        outcomes = [each for cell in self.cells.values() for each in cell.outcomes]
+        return all(each.judged in (0, each.length) for each in outcomes)  # an arm may ask for no steps at all
 
     def of(self, arm: str) -> list[Cell]:
         """The cells of an arm, by length."""

@@ -18,6 +18,7 @@ from stepguard.evaluation.examples import (
     replay,
     shown,
 )
+from stepguard.evaluation.families import Family
 from stepguard.evaluation.figures import end_of
 from stepguard.evaluation.markup import Child, Html, cut, tag
 from stepguard.procedure import Step
@@ -32,12 +33,12 @@ _LINE: Final = 500
 _YES, _NO = "\u2713", "\u2717"
 
 
-def guarded_section(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> Child:
+def guarded_section(outcomes: Sequence[Outcome], meta: Mapping[str, Any], family: Family | None = None) -> Child:
     """One guarded run, attempt by attempt."""
     outcome = choose_guarded(outcomes)
     if outcome is None:
         return tag("p", "No guarded run is recorded with its replies.")
-    again = replay(outcome, meta)
+    again = replay(outcome, meta, family)
     count = sum(outcome.deviations.values())
     met = "no deviation" if count == 0 else f"{count} deviation{'s' if count > 1 else ''}"
     about = (
@@ -146,7 +147,7 @@ def _raw(text: str) -> Html:
     return tag("pre", cut(text, _REPLY) if text else "(nothing came)")
 
 
-def failed_section(outcomes: Sequence[Outcome]) -> Child:
+def failed_section(outcomes: Sequence[Outcome], family: Family | None = None) -> Child:
     """One unguarded run that failed, its wrong steps marked."""
     beside = choose_guarded(outcomes)
     outcome = choose_failed(outcomes, beside)
@@ -158,17 +159,17 @@ def failed_section(outcomes: Sequence[Outcome]) -> Child:
         outcome.seed,
     )
     about = f"{_program(outcome)}, {'the program of the guarded run above, ' if same else ''}by {outcome.arm}: "
-    task = make_task(outcome)
+    task = make_task(outcome, family)
     found = mark(outcome, task) if task is not None else None
     if task is None or found is None:
         return [
-            tag("p", about, f"{outcome.steps_right} of {outcome.length} steps right. They could not be marked in it."),
+            tag("p", about, f"{_steps_right(outcome)}. They could not be marked in it."),
             [_raw(text) for text in outcome.texts[:_ATTEMPTS]],
         ]
     lines, missing = found
     counts = shown(lines)
     ended = {"wrong": "the answer wrong", "no answer": "no answer"}.get(end_of(outcome), end_of(outcome))
-    said = f"{outcome.steps_right} of {outcome.length} steps right, {ended} (right is {task.answer})."
+    said = f"{_steps_right(outcome)}, {ended} (right is {task.answer})."
     key = (
         f"{_NO} marks a step that goes wrong by itself ({counts.get('slip', 0) + counts.get('unread', 0)}), \u21b3 one "
         f"that is done right with wrong values from above ({counts.get('carried', 0)})."
@@ -180,6 +181,11 @@ def failed_section(outcomes: Sequence[Outcome]) -> Child:
         tag("p", f"{len(lines) - _LINES:,} more lines are left out here.") if len(lines) > _LINES else None,
         tag("p", _missing(missing), class_="bad-text") if missing else None,
     ]
+
+
+def _steps_right(outcome: Outcome) -> str:
+    steps = "steps" if outcome.judged == outcome.length else "judged steps"
+    return f"{outcome.steps_right} of {outcome.judged} {steps} right"
 
 
 def _missing(missing: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from stepguard.evaluation.examples import is_transcript, make_task, mark
+from stepguard.evaluation.families import Family
 from stepguard.evaluation.figures import GUARD, Cell, Study
 from stepguard.evaluation.html_parts import table
 from stepguard.evaluation.markup import Child, tag
@@ -33,9 +34,9 @@ _KINDS: Final = {
 }
 
 
-def failures(study: Study) -> list[Child]:
+def failures(study: Study, family: Family | None = None) -> list[Child]:
     """Which kinds of deviation were met, and what became of the steps in free transcripts."""
-    return [*_deviations(study), *_transcripts(study)]
+    return [*_deviations(study), *_transcripts(study, family)]
 
 
 def _deviations(study: Study) -> list[Child]:
@@ -80,13 +81,13 @@ _JUDGED: Final = {
 }
 
 
-def _transcripts(study: Study) -> list[Child]:
+def _transcripts(study: Study, family: Family | None) -> list[Child]:
     groups: list[list[tuple[Sequence[Child], bool]]] = []
     for length in study.lengths:
         rows: list[tuple[Sequence[Child], bool]] = []
         for arm in study.arms:
             cell = study.cells.get((arm, length))
-            found = None if cell is None or arm not in study.unguarded else _judged(cell)
+            found = None if cell is None or arm not in study.unguarded else _judged(cell, family)
             if found is not None:
                 read, counts = found
                 total = sum(counts.values())
@@ -97,22 +98,23 @@ def _transcripts(study: Study) -> list[Child]:
     if not groups:
         return []
     caption = (
-        "Shares of all steps. Wrong by itself: it does not follow from the values that the transcript has for what "
-        "the step reads. Wrong from above: it does, and these are wrong. Never written: skipped, or behind the point "
-        f"where the transcript stops. At most {_READ} transcripts a row were read."
+        f"Shares of all {'' if study.whole else 'judged '}steps. Wrong by itself: it does not follow from the values "
+        "that the transcript has for what the step reads. Wrong from above: it does, and these are wrong. Never "
+        f"written: skipped, or behind the point where the transcript stops. At most {_READ} transcripts a row were "
+        "read."
     )
     head = ["steps", "arm", "transcripts", *_JUDGED.values()]
     return [tag("h3", "Steps in free transcripts"), table(head, groups, caption=caption, heads=2)]
 
 
-def _judged(cell: Cell) -> tuple[int, dict[str, int]] | None:
+def _judged(cell: Cell, family: Family | None) -> tuple[int, dict[str, int]] | None:
     """How many transcripts were read, and how many of their steps are judged in each way."""
     counts = dict.fromkeys(_JUDGED, 0)
     read = 0
     for outcome in cell.outcomes[:_READ]:
         if not is_transcript(outcome):
             continue
-        task = make_task(outcome)
+        task = make_task(outcome, family)
         if task is None:  # nor will the others be made
             return None
         found = mark(outcome, task)

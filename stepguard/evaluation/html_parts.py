@@ -24,6 +24,14 @@ _LABELS: Final = {
     "server": "Server",
     "simulated": "Simulated model",
     "task": "Task family",
+    "procedure": "Procedure",
+    "procedure_hash": "Hash of the procedure",
+    "cases": "Cases",
+    "cases_hash": "Hash of the cases",
+    "case_ids": "Cases by seed",
+    "truth": "Right values",
+    "steps_judged": "Steps judged",
+    "warning": "Warning",
     "seed": "First seed",
     "segment": "Steps a call, at most",
     "retries": "Retries a step",
@@ -145,7 +153,10 @@ def _command(outcomes: Sequence[Outcome], studies: Sequence[Study], meta: Mappin
     words = ["stepguard", "bench"]
     if not meta.get("simulated"):
         words += ["--model", str(meta.get("model", "NAME"))]
-    words += ["--task", study.task, "--lengths", ",".join(map(str, study.lengths))]
+    if "cases" in meta:
+        words += ["--procedure", str(meta.get("procedure")), "--cases", str(meta["cases"])]
+    else:
+        words += ["--task", study.task, "--lengths", ",".join(map(str, study.lengths))]
     words += ["-n", ",".join(map(str, counts))]
     words += ["--arms", ",".join(dict.fromkeys(each.arm for each in outcomes))]
     for option in ("segment", "retries", "seed", "concurrency"):

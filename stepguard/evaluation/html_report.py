@@ -15,6 +15,7 @@ from typing import Any, Final
 from stepguard.errors import ConfigError
 from stepguard.evaluation import charts
 from stepguard.evaluation.arms import Outcome
+from stepguard.evaluation.families import Family
 from stepguard.evaluation.figures import (
     ENDS,
     GUARD,
@@ -71,22 +72,31 @@ def check_png(wanted: bool, folder: Path | None) -> None:
     load_figure()
 
 
-def write_reports(folder: Path, outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, png: bool = False) -> None:
+def write_reports(
+    folder: Path,
+    outcomes: Sequence[Outcome],
+    meta: Mapping[str, Any],
+    *,
+    png: bool = False,
+    family: Family | None = None,
+) -> None:
     """Write ``report.html`` into a folder, and the charts as PNG files if they are wanted."""
-    (folder / "report.html").write_text(make_report(outcomes, meta), encoding="ascii", newline="\n")
+    (folder / "report.html").write_text(make_report(outcomes, meta, family=family), encoding="ascii", newline="\n")
     if png:
         from stepguard.evaluation.plots import write_plots
 
         write_plots(folder, outcomes, meta)
 
 
-def make_report(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> str:
+def make_report(outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, family: Family | None = None) -> str:
     """The report as one HTML document.
 
     Args:
         outcomes: of all arms, lengths and programs.
         meta: what made them, as in ``results.json``. The guard's options in it (``segment``, ``retries``) are needed
             to run the guard again on the recorded replies.
+        family: where the tasks are from, if that has no name of its own (`stepguard.evaluation.cases`): single runs
+            are made again by it.
     """
     studies = make_studies(outcomes)
     model = str(meta.get("model", "unknown model"))
@@ -96,10 +106,10 @@ def make_report(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> str:
         "accuracy": [_of(studies, study, _accuracy(study)) for study in studies],
         "parts": [_of(studies, study, _parts(study)) for study in studies],
         "ends": [_of(studies, study, _ends(study, f"ends{at}")) for at, study in enumerate(studies)],
-        "failures": [_of(studies, study, failures(study)) for study in studies],
+        "failures": [_of(studies, study, failures(study, family)) for study in studies],
         "cost": [_of(studies, study, _cost(study)) for study in studies],
-        "guarded": [guarded_section(outcomes, meta)],
-        "failed": [failed_section(outcomes)],
+        "guarded": [guarded_section(outcomes, meta, family)],
+        "failed": [failed_section(outcomes, family)],
         "about": [about_section(outcomes, studies, meta)],
     }
     links = [tag("li", tag("a", text, href=f"#{name}")) for name, text in _SECTIONS.items()]
@@ -109,6 +119,7 @@ def make_report(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> str:
             "header",
             tag("h1", title),
             tag("p", _SIMULATED, class_="banner", role="note") if meta.get("simulated") else None,
+            tag("p", str(meta["warning"]), class_="banner", role="note") if meta.get("warning") else None,
             [_headline(study, several=len(studies) > 1) for study in studies],
             None if studies else tag("p", "There are no outcomes.", class_="headline"),
             tag("nav", tag("ul", links), aria_label="Sections"),
@@ -173,9 +184,13 @@ def _by_length(study: Study, head: Sequence[str], cells: Iterable[tuple[Cell, Se
     return table(["steps", "arm", *head], list(groups.values()), caption=caption, heads=2)
 
 
+def _traced(outcome: Outcome) -> bool:
+    return outcome.trace_right
+
+
 _SHARES: Final[Mapping[str, Callable[[Outcome], bool]]] = {
     "Answer right": lambda each: each.right,
-    "Every step right": lambda each: each.trace_right,
+    "Every step right": _traced,
 }
 
 
@@ -188,7 +203,10 @@ def _accuracy(study: Study) -> list[Child]:
     styles = _styles(study)
     drawn = []
     for title, what in _SHARES.items():
-        series = [charts.Series(arm, styles[arm], _points(study, arm, what)) for arm in study.arms]
+        if what is _traced and not study.whole:
+            continue
+        arms = [arm for arm in study.arms if what is not _traced or all(cell.traced for cell in study.of(arm))]
+        series = [charts.Series(arm, styles[arm], _points(study, arm, what)) for arm in arms]
         said = f"{title}, share of programs by number of steps and arm, with 95% intervals; the table has every number"
         drawn.append(figure(title, charts.lines(said, series)))
     # One more column only where it tells something.
@@ -200,7 +218,7 @@ def _accuracy(study: Study) -> list[Child]:
                 str(cell.n),
                 share(cell.count(lambda each: each.right), cell.n),
                 *([percent(cell.count(lambda each: each.right_lenient) / cell.n)] if lenient else []),
-                share(cell.count(lambda each: each.trace_right), cell.n),
+                share(cell.count(_traced), cell.n) if cell.traced else "n/a",
             ],
         )
         for cell in study.by_length()
@@ -209,6 +227,7 @@ def _accuracy(study: Study) -> list[Child]:
         "Share of programs, with 95% intervals. Arms are compared by a lenient reading, in which the last step's value "
         "is taken for the answer where the answer line is missing, so that none loses by a missing line"
         + (": the column lenient." if lenient else "; here it changes nothing.")
+        + ("" if study.whole else " Of some steps no right value is known, so that of no run every step is right.")
     )
     head = ["n", "answer right", *(["lenient"] if lenient else []), "every step right"]
     return [legend(study.arms, styles), tag("div", drawn, class_="pair"), _by_length(study, head, rows, caption)]
@@ -279,18 +298,19 @@ def _decays(study: Study) -> Child:
     rows: list[tuple[Sequence[Child], bool]] = []
     for arm in study.arms:
         cells = study.of(arm)
-        counts = [(each.steps_right, cell.length) for cell in cells for each in cell.outcomes]
+        counts = [(each.steps_right, each.judged) for cell in cells for each in cell.outcomes]
         right, total = sum(one for one, _ in counts), sum(all_ for _, all_ in counts)
+        steps = f"{percent(right / total)} {span(clustered(counts))}" if total else "n/a"
         decay = fit_decay([(cell.length, cell.count(lambda each: each.right), cell.n) for cell in cells])
         fitted = ["-", "-", "-"]
         if decay is not None:
             fitted = [f"{decay.step:.4f}", _horizon(decay.horizon(0.8)), _horizon(decay.horizon(0.5))]
-        rows.append(([arm, f"{percent(right / total)} {span(clustered(counts))}", *fitted], arm == GUARD))
+        rows.append(([arm, steps, *fitted], arm == GUARD))
     caption = (
-        "Steps right: of all steps of all programs, what comes after the first error included; a step that was not "
-        "reached counts as not right. q and the lengths at which 80% and 50% of the answers are right: from the "
-        "likeliest fit of accuracy = A * q^steps, extrapolated where "
-        "they are beyond the longest length; - where there is nothing to fit."
+        f"Steps right: of all {'' if study.whole else 'judged '}steps of all programs, what comes after the first "
+        "error included; a step that was not reached counts as not right. q and the lengths at which 80% and 50% of "
+        "the answers are right: from the likeliest fit of accuracy = A * q^steps, extrapolated where they are beyond "
+        "the longest length; - where there is nothing to fit."
     )
     head = ["arm", "steps right", "q", "80% at steps", "50% at steps"]
     return [tag("h3", "Steps and decay"), table(head, [rows], caption=caption, heads=1)]
@@ -344,13 +364,12 @@ def _cost(study: Study) -> list[Child]:
         parts = [f"{total / right:,.{2 if at in (0, 4) else 0}f}" if right else "n/a" for at, total in enumerate(sums)]
         steps.append((cell, parts))
     head = ["calls", "input tokens", "of it cached", "output tokens", "seconds"]
+    about_steps = (
+        "For one verified step of the guard; for other arms one right step, which nothing tells from wrong ones."
+    )
     return [
         _by_length(study, head, runs, "For one run of one program, on average."),
-        _by_length(
-            study,
-            head,
-            steps,
-            "For one verified step of the guard; for other arms one right step, which nothing tells from wrong ones.",
-        ),
+        # Where not all steps are judged, the others would count as cost of these.
+        _by_length(study, head, steps, about_steps) if study.whole else None,
         tag("p", "Seconds are wall-clock time, with whatever ran beside it.", class_="note"),
     ]

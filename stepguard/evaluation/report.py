@@ -16,7 +16,8 @@ def make_results(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> dict[s
     """The content of ``results.json``.
 
     ``rows`` has one entry for each arm and length: shares of right answers and of right traces with 95 % Wilson
-    intervals, errors in the denominator; ``paired`` compares the guard with each other arm on the same instances.
+    intervals, errors in the denominator (the traces are None where not all right values are known, and then the share
+    of steps is of those that are judged); ``paired`` compares the guard with each other arm on the same instances.
     """
     cells: dict[tuple[str, int], dict[str, list[Outcome]]] = {}
     for outcome in outcomes:
@@ -33,7 +34,8 @@ def _row(arm: str, task: str, length: int, found: Sequence[Outcome]) -> dict[str
     n = len(found)
     right = sum(each.right for each in found)
     lenient = sum(each.right_lenient for each in found)
-    traces = sum(each.trace_right for each in found)
+    judged = sum(each.judged for each in found)
+    traces = sum(each.trace_right for each in found) if judged == n * length else None
     errors = sum(each.error is not None for each in found)
     silent = sum(each.silent_errors for each in found)
     deviations: Counter[str] = Counter()
@@ -48,9 +50,9 @@ def _row(arm: str, task: str, length: int, found: Sequence[Outcome]) -> dict[str
         "interval": list(wilson(right, n)),
         "accuracy_lenient": lenient / n,
         "accuracy_without_errors": right / (n - errors) if n > errors else None,
-        "trace_accuracy": traces / n,
-        "trace_interval": list(wilson(traces, n)),
-        "step_accuracy": sum(each.steps_right for each in found) / (n * length),
+        "trace_accuracy": None if traces is None else traces / n,
+        "trace_interval": None if traces is None else list(wilson(traces, n)),
+        "step_accuracy": sum(each.steps_right for each in found) / judged if judged else None,
         "verified": sum(each.verified for each in found) / n,
         "abstained": sum(each.abstained for each in found) / n,
         "silent_errors": silent,
@@ -112,5 +114,7 @@ def make_table(results: Mapping[str, Any]) -> list[list[str]]:
     return table
 
 
-def _share(share: float, interval: Sequence[float]) -> str:
+def _share(share: float | None, interval: Sequence[float] | None) -> str:
+    if share is None or interval is None:
+        return "n/a"
     return f"{share:.0%} [{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"

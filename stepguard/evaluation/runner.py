@@ -189,7 +189,7 @@ class _Store:
             whole = self._path.read_text(encoding="utf-8").split("\n")[:-1]
             if whole and json.loads(whole[0]) != json.loads(head):
                 raise ConfigError(
-                    f"{self._path} was made with another configuration (model, prompts, options or version): "
+                    f"{self._path} was made with another configuration (model, prompts, cases, options or version): "
                     "use another --out",
                     option="out",
                 )

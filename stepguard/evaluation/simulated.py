@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from stepguard.backends.base import Backend
+from stepguard.backends.base import Backend, Completion, Request
 from stepguard.evaluation.families import Task
 from stepguard.testing import SimulatedModel, Slips
 
@@ -28,4 +28,24 @@ class SimulatedTasks:
 
     def for_task(self, task: Task) -> Backend:
         """The model for one task."""
-        return SimulatedModel(self.seed, slips=self.slips, answers=task.solvers)
+        model = SimulatedModel(self.seed, slips=self.slips, answers=task.solvers)
+        steps = task.procedure.steps
+        return model if task.procedure.answer == steps[len(steps) - 1].id else _Asked(model, task.procedure.answer)
+
+
+class _Asked:
+    """A model that ends a free transcript on the step that is asked for, which need not be the last one."""
+
+    name = SimulatedModel.name
+
+    def __init__(self, model: SimulatedModel, answer: str) -> None:
+        self._model = model
+        self._answer = answer
+
+    def complete(self, request: Request) -> Completion:
+        completion = self._model.complete(request)
+        rows, ends, _ = (completion.text or "").rpartition("\nAnswer: ")
+        found = [row for row in rows.split("\n") if row.startswith(f"{self._answer} = ")]
+        if request.reply_format is not None or not ends or not found:
+            return completion
+        return replace(completion, text=f"{rows}{ends}{found[-1].rpartition(' = ')[2]}")

@@ -33,7 +33,18 @@ from stepguard.evaluation.arms.reading import Reading, read_run
 from stepguard.evaluation.arms.transcripts import ChainOfThought, Direct, Resample, StructuredTrace
 from stepguard.evaluation.knobs import knobs_of, read_name
 
-__all__ = ["ARMS", "Arm", "ArmKind", "ArmOptions", "Neighbour", "Outcome", "Reading", "arm_named", "kind_of", "read_run"]
+__all__ = [
+    "ARMS",
+    "Arm",
+    "ArmKind",
+    "ArmOptions",
+    "Neighbour",
+    "Outcome",
+    "Reading",
+    "arm_named",
+    "kind_of",
+    "read_run",
+]
 
 ARMS: Final[Mapping[str, Callable[..., Arm]]] = {
     "offload": Offload,

@@ -128,7 +128,8 @@ def _outcome(arm: str, task: Task, values: dict[str, Value], problem: str | None
     return Outcome(
         arm=arm, task=task.family, length=len(task.procedure), seed=task.seed,
         status="abstained" if problem else "completed",
-        right=answered, right_lenient=answered, trace_right=all(right), steps_right=sum(right),
+        right=answered, right_lenient=answered, trace_right=task.whole and all(right), steps_right=sum(right),
+        steps_judged=None if task.whole else len(task.truth),
         verified=False, abstained=problem is not None, silent_errors=0, error=None,
         calls=0, input_tokens=0, output_tokens=0, cached_tokens=0, seconds=round(seconds, 3),
         deviations={}, stopped_at=problem, texts=(), prefix=[*right, False].index(False),

@@ -200,7 +200,7 @@ class _Seen:
 
     def __post_init__(self) -> None:
         self._right = {**self.task.procedure.accept_inputs(self.task.inputs), **self.task.truth}
-        self._places = {name: at for at, name in enumerate(self.task.truth)}
+        self._places = {step.id: at for at, step in enumerate(self.task.procedure.steps)}
 
     def __call__(self, action: Action, event: Event) -> None:
         if not isinstance(action, Check) or not isinstance(event, Checked):
@@ -211,6 +211,7 @@ class _Seen:
                 return
             accepted = deviation_of(judgement) is None
             counts = self.only is None or step.id in self.only
+            counts = counts and all(name in self._right for name in (step.id, *step.reads))
             if counts and all(same(known.get(name), self._right[name]) for name in step.reads):
                 wrong = not same(judgement.value, self._right[step.id])
                 self.claims += 1
@@ -228,7 +229,7 @@ class _Scheduled:
 
     def __init__(self, refusals: Mapping[int, int], task: Task) -> None:
         self._left = dict(refusals)
-        self._places = {name: at for at, name in enumerate(task.truth)}
+        self._places = {step.id: at for at, step in enumerate(task.procedure.steps)}
 
     def judge(self, action: Check) -> tuple[Judgement, ...]:
         judged: list[Judgement] = []
@@ -304,9 +305,10 @@ async def _drive(run: Run, backend: Backend, judging: Judging, seen: _Seen) -> N
 
 
 def _outcome(arm: str, task: Task, result: Result, seconds: float, *, observe: bool) -> Outcome:
-    right = {record.occurrence.step: same(record.value, task.truth[record.occurrence.step]) for record in result.steps}
+    values = {record.occurrence.step: record.value for record in result.steps}
+    right = {name: same(value, task.truth[name]) for name, value in values.items() if name in task.truth}
     answered = same(result.answer, task.answer)
-    wrong_vouched = any(record.verified and not right[record.occurrence.step] for record in result.steps)
+    wrong_vouched = any(record.verified and not right.get(record.occurrence.step, True) for record in result.steps)
     counts: dict[str, int] = {}
     found = [each for attempt in result.attempts for each in attempt.deviations]
     if observe:
@@ -322,7 +324,7 @@ def _outcome(arm: str, task: Task, result: Result, seconds: float, *, observe: b
         status=result.status,
         right=answered,
         right_lenient=answered,
-        trace_right=result.completed == result.total and all(right.values()),
+        trace_right=task.whole and result.completed == result.total and all(right.values()),
         steps_right=sum(right.values()),
         verified=result.verified,
         abstained=result.status in ("abstained", "exhausted"),
@@ -336,5 +338,6 @@ def _outcome(arm: str, task: Task, result: Result, seconds: float, *, observe: b
         deviations=counts,
         stopped_at=None if result.problem is None else str(result.problem),
         texts=tuple(attempt.text or "" for attempt in result.attempts),
+        steps_judged=None if task.whole else len(task.truth),
         prefix=wrong[0] if wrong else len(task.truth),
     )

@@ -39,9 +39,9 @@ _FORMAT: Final = EquationFormat()
 class Primed:
     """The second half of a transcript, after a first half with wrong values in it.
 
-    ``steps_judged`` of its outcomes are the model's own claims about the second half (with the guard: its claims that rest on
-    right values), ``steps_right`` those of them that are right by what they rest on. Without the guard ``right`` says
-    that all are.
+    ``steps_judged`` of its outcomes are the model's own claims about the second half (with the guard: its claims that
+    rest on right values), ``steps_right`` those of them that are right by what they rest on. Without the guard
+    ``right`` says that all are.
 
     Args:
         rate: the probability of a wrong value, for each step of the first half.
@@ -83,7 +83,8 @@ class Primed:
         slips = {name: kind for name, kind in found.slips.items() if name in half.rest}
         return replace(
             outcome_of(self.name, task, [sent], replace(found, slips=slips)),
-            steps_judged=len(half.rest), steps_right=right, trace_right=whole, right=whole, right_lenient=whole, prefix=0,
+            steps_judged=len(half.rest), steps_right=right, trace_right=whole, right=whole, right_lenient=whole,
+            prefix=0,
         )  # fmt: skip
 
 

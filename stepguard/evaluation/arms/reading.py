@@ -13,13 +13,13 @@ from typing import Final
 from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.evaluation.families import Task
 from stepguard.exact import evaluate
-from stepguard.procedure import Step
+from stepguard.procedure import Procedure, Step
 from stepguard.replies import without_thinking
 from stepguard.transcripts import audit
 from stepguard.value_types import ValueType
 from stepguard.values import Value
 
-__all__ = ["Reading", "read_entries", "read_run", "same"]
+__all__ = ["Reading", "read_entries", "read_run", "reads_back", "same"]
 
 _LINE: Final = re.compile(r"^[\s*\-\u2022`]*([A-Za-z_]\w*)[\s*`]*[:=](.+?)\s*$", re.MULTILINE)
 
@@ -96,6 +96,17 @@ def read_run(task: Task, text: str) -> Reading:
         sound=all(each.verdict == "right" for each in audited.steps)
         and not any(each.kind == "wrong_answer" for each in audited.findings),
     )
+
+
+def reads_back(step: Step, value: Value) -> bool:
+    """Whether a transcript that gives a step this value, and the same as its answer, is read so."""
+    written = step.type.write(value)
+    text = f"{step.id} = {written}\nAnswer: {written}"
+    single = Procedure([Step(step.id, instruction="Give it.", type=step.type)])
+    answer = audit(single, {}, text).answer
+    if answer is None or not answer.strict or answer.value is None or not same(answer.value, value):
+        return False
+    return same(_lines(text, {step.id: step}).get(step.id), value)
 
 
 def read_entries(text: str) -> dict[str, str] | None:

@@ -75,14 +75,15 @@ class Task:
         procedure: what is to be run.
         inputs: the inputs of the run.
         truth: the right value of every step, by id, from the generator's own plain computation: it shares no code
-            with the checker.
+            with the checker. `stepguard.evaluation.cases` may know it of some steps only; the answer is always among
+            them, and the last of them, by whose type the answer of a free transcript is read.
         statement: the whole problem as text, for an arm that gets it at once: extra material, values, steps.
         demonstration: an example of the same kind, from another seed.
         facts: what reports need to know: ``depth``, the number of steps on the longest chain of values that ends in
             the answer; ``look_back``, how many steps back a step reads at the most (inputs apart); and what the
             family adds.
         solvers: for every step that only words describe, the generator's computation of its value from the values it
-            reads. A simulated model answers by them; nothing of them enters a prompt or a check.
+            reads, where it has one. A simulated model answers by them; nothing of them enters a prompt or a check.
         line_tokens: how many tokens a line for one step may take in a free transcript, at the most.
     """
 
@@ -101,6 +102,11 @@ class Task:
     def answer(self) -> Value:
         """The right answer."""
         return self.truth[self.procedure.answer]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the right value of every step is known."""
+        return len(self.truth) == len(self.procedure)
 
 
 @runtime_checkable
