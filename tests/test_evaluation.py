@@ -18,8 +18,10 @@ from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named, read_run
 from stepguard.evaluation.families import Arithmetic, Task, family_named
 from stepguard.evaluation.report import make_results
 from stepguard.evaluation.runner import Plan, run_plan
+from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.evaluation.statistics import compare, wilson
 from stepguard.testing import SimulatedModel, Slips
+from stepguard.testing.profiles import PROFILES
 
 FAMILY = Arithmetic()
 TWO = FAMILY.make(0, 2)
@@ -294,6 +296,26 @@ def test_the_bench_command_prints_a_table_and_writes_results(
     assert [(row["arm"], row["length"], row["n"]) for row in results["rows"]] == [
         (arm, length, n) for length, n in ((3, 2), (6, 1)) for arm in ("cot", "chunk", "guard")
     ]
+
+
+@pytest.mark.parametrize(("options", "profile"), [([], "qwen2.5-coder-1.5b"), (["--profile", "study"], "study")])
+def test_the_simulated_model_slips_as_a_profile_says(
+    options: list[str], profile: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """--profile chooses how the simulated model slips, and stands in results.json."""
+    assert main(["bench", "--lengths", "5", "-n", "30", "--arms", "cot", "--json", *options]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert results["meta"]["profile"] == profile
+    right = run(plan(30, arms=("cot",), lengths=(5,)), SimulatedTasks(slips=PROFILES[profile]))
+    assert results["rows"][0]["accuracy"] == sum(each.right for each in right) / 30
+
+
+def test_a_profile_is_for_the_simulated_model(capsys: pytest.CaptureFixture[str]) -> None:
+    """A profile beside a model is refused, and so is one that does not exist."""
+    assert main(["bench", "--profile", "study", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]) == 2
+    assert "--profile is for the simulated model" in capsys.readouterr().err
+    assert main(["bench", "--profile", "typical"]) == 2
+    assert "--profile is one of qwen2.5-coder-1.5b, study, not 'typical'" in capsys.readouterr().err
 
 
 def test_the_bench_command_replays_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

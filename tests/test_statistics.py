@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepguard.evaluation.statistics import Decay, clustered, fit_decay, holm, upper_bound, wilson
+from stepguard.evaluation.statistics import Decay, clustered, compare, fit_decay, holm, upper_bound, wilson
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,45 @@ def test_a_share_that_never_varies_has_its_boundary_in_the_interval(counts: list
     low, high = clustered(counts)
     assert low == high == counts[0][0] / counts[0][1]
     assert clustered(counts[:1]) == wilson(*counts[0])
+
+
+def test_many_clusters_of_few_kinds_are_drawn_by_kind() -> None:
+    """The interval of 9,000 alike clusters is the one of their share, and does not depend on their order."""
+    counts = [(5, 5)] * 4000 + [(2, 5)] * 3000 + [(0, 5)] * 2000
+    low, high = clustered(counts)
+    # The standard error of a mean of clusters with values 1, 0.4 and 0.
+    error = math.sqrt((4 / 9 * 1 + 3 / 9 * 0.16 - (5.2 / 9) ** 2) / 9000)
+    assert low == pytest.approx(5.2 / 9 - 1.96 * error, abs=0.15 * error)
+    assert high == pytest.approx(5.2 / 9 + 1.96 * error, abs=0.15 * error)
+    assert clustered(counts[::-1]) == (low, high)
+
+
+def test_recovered_accuracy_has_the_interval_of_its_resamples() -> None:
+    """Drawing how many pairs of each kind come gives the interval that drawing pair by pair gives."""
+    pairs = [(True, True)] * 30 + [(True, False)] * 45 + [(False, True)] * 5 + [(False, False)] * 20
+    found = compare([one for one, _ in pairs], [other for _, other in pairs]).recovered_interval
+    chance = random.Random(3)
+    ratios = []
+    for _ in range(4000):
+        drawn = chance.choices(pairs, k=len(pairs))
+        ratios.append(1 - sum(not one for one, _ in drawn) / sum(not other for _, other in drawn))
+    ratios.sort()
+    assert found == pytest.approx((ratios[100], ratios[3900]), abs=0.03)
+
+
+@pytest.mark.parametrize(("kind", "ratio"), [((True, False), 1.0), ((False, False), 0.0)])
+def test_pairs_of_one_kind_have_an_interval_without_width(kind: tuple[bool, bool], ratio: float) -> None:
+    """Where every resample is the same, both ends of the interval are the ratio."""
+    found = compare([kind[0]] * 7, [kind[1]] * 7)
+    assert (found.recovered, found.recovered_interval) == (ratio, (ratio, ratio))
+
+
+def test_ten_thousand_pairs_take_no_time() -> None:
+    """The bootstrap does not draw pair by pair: processor time, so that a busy machine changes nothing."""
+    started = time.process_time()
+    found = compare([True, False] * 5000, [False, False, True, True] * 2500)
+    assert time.process_time() - started < 2.0
+    assert found.recovered_interval == pytest.approx((-0.03, 0.03), abs=0.02)
 
 
 def test_an_interval_needs_something_to_measure() -> None:

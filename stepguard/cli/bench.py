@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stepguard.evaluation.arms import Outcome
     from stepguard.evaluation.families import Family
     from stepguard.evaluation.runner import Plan
+    from stepguard.testing import ModelSlips
 
 __all__ = ["add_arguments", "main"]
 
@@ -36,6 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gguf", type=Path, help="a local GGUF file (needs the extra 'local')")
     parser.add_argument(
         "--replay", type=Path, metavar="FILE", help="answer from the replies of an earlier run, without a model"
+    )
+    parser.add_argument(
+        "--profile",
+        metavar="NAME",
+        help="how the simulated model slips: as qwen2.5-coder-1.5b was recorded to (the default), or study: the "
+        "averages of a published study",
     )
     parser.add_argument(
         "--task",
@@ -87,6 +94,9 @@ def main(args: argparse.Namespace) -> int:
     concurrency = args.concurrency if args.concurrency is not None else 1 if args.gguf is not None else 8
     backend, model = _backend(args)
     configuration = _configuration(args, plan, model)
+    profile, slips = _profile(args.profile, simulated=simulated)
+    if simulated:
+        configuration["profile"] = profile
     started = time.monotonic()
     with ExitStack() as stack:
         if callable(close := getattr(backend, "close", None)):
@@ -94,7 +104,7 @@ def main(args: argparse.Namespace) -> int:
         outcomes = asyncio.run(
             run_plan(
                 plan,
-                SimulatedTasks(seed=args.seed) if simulated else backend,
+                SimulatedTasks(seed=args.seed, slips=slips) if simulated else backend,
                 configuration=configuration,
                 concurrency=concurrency,
                 folder=args.out,
@@ -137,6 +147,19 @@ def _backend(args: argparse.Namespace) -> tuple[Backend, str]:
         raise ConfigError("--replay asks no model: leave out --model, --base-url and --gguf", option="replay")
     replay = RecordedBackend(args.replay)
     return replay, replay.name
+
+
+def _profile(name: str | None, *, simulated: bool) -> tuple[str, ModelSlips]:
+    """The slips of the simulated model, and what they are called."""
+    from stepguard.errors import ConfigError
+    from stepguard.testing.profiles import PROFILES
+
+    if name is not None and not simulated:
+        raise ConfigError("--profile is for the simulated model: leave it out where a model is named", option="profile")
+    chosen = name or next(iter(PROFILES))
+    if chosen not in PROFILES:
+        raise ConfigError(f"--profile is one of {', '.join(PROFILES)}, not {chosen!r}", option="profile")
+    return chosen, PROFILES[chosen]
 
 
 def _complain_of_missing_replies(outcomes: Sequence[Outcome], replay: Path | None) -> None:
@@ -317,6 +340,6 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
         if said in results["meta"]:
             console.print(f"right values: {results['meta'][said]}" if said == "truth" else results["meta"][said])
     if simulated:
-        console.print(SIMULATED)
+        console.print(f"{SIMULATED} It slips as the profile {results['meta']['profile']} says.")
     if out is not None:
         console.print(f"written: {out / 'results.json'}, {out / 'report.html'}")

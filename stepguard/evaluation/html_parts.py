@@ -159,7 +159,7 @@ def _command(outcomes: Sequence[Outcome], studies: Sequence[Study], meta: Mappin
         words += ["--task", study.task, "--lengths", ",".join(map(str, study.lengths))]
     words += ["-n", ",".join(map(str, counts))]
     words += ["--arms", ",".join(dict.fromkeys(each.arm for each in outcomes))]
-    for option in ("segment", "retries", "seed", "concurrency"):
+    for option in ("profile", "segment", "retries", "seed", "concurrency"):
         if option in meta:
             words += [f"--{option}", str(meta[option])]
     served = "" if meta.get("simulated") else " [--base-url URL]"

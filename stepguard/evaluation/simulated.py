@@ -20,7 +20,7 @@ class SimulatedTasks:
 
     Args:
         seed: decides every slip.
-        slips: how often it slips; None as `SimulatedModel` does by default.
+        slips: how often it slips, as in `stepguard.testing.profiles`; None as `SimulatedModel` does by default.
     """
 
     seed: int = 0

@@ -6,67 +6,26 @@ import hashlib
 import json
 import random
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Final, NamedTuple, Self
 
 from stepguard.backends.base import Completion, Request
-from stepguard.errors import ConfigError
 from stepguard.procedure import Step
 from stepguard.reply_formats import EquationFormat
 from stepguard.testing.completions import completion_of
+from stepguard.testing.failing import Failure, draw_failure
 from stepguard.testing.planted import planted_reply
 from stepguard.testing.plants import Plant, Plants
+from stepguard.testing.situations import rate_in, situation_of
+from stepguard.testing.slips import ModelSlips, Slips
 from stepguard.testing.working import work_out, written
 from stepguard.values import Value, show_value
 
-__all__ = ["SimulatedModel", "Slips"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slips:
-    """How often a simulated model slips, as probabilities.
-
-    The first group is per step, the second per reply. `systematic` is the share of value slips that repeat whenever
-    the same step is asked in the same way, as a model's own weaknesses do; the others are drawn anew for each call.
-
-    The defaults are round figures in the range that small open models were seen to show on integer arithmetic; they
-    describe no particular model.
-    """
-
-    wrong_value: float = 0.03
-    wrong_operand: float = 0.01
-    unfaithful_work: float = 0.0
-    self_correction: float = 0.002
-    missing_step: float = 0.002
-    systematic: float = 0.2
-
-    extra_step: float = 0.005
-    duplicate_step: float = 0.0
-    wrong_order: float = 0.0
-    premature_answer: float = 0.002
-    malformed: float = 0.005
-    truncated: float = 0.002
-    empty: float = 0.0
-    refused: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in self.__slots__:
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-                raise ConfigError(f"{name} is a probability from 0 to 1, not {value!r}", option=name)
-
-    @classmethod
-    def none(cls) -> Slips:
-        """A model that never slips."""
-        return cls(**dict.fromkeys(cls.__slots__, 0.0))
-
-    @classmethod
-    def all(cls, rate: float, *, systematic: float = 0.2) -> Slips:
-        """A model that slips in every known way, at one rate."""
-        return cls(**{**dict.fromkeys(cls.__slots__, rate), "systematic": systematic})
+__all__ = ["SimulatedModel"]
 
 
 _DEFAULT: Final = Slips()
+_NO_TENDENCIES: Final = ModelSlips()
 _FORMAT: Final = EquationFormat()
 
 
@@ -165,10 +124,17 @@ class _Reply:
         self.seed = seed
         self.answers = answers
         self.slips = slips
+        self.tendencies = slips if isinstance(slips, ModelSlips) else _NO_TENDENCIES
         self.request = request
+        self.right: dict[str, Value] = dict(request.values)
+        self.believed: dict[str, Value] = dict(request.values)
+        self.made = self.wrong = 0
         drawn = 0 if not request.temperature else request.seed
         asked = "\n".join(message.content for message in request.messages)
         self.chance = self._random("call", asked, drawn)
+        self.failure: Failure | None = None
+        if request.reply_format is None:
+            self.failure = draw_failure(self.tendencies, len(request.steps), self._random("failing", asked, drawn))
 
     def _random(self, *parts: object) -> random.Random:
         digest = hashlib.blake2b(repr((self.seed, parts)).encode("utf-8", "replace"), digest_size=8)
@@ -183,13 +149,19 @@ class _Reply:
             return completion_of(request, None, refusal="I cannot help with that.")
         if self.slipped(slips.empty):
             return completion_of(request, "")
-        state: dict[str, Value] = dict(request.values)
+        state = self.believed
         lines: list[tuple[Step, str, str]] = []
-        for step in request.steps:
-            if self.slipped(slips.missing_step):
+        failure = self.failure
+        for at, step in enumerate(request.steps):
+            if (failure is not None and failure.ends_before(at)) or self.slipped(self.tendencies.stopping):
+                break
+            if (failure is not None and failure.leaves_out(at)) or self.slipped(slips.missing_step):
                 continue
             work, value = self._carry_out(step, state)
             lines.append((step, work, value))
+            self._count(step, state)
+            if failure is not None and failure.makes_up_after(at):
+                lines.append(self._made_up(step, state))
         text = self._json(lines) if request.reply_format is not None else self._lines(lines)
         if self.slipped(slips.truncated):
             return completion_of(request, text[: self.chance.randrange(max(1, len(text)))], finish_reason="length")
@@ -201,7 +173,7 @@ class _Reply:
         slips = self.slips
         if step.expression is not None:
             others = [name for name in state if name not in step.reads and not isinstance(state[name], str | bool)]
-            if step.reads and others and self.slipped(slips.wrong_operand):
+            if step.reads and others and self.slipped(self._rate_of_operands(step)):
                 read[self.chance.choice(step.reads)] = state[self.chance.choice(others)]
         found = work_out(step, read, self.answers)
         if found is None:  # a value it needs was skipped or makes no sense: it makes one up
@@ -211,7 +183,7 @@ class _Reply:
         if step.expression is None and not callable(self.answers.get(step.id)):
             state[step.id] = value
             return work, written(step, value)
-        believed = self._slip_value(step, work, value)
+        believed = self._slip_value(step, work, value, read)
         if step.expression is not None and self.slipped(slips.unfaithful_work):
             work = f"{show_value(believed)} + 0"
         state[step.id] = believed
@@ -220,15 +192,41 @@ class _Reply:
             shown = f"{self.chance.randint(-99, 99)}, wait, {shown}"
         return work, shown
 
-    def _slip_value(self, step: Step, work: str, value: Value) -> Value:
+    def _rate_of_operands(self, step: Step) -> float:
+        where = "structured" if self.request.reply_format is not None else "free"
+        if all(name in self.request.values for name in step.reads):
+            where = "given"
+        return rate_in(self.tendencies.by_origin, where, self.slips.wrong_operand)
+
+    def _slip_value(self, step: Step, work: str, value: Value, read: Mapping[str, Value]) -> Value:
         rate = self.slips.wrong_value
+        if self.tendencies.by_situation:
+            rate = rate_in(self.tendencies.by_situation, situation_of(step, read), rate)
         asked = work if step.expression is not None else f"{step.instruction} {work}"
         own = self._random("step", asked, ValueType(step.type.kind, step.type.places, step.type.rounding))
         if own.random() < rate * self.slips.systematic:
             return _wrong(step, value, own)  # the same slip whenever these numbers are asked
-        if self.slipped(rate * (1 - self.slips.systematic)):
+        anew = rate * (1 - self.slips.systematic)
+        if self.made:
+            anew += self.tendencies.self_conditioning * self.wrong / self.made
+        if self.slipped(anew):
             return _wrong(step, value, self.chance)
         return value
+
+    def _count(self, step: Step, state: Mapping[str, Value]) -> None:
+        """Keep what the values of this reply would be without slips, and how many of them are wrong."""
+        if not self.tendencies.self_conditioning:
+            return
+        found = work_out(step, self.right, self.answers)
+        if found is not None:
+            self.right[step.id] = found[1]
+        self.made += 1
+        self.wrong += state.get(step.id) != self.right.get(step.id)
+
+    def _made_up(self, step: Step, state: dict[str, Value]) -> tuple[Step, str, str]:
+        """The line of a step that nobody asked for; `state` takes its result in place of that of `step`."""
+        state[step.id] = _wrong(step, state[step.id], self.chance)
+        return Step("t_extra", instruction="made up"), step.id, written(step, state[step.id])
 
     def _json(self, lines: list[tuple[Step, str, str]]) -> str:
         slips, chance = self.slips, self.chance
@@ -254,8 +252,15 @@ class _Reply:
         if len(lines) > 1 and self.slipped(self.slips.premature_answer * len(lines)):
             kept = self.chance.randrange(1, len(lines))
             rows, lines = rows[:kept], lines[:kept]
-        if lines:
+        way = self.failure.way if self.failure is not None else None
+        if way == "premature_answer":
+            rows.append(f"Answer: {self.chance.randint(-999, 999)}")
+        elif lines:
             rows.append(f"Answer: {lines[-1][2]}")
+            if way == "self_correction":
+                step = lines[-1][0]
+                other = written(step, _wrong(step, self.believed[step.id], self.chance))
+                rows += ["Wait, that is not right.", f"Answer: {other}"]
         return "\n".join(rows)
 
 
