@@ -16,7 +16,8 @@ from typing import Any, Final
 from stepguard.backends.base import Completion, Request
 from stepguard.errors import BackendError, ValueRefused
 from stepguard.evaluation.arms import Outcome
-from stepguard.evaluation.examples import make_task, read_entries
+from stepguard.evaluation.arms.reading import read_entries
+from stepguard.evaluation.examples import make_task
 from stepguard.evaluation.families import Task
 from stepguard.guard import Guard
 from stepguard.numerals import read_numeral

@@ -121,7 +121,7 @@ def test_the_headline_of_the_recorded_run() -> None:
     assert headline(OUTCOMES) == (
         "At 50 steps the guard ends 75% [41, 93] of the programs right where the best unguarded arms, cot and chunk "
         "alike, end 0% [0, 32]: +75 points [+28, +93] (n = 8). Recovered accuracy, the part of the wrong answers of "
-        "chunk that the guard removes: 75% [50, 100]. What it did not get right it named: 25% abstained. "
+        "chunk that the guard removes: 75% [38, 100]. What it did not get right it named: 25% abstained. "
         "0 of 48 guarded runs, all lengths together, were silently wrong (at most 6.1%, one-sided 95% bound)."
     )
     assert headline(OUTCOMES).split(" Recovered")[0] in words(OUTCOMES)

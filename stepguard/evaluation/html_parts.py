@@ -14,8 +14,14 @@ from stepguard.evaluation.markup import Child, Html, cut, tag
 __all__ = ["about_section", "figure", "legend", "section", "table"]
 
 _ABOUT_ARMS: Final = {
+    "offload": "an interpreter performs the steps; no model is asked",
+    "program": "the model writes the steps down as formulas, an interpreter runs them",
+    "direct": "the final value only, working forbidden",
     "cot": "free chain of thought with a demonstration; nothing is checked",
+    "trace": "one structured reply with the same working; nothing is checked",
+    "resample": "several chains of thought: the answer of most, or the first that is checked right",
     "chunk": "the guard's own segments and prompts with the checker off",
+    "blind": "the guard's retries where it made them on another program",
     "guard": "every step checked; what is not right is asked again in a clean context, or named",
 }
 _LABELS: Final = {
@@ -62,7 +68,7 @@ def legend(arms: Sequence[str], styles: Mapping[str, int]) -> Html:
     """Which line is which arm, and what the arm is."""
     entries = []
     for arm in arms:
-        about = _ABOUT_ARMS.get(arm)
+        about = _ABOUT_ARMS.get(arm.partition("(")[0])
         text = [tag("b", arm), f": {about}" if about else None]
         entries.append(tag("li", charts.swatch(styles[arm]), tag("span", text)))
     return tag("ul", entries, class_="legend")

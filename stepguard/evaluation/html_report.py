@@ -34,6 +34,7 @@ from stepguard.evaluation.figures import (
 from stepguard.evaluation.html_examples import failed_section, guarded_section
 from stepguard.evaluation.html_failures import failures
 from stepguard.evaluation.html_parts import about_section, figure, legend, section, table
+from stepguard.evaluation.html_probes import probes
 from stepguard.evaluation.markup import Child, Html, tag
 from stepguard.evaluation.statistics import clustered, fit_decay, wilson
 from stepguard.evaluation.style import CSS, SCRIPT
@@ -45,6 +46,7 @@ _SECTIONS: Final = {
     "parts": "What each part adds",
     "ends": "How the runs ended",
     "failures": "What went wrong in the replies",
+    "probes": "Probes and checkers",
     "cost": "What it cost",
     "guarded": "One guarded run, attempt by attempt",
     "failed": "One unguarded run that failed",
@@ -107,12 +109,14 @@ def make_report(outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, family:
         "parts": [_of(studies, study, _parts(study)) for study in studies],
         "ends": [_of(studies, study, _ends(study, f"ends{at}")) for at, study in enumerate(studies)],
         "failures": [_of(studies, study, failures(study, family)) for study in studies],
+        "probes": probes(outcomes),
         "cost": [_of(studies, study, _cost(study)) for study in studies],
         "guarded": [guarded_section(outcomes, meta, family)],
         "failed": [failed_section(outcomes, family)],
         "about": [about_section(outcomes, studies, meta)],
     }
-    links = [tag("li", tag("a", text, href=f"#{name}")) for name, text in _SECTIONS.items()]
+    sections = {name: text for name, text in _SECTIONS.items() if bodies[name]}
+    links = [tag("li", tag("a", text, href=f"#{name}")) for name, text in sections.items()]
     body = tag(
         "body",
         tag(
@@ -124,7 +128,7 @@ def make_report(outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, family:
             None if studies else tag("p", "There are no outcomes.", class_="headline"),
             tag("nav", tag("ul", links), aria_label="Sections"),
         ),
-        tag("main", [section(name, text, bodies[name]) for name, text in _SECTIONS.items()]),
+        tag("main", [section(name, text, bodies[name]) for name, text in sections.items()]),
         tag("footer", tag("p", "Made by stepguard bench. ", _note_on_intervals())),
         tag("script", Html(SCRIPT)),
     )

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stepguard.evaluation.arms import Outcome
-from stepguard.evaluation.statistics import compare, wilson
+from stepguard.evaluation.arms import Outcome, kind_of
+from stepguard.evaluation.probes import make_probes
+from stepguard.evaluation.statistics import clustered, compare, holm, upper_bound, wilson
 
 __all__ = ["make_results", "make_table"]
 
@@ -17,7 +18,8 @@ def make_results(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> dict[s
 
     ``rows`` has one entry for each arm and length: shares of right answers and of right traces with 95 % Wilson
     intervals, errors in the denominator (the traces are None where not all right values are known, and then the share
-    of steps is of those that are judged); ``paired`` compares the guard with each other arm on the same instances.
+    of steps is of those that are judged); ``paired`` compares the guard with each other arm on the same instances;
+    ``probes`` is what `stepguard.evaluation.probes` finds.
     """
     cells: dict[tuple[str, int], dict[str, list[Outcome]]] = {}
     for outcome in outcomes:
@@ -26,8 +28,13 @@ def make_results(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> dict[s
     paired: list[dict[str, Any]] = []
     for (task, length), arms in cells.items():
         rows += [_row(arm, task, length, found) for arm, found in arms.items()]
-        paired += [_paired("guard", arm, task, length, arms) for arm in arms if arm != "guard" and "guard" in arms]
-    return {"meta": dict(meta), "rows": rows, "paired": paired}
+        if "guard" in arms:
+            compared = [arm for arm in arms if arm != "guard" and kind_of(arm) in ("unguarded", "guarded")]
+            paired += [_paired("guard", arm, task, length, arms) for arm in compared]
+    adjusted = holm([each["p_value"] for each in paired])
+    for each, p_value in zip(paired, adjusted, strict=True):
+        each["p_value_holm"] = p_value
+    return {"meta": dict(meta), "rows": rows, "paired": paired, "probes": make_probes(outcomes)}
 
 
 def _row(arm: str, task: str, length: int, found: Sequence[Outcome]) -> dict[str, Any]:
@@ -53,10 +60,14 @@ def _row(arm: str, task: str, length: int, found: Sequence[Outcome]) -> dict[str
         "trace_accuracy": None if traces is None else traces / n,
         "trace_interval": None if traces is None else list(wilson(traces, n)),
         "step_accuracy": sum(each.steps_right for each in found) / judged if judged else None,
+        "step_interval": list(clustered([(each.steps_right, each.judged) for each in found])) if judged else None,
+        "prefix": sum(each.prefix for each in found) / n,
+        "scores": {f"lambda_{weight}": _score(found, weight) for weight in (0, 1, 4)},
         "verified": sum(each.verified for each in found) / n,
         "abstained": sum(each.abstained for each in found) / n,
         "silent_errors": silent,
         "silent_errors_interval": list(wilson(silent, n)),
+        "silent_errors_bound": upper_bound(silent, n),
         "errors": errors,
         "no_answer": sum(each.status in ("no_answer", "truncated") for each in found),
         "calls": sum(each.calls for each in found),
@@ -66,6 +77,13 @@ def _row(arm: str, task: str, length: int, found: Sequence[Outcome]) -> dict[str
         "seconds": round(sum(each.seconds for each in found), 3),
         "deviations": dict(sorted(deviations.items())),
     }
+
+
+def _score(found: Sequence[Outcome], weight: int) -> float:
+    """The share right minus `weight` times the share wrong: an abstention costs nothing, a wrong answer does."""
+    right = sum(each.right_lenient for each in found)
+    wrong = sum(not each.right_lenient and not each.abstained for each in found)
+    return (right - weight * wrong) / len(found)
 
 
 def _paired(arm: str, baseline: str, task: str, length: int, arms: Mapping[str, Sequence[Outcome]]) -> dict[str, Any]:
@@ -105,7 +123,7 @@ def make_table(results: Mapping[str, Any]) -> list[list[str]]:
                 f"{row['accuracy_lenient']:.0%}",
                 _share(row["trace_accuracy"], row["trace_interval"]),
                 f"{row['abstained']:.0%}",
-                str(row["silent_errors"]) if row["arm"] == "guard" else "-",
+                str(row["silent_errors"]) if kind_of(row["arm"]) == "guarded" else "-",
                 str(row["errors"]),
                 f"{row['calls'] / n:.1f}",
                 f"{row['output_tokens'] / n:.0f}",

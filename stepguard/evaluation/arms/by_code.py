@@ -89,6 +89,8 @@ class Program:
         except StepguardError as error:
             problem = f"its program cannot be read: {error}"
         answer = values.get(task.procedure.answer)
+        if answer is None and problem is None:
+            problem = f"its program has no {task.procedure.answer}"
         found = Reading(answer, answer, values, {}, {}, sound=False)
         made = outcome_of(self.name, task, [sent], found)
         status = made.status if made.status in ("error", "truncated") or problem is None else "no_answer"

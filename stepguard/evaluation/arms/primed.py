@@ -26,6 +26,7 @@ from stepguard.evaluation.arms.transcripts import chain_request, outcome_of
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import full_name
 from stepguard.exact import evaluate, substitute
+from stepguard.numerals import exact
 from stepguard.reply_formats import EquationFormat
 from stepguard.transport import Transport
 from stepguard.values import Value
@@ -116,7 +117,7 @@ class _FirstHalf:
                     state.update(task.truth)
                 shown += [step.formula or "", substitute(step.expression, state)]
             if chance.random() < rate and step.type.numeric and not isinstance(value, bool | str):
-                value = step.type.convert(Fraction(value) + chance.choice([-10, -2, -1, 1, 2, 10]))
+                value = step.type.convert(exact(Fraction(value) + chance.choice([-10, -2, -1, 1, 2, 10])))
             state[step.id] = self.planted[step.id] = value
             lines.append(" = ".join([*shown, step.type.write(value)]))
         self.text: Final = "\n".join(lines)
