@@ -23,6 +23,8 @@ _LABELS: Final = {
     "model_file": "Model file",
     "server": "Server",
     "simulated": "Simulated model",
+    "profile": "Profile of its slips",
+    "price": "Price of a million tokens",
     "task": "Task family",
     "seed": "First seed",
     "segment": "Steps a call, at most",

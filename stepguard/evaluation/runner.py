@@ -23,13 +23,20 @@ from stepguard.evaluation.arms import Arm, ArmOptions, Outcome, make_arm
 from stepguard.evaluation.families import Family, Task
 from stepguard.evaluation.limiter import LimitedBackend
 
-__all__ = ["Plan", "Progress", "TaskBackend", "run_plan"]
+__all__ = ["Plan", "PlanStopped", "Progress", "TaskBackend", "run_plan"]
 
 Progress = Callable[[int, int, Outcome], None]
 """Called with how many outcomes there are, how many there will be, and the newest."""
 
 _OUTCOMES: Final = "outcomes.jsonl"
 REPLIES: Final = "replies.sqlite"
+
+
+class PlanStopped(BaseException):
+    """Raised by a backend to end a plan: runs that need a further call are given up, calls on their way are kept.
+
+    It is no `Exception`, which arms and guards take for a failure of the model.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +88,9 @@ async def run_plan(
     folder: Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    taken_over: Callable[[Sequence[Outcome]], None] | None = None,
 ) -> list[Outcome]:
-    """Run a plan and return its outcomes, sorted by cell, instance and arm.
+    """Run a plan and return its outcomes, sorted by cell, instance and arm: all of them unless the backend stops it.
 
     Args:
         plan: what to run.
@@ -94,6 +102,7 @@ async def run_plan(
         folder: where outcomes and replies are kept; None keeps them in memory only.
         resume: take over the outcomes that are there.
         progress: called after every outcome.
+        taken_over: called once, with the outcomes that were there.
 
     Raises:
         ConfigError: the folder holds outcomes and `resume` is not set, or they are of another configuration.
@@ -103,20 +112,29 @@ async def run_plan(
     arms: dict[str, Arm] = {name: make_arm(name, plan.options) for name in plan.arms}
     queue = [job for job in plan.jobs() if job not in done]
     queue.reverse()
+    left = len(queue)
+    if taken_over is not None:
+        taken_over(list(done.values()))
     shared = None if isinstance(backend, TaskBackend) else _recorded(backend, folder, concurrency)
 
     async def work() -> None:
+        nonlocal left
         while queue:
             job = queue.pop()
             arm, length, seed = job
             task = plan.family.make(seed, length)
             asked = backend.for_task(task) if isinstance(backend, TaskBackend) else shared
             assert asked is not None
-            outcome = await arms[arm].run(task, asked)
+            try:
+                outcome = await arms[arm].run(task, asked)
+            except PlanStopped:
+                queue.clear()
+                return
             known.add(outcome)
             done[job] = outcome
+            left -= 1
             if progress is not None:
-                progress(sum(each in done for each in plan.jobs()), plan.total, outcome)
+                progress(plan.total - left, plan.total, outcome)
 
     async with nullcontext() if shared is None else shared.session():
         workers = [asyncio.create_task(work()) for _ in range(concurrency)]
@@ -126,8 +144,7 @@ async def run_plan(
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
-    order = {job: at for at, job in enumerate(plan.jobs())}
-    return [done[job] for job in sorted(order, key=order.__getitem__)]
+    return [done[job] for job in plan.jobs() if job in done]
 
 
 def _recorded(backend: Backend, folder: Path | None, concurrency: int) -> RecordedBackend:
