@@ -56,9 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the first program (default: 0)")
     parser.add_argument("--concurrency", type=int, help="programs at the same time (default: 8, with --gguf 1)")
     parser.add_argument(
-        "--out", type=Path, help="folder for results.json, report.html, outcomes.jsonl and replies.sqlite"
+        "--out",
+        type=Path,
+        help="folder for results.json, report.html, outcomes.jsonl and replies.sqlite (default: stepguard-bench, which "
+        "must be new or hold a simulated run; with --json or --replay nothing is written by default)",
     )
-    parser.add_argument("--png", action="store_true", help="with --out: also a chart as PNG (needs the extra 'report')")
+    parser.add_argument("--png", action="store_true", help="also write a chart as PNG (needs the extra 'report')")
     parser.add_argument("--resume", action="store_true", help="go on with what is in --out")
     parser.add_argument("--price", metavar="IN,OUT", help="what a million input and a million output tokens cost")
     parser.add_argument(
@@ -72,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Run the benchmark and print its table; the exit code is 4 where --max-cost stopped it, else 0."""
     from stepguard.cli.arguments import read_price
+    from stepguard.cli.bench_folder import check_default_folder, clear_folder
     from stepguard.cli.bench_progress import show_progress
     from stepguard.cli.run import EXIT_CODES
     from stepguard.errors import ConfigError
@@ -85,6 +89,9 @@ def main(args: argparse.Namespace) -> int:
     price = read_price(args.price, args.max_cost)
     if args.max_cost is not None and args.replay is not None:
         raise ConfigError("--replay pays for nothing: leave out --max-cost", option="max_cost")
+    new = args.out is None and not args.json and args.replay is None
+    if new:
+        args.out = check_default_folder()
     check_png(args.png, args.out)
     simulated = args.model is None and args.base_url is None and args.gguf is None and args.replay is None
     concurrency = args.concurrency if args.concurrency is not None else 1 if args.gguf is not None else 8
@@ -98,6 +105,8 @@ def main(args: argparse.Namespace) -> int:
     if price is not None and args.replay is None:  # a replay pays for nothing
         meter = Meter(price, limit=args.max_cost)
         asked = meter.over(asked)
+    if new:
+        clear_folder(args.out)
     with ExitStack() as stack:
         if callable(close := getattr(backend, "close", None)):
             stack.callback(close)

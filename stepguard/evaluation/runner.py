@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -113,6 +114,7 @@ async def run_plan(
     queue = [job for job in plan.jobs() if job not in done]
     queue.reverse()
     left = len(queue)
+    make = lru_cache(maxsize=concurrency + 1)(plan.family.make)  # the arms of a program come one after another
     if taken_over is not None:
         taken_over(list(done.values()))
     shared = None if isinstance(backend, TaskBackend) else _recorded(backend, folder, concurrency)
@@ -122,7 +124,7 @@ async def run_plan(
         while queue:
             job = queue.pop()
             arm, length, seed = job
-            task = plan.family.make(seed, length)
+            task = make(seed, length)
             asked = backend.for_task(task) if isinstance(backend, TaskBackend) else shared
             assert asked is not None
             try:
