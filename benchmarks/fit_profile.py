@@ -39,13 +39,14 @@ from stepguard.evaluation.runner import Plan, run_plan
 from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.evaluation.statistics import wilson
 from stepguard.testing import ModelSlips
+from stepguard.testing.situations import rate_in
 
 __all__ = ["Cell", "Fit", "compare", "fit"]
 
 RECORDING: Final = Path(__file__).parent / "results" / "qwen2.5-coder-1.5b-arithmetic"
 _LEAST: Final = 30
 _DRAWN: Final = 20
-_FOLLOW_UPS: Final = ("malformed", "extra_step", "truncated")
+_OF_REPLIES: Final = ("malformed", "extra_step", "truncated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ def fit(seen: Observations) -> Fit:
         # A premature answer is drawn for each reply, and in free text for each line.
         "premature_answer": _rare(seen.deviations["premature_answer"], seen.replies + lines),
         "failing": _rare(seen.whole[1], seen.whole[0]),
-        **{kind: _rare(seen.deviations[kind], seen.replies) for kind in _FOLLOW_UPS},
+        **{kind: _rare(seen.deviations[kind], seen.replies) for kind in _OF_REPLIES},
     }
     return Fit(ModelSlips(**rates), tuple(values), tuple(operands), slope, seen)
 
@@ -159,8 +160,6 @@ def _value_cells(clean: Sequence[Observed]) -> list[Cell]:
 
 def _slope(steps: Sequence[Observed], plain: ModelSlips) -> tuple[float, float, float]:
     """How much likelier slips are for each unit of the share of wrong values; with a 95 % interval."""
-    from stepguard.testing.situations import rate_in
-
     square = 0.0
     above: dict[tuple[str, int, int], list[tuple[float, float]]] = defaultdict(list)
     for each in steps:

@@ -447,7 +447,7 @@ class TestTerminal:
             (["run", INVOICE, *INVOICE_INPUTS], 0, "VERIFIED: all 6 steps"),
             (["run", INVOICE, *INVOICE_INPUTS, "--max-calls", "0"], 4, "EXHAUSTED: stopped before step"),
             (["run", INVOICE], 2, ""),
-            (["bench", "--lengths", "5", "-n", "2"], 0, "95 % Wilson intervals"),
+            (["bench", "--lengths", "5", "-n", "2", "--out", "NEW"], 0, "95 % Wilson intervals"),
         ],
         ids=["verified", "exhausted", "misused", "bench"],
     )
@@ -456,6 +456,7 @@ class TestTerminal:
     ) -> None:
         """Under cp1252 and in CI a command exits as elsewhere and writes plain lines, to a pipe and to a file."""
         into = tmp_path if where == "file" else None
+        arguments = [str(tmp_path / "new") if each == "NEW" else each for each in arguments]
         done = in_a_process(*arguments, into=into, PYTHONIOENCODING="cp1252", PYTHONUTF8="0", CI="true")
         assert done.returncode == code, done.stderr
         assert printed in done.stdout.decode("cp1252")

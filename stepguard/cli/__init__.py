@@ -7,7 +7,7 @@ Results go to stdout, everything else to stderr. Exit codes:
 1    completed, but some steps had no applicable check; audit: something could not be judged
 2    nothing was run: a wrong command line, file, input or option, or no such model
 3    abstained: a step could not be verified; audit: something is wrong
-4    exhausted: a budget stopped the run
+4    exhausted: a budget stopped the run; bench: --max-cost did
 5    failed: a backend, tool or procedure error stopped the run
 70   a fault of stepguard itself; the traceback is on stderr
 74   the result could not be written

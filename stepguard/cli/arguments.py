@@ -1,13 +1,14 @@
-"""What several commands take: a procedure from a file, and its inputs as ``NAME=VALUE``."""
+"""What several commands take: a procedure from a file, its inputs as ``NAME=VALUE``, and a price."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stepguard.errors import InputError, ProcedureError
+from stepguard.errors import ConfigError, InputError, ProcedureError
 from stepguard.procedure import Procedure
+from stepguard.usage import Price
 
-__all__ = ["load_file", "read_inputs"]
+__all__ = ["load_file", "read_inputs", "read_price"]
 
 
 def load_file(path: str) -> Procedure:
@@ -48,3 +49,23 @@ def read_inputs(given: Iterable[str], procedure: Procedure) -> dict[str, str]:
         raise InputError(f"{procedure.name} needs more inputs: {wanted}; add {hint}", name=missing[0].name)
     procedure.accept_inputs(inputs)
     return inputs
+
+
+def read_price(price: str | None, max_cost: object = None) -> Price | None:
+    """The ``--price IN,OUT`` or ``IN,OUT,CACHED`` of a million tokens; None where none is given.
+
+    Args:
+        price: what stands behind the option.
+        max_cost: what stands behind ``--max-cost``, which needs a price.
+
+    Raises:
+        ConfigError: these are no two or three amounts, or a limit has no price.
+    """
+    if price is None:
+        if max_cost is not None:
+            raise ConfigError("--max-cost needs to know what tokens cost: add --price IN,OUT", option="price")
+        return None
+    amounts = price.split(",")
+    if not 2 <= len(amounts) <= 3:
+        raise ConfigError(f"--price {price!r}: write IN,OUT or IN,OUT,CACHED", option="price")
+    return Price(input=amounts[0], output=amounts[1], cached=amounts[2] if len(amounts) == 3 else None)

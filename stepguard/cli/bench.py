@@ -9,6 +9,7 @@ import platform
 import sys
 import time
 from contextlib import ExitStack
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from stepguard.backends.base import Backend
     from stepguard.evaluation.arms import Outcome
     from stepguard.evaluation.families import Family
-    from stepguard.evaluation.runner import Plan
+    from stepguard.evaluation.runner import Plan, TaskBackend
     from stepguard.testing import ModelSlips
 
 __all__ = ["add_arguments", "main"]
@@ -73,22 +74,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--concurrency", type=int, help="programs at the same time (default: 8, with --gguf 1)")
     parser.add_argument(
-        "--out", type=Path, help="folder for results.json, report.html, outcomes.jsonl and replies.sqlite"
+        "--out",
+        type=Path,
+        help="folder for results.json, report.html, outcomes.jsonl and replies.sqlite (default: stepguard-bench, which "
+        "must be new or hold a simulated run; with --json or --replay nothing is written by default)",
     )
-    parser.add_argument("--png", action="store_true", help="with --out: also a chart as PNG (needs the extra 'report')")
+    parser.add_argument("--png", action="store_true", help="also write a chart as PNG (needs the extra 'report')")
     parser.add_argument("--resume", action="store_true", help="go on with what is in --out")
+    parser.add_argument("--price", metavar="IN,OUT", help="what a million input and a million output tokens cost")
+    parser.add_argument(
+        "--max-cost",
+        metavar="AMOUNT",
+        help="stop before this much money is spent, now and without what an earlier run paid; needs --price",
+    )
     parser.add_argument("--json", action="store_true", help="print results.json instead of a table")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the benchmark and print its table; 0 unless something is misused."""
+    """Run the benchmark and print its table; the exit code is 4 where --max-cost stopped it, else 0."""
+    from stepguard.cli.arguments import read_price
+    from stepguard.cli.bench_folder import check_default_folder, clear_folder
+    from stepguard.cli.bench_progress import show_progress
+    from stepguard.cli.run import EXIT_CODES
+    from stepguard.errors import ConfigError
     from stepguard.evaluation.html_report import check_png, write_reports
+    from stepguard.evaluation.meter import Meter
     from stepguard.evaluation.report import make_results
     from stepguard.evaluation.runner import run_plan
     from stepguard.evaluation.simulated import SimulatedTasks
 
     plan = _plan(args)
     own = _about_cases(args, plan)
+    price = read_price(args.price, args.max_cost)
+    if args.max_cost is not None and args.replay is not None:
+        raise ConfigError("--replay pays for nothing: leave out --max-cost", option="max_cost")
+    new = args.out is None and not args.json and args.replay is None
+    if new:
+        args.out = check_default_folder()
     check_png(args.png, args.out)
     simulated = args.model is None and args.base_url is None and args.gguf is None and args.replay is None
     concurrency = args.concurrency if args.concurrency is not None else 1 if args.gguf is not None else 8
@@ -97,19 +119,27 @@ def main(args: argparse.Namespace) -> int:
     profile, slips = _profile(args.profile, simulated=simulated)
     if simulated:
         configuration["profile"] = profile
-    started = time.monotonic()
+    asked: Backend | TaskBackend = SimulatedTasks(seed=args.seed, slips=slips) if simulated else backend
+    meter = None
+    if price is not None and args.replay is None:  # a replay pays for nothing
+        meter = Meter(price, limit=args.max_cost)
+        asked = meter.over(asked)
+    if new:
+        clear_folder(args.out)
     with ExitStack() as stack:
         if callable(close := getattr(backend, "close", None)):
             stack.callback(close)
+        progress = stack.enter_context(show_progress(plan, concurrency=concurrency, meter=meter))
         outcomes = asyncio.run(
             run_plan(
                 plan,
-                SimulatedTasks(seed=args.seed, slips=slips) if simulated else backend,
+                asked,
                 configuration=configuration,
                 concurrency=concurrency,
                 folder=args.out,
                 resume=args.resume,
-                progress=_Lines(started),
+                progress=progress,
+                taken_over=progress.taken_over,
             )
         )
     _complain_of_missing_replies(outcomes, args.replay)
@@ -122,7 +152,16 @@ def main(args: argparse.Namespace) -> int:
         "versions": {name: _version(name) for name in ("stepguard", "openai", "instructor", "pydantic")},
         "date": time.strftime("%Y-%m-%d"),
     }
-    results = make_results(outcomes, meta)
+    if price is not None:
+        given = {each.name: getattr(price, each.name) for each in fields(price)}
+        meta["price"] = {name: str(amount) for name, amount in given.items() if amount is not None}
+    stopped = None
+    if meter is not None and meter.stopped:
+        stopped = meta["stopped"] = (
+            f"stopped before --max-cost {args.max_cost} was passed: {meter.spent:f} spent, "
+            f"{len(outcomes)} of {plan.total} runs done"
+        )
+    results = make_results(outcomes, meta, price=price)
     text = json.dumps(results, indent=1, allow_nan=False)
     if args.out is not None:
         (args.out / "results.json").write_text(text + "\n", encoding="utf-8")
@@ -131,6 +170,12 @@ def main(args: argparse.Namespace) -> int:
         print(text)
     else:
         _print(results, simulated=simulated, out=args.out)
+    if stopped is not None:
+        kept = "pass --out to keep such a run, and go on with it"
+        if args.out is not None:
+            kept = "every reply is kept: the same command with --resume goes on, and may spend as much again"
+        print(f"{stopped}; {kept}", file=sys.stderr, flush=True)
+        return EXIT_CODES["exhausted"]
     return 0
 
 
@@ -295,20 +340,6 @@ def _version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return "unknown"
-
-
-class _Lines:
-    """Progress as few plain lines on stderr."""
-
-    def __init__(self, started: float) -> None:
-        self._started = started
-        self._printed = started
-
-    def __call__(self, done: int, total: int, newest: Outcome) -> None:
-        now = time.monotonic()
-        if done == total or now - self._printed >= 10:
-            self._printed = now
-            print(f"{done} of {total} runs, {now - self._started:.0f} s", file=sys.stderr, flush=True)
 
 
 def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> None:

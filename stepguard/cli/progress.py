@@ -14,7 +14,7 @@ from stepguard.procedure import Procedure
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["Watcher", "watch"]
+__all__ = ["Watcher", "shows_bars", "watch"]
 
 _LINES: Final = 10
 """How many lines a run of any length may take where there is no terminal."""
@@ -41,9 +41,13 @@ def watch(procedure: Procedure, model: str, *, quiet: bool = False) -> Watcher:
     stream = sys.stderr
     if quiet:
         return _Watcher(procedure, model, stream)
+    return _Bar(procedure, model, stream) if shows_bars(stream) else _Lines(procedure, model, stream)
+
+
+def shows_bars(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that somebody looks at."""
     # Many CI systems hand out a terminal but keep a log.
-    bar = stream.isatty() and os.environ.get("CI", "") in ("", "false", "0") and os.environ.get("TERM") != "dumb"
-    return _Bar(procedure, model, stream) if bar else _Lines(procedure, model, stream)
+    return stream.isatty() and os.environ.get("CI", "") in ("", "false", "0") and os.environ.get("TERM") != "dumb"
 
 
 class _Watcher:

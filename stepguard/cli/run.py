@@ -9,11 +9,9 @@ from contextlib import ExitStack
 from typing import Any, Final
 
 from stepguard.budget import Budget
-from stepguard.cli.arguments import load_file, read_inputs
-from stepguard.errors import ConfigError
+from stepguard.cli.arguments import load_file, read_inputs, read_price
 from stepguard.guard import Guard
 from stepguard.results import Status
-from stepguard.usage import Price
 
 __all__ = ["EXIT_CODES", "run"]
 
@@ -59,14 +57,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _budget(options: argparse.Namespace) -> Budget:
-    price = None
-    if options.price is not None:
-        amounts = options.price.split(",")
-        if not 2 <= len(amounts) <= 3:
-            raise ConfigError(f"--price {options.price!r}: write IN,OUT or IN,OUT,CACHED", option="price")
-        price = Price(input=amounts[0], output=amounts[1], cached=amounts[2] if len(amounts) == 3 else None)
-    elif options.max_cost is not None:
-        raise ConfigError("--max-cost needs to know what tokens cost: add --price IN,OUT", option="price")
+    price = read_price(options.price, options.max_cost)
     per_step = None if options.max_step_calls is None else Budget(calls=options.max_step_calls)
     return Budget(
         calls=options.max_calls,

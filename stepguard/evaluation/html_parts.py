@@ -29,6 +29,8 @@ _LABELS: Final = {
     "model_file": "Model file",
     "server": "Server",
     "simulated": "Simulated model",
+    "profile": "Profile of its slips",
+    "price": "Price of a million tokens",
     "task": "Task family",
     "procedure": "Procedure",
     "procedure_hash": "Hash of the procedure",

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from stepguard.evaluation.arms import Outcome, kind_of
 from stepguard.evaluation.probes import make_probes
 from stepguard.evaluation.statistics import clustered, compare, holm, upper_bound, wilson
+from stepguard.usage import Price, Usage
 
 __all__ = ["make_results", "make_table"]
 
 
-def make_results(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> dict[str, Any]:
+def make_results(outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, price: Price | None = None) -> dict[str, Any]:
     """The content of ``results.json``.
 
     ``rows`` has one entry for each arm and length: shares of right answers and of right traces with 95 % Wilson
     intervals, errors in the denominator (the traces are None where not all right values are known, and then the share
     of steps is of those that are judged); ``paired`` compares the guard with each other arm on the same instances;
     ``probes`` is what `stepguard.evaluation.probes` finds.
+    With a price a row has its ``cost``, exact, as text: what its runs would cost alone, so that a reply that arms share
+    counts in each of them.
     """
     cells: dict[tuple[str, int], dict[str, list[Outcome]]] = {}
     for outcome in outcomes:
@@ -27,7 +31,7 @@ def make_results(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> dict[s
     rows: list[dict[str, Any]] = []
     paired: list[dict[str, Any]] = []
     for (task, length), arms in cells.items():
-        rows += [_row(arm, task, length, found) for arm, found in arms.items()]
+        rows += [_row(arm, task, length, found, price) for arm, found in arms.items()]
         if "guard" in arms:
             compared = [arm for arm in arms if arm != "guard" and kind_of(arm) in ("unguarded", "guarded")]
             paired += [_paired("guard", arm, task, length, arms) for arm in compared]
@@ -37,7 +41,7 @@ def make_results(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> dict[s
     return {"meta": dict(meta), "rows": rows, "paired": paired, "probes": make_probes(outcomes)}
 
 
-def _row(arm: str, task: str, length: int, found: Sequence[Outcome]) -> dict[str, Any]:
+def _row(arm: str, task: str, length: int, found: Sequence[Outcome], price: Price | None) -> dict[str, Any]:
     n = len(found)
     right = sum(each.right for each in found)
     lenient = sum(each.right_lenient for each in found)
@@ -76,6 +80,7 @@ def _row(arm: str, task: str, length: int, found: Sequence[Outcome]) -> dict[str
         "cached_tokens": sum(each.cached_tokens for each in found),
         "seconds": round(sum(each.seconds for each in found), 3),
         "deviations": dict(sorted(deviations.items())),
+        **({} if price is None else {"cost": f"{_cost(found, price):f}"}),
     }
 
 
@@ -84,6 +89,11 @@ def _score(found: Sequence[Outcome], weight: int) -> float:
     right = sum(each.right_lenient for each in found)
     wrong = sum(not each.right_lenient and not each.abstained for each in found)
     return (right - weight * wrong) / len(found)
+
+
+def _cost(found: Sequence[Outcome], price: Price) -> Decimal:
+    names = ("calls", "input_tokens", "output_tokens", "cached_tokens")
+    return price.of(Usage(**{name: sum(getattr(each, name) for each in found) for name in names}))
 
 
 def _paired(arm: str, baseline: str, task: str, length: int, arms: Mapping[str, Sequence[Outcome]]) -> dict[str, Any]:
@@ -111,7 +121,8 @@ def make_table(results: Mapping[str, Any]) -> list[list[str]]:
     """The rows as text, the first one holding the column heads."""
     head = ["arm", "steps", "n", "answer right", "(lenient)", "every step right", "abstained", "silent errors"]
     head += ["errors", "calls", "output tokens"]
-    table = [head]
+    priced = any("cost" in row for row in results["rows"])
+    table = [[*head, "cost"] if priced else head]
     for row in results["rows"]:
         n = row["n"]
         table.append(
@@ -127,6 +138,7 @@ def make_table(results: Mapping[str, Any]) -> list[list[str]]:
                 str(row["errors"]),
                 f"{row['calls'] / n:.1f}",
                 f"{row['output_tokens'] / n:.0f}",
+                *([f"{Decimal(row['cost']) / n:.4g}"] if priced else []),
             ]
         )
     return table

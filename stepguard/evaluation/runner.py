@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -25,13 +25,20 @@ from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
 from stepguard.evaluation.families import Family, Task
 from stepguard.evaluation.limiter import LimitedBackend
 
-__all__ = ["Plan", "Progress", "TaskBackend", "hash_prompts", "run_plan"]
+__all__ = ["Plan", "PlanStopped", "Progress", "TaskBackend", "hash_prompts", "run_plan"]
 
 Progress = Callable[[int, int, Outcome], None]
 """Called with how many outcomes there are, how many there will be, and the newest."""
 
 _OUTCOMES: Final = "outcomes.jsonl"
 REPLIES: Final = "replies.sqlite"
+
+
+class PlanStopped(BaseException):
+    """Raised by a backend to end a plan: runs that need a further call are given up, calls on their way are kept.
+
+    It is no `Exception`, which arms and guards take for a failure of the model.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +99,9 @@ async def run_plan(
     folder: Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    taken_over: Callable[[Sequence[Outcome]], None] | None = None,
 ) -> list[Outcome]:
-    """Run a plan and return its outcomes, sorted by cell, instance and arm.
+    """Run a plan and return its outcomes, sorted by cell, instance and arm: all of them unless the backend stops it.
 
     Args:
         plan: what to run.
@@ -105,6 +113,7 @@ async def run_plan(
         folder: where outcomes and replies are kept; None keeps them in memory only.
         resume: take over the outcomes that are there.
         progress: called after every outcome.
+        taken_over: called once, with the outcomes that were there.
 
     Raises:
         ConfigError: the folder holds outcomes and `resume` is not set, or they are of another configuration.
@@ -114,20 +123,30 @@ async def run_plan(
     arms = {name: arm_named(name) for name in plan.arms}
     queue = [job for job in plan.jobs() if job not in done]
     queue.reverse()
+    left = len(queue)
+    make = lru_cache(maxsize=concurrency + 1)(plan.family.make)  # the arms of a program come one after another
+    if taken_over is not None:
+        taken_over(list(done.values()))
     shared = None if isinstance(backend, TaskBackend) else _recorded(backend, folder, concurrency)
 
     async def work() -> None:
+        nonlocal left
         while queue:
             job = queue.pop()
             arm, length, seed = job
-            task = plan.family.make(seed, length)
+            task = make(seed, length)
             asked = backend.for_task(task) if isinstance(backend, TaskBackend) else shared
             assert asked is not None
-            outcome = await arms[arm].run(task, asked, plan.options, partial(plan.neighbour, seed, length))
+            try:
+                outcome = await arms[arm].run(task, asked, plan.options, partial(plan.neighbour, seed, length))
+            except PlanStopped:
+                queue.clear()
+                return
             known.add(outcome)
             done[job] = outcome
+            left -= 1
             if progress is not None:
-                progress(sum(each in done for each in plan.jobs()), plan.total, outcome)
+                progress(plan.total - left, plan.total, outcome)
 
     async with nullcontext() if shared is None else shared.session():
         workers = [asyncio.create_task(work()) for _ in range(concurrency)]
@@ -137,8 +156,7 @@ async def run_plan(
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
-    order = {job: at for at, job in enumerate(plan.jobs())}
-    return [done[job] for job in sorted(order, key=order.__getitem__)]
+    return [done[job] for job in plan.jobs() if job in done]
 
 
 class _Overheard:

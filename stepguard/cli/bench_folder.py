@@ -1,0 +1,77 @@
+"""Where a benchmark writes to when nobody says where: a folder that only ever loses an earlier simulated run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from stepguard.errors import ConfigError
+
+__all__ = ["FOLDER", "check_default_folder", "clear_folder"]
+
+FOLDER: Final = Path("stepguard-bench")
+_OUTCOMES: Final = "outcomes.jsonl"
+_RESULTS: Final = "results.json"
+_MADE: Final = (_OUTCOMES, _RESULTS, "report.html", "accuracy.png", "accuracy-[0-9]*.png")
+"""What a simulated run leaves; one of a model has its replies, too."""
+
+
+def check_default_folder() -> Path:
+    """The folder to write to, in the current directory; nothing is changed yet.
+
+    Raises:
+        ConfigError: something is there that is no earlier simulated run.
+    """
+    if not FOLDER.exists() or (FOLDER.is_dir() and (not any(FOLDER.iterdir()) or _is_simulated(FOLDER))):
+        return FOLDER
+    holds = "is a file" if not FOLDER.is_dir() else "holds something else than an earlier simulated run"
+    goes_on = f", or --out {FOLDER} --resume to go on with it" if (FOLDER / _OUTCOMES).is_file() else ""
+    raise ConfigError(f"{FOLDER} {holds}, and is left alone: say where to write with --out{goes_on}", option="out")
+
+
+def clear_folder(folder: Path) -> None:
+    """Delete what an earlier simulated run left in a folder, and nothing else."""
+    for path in _made(folder):
+        path.unlink()
+
+
+def _made(folder: Path) -> Iterable[Path]:
+    return [path for name in _MADE for path in folder.glob(name) if path.is_file()]
+
+
+def _is_simulated(folder: Path) -> bool:
+    """Whether everything that a benchmark can have left here is of a simulated one."""
+    if (folder / "replies.sqlite").exists():
+        return False
+    head, results = _first(folder / _OUTCOMES), _whole(folder / _RESULTS)
+    if results is not None and results.get("meta", {}).get("simulated") is not True:
+        return False
+    # Only simulated runs slip as a profile says. A run that was killed has no results yet.
+    return head is not None and "profile" in head.get("configuration", {})
+
+
+def _first(path: Path) -> dict[str, Any] | None:
+    try:
+        with path.open(encoding="utf-8") as file:
+            return _object(file.readline())
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _whole(path: Path) -> dict[str, Any] | None:
+    try:
+        return _object(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError):
+        return {}
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

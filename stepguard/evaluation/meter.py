@@ -1,0 +1,126 @@
+"""What a benchmark pays for calls while it runs, and a limit that it does not pass.
+
+Only calls that are really made are counted: replies that come from a recording, and those that arms share, are paid
+once. Before a call what it may cost at most is set aside, as a `Budget` does it. A call for which not enough is left
+waits for those on their way, which mostly cost less than was set aside; when none is, the plan ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final, overload
+
+from stepguard.backends.base import Backend, Completion, Request, ask
+from stepguard.evaluation.families import Task
+from stepguard.evaluation.runner import PlanStopped, TaskBackend
+from stepguard.usage import Amount, Price, Usage, to_amount
+
+__all__ = ["Meter"]
+
+
+class Meter:
+    """Counts what calls cost, and stops a plan before a limit is passed. It is for one event loop.
+
+    Args:
+        price: what tokens cost.
+        limit: how much may be spent; None is no limit.
+
+    Attributes:
+        usage: the calls and tokens so far.
+        stopped: whether the limit ended the plan.
+
+    Raises:
+        ConfigError: the limit is no amount of money.
+    """
+
+    def __init__(self, price: Price, *, limit: Amount | None = None) -> None:
+        self.price: Final = price
+        self.limit: Final = None if limit is None else to_amount(limit, "the limit on the cost", option="max_cost")
+        self.usage = Usage()
+        self.stopped = False
+        self._on_the_way: dict[int, Usage] = {}
+        self._calls = 0
+        self._settled = asyncio.Condition()
+
+    @property
+    def spent(self) -> Decimal:
+        """The money spent so far."""
+        return self.price.of(self.usage)
+
+    @overload
+    def over(self, backend: TaskBackend) -> TaskBackend: ...
+    @overload
+    def over(self, backend: Backend) -> Backend: ...
+    def over(self, backend: Backend | TaskBackend) -> Backend | TaskBackend:
+        """The same model, with its calls counted here."""
+        return _MeteredTasks(self, backend) if isinstance(backend, TaskBackend) else _Metered(self, backend)
+
+    async def complete(self, backend: Backend, request: Request) -> Completion:
+        """Make a call, as soon as what it may cost at most is there.
+
+        Raises:
+            PlanStopped: it is not, and will not be.
+            BackendError: the model did not answer.
+        """
+        most = _most(request)
+        async with self._settled:
+            while not self.stopped and not self._fits(most):
+                if not self._on_the_way:
+                    self.stopped = True
+                    self._settled.notify_all()
+                else:
+                    await self._settled.wait()
+            if self.stopped:
+                raise PlanStopped
+            self._calls = call = self._calls + 1
+            self._on_the_way[call] = most
+        try:
+            completion = await ask(backend, request)
+            self.usage = self.usage + completion.usage
+            return completion
+        finally:
+            del self._on_the_way[call]
+            async with self._settled:
+                self._settled.notify_all()
+
+    def _fits(self, most: Usage) -> bool:
+        return self.limit is None or self.price.of(sum(self._on_the_way.values(), self.usage + most)) <= self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class _Metered:
+    meter: Meter
+    backend: Backend
+
+    @property
+    def name(self) -> str:
+        return str(getattr(self.backend, "name", type(self.backend).__name__))
+
+    @property
+    def signature(self) -> object:
+        return getattr(self.backend, "signature", None)
+
+    async def acomplete(self, request: Request) -> Completion:
+        return await self.meter.complete(self.backend, request)
+
+    def session(self) -> AbstractAsyncContextManager[Any]:
+        session = getattr(self.backend, "session", None)
+        return nullcontext() if session is None else session()
+
+
+@dataclass(frozen=True, slots=True)
+class _MeteredTasks:
+    meter: Meter
+    tasks: TaskBackend
+
+    def for_task(self, task: Task) -> Backend:
+        return self.meter.over(self.tasks.for_task(task))
+
+
+def _most(request: Request) -> Usage:
+    """What a call may cost at most: no tokenizer makes more tokens than there are bytes."""
+    size = sum(len(message.content.encode("utf-8", "surrogatepass")) for message in request.messages)
+    return Usage(calls=1, input_tokens=size, output_tokens=request.max_tokens or 0)

@@ -1,0 +1,97 @@
+"""Where the benchmark writes to when nobody says where."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stepguard.cli import main
+
+BENCH = ["bench", "--lengths", "3", "-n", "1", "--arms", "guard"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The default folder, in a current directory of its own."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "stepguard-bench"
+
+
+def names(folder: Path) -> set[str]:
+    return {each.name for each in folder.iterdir()}
+
+
+def test_the_bench_writes_to_a_new_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without --out results and report are written to a new folder, and the table says where."""
+    assert main(BENCH) == 0
+    assert names(folder) == {"results.json", "report.html", "outcomes.jsonl"}
+    assert f"written: {Path('stepguard-bench', 'results.json')}" in capsys.readouterr().out
+
+
+def test_an_earlier_simulated_run_is_overwritten_and_nothing_else(folder: Path) -> None:
+    """A second run takes the place of the first, whatever its options; other files there stay as they are."""
+    assert main(BENCH) == 0
+    (folder / "notes.txt").write_text("mine", encoding="utf-8")
+    assert main([*BENCH, "--seed", "7", "--profile", "study"]) == 0
+    meta = json.loads((folder / "results.json").read_text(encoding="utf-8"))["meta"]
+    assert (meta["seed"], meta["profile"]) == (7, "study")
+    assert (folder / "notes.txt").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_simulated_run_that_was_killed_is_overwritten(folder: Path) -> None:
+    """Outcomes alone, without results, are those of a run that did not end."""
+    assert main(BENCH) == 0
+    (folder / "results.json").unlink()
+    assert main(BENCH) == 0
+    assert (folder / "results.json").exists()
+
+
+def test_an_empty_folder_is_written_to(folder: Path) -> None:
+    """An empty folder of that name holds nothing that could be lost."""
+    folder.mkdir()
+    assert main(BENCH) == 0
+    assert (folder / "report.html").exists()
+
+
+@pytest.mark.parametrize("name", ["results.json", "outcomes.jsonl", "report.html", "replies.sqlite", "notes.txt"])
+def test_whatever_else_is_there_is_left_alone(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder with a run of a model, or with anything else, is not written to."""
+    folder.mkdir()
+    (folder / name).write_text('{"configuration": {"model": "m"}, "meta": {"simulated": false}}\n', encoding="utf-8")
+    before = (folder / name).read_bytes()
+    assert main(BENCH) == 2
+    assert "is left alone: say where to write with --out" in capsys.readouterr().err
+    assert names(folder) == {name}
+    assert (folder / name).read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["results.json", "replies.sqlite"])
+def test_a_run_of_a_model_beside_a_simulated_one_is_left_alone(folder: Path, name: str) -> None:
+    """Results or replies of a model are kept, even where the outcomes are of a simulated one."""
+    assert main(BENCH) == 0
+    (folder / name).write_text('{"meta": {"simulated": false}}', encoding="utf-8")
+    assert main(BENCH) == 2
+    assert (folder / name).read_text(encoding="utf-8") == '{"meta": {"simulated": false}}'
+
+
+def test_a_file_of_that_name_is_left_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file where the folder would be is named."""
+    folder.write_text("mine", encoding="utf-8")
+    assert main(BENCH) == 2
+    assert "is a file" in capsys.readouterr().err
+
+
+def test_misuse_deletes_nothing(folder: Path) -> None:
+    """An earlier run goes only when the next one starts."""
+    assert main(BENCH) == 0
+    before = {each.name: each.read_bytes() for each in folder.iterdir()}
+    assert main([*BENCH, "--profile", "typical"]) == 2
+    assert {each.name: each.read_bytes() for each in folder.iterdir()} == before
+
+
+def test_json_and_replay_write_nothing(tmp_path: Path) -> None:
+    """What goes to standard output, or was written by an earlier run, needs no folder."""
+    assert main([*BENCH, "--json"]) == 0
+    assert names(tmp_path) == set()
