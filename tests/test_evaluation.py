@@ -228,6 +228,23 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     run(plan(), SimulatedModel(2), folder=tmp_path / "cut", resume=True, progress=lambda *_: pytest.fail("done twice"))
 
 
+def test_what_ended_in_an_error_is_run_again(tmp_path: Path) -> None:
+    """A resumed run tries the programs again that the endpoint had failed, and only those."""
+    model = SimulatedModel(slips=Slips.none())
+    broken = run(plan(lengths=(5,)), Failing(model, {0, 3}), folder=tmp_path)
+    assert [each.seed for each in broken if each.error is not None] == [0, 0, 0, 3, 3, 3]
+    asked: list[Outcome] = []
+    again = run(
+        plan(lengths=(5,)),
+        Failing(model, set()),
+        folder=tmp_path,
+        resume=True,
+        progress=lambda done, total, newest: asked.append(newest),
+    )
+    assert sorted({each.seed for each in asked}) == [0, 3]
+    assert not any(each.error for each in again)
+
+
 class Killed:
     """A model whose program is killed at a call."""
 

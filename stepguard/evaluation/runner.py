@@ -111,7 +111,7 @@ async def run_plan(
         concurrency: how many instances run at the same time; fewer calls are made at once while the endpoint asks to
             slow down.
         folder: where outcomes and replies are kept; None keeps them in memory only.
-        resume: take over the outcomes that are there.
+        resume: take over the outcomes that are there; what ended in an error is run again.
         progress: called after every outcome.
         taken_over: called once, with the outcomes that were there.
 
@@ -197,7 +197,7 @@ class _Store:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         head = json.dumps({"configuration": configuration}, sort_keys=True)
-        whole: list[str] = []
+        kept: list[str] = []
         if self._path.exists() and self._path.stat().st_size:
             if not resume:
                 raise ConfigError(
@@ -211,12 +211,16 @@ class _Store:
                     "use another --out",
                     option="out",
                 )
+            kept = whole[:1]
             for line in whole[1:]:
                 row = json.loads(line)
                 row["texts"] = tuple(row["texts"])
                 outcome = Outcome(**row)
+                if outcome.error is not None:  # the endpoint may be well again
+                    continue
+                kept.append(line)
                 self.outcomes[outcome.arm, outcome.length, outcome.seed] = outcome
-        self._path.write_text("".join(f"{line}\n" for line in whole or [head]), encoding="utf-8")
+        self._path.write_text("".join(f"{line}\n" for line in kept or [head]), encoding="utf-8")
 
     def add(self, outcome: Outcome) -> None:
         if self._path is not None:

@@ -24,6 +24,7 @@ _BOXED: Final = re.compile(r"\\(?:boxed|fbox) ?\{(?P<rest>(?:[^{}\n]|\{[^{}\n]{0
 _HASHES: Final = re.compile(r"^#{4} ?(?P<rest>[-+$(.0-9][^\n]{0,80})$", re.MULTILINE)
 _SENTENCE: Final = re.compile(r"[.!?](?=\s)")
 _DIGIT: Final = re.compile("[0-9]")
+_HEDGED: Final = re.compile(r"[0-9]\W{0,3}\b(?:or|to|and|not)\b\W{0,3}[-+$]?[0-9]", re.IGNORECASE)
 _LONGEST: Final = 100
 _MAX_WORDS: Final = 3
 _AROUND: Final = " \t\r*_`\"'$.!"
@@ -61,7 +62,7 @@ def find_answers(text: str, body: str, names: Names, kind: ValueType, answer: st
         answer: the name of the variable that is the answer.
     """
     found = [
-        _stated(body, match.start("rest"), match.end("rest"), match.start(), names, kind, answer)
+        _stated(text, body, match.start("rest"), match.end("rest"), match.start(), names, kind, answer)
         for marker in (_BOXED, _HASHES)
         for match in marker.finditer(text)
     ]
@@ -74,7 +75,7 @@ def find_answers(text: str, body: str, names: Names, kind: ValueType, answer: st
         if word in own and not match["final"]:
             continue
         group = "rest" if match["rest"] is not None else "next"
-        stated = _stated(body, match.start(group), match.end(group), match.start(), names, kind, answer)
+        stated = _stated(text, body, match.start(group), match.end(group), match.start(), names, kind, answer)
         if group == "next" and stated.value is None:
             continue
         found.append(stated)
@@ -89,7 +90,15 @@ def find_answers(text: str, body: str, names: Names, kind: ValueType, answer: st
     return [each for each in kept if each.value is not None]
 
 
-def _stated(body: str, begin: int, end: int, start: int, names: Names, kind: ValueType, answer: str) -> Stated:
+def _stated(
+    whole: str, body: str, begin: int, end: int, start: int, names: Names, kind: ValueType, answer: str
+) -> Stated:
+    first = begin
+    while body[first - 1 : first] == " " != whole[first - 1 : first]:  # notation that became blanks
+        first -= 1
+    written = whole[first:end].strip(_AROUND)
+    if kind.numeric and (value := _read(kind, written)) is not None:  # as the guard reads values, LaTeX included
+        return Stated(written, start, end, value, True)
     text = body[begin:end].strip(_AROUND)
     if kind.numeric:
         text = _SENTENCE.split(text, maxsplit=1)[0].strip(_AROUND)
@@ -105,6 +114,8 @@ def _stated(body: str, begin: int, end: int, start: int, names: Names, kind: Val
         value = None  # more than an answer
     elif kind.numeric:
         last = text.rpartition("=")[2].strip(_AROUND)
+        if _HEDGED.search(last):
+            return Stated(text, start, end, None, False)
         number = re.search(r"[-+]?[$€£]?[0-9][0-9.,]*(?:/[0-9]+)?%?", last)
         run = last[: leading_run(last, 0, len(last))] if number is None else number[0]
         value = _read(kind, run.rstrip(".,"))
