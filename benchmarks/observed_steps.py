@@ -90,8 +90,7 @@ def read_recording(folder: Path) -> tuple[list[Outcome], dict[str, Any]]:
         OSError: there is no ``outcomes.jsonl`` in the folder.
     """
     first, *lines = (folder / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
-    return [Outcome(**{**row, "texts": tuple(row["texts"])}) for row in rows], json.loads(first)["configuration"]
+    return [Outcome.from_dict(json.loads(line)) for line in lines], json.loads(first)["configuration"]
 
 
 def observe(outcomes: Iterable[Outcome], meta: Mapping[str, Any]) -> Observations:

@@ -14,7 +14,9 @@ from stepguard.backends.base import Completion, Request
 from stepguard.evaluation.arms import ARMS, ArmOptions, Outcome, arm_named, kind_of
 from stepguard.evaluation.families import Arithmetic, RunningSum, Task, family_named
 from stepguard.evaluation.probes import conditioning, make_probes
+from stepguard.evaluation.report import make_results
 from stepguard.evaluation.simulated import SimulatedTasks
+from stepguard.evaluation.statistics import wilson
 from stepguard.testing import SimulatedModel, Slips
 
 FAMILY = Arithmetic()
@@ -315,3 +317,34 @@ def test_knowing_is_told_from_doing() -> None:
 def test_a_running_sum_has_a_program() -> None:
     """Families of formulas demonstrate their program without anything of their own."""
     assert RunningSum().make(0, 3).demonstration.program is not None
+
+
+# What makes a run repeatable
+
+
+def test_the_models_that_answered_are_kept() -> None:
+    """An endpoint that changes its model or its serving system on the way is told by the outcome."""
+
+    class Changing:
+        count = 0
+
+        def complete(self, request: Request) -> Completion:
+            self.count += 1
+            made = SimulatedModel(slips=NEVER).complete(request)
+            return replace(made, model="m-2026", fingerprint=f"fp_{self.count}")
+
+    assert run("guard", Changing()).served_by == ("m-2026 fp_1", "m-2026 fp_2")
+    assert run("cot", Changing()).served_by == ("m-2026 fp_1",)
+    assert run("guess", Changing()).served_by == ()
+
+
+def test_step_accuracy_has_an_interval_over_programs() -> None:
+    """Steps of one program are not counted as independent: its interval is wider than that of so many steps alone."""
+    whole = run("cot", Talking(lambda request: lines(TASK)))
+    broken = run("cot", Talking(lambda request: lines(TASK, t1=1)))
+    outcomes = [replace(whole if seed % 2 else broken, seed=seed) for seed in range(20)]
+    (row,) = make_results(outcomes, {})["rows"]
+    right = sum(each.steps_right for each in outcomes)
+    low, high = wilson(right, 160)
+    assert row["step_accuracy"] == right / 160
+    assert row["step_interval"][0] < low < high < row["step_interval"][1]

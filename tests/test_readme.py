@@ -102,8 +102,7 @@ def test_the_recorded_figures_follow_from_the_recorded_outcomes() -> None:
     first, *lines = (RECORDED / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
     results = json.loads((RECORDED / "results.json").read_text(encoding="utf-8"))
     assert json.loads(first)["configuration"].items() <= results["meta"].items()
-    rows = [json.loads(line) for line in lines]
-    outcomes = [Outcome(**{**row, "texts": tuple(row["texts"])}) for row in rows]
+    outcomes = [Outcome.from_dict(json.loads(line)) for line in lines]
     again = json.loads(json.dumps(make_results(outcomes, {})))
     assert again["rows"] == results["rows"]
     assert again["paired"] == results["paired"]

@@ -29,8 +29,7 @@ RECORDED = Path(__file__).parent.parent / "benchmarks" / "results" / "qwen2.5-co
 
 def recorded() -> tuple[list[Outcome], dict[str, Any]]:
     lines = (RECORDED / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()[1:]
-    rows = [json.loads(line) for line in lines]
-    outcomes = [Outcome(**{**row, "texts": tuple(row["texts"])}) for row in rows]
+    outcomes = [Outcome.from_dict(json.loads(line)) for line in lines]
     return outcomes, json.loads((RECORDED / "results.json").read_text(encoding="utf-8"))
 
 

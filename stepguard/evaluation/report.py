@@ -80,6 +80,7 @@ def _row(arm: str, task: str, length: int, found: Sequence[Outcome], price: Pric
         "cached_tokens": sum(each.cached_tokens for each in found),
         "seconds": round(sum(each.seconds for each in found), 3),
         "deviations": dict(sorted(deviations.items())),
+        "served_by": sorted({name for each in found for name in each.served_by}),
         **({} if price is None else {"cost": f"{_cost(found, price):f}"}),
     }
 

@@ -213,9 +213,7 @@ class _Store:
                 )
             kept = whole[:1]
             for line in whole[1:]:
-                row = json.loads(line)
-                row["texts"] = tuple(row["texts"])
-                outcome = Outcome(**row)
+                outcome = Outcome.from_dict(json.loads(line))
                 if outcome.error is not None:  # the endpoint may be well again
                     continue
                 kept.append(line)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 from stepguard.backends.base import Backend, Completion, Request, ask
 from stepguard.errors import BackendError
@@ -17,7 +17,7 @@ from stepguard.segments import Segments
 from stepguard.transport import Transport
 from stepguard.usage import Usage
 
-__all__ = ["Arm", "ArmOptions", "Neighbour", "Outcome", "Sent", "send"]
+__all__ = ["Arm", "ArmOptions", "Neighbour", "Outcome", "Sent", "send", "served_by"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,7 @@ class Outcome:
         claims: how many claims were judged, by an arm that checks; each of them rests on right values.
         wrong_claims: how many of them were wrong, by the truth.
         wrong_accepted: how many of these were accepted.
+        served_by: the models that answered, with their fingerprints where the provider names one.
     """
 
     arm: str
@@ -77,6 +78,7 @@ class Outcome:
     claims: int = 0
     wrong_claims: int = 0
     wrong_accepted: int = 0
+    served_by: tuple[str, ...] = ()
 
     @property
     def judged(self) -> int:
@@ -86,6 +88,12 @@ class Outcome:
     def to_dict(self) -> dict[str, Any]:
         """As JSON data."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The outcome that `to_dict` gave, also where a later attribute is missing."""
+        lists = {name: tuple(data[name]) for name in ("texts", "served_by") if name in data}
+        return cls(**{**data, **lists})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +133,14 @@ class Arm(Protocol):
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """Run one task; errors end in the outcome."""
         ...
+
+
+def served_by(completions: Iterable[Completion | None]) -> tuple[str, ...]:
+    """The models that gave these, each once, as far as providers name them."""
+    found = {
+        " ".join(part for part in (each.model, each.fingerprint) if part) for each in completions if each is not None
+    }
+    return tuple(sorted(found - {""}))
 
 
 @dataclass(frozen=True, slots=True)

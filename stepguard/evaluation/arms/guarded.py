@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, get_args
 
 from stepguard.actions import Action, Ask, Check, Checked, Event, Failed, Replied, Wait, Woke, deviation_of
-from stepguard.backends.base import Backend, ask
+from stepguard.backends.base import Backend, Completion, ask
 from stepguard.checks import Judgement, judge_claims
 from stepguard.errors import BackendTimeout, ConfigError
-from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, served_by
 from stepguard.evaluation.arms.limited import Judging, Limited
 from stepguard.evaluation.arms.reading import same
 from stepguard.evaluation.families import Task
@@ -186,6 +186,7 @@ class _Seen:
     """Watches a run and counts its claims by the truth.
 
     Attributes:
+        completions: what was answered.
         refused: how often a claim of each step was not accepted, by the step's place.
     """
 
@@ -195,6 +196,7 @@ class _Seen:
     wrong: int = 0
     accepted: int = 0
     refused: dict[int, int] = field(default_factory=dict)
+    completions: list[Completion] = field(default_factory=list)
     _right: dict[str, Value] = field(init=False)
     _places: dict[str, int] = field(init=False)
 
@@ -203,6 +205,8 @@ class _Seen:
         self._places = {step.id: at for at, step in enumerate(self.task.procedure.steps)}
 
     def __call__(self, action: Action, event: Event) -> None:
+        if isinstance(event, Replied):
+            self.completions.append(event.completion)
         if not isinstance(action, Check) or not isinstance(event, Checked):
             return
         known: dict[str, Value] = dict(action.values)
@@ -276,6 +280,7 @@ async def run_guarded(
         await _drive(run, backend, judging, seen)
         result = run.result()
     made = _outcome(arm, task, result, time.monotonic() - started, observe=observe)
+    made = replace(made, served_by=served_by(seen.completions))
     if observe:
         return made
     return replace(made, claims=seen.claims, wrong_claims=seen.wrong, wrong_accepted=seen.accepted)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from stepguard.backends.base import Backend, Message, Request
-from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, Sent, send
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, Sent, send, served_by
 from stepguard.evaluation.arms.reading import Reading, read_run, same
 from stepguard.evaluation.families import Demonstration, Task
 from stepguard.evaluation.families.base import check_whole
@@ -225,4 +225,5 @@ def outcome_of(arm: str, task: Task, sent: Sequence[Sent], found: Reading) -> Ou
         prefix=found.prefix(task),
         slips=len(found.slips),
         misdone=found.misdone,
+        served_by=served_by(each.completion for each in sent),
     )
