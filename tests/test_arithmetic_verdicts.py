@@ -113,6 +113,8 @@ CASES: list[tuple[str, str, str, str]] = [
     ("floor(x / y)", "number", "12 / 7 = 1", "unfaithful_work"),
     ("floor(x / y)", "number", "floor(12 / 7) = 1", "pass"),
     ("third", "number", "1/3 = 0.333333 = 1/3", "unfaithful_work"),
+    ("x / 48", "number", "12 / 48 * 100 = 0.25", "wrong_operand"),
+    ("x + y", "money(USD)", "€12 + €7 = $19", "wrong_operand"),
     # tolerances
     ("x / y", "number(within 0.01)", "12 / 7 = 1.71", "within 0.01"),
     ("x / y", "number(within 0.01)", "12 / 7 = 1.714 = 1.71", "within 0.01"),
@@ -177,6 +179,13 @@ def test_a_value_of_another_rounding_mode_is_explained(
     assert given.kind == "wrong_value"
     assert given.reason.startswith("rounding mode") == (mode is not None)
     assert f"({mode} would give it)" in given.reason or mode is None
+
+
+def test_the_first_foreign_name_is_told() -> None:
+    """Working that reads what the step does not is refused with the first such name."""
+    assert (
+        verdict("x + y", "number", "12 + huge + n = 19").reason == "the working reads 'huge', which this step does not"
+    )
 
 
 def test_the_working_of_a_percentage_is_compared_with_its_formula() -> None:

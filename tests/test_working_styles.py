@@ -111,6 +111,8 @@ def test_latex_fractions_and_roots_are_working(expression: str, entry: str, acce
         ("x + y", "12.50 + 3 = \u20ac15.50 = 15.50", False),
         ("-x", "-(USD 12.50) = -12.50", True),
         ("-x", "-(EUR 12.50) = -12.50", False),
+        ("-(x + y)", "-($12.50 + $3) = -15.50", True),
+        ("-(x + y)", "-(\u20ac12.50 + \u20ac3) = -15.50", False),
         ("y - x", "-($12.50) + 3 = -9.50", True),
         ("y - x", "-(\u20ac12.50) + 3 = -9.50", False),
         ("x", "\u20ac12.50 = $12.50", False),
