@@ -8,13 +8,18 @@ Left out is what is no behaviour: docstrings, annotations, assertions (`zip(stri
 and `__slots__`, aliases of types, deleted statements of a module or class body, and the wording of messages (strings
 of more than one word, strings in the arguments of an error, Deviation or Verdict, and in names and functions that
 only hold or make wording). The kind of a deviation and the outcome of a check are behaviour, and become
-another.
+another. False is not replaced by None, since True is in its place already.
+
+A line that ends in ``# no mutate: <why>`` has no mutants. The comment is for what cannot be told from outside: a
+shortcut that is only faster, the slack of an estimate, a limit whose exact value is no promise.
 """
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +31,7 @@ MESSAGE_CALLS = {"Deviation", "Verdict", "_fail", "_error", "_unexpected", "_cut
 MESSAGE_NAMES = {"reason", "why", "what", "where", "hint", "ignored", "said", "signed", "broken"}
 MESSAGE_FUNCTIONS = {"_why_not", "_why", "_describe", "_thoughts", "_short"}
 SENTENCE = re.compile(r"[A-Za-z`'>]{2,},? [A-Za-z`'{]")
+NO_MUTATE = re.compile(r"# no mutate: \w")
 
 SWAPPED: dict[type[ast.AST], list[type[ast.AST]]] = {
     ast.Lt: [ast.LtE, ast.GtE], ast.LtE: [ast.Lt, ast.Gt], ast.Gt: [ast.GtE, ast.LtE], ast.GtE: [ast.Gt, ast.Lt],
@@ -67,12 +73,18 @@ def _shown(node: ast.AST, parent: ast.AST) -> str:
     return lines[0] if len(lines[0]) < 150 else f"{lines[0][:147]}..."
 
 
+def excused(source: str) -> frozenset[int]:
+    """The lines of a module that have no mutants, because a comment at their end says why."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return frozenset(each.start[0] for each in tokens if each.type == tokenize.COMMENT and NO_MUTATE.match(each.string))
+
+
 def mutants_of(node: ast.AST, line: int = 0, *, wording: bool = False, local: bool = False) -> Iterator[Mutant]:
     """Every mutant of a module; `wording` and `local`: whether the node is in a message, in a function."""
     line = getattr(node, "lineno", line)
     wording = wording or _is_wording(node)
     local = (local or isinstance(node, ast.FunctionDef)) and not isinstance(node, ast.ClassDef)
-    if isinstance(node, ast.Return) and node.value is not None and ast.unparse(node.value) != "None":
+    if isinstance(node, ast.Return) and node.value is not None and ast.unparse(node.value) not in ("None", "False"):
         yield Mutant(line, node, "value", None, ast.Constant(None))
     if isinstance(node, ast.If | ast.While | ast.IfExp | ast.match_case):
         field = "guard" if isinstance(node, ast.match_case) else "test"

@@ -2,7 +2,8 @@
 
     python benchmarks/mutation.py stepguard/replies.py [--sample 200] [--seed 1] [--quick] [--line 120]
 
-What is changed, and what is left out, `mutants.py` says. The tests of the module run against every mutant, the quick
+What is changed, and what is left out, `mutants.py` says; how many mutants a comment in the module leaves out
+(``# no mutate: <why>``) is printed beside the result. The tests of the module run against every mutant, the quick
 ones first, until one fails. A mutant that runs into the time limit counts as killed and is counted apart.
 
 Where a change is inside a function, it is first made in a process that has collected the tests already: there the
@@ -35,7 +36,7 @@ from typing import Any
 
 import pytest
 from hypothesis import Phase, settings
-from mutants import Mutant, mutants_of
+from mutants import Mutant, excused, mutants_of
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = {
@@ -52,7 +53,7 @@ TESTS = {
     "value_types": ["value_types", "values"],
     "values": ["values", "value_types"],
     "decimal_comma": ["decimal_comma"],
-    "currencies": ["value_types", "numerals", "working_styles"],
+    "currencies": ["working_styles", "number_notations", "value_types"],
 }
 """The test files of each module; every module of the package may be named, those not listed have `test_<module>.py`."""
 QUICK = 0.05
@@ -192,9 +193,12 @@ def main() -> None:
     path = args.module.resolve().relative_to(ROOT)
     module = path.with_suffix("").as_posix().removeprefix("stepguard/")
     tests = [f"tests/test_{name}.py" for name in TESTS.get(module, [module])]
-    tree = ast.parse(path.read_text())
+    source = path.read_text()
+    tree = ast.parse(source)
     finder = _Finder(f"stepguard.{module.replace('/', '.')}".removesuffix(".__init__"), ROOT / path, tree)
-    mutants = [mutant for mutant in mutants_of(tree) if not args.line or mutant.line in args.line]
+    made = [mutant for mutant in mutants_of(tree) if not args.line or mutant.line in args.line]
+    left_out = excused(source)
+    mutants = [mutant for mutant in made if mutant.line not in left_out]
     total = len(mutants)
     if args.sample is not None and args.sample < total:
         mutants = [mutants[index] for index in sorted(random.Random(args.seed).sample(range(total), args.sample))]
@@ -223,7 +227,8 @@ def main() -> None:
 
     low, high = wilson(killed, len(mutants))
     share = f"{100 * killed / max(1, len(mutants)):.1f} % (95 % interval {100 * low:.1f} to {100 * high:.1f})"
-    print(f"{path}: {killed} of {len(mutants)} mutants killed, {share}; {slow} by the time limit; {total} in all")
+    counts = f"{slow} by the time limit; {total} in all, and {len(made) - total} left out by a comment"
+    print(f"{path}: {killed} of {len(mutants)} mutants killed, {share}; {counts}")
     print(f"{time.perf_counter() - started:.0f} s, time limit {limit} s a mutant")
 
 

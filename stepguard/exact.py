@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from math import isqrt
+from math import ceil, floor, isqrt, trunc
 from typing import Final, cast
 
 from stepguard.errors import InexactError, TooLargeError, UndefinedError
@@ -21,8 +21,9 @@ __all__ = ["MAX_BITS", "evaluate", "substitute"]
 MAX_BITS: Final = 6644
 """The largest result: 2000 decimal digits. Larger ones raise `TooLargeError` before they are computed."""
 
-_MAX_WORK: Final = 100 * MAX_BITS
-_FREE: Final = 128
+_MAX_WORK: Final = 800 * MAX_BITS  # no mutate: far above what any calculation takes
+_SLACK: Final = 2  # no mutate: an estimate of sizes may be a little too large
+_GCD: Final = 8  # no mutate: about how many times the work of integers that of fractions is, for their common divisors
 
 
 def evaluate(tree: Expression, values: Mapping[str, Value]) -> Exact | bool | str:
@@ -40,35 +41,13 @@ def evaluate(tree: Expression, values: Mapping[str, Value]) -> Exact | bool | st
     """
     if type(tree) is Name:  # a plain copy may be of any type
         return to_exact(values[tree.name])
-    if type(tree) is Chain and len(tree.operands) == 2:
-        found = _small(tree, values)
-        if found is not None:
-            return found
     return _Evaluation(values).value(tree)
-
-
-def _small(tree: Chain, values: Mapping[str, Value]) -> int | None:
-    """A sum, difference or product of two small integers, which most steps are, without ceremony; None for others."""
-    numbers: list[int] = []
-    for operand in tree.operands:
-        value = _leaf(operand, values)
-        if type(value) is not int or value.bit_length() > _FREE:
-            return None
-        numbers.append(value)
-    match tree.operators[0]:
-        case "+":
-            return numbers[0] + numbers[1]
-        case "-":
-            return numbers[0] - numbers[1]
-        case "*":
-            return numbers[0] * numbers[1]
-    return None
 
 
 def _leaf(tree: Expression, values: Mapping[str, Value]) -> Value | None:
     if type(tree) is Name:
         return values[tree.name]
-    return tree.value if type(tree) is Number else None
+    return tree.value if type(tree) is Number else None  # no mutate: where there is none, it is only slower
 
 
 def substitute(tree: Expression, values: Mapping[str, Value]) -> str:
@@ -79,11 +58,11 @@ def substitute(tree: Expression, values: Mapping[str, Value]) -> str:
     Raises:
         KeyError: a variable has no value.
     """
-    if type(tree) is Chain:
+    if type(tree) is Chain:  # no mutate: only faster, the text is the same below
         pieces: list[str] = []
         for operand in tree.operands:
             value = _leaf(operand, values)
-            if type(value) is not int:
+            if type(value) is not int:  # no mutate: likewise
                 break
             if pieces:
                 pieces.append(tree.operators[len(pieces) // 2])
@@ -119,8 +98,7 @@ def _bits(number: Exact) -> int:
 
 
 def _cost(number: Exact) -> int:
-    # Arithmetic with fractions takes greatest common divisors, about eight times the work.
-    return number.bit_length() // 8 if type(number) is int else _bits(number)
+    return number.bit_length() if type(number) is int else _GCD * _bits(number)
 
 
 def _result_bits(operator: str, left: Exact, right: Exact) -> int:
@@ -129,14 +107,14 @@ def _result_bits(operator: str, left: Exact, right: Exact) -> int:
     right_over, right_under = right.numerator.bit_length(), right.denominator.bit_length() - 1
     match operator:
         case "+" | "-":
-            size = max(over + right_under, right_over + under) + 2
+            size = max(over + right_under, right_over + under) + _SLACK
         case "*" | "/":
-            return over + right_over + under + right_under + 2
+            return over + right_over + under + right_under + _SLACK
         case "//":
-            return over + right_under + 2
+            return over + right_under + _SLACK
         case _:
-            size = right_over + under + 1
-    return size + under + right_under + 2 if under or right_under else size
+            size = right_over + under + _SLACK
+    return size + under + right_under + _SLACK if under or right_under else size
 
 
 class _Evaluation:
@@ -151,27 +129,25 @@ class _Evaluation:
         return self.number(tree)
 
     def number(self, tree: Expression) -> Exact:
-        match tree:
-            case Number(value):
-                return value
-            case Name(name):
-                found = to_exact(self.values[name])
-                if type(found) is bool or isinstance(found, str):
-                    raise InexactError(f"{name} is not a number")
-                return found
-            case Chain(operands, operators):
-                total = self.number(operands[0])
-                for operator, operand in zip(operators, operands[1:], strict=True):
-                    total = self.apply(operator, total, self.number(operand), tree)
-                return total
-            case Negate(operand):
-                return -self.number(operand)
-            case Power(base, exponent):
-                return self.power(self.number(base), self.number(exponent), tree)
-            case Call(function, arguments, _):
-                return self.call(function, [self.number(argument) for argument in arguments], tree)
-            case Compare():
-                raise InexactError(f"a comparison is not a number: {_short(tree)}")
+        if type(tree) is Number:
+            return tree.value
+        if type(tree) is Name:
+            found = to_exact(self.values[tree.name])
+            if type(found) is bool or isinstance(found, str):
+                raise InexactError(f"{tree.name} is not a number")
+            return found
+        if type(tree) is Chain:
+            total = self.number(tree.operands[0])
+            for operator, operand in zip(tree.operators, tree.operands[1:], strict=True):
+                total = self.apply(operator, total, self.number(operand), tree)
+            return total
+        if type(tree) is Negate:
+            return -self.number(tree.operand)
+        if type(tree) is Power:
+            return self.power(self.number(tree.base), self.number(tree.exponent), tree)
+        if type(tree) is Call:
+            return self.call(tree.function, [self.number(argument) for argument in tree.arguments], tree)
+        raise InexactError(f"a comparison is not a number: {_short(tree)}")
 
     def apply(self, operator: str, left: Exact, right: Exact, tree: Expression) -> Exact:
         self.charge(_cost(left) + _cost(right), tree)
@@ -196,22 +172,19 @@ class _Evaluation:
             raise InexactError(f"only whole exponents are exact: {_short(tree)}")
         if base == 0 and exponent <= 0:
             raise UndefinedError(f"zero to the power of {exponent if exponent else 'zero'}: {_short(tree)}")
-        if base in (0, 1):
-            return base
-        if base == -1:
-            return 1 if exponent % 2 == 0 else -1
+        if base in (1, -1):
+            return base if exponent % 2 else 1
         size = _bits(base) * abs(exponent)
         if size > MAX_BITS:
             raise TooLargeError(f"the result would be too large: {_short(tree)}")
-        self.charge(size // 8, tree)
+        self.charge(size, tree)
         return exact(Fraction(base) ** exponent)
 
     def charge(self, cost: int, tree: Expression) -> None:
-        """Count the work done; small numbers are free, their number is limited by the length of an expression."""
-        if cost > _FREE:
-            self.work += cost
-            if self.work > _MAX_WORK:
-                raise TooLargeError(f"too much to compute: {_short(tree)}")
+        """Count the work done, in bits of whole numbers."""
+        self.work += cost
+        if self.work > _MAX_WORK:
+            raise TooLargeError(f"too much to compute: {_short(tree)}")
 
     def compare(self, tree: Compare) -> bool:
         left, right = self.number(tree.left), self.number(tree.right)
@@ -234,20 +207,18 @@ class _Evaluation:
         for argument in arguments:
             self.charge(_cost(argument), tree)
         match function:
-            case "min" | "max":
-                best = first
-                for other in arguments[1:]:
-                    if (other < best) == (function == "min"):
-                        best = other
-                return best
+            case "min":
+                return min(arguments)
+            case "max":
+                return max(arguments)
             case "abs":
-                return first if first >= 0 else -first
+                return max(first, -first)
             case "floor":
-                return first // 1
+                return floor(first)
             case "ceil":
-                return -(-first // 1)
+                return ceil(first)
             case "trunc":
-                return first // 1 if first >= 0 else -(-first // 1)
+                return trunc(first)
             case "sqrt":
                 return _root(first, tree)
             case _:
@@ -266,7 +237,5 @@ def _root(number: Exact, tree: Call) -> Exact:
 
 
 def _short(tree: Expression) -> str:
-    if type(tree) is Chain and len(tree.operands) > 30:
-        tree = Chain(tree.operands[:30], tree.operators[:29])
     text = format_expression(tree)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -313,8 +313,6 @@ class _Parser:
             tree = self._comparison()
             self._close(")" if found == "(" else "]")
             return tree
-        if self.at and found == "":
-            raise self._error("something is missing", position)
         raise self._unexpected(found, position)
 
     def _close(self, bracket: str = ")") -> None:
@@ -357,7 +355,7 @@ class _Parser:
         return Call(function, tuple(arguments))
 
     def _number(self, digits: str, position: int) -> Exact:
-        if digits.isdigit() and len(digits) <= MAX_LITERAL_DIGITS:
+        if digits.isdigit() and len(digits) <= MAX_LITERAL_DIGITS:  # no mutate: only faster
             return int(digits)
         mantissa, _, exponent = digits.lower().partition("e")
         whole, _, part = mantissa.partition(".")

@@ -304,7 +304,7 @@ class ValueType:
         if self.kind == "percent":
             raise ValueRefused("it could be meant as a ratio: give a percentage as text such as '5%'", text=str(value))
         if isinstance(value, float | Decimal):
-            return self.read(repr(float(value)) if isinstance(value, float) else str(value))
+            return self.read(str(value) if isinstance(value, Decimal) else repr(float(value)))
         if not isinstance(value, int | Fraction):
             raise ValueRefused(f"a number was expected, found {found}", text=f"a {found}")
         number = exact(Fraction(value))
@@ -412,8 +412,5 @@ _CLASSES: Final[Mapping[str, tuple[type, ...]]] = {
 NUMBER: Final = ValueType()
 TEXT: Final = ValueType(kind="text")
 _SIMPLE: Final[Mapping[str, ValueType]] = {
-    "number": NUMBER,
-    "integer": ValueType(kind="integer"),
-    "boolean": ValueType(kind="boolean"),
-    "text": TEXT,
+    str(each): each for each in (NUMBER, TEXT, ValueType(kind="integer"), ValueType(kind="boolean"))
 }

@@ -76,6 +76,7 @@ CASES: list[tuple[str, str, str, str]] = [
     ("50 % x", "number", "50 % 12 = 2", "pass"),
     ("50 % x", "number", "50% 12 = 2", "pass"),
     ("x * 0.5", "number", "12 * 5,0% = 6", "malformed"),
+    ("x", "number", "12 1.2.3% = 12", "malformed"),
     # roundings that the type declares
     ("x / y", "decimal(2)", "12 / 7 = 1.71", "pass"),
     ("x / y", "decimal(2)", "12 / 7 = 12/7 = 1.71", "pass"),
@@ -88,6 +89,7 @@ CASES: list[tuple[str, str, str, str]] = [
     ("x / y", "decimal(2)", "12 / 7 = 1.713 = 1.71", "unfaithful_work"),
     ("x / y", "decimal(2)", "12 / 7 = 1.7 = 1.71", "unfaithful_work"),
     ("x / y", "decimal(2)", "12 / 7 = 2 = 1.71", "unfaithful_work"),
+    ("x / y", "decimal(2)", "12 / 7 = 1.714e0 = 1.71", "unfaithful_work"),
     ("x / y", "decimal(0)", "12 / 7 = 2 = 2", "pass"),
     ("x / y", "decimal(0)", "12 / 7 = 1.7 = 2", "pass"),
     ("third", "decimal(1, up)", "1/3 = 0.34 = 0.4", "pass"),
@@ -111,6 +113,8 @@ CASES: list[tuple[str, str, str, str]] = [
     ("floor(x / y)", "number", "12 / 7 = 1", "unfaithful_work"),
     ("floor(x / y)", "number", "floor(12 / 7) = 1", "pass"),
     ("third", "number", "1/3 = 0.333333 = 1/3", "unfaithful_work"),
+    ("x / 48", "number", "12 / 48 * 100 = 0.25", "wrong_operand"),
+    ("x + y", "money(USD)", "€12 + €7 = $19", "wrong_operand"),
     # tolerances
     ("x / y", "number(within 0.01)", "12 / 7 = 1.71", "within 0.01"),
     ("x / y", "number(within 0.01)", "12 / 7 = 1.714 = 1.71", "within 0.01"),
@@ -127,6 +131,7 @@ CASES: list[tuple[str, str, str, str]] = [
     ("x / 48", "percent", "12 / 48 * 100 = 25", "pass"),
     ("x / 48", "percent", "12 / 48 = 0.25 * 100 = 25", "pass"),
     ("x / 48", "percent", "12 / 48 = 2.5 = 25", "unfaithful_work"),
+    ("x / 48", "percent", "48 / 12 = 25%", "unfaithful_work"),
     ("third", "percent(1)", "1/3 = 0.333 = 33.3%", "pass"),
     ("third", "percent(1)", "1/3 = 0.33 = 33.3%", "unfaithful_work"),
     ("third", "percent(1)", "1/3 * 100 = 33.3 = 33.3%", "pass"),
@@ -174,6 +179,19 @@ def test_a_value_of_another_rounding_mode_is_explained(
     assert given.kind == "wrong_value"
     assert given.reason.startswith("rounding mode") == (mode is not None)
     assert f"({mode} would give it)" in given.reason or mode is None
+
+
+def test_the_first_foreign_name_is_told() -> None:
+    """Working that reads what the step does not is refused with the first such name."""
+    assert (
+        verdict("x + y", "number", "12 + huge + n = 19").reason == "the working reads 'huge', which this step does not"
+    )
+
+
+def test_the_working_of_a_percentage_is_compared_with_its_formula() -> None:
+    """What refuses the working of a percentage names the formula of the step, and not a hundred times as much."""
+    assert verdict("x / 48", "percent", "48 / 12 = 25%").reason == "the working '48 / 12' is not 'x / 48'"
+    assert verdict("x / 48", "percent", "12 / 48 = 2.5 = 25").reason == "'2.5' is not equal to 'x / 48'"
 
 
 @pytest.mark.parametrize("expression", ["x / zero", "sqrt(n)", "word + 1"])

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from stepguard import Budget, Claim, Guard, Procedure, Result, Step
+from stepguard.checks import judge_claims
 from stepguard.errors import ConfigError
 from stepguard.testing import ScriptedBackend
 from stepguard.values import Value
@@ -52,6 +53,22 @@ def test_a_check_that_takes_too_long_is_undecided(mode: str, hang: threading.Eve
     assert result.status == "abstained"
     assert result.problem is not None
     assert result.problem.reason == "undecided: endless did not answer within 0.05 s"
+
+
+def test_a_check_that_was_given_up_did_not_decide(hang: threading.Event) -> None:
+    """The verdict of a check that takes too long says that nothing was decided, and that asking again may help."""
+
+    def endless(step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
+        return hang.wait()
+
+    step = Step("a", instruction="Say it.", checks=[endless])
+    (judgement,) = judge_claims([step], [Claim("a", (), "six", "six")], {}, timeout=0.01)
+    assert judgement.verdict is not None
+    assert (judgement.verdict.outcome, judgement.verdict.kind, judgement.verdict.retry) == (
+        "undecided",
+        "undecided",
+        True,
+    )
 
 
 @pytest.mark.parametrize("mode", ["run", "arun"])
@@ -134,6 +151,22 @@ def test_without_a_limit_a_check_runs_in_the_thread_of_its_caller() -> None:
     Guard(reply(), check_timeout=5).run(checked(where))
     assert threads[0] is threading.current_thread()
     assert threads[1] is not threading.current_thread()
+    assert threads[1].name == "stepguard-check"
+
+
+def test_claims_are_judged_without_a_limit_unless_one_is_given() -> None:
+    """Judging claims by hand calls a check as it is, and with a limit on one or on all of them in a thread."""
+    threads: list[threading.Thread] = []
+
+    def where(step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
+        threads.append(threading.current_thread())
+        return True
+
+    steps, claims = [Step("a", "2 * 3", checks=[where])], [Claim("a", ("2 * 3",), "6", "2 * 3 = 6")]
+    judge_claims(steps, claims, {})
+    judge_claims(steps, claims, {}, timeout=5)
+    judge_claims(steps, claims, {}, remaining=5)
+    assert [thread is threading.current_thread() for thread in threads] == [True, False, False]
 
 
 def test_what_ends_a_program_ends_it_from_inside_a_check() -> None:

@@ -85,6 +85,14 @@ def test_a_check_passes_only_by_saying_so(check: object, outcome: str) -> None:
     assert verdict.outcome == outcome
 
 
+@pytest.mark.parametrize("check", [raising(ValueError("odd")), giving("yes"), giving(1)])
+def test_a_check_that_did_not_decide_says_so(check: object) -> None:
+    """Where a check raises, or returns no verdict, the kind of the deviation is that nothing was decided."""
+    verdict = words(check).verdict
+    assert verdict is not None
+    assert (verdict.kind, verdict.retry) == ("undecided", True)
+
+
 def test_none_is_not_applicable() -> None:
     """A check that returns None does not apply, and a step to which none applies has no verdict."""
     judgement = words(giving(None))
@@ -107,7 +115,7 @@ def test_an_async_check_is_told_to_be_plain() -> None:
 
     verdict = words(check).verdict
     assert verdict is not None
-    assert (verdict.outcome, verdict.retry) == ("undecided", False)
+    assert (verdict.outcome, verdict.kind, verdict.retry) == ("undecided", "undecided", False)
     assert "async" in verdict.reason
 
 
@@ -123,7 +131,7 @@ def test_a_reason_can_be_written_anywhere() -> None:
     verdict = words(raising(ValueError("\ud800\x1b[2J" + "x" * 9_000))).verdict
     assert verdict is not None
     assert "ValueError: \\ud800\\x1b[2Jxxx" in verdict.reason
-    assert len(verdict.reason.encode()) <= 500
+    assert len(verdict.reason.encode()) == 500
 
 
 def test_a_check_sees_only_what_the_step_reads() -> None:

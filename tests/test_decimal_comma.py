@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 
 from stepguard import Guard, Procedure
+from stepguard.decimal_comma import with_point
 from stepguard.errors import ConfigError
 from stepguard.reply_formats import EquationFormat
 from stepguard.testing import ScriptedBackend
@@ -72,6 +73,12 @@ def test_numbers_of_json_itself_have_a_point() -> None:
     result = Guard(model, reply_format=COMMA).run(procedure, {"x": 1})
     assert result.values["weight"] == Decimal("2.50")
     assert result.values["step1"] == "a, b.c"
+
+
+def test_digits_alone_are_left_as_they_are() -> None:
+    """Digits without a comma or a point are the same number in both notations, however many they are."""
+    for text in ("007", "1" * 5000, "x1 + 20"):
+        assert with_point(text) == text
 
 
 @pytest.mark.parametrize("encoded", [False, True])

@@ -114,6 +114,8 @@ L = MAX_BITS
     ("operator", "left", "right", "fits"),
     [
         ("+", _of(L - 4), _of(L - 4), True),
+        ("+", _of(L - 2), 1, True),
+        ("+", 1, _of(L - 2), True),
         ("+", _of(L + 1), 1, False),
         ("+", 1, _of(L + 1), False),
         ("+", _of(200), _of(L - 4), True),
@@ -122,6 +124,8 @@ L = MAX_BITS
         ("-", _of(L + 1), 1, False),
         ("*", _of(L // 2 - 3), _of(L // 2 - 3), True),
         ("*", _of(L // 2 + 2), _of(L // 2 + 2), False),
+        ("*", _of(L // 2 - 1), _of(L // 2 - 1), True),
+        ("*", _of(L // 2 + 1), _of(L // 2 + 1), False),
         ("*", _of(L - 200), _of(150), True),
         ("*", _of(L - 200), _of(250), False),
         ("/", _of(L // 2 - 3), _of(L // 2 - 3) - 1, True),
@@ -169,6 +173,7 @@ def test_the_size_of_a_result_is_limited(operator: str, left: Exact, right: Exac
     [
         ("10^1600", True), ("10^-1600", True), ("10^2100", False), ("10^-2100", False), ("(-10)^1601", True),
         ("(2/3)^1500", True), ("(2/3)^2500", False), ("(2/3)^-2500", False), ("2^3000", True), ("2^7000", False),
+        ("2^3322", True),
     ],
 )  # fmt: skip
 def test_the_size_of_a_power_is_limited(text: str, fits: bool) -> None:

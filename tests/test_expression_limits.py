@@ -13,6 +13,9 @@ from stepguard.expressions import (
     MAX_LENGTH,
     MAX_LITERAL_DIGITS,
     RESERVED,
+    Chain,
+    Name,
+    Number,
     format_expression,
     parse_expression,
 )
@@ -37,6 +40,13 @@ def refused(text: str) -> ExpressionError:
 def test_signs_of_multiplication_and_division(sign: str, value: Exact, blank: str) -> None:
     """All usual signs of multiplication and division are read, with any blank or none around them."""
     assert worth(f"x{blank}{sign}{blank}y") == value
+
+
+@pytest.mark.parametrize("blank", [" ", "\u00a0", "\u202f", "\u2009"])
+def test_a_blank_separates(blank: str) -> None:
+    """Numbers and names with any blank between them do not grow together."""
+    for text in ("1 2", "x y", "x 2", "1 000"):
+        assert "multiplication" in refused(text.replace(" ", blank)).message
 
 
 @pytest.mark.parametrize("sign", "-−–")
@@ -125,6 +135,14 @@ def test_nesting_is_limited_and_nothing_else(wrap: str) -> None:
     parse_expression(text)
     assert f"deeper than {MAX_DEPTH}" in refused(f"({text})").message
     parse_expression(" + ".join([wrap.replace("{}", "1")] * 100))
+
+
+@pytest.mark.parametrize("shallow", ["(1)", "abs(1)", "1^1", "2^(1)"])
+def test_what_stands_in_front_does_not_allow_for_more_nesting(shallow: str) -> None:
+    """Forty levels are the most also behind a hundred terms that were nested themselves."""
+    front = f"{shallow} + " * 100
+    parse_expression(front + "(" * MAX_DEPTH + "1" + ")" * MAX_DEPTH)
+    assert "deeper" in refused(front + "(" * (MAX_DEPTH + 1) + "1" + ")" * (MAX_DEPTH + 1)).message
 
 
 @pytest.mark.parametrize("levels", [MAX_DEPTH, MAX_DEPTH + 1])
@@ -235,6 +253,8 @@ def test_longer_numbers_are_refused(text: str) -> None:
         ("abs(3", 5, "parenthesis is not closed"),
         ("3 + * 4", 4, "'*' is not expected"),
         ("x y", 2, "multiplication"),
+        ("x 1.5", 2, "multiplication"),
+        ("1) + 1,200", 1, "')' is not expected"),
         ("2 (x)", 2, "multiplication"),
         ("(x) 2", 4, "multiplication"),
         ("(x)(y)", 3, "multiplication"),
@@ -320,6 +340,9 @@ def test_the_names_of_functions_are_reserved() -> None:
         ("-3 - x", "-3 - x"),
         ("x - -3 * y", "x - (-3 * y)"),
         ("x + 0", "x + 0"),
+        ("x + -1", "x + (-1)"),
+        ("-1 + x", "-1 + x"),
+        ("x * max(y/z, 1)", "x * max(y / z, 1)"),
         ("x + 0.50", "x + 0.5"),
         ("2^3^x", "2^3^x"),
         ("(2^3)^x", "(2^3)^x"),
@@ -341,3 +364,11 @@ def test_an_expression_is_printed_with_the_brackets_that_it_needs(text: str, sho
     """Printing spaces an expression evenly, keeps what brackets say and adds none that a reader does not need."""
     assert format_expression(parse_expression(text)) == shown
     assert parse_expression(shown) == parse_expression(text)
+
+
+@pytest.mark.parametrize(
+    ("operator", "shown"), [("*", "x * (1/3)"), ("/", "x / (1/3)"), ("+", "x + 1/3"), ("-", "x - 1/3")]
+)
+def test_a_fraction_behind_a_sign_of_a_product_stands_in_brackets(operator: str, shown: str) -> None:
+    """A number that is no decimal is printed as a fraction, with brackets where the slash would be read on its own."""
+    assert format_expression(Chain((Name("x"), Number(Fraction(1, 3))), (operator,))) == shown

@@ -241,6 +241,7 @@ def test_commas_among_arguments_separate_where_asked() -> None:
 def test_names_in_order_of_appearance() -> None:
     """The variables of an expression are listed once each, in the order they first appear."""
     assert names_in(parse_expression("b * a + max(c, b) ^ d < e")) == ("b", "a", "c", "d", "e")
+    assert names_in(parse_expression("-b * a - -c")) == ("b", "a", "c")
 
 
 MODES: tuple[Rounding, ...] = ("half_up", "half_down", "half_even", "up", "down", "ceiling", "floor")

@@ -163,6 +163,24 @@ def test_an_entry_in_words_is_exactly_work_and_value(field: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("field", "shown"),
+    [
+        (None, "null"),
+        (True, "a truth value"),
+        (decode("1.50"), "the bare number 1.50"),
+        ("1.50", "text"),
+        ("[1]", "text"),
+        (["x", "y"], "a list"),
+        (1.5, "float"),
+    ],
+)
+def test_what_is_found_instead_of_an_entry_is_named(field: object, shown: str) -> None:
+    """A refusal says what JSON has in place of what was asked for."""
+    assert refusal(NAMED, field).reason == f"an object with work and value was expected, found {shown}"
+    assert refusal(SUM, {"work": "", "value": "19"}).reason == "text was expected, found an object"
+
+
+@pytest.mark.parametrize(
     ("step", "text", "value"),
     [
         (Step("f", "x > 1"), "true", "true"),
@@ -176,7 +194,8 @@ def test_an_entry_in_words_is_exactly_work_and_value(field: object) -> None:
 )
 def test_numbers_and_truth_values_of_json_are_values(step: Step, text: str, value: str) -> None:
     """A number, or for a truth value true and false, may stand in a reply without quotes."""
-    assert claim(step, decode(text)).value == value
+    found = claim(step, decode(text))
+    assert (found.value, type(found.value)) == (value, str)
 
 
 @pytest.mark.parametrize("field", [{"work": "", "value": 1.234}, json.dumps({"work": "", "value": 1.234})])
@@ -235,6 +254,13 @@ def test_the_schema_lists_the_options_of_a_choice() -> None:
             model.model_validate({**good, key: bad})
     with pytest.raises(ValidationError):
         model.model_validate({key: good[key] for key in ("a", "k", "c", "e")})
+
+
+def test_the_names_in_a_schema() -> None:
+    """Providers see what a reply is called, and one name for every kind of entry in words."""
+    schema = EquationFormat().response_model([SUM, COLOUR, NAMED, COUNT]).model_json_schema()
+    assert schema["title"] == "Steps"
+    assert [*schema["$defs"]] == ["WorkAndChoice1", "WorkAndValue"]
 
 
 def test_the_schema_of_the_same_shape_is_the_same() -> None:

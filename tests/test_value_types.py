@@ -44,6 +44,7 @@ def kind(result: Result) -> str:
         "money(USD, 2, half_up)",
         "money(JPY, 0, half_up)",
         "money(EUR, 4, down)",
+        "decimal(100, up)",
         "one_of(yes, no)",
         'one_of(low, very high, "a, b", "say \\"x\\"", "f(x) = 1")',
     ],
@@ -127,6 +128,7 @@ def test_a_type_that_cannot_work_is_refused(text: str, says: str) -> None:
         {"kind": "integer", "rounding": "up"},
         {"kind": "percent", "rounding": "up"},
         {"kind": "decimal", "places": True},
+        {"kind": "decimal", "places": -1},
         {"kind": "decimal", "places": 2.0},
         {"kind": "decimal", "places": 2, "currency": "USD"},
         {"kind": "money"},
@@ -146,6 +148,51 @@ def test_a_tolerance_is_an_exact_number(amount: object) -> None:
     """A tolerance made from a float, which is not what it seems to be, is refused."""
     with pytest.raises(ConfigError):
         Tolerance(amount)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("amount", "relative", "fits"),
+    [
+        (Fraction(1, 1000), False, True),
+        (Fraction(1, 2), False, True),
+        (Fraction(99, 100), False, True),
+        (1, False, False),
+        (Fraction(3, 2), False, False),
+        (0, False, False),
+        (Fraction(-1, 2), False, False),
+        (Fraction(1, 1000), True, True),
+        (Fraction(1, 10), True, True),
+        (Fraction(11, 100), True, False),
+        (Fraction(1, 2), True, False),
+        (0, True, False),
+    ],
+)
+def test_a_tolerance_is_narrow(amount: int | Fraction, relative: bool, fits: bool) -> None:
+    """A difference is above 0 and below 1, a share of the result at most a tenth."""
+    if fits:
+        assert Tolerance(amount, relative).amount == amount
+    else:
+        with pytest.raises(ConfigError, match="is no tolerance"):
+            Tolerance(amount, relative)
+
+
+def test_a_tolerance_is_a_difference_unless_it_says_otherwise() -> None:
+    """A tolerance made from its amount alone is absolute."""
+    assert Tolerance(Fraction(1, 100)) == Tolerance.parse("0.01")
+
+
+def test_a_list_may_be_a_hundred_options_long() -> None:
+    """The largest number of options, each of the largest length, makes a type."""
+    options = tuple(f"{index:0100}" for index in range(100))
+    assert ValueType(kind="one_of", options=options).options == options
+
+
+@pytest.mark.parametrize(
+    ("type_", "choices"), [("boolean", 2), ("one_of(a, b, c)", 3), ("text", None), ("integer", None)]
+)
+def test_how_many_values_a_type_has(type_: str, choices: int | None) -> None:
+    """A truth value has two, a list as many as it holds; all others are not limited."""
+    assert ValueType.parse(type_).choices == choices
 
 
 # What is read
@@ -255,6 +302,8 @@ def test_accepts_what_a_caller_gives(type_: str, given_: object, value: Value) -
         ("text", "a\ud800", "lone surrogate"),
         ("one_of(a, b)", "c", "one of a, b"),
         ("one_of(a, b)", 1, "was expected"),
+        ("boolean", 1, "a value of type boolean was expected, found int"),
+        ("text", 1.5, "a value of type text was expected, found float"),
     ],
 )
 def test_an_input_that_could_be_meant_otherwise_is_refused(type_: str, given_: object, says: str) -> None:
@@ -262,6 +311,13 @@ def test_an_input_that_could_be_meant_otherwise_is_refused(type_: str, given_: o
     with pytest.raises(InputError, match=says) as refused:
         Procedure.parse(f"inputs: x: {type_}\nt1: {type_} = x").accept_inputs({"x": given_})
     assert refused.value.name == "x"
+
+
+def test_what_was_refused_can_be_printed() -> None:
+    """The text of an input that cannot be sent is given with its lone surrogate escaped."""
+    with pytest.raises(ValueRefused) as refused:
+        ValueType.parse("text").accept("a\ud800b")
+    assert refused.value.text == "a\\ud800b"
 
 
 # What is accepted of a model
@@ -541,6 +597,7 @@ def test_what_is_written_is_read_back(number: int, places: int) -> None:
 def test_a_percentage_is_shown_as_one() -> None:
     """A ratio is written with its sign and the declared places."""
     assert ValueType.parse("percent(1)").write(Decimal("0.285")) == "28.5%"
+    assert ValueType.parse("percent(1)").write(Decimal("0.280")) == "28.0%"
     assert ValueType.parse("percent(0)").write(Decimal("-0.05")) == "-5%"
     assert ValueType.parse("percent").write(Fraction(1, 3)) == "100/3%"
     assert ValueType.parse("percent").write(2) == "200%"

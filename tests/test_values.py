@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from stepguard.errors import ConfigError, InexactError, ValueRefused
 from stepguard.value_types import ValueType
-from stepguard.values import ROUNDINGS, Rounding, Value, round_exact, show_value, to_decimal
+from stepguard.values import ROUNDINGS, Rounding, Value, round_exact, show_value, to_decimal, to_exact
 
 MODES: list[Rounding] = ["half_up", "half_down", "half_even", "up", "down", "ceiling", "floor"]
 
@@ -72,6 +72,7 @@ def test_refuses_what_is_no_value_of_the_type(type_: str, text: str) -> None:
         ("number", 0.1, Fraction(1, 10)),
         ("number", 2.0, 2),
         ("number", Decimal("0.30"), Fraction(3, 10)),
+        ("number", Decimal("0.12345678901234567890"), Fraction(1234567890123456789, 10**19)),
         ("number", Fraction(4, 2), 2),
         ("number", "3/4", Fraction(3, 4)),
         ("number", 10**999, 10**999),
@@ -87,6 +88,16 @@ def test_accepts_python_values(type_: str, given_: object, value: Value) -> None
     found = ValueType.parse(type_).accept(given_)
     assert found == value
     assert type(found) is type(value)
+
+
+def test_a_float_is_read_as_its_number() -> None:
+    """A float of a class that prints itself in its own way is the number that it is."""
+
+    class Celsius(float):
+        def __repr__(self) -> str:
+            return f"{float(self)} degrees"
+
+    assert ValueType.parse("number").accept(Celsius(0.5)) == Fraction(1, 2)
 
 
 @pytest.mark.parametrize(
@@ -190,12 +201,82 @@ def test_a_decimal_that_does_not_fit_is_never_rounded_silently() -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "places", "text"),
+    [
+        (0, 2, "0.00"),
+        (Fraction(1, 100), 2, "0.01"),
+        (Fraction(-1, 100), 2, "-0.01"),
+        (Fraction(-7, 2), 1, "-3.5"),
+        (12, 0, "12"),
+        (-12, 1, "-12.0"),
+    ],
+)
+def test_a_decimal_has_the_sign_and_the_places_of_its_number(value: int | Fraction, places: int, text: str) -> None:
+    """A decimal has exactly so many places, and zero has no sign."""
+    assert str(to_decimal(value, places)) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "true"),
+        (False, "false"),
+        (12, "12"),
+        (Fraction(1, 4), "0.25"),
+        (Fraction(-1, 3), "-1/3"),
+        (Decimal("2.50"), "2.50"),
+        (Decimal("0.0000000"), "0.0000000"),
+        ("as it is", "as it is"),
+    ],
+)
+def test_a_value_is_shown_as_a_reader_expects_it(value: Value, text: str) -> None:
+    """Truth values are in lower case, decimals have all their places, and nothing is in powers of ten."""
+    assert show_value(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(Decimal("2.50"), Fraction(5, 2)), (Decimal("4.00"), 4), (7, 7), (Fraction(1, 3), Fraction(1, 3)), (True, True)],
+)
+def test_expressions_compute_with_exact_numbers(value: Value, number: int | Fraction) -> None:
+    """A decimal is a whole number or a fraction to an expression, anything else what it is."""
+    found = to_exact(value)
+    assert found == number
+    assert type(found) is type(number)
+
+
+@pytest.mark.parametrize(
     ("type_", "value"), [("integer", Fraction(1, 2)), ("boolean", 1), ("number", True), ("text", 1), ("number", "1")]
 )
 def test_converts_only_values_of_its_kind(type_: str, value: int | Fraction | bool | str) -> None:
     """A truth value is no number, a number no truth value, half no integer."""
     with pytest.raises(InexactError):
         ValueType.parse(type_).convert(value)
+
+
+def test_why_a_value_is_not_converted() -> None:
+    """A number that is not whole is told apart from a value of another kind."""
+    with pytest.raises(InexactError, match=r"0\.5 is not an integer"):
+        ValueType.parse("integer").convert(Fraction(1, 2))
+    with pytest.raises(InexactError, match="of type integer was expected, found true"):
+        ValueType.parse("integer").convert(True)
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "found"),
+    [
+        ("text", "as it is", "as it is"),
+        ("one_of(a, b)", "b", "b"),
+        ("boolean", False, False),
+        ("integer", 3, 3),
+        ("number", Fraction(1, 3), Fraction(1, 3)),
+        ("percent", Fraction(1, 3), Fraction(1, 3)),
+        ("decimal(1)", Fraction(1, 4), Decimal("0.3")),
+    ],
+)
+def test_what_an_expression_gives_becomes_a_value(type_: str, value: int | Fraction | bool | str, found: Value) -> None:
+    """A value of the type's own kind is kept, and a number rounded only where places are declared."""
+    assert ValueType.parse(type_).convert(value) == found
 
 
 numbers = st.one_of(st.integers(-(10**30), 10**30), st.fractions(max_denominator=10**5))

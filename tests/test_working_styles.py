@@ -109,6 +109,12 @@ def test_latex_fractions_and_roots_are_working(expression: str, entry: str, acce
         ("x + y", "$12.50 + \u00a33 = $15.50", False),
         ("x + y", "x + y = 12.50 CAD + 3 CAD = 15.50", False),
         ("x + y", "12.50 + 3 = \u20ac15.50 = 15.50", False),
+        ("-x", "-(USD 12.50) = -12.50", True),
+        ("-x", "-(EUR 12.50) = -12.50", False),
+        ("-(x + y)", "-($12.50 + $3) = -15.50", True),
+        ("-(x + y)", "-(\u20ac12.50 + \u20ac3) = -15.50", False),
+        ("y - x", "-($12.50) + 3 = -9.50", True),
+        ("y - x", "-(\u20ac12.50) + 3 = -9.50", False),
         ("x", "\u20ac12.50 = $12.50", False),
         ("x * y", "\u20ac12.50 * 3 = $37.50", True),
     ],
@@ -118,6 +124,27 @@ def test_a_sum_of_money_is_in_the_currency_of_its_step(expression: str, entry: s
     procedure = Procedure.parse(f"inputs: x, y\nt1: money(USD) = {expression}")
     with ScriptedBackend({"t1": entry}) as backend:
         assert Guard(backend, repair=0).run(procedure, INPUTS).verified is accepted
+
+
+@pytest.mark.parametrize(
+    ("working", "code"),
+    [
+        ("$12 + $3", "USD"), ("12$ + 3 $", "MXN"), ("\\$12 + \\$ 3", "USD"), ("US$12 + 3 US$", "USD"),
+        ("CA$12 + 3 CA$", "CAD"), ("AU$12 + 3 AU$", "AUD"), ("NZ$12 + 3 NZ$", "NZD"), ("HK$12 + 3 HK$", "HKD"),
+        ("R$12 + 3 R$", "BRL"), ("\u20ac12 + 3\u20ac", "EUR"), ("\u00a312 + 3 \u00a3", "GBP"),
+        ("\u00a512 + 3\u00a5", "JPY"), ("\u00a512 + 3\u00a5", "CNY"), ("\u20b912 + 3 \u20b9", "INR"),
+        ("\u20a912 + 3 \u20a9", "KRW"), ("\u20bd12 + 3 \u20bd", "RUB"), ("\u20ba12 + 3 \u20ba", "TRY"),
+        ("\u20ab12 + 3 \u20ab", "VND"), ("\u20aa12 + 3 \u20aa", "ILS"), ("12 dollars + 3 dollars", "AUD"),
+        ("12 dollar + 3 dollar", "CAD"), ("12 euros + 3 euro", "EUR"),
+        ("12 pounds + 3 pounds", "GBP"), ("12 XAF + XAF 3", "XAF"), ("12 KWD + KWD 3", "KWD"),
+    ],
+)  # fmt: skip
+def test_every_mark_of_a_currency_is_taken_for_that_currency(working: str, code: str) -> None:
+    """Signs, codes and names next to amounts stand for their currency, before and behind, and for no other one."""
+    for own, accepted in ((code, True), ("CHF", False)):
+        procedure = Procedure.parse(f"inputs: x, y\nt1: money({own}) = x + y")
+        with ScriptedBackend({"t1": f"{working} = 15"}) as backend:
+            assert Guard(backend, repair=0).run(procedure, {"x": 12, "y": 3}).verified is accepted
 
 
 def test_a_variable_may_be_called_like_a_currency() -> None:

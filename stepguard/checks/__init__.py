@@ -96,7 +96,7 @@ def _judge(step: Step, values: Mapping[str, Value], claim: Claim, patience: Pati
     verdicts: list[Verdict] = []
     if step.expression is not None:
         verdicts.append(check_arithmetic(step, values, claim, value))
-    if step.checks:
+    for check in step.checks:
         read = MappingProxyType({**{name: values[name] for name in step.reads}, step.id: value})
-        verdicts += [run_check(check, step, read, claim, patience) for check in step.checks]
+        verdicts.append(run_check(check, step, read, claim, patience))
     return Judgement(claim, value, tuple(verdicts))

@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 from stepguard.currencies import compatible, without_currencies
@@ -76,7 +75,7 @@ def check_arithmetic(step: Step, values: Mapping[str, Value], claim: Claim, valu
         return _undefined(error)
     work = None
     # Working that is letter for letter the formula with its numbers needs no comparing of forms.
-    if step.show_work and not (len(claim.work) == 1 and claim.work[0] == substitute(tree, values)):
+    if step.show_work and claim.work != (substitute(tree, values),):
         work = _check_work(_targets(step, values, exact_value), step, claim.work)
     within = step.type.within
     if within is not None and within.accepts(cast(Exact, value), cast(Exact, expected)):
@@ -162,19 +161,19 @@ def _target(
     inner = _unrounded(tree)
     before = value if inner is tree else evaluate(inner, values)
     rounding: tuple[Exact, int, Rounding] | None = None
-    if isinstance(before, int | Fraction) and not isinstance(before, bool):
-        if type(tree) is Call and tree.mode is not None:
-            places = cast(Number, tree.arguments[1]).value
-            rounding = before, cast(int, places), tree.mode
-        elif step.type.scale is not None:
-            assert step.type.rounding is not None
-            rounding = before, step.type.scale - shift, step.type.rounding
+    if type(tree) is Call and tree.mode is not None:
+        places = cast(Number, tree.arguments[1]).value
+        rounding = cast(Exact, before), cast(int, places), tree.mode
+    elif step.type.scale is not None:
+        assert step.type.rounding is not None
+        rounding = cast(Exact, before), step.type.scale - shift, step.type.rounding
     return _Target(tree, values, value, rounding, step.type.within)
 
 
 def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...]) -> tuple[DeviationKind, str] | None:
     """What is wrong with the working, None if nothing is."""
-    tree, values = targets[0].tree, targets[0].values
+    target = targets[0]
+    tree, values = target.tree, target.values
     if not work:
         if type(tree) in (Name, Number):
             return None  # copying a value takes no working
@@ -196,7 +195,7 @@ def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...])
         if index == 0 and not any(_same_work(written, each.tree, values) for each in targets):
             kind: DeviationKind = "unfaithful_work"
             if operands_of(written, values) != operands_of(_unrounded(tree), values):
-                kind = "wrong_operand" if not _equals(written, values, targets[0].value) else kind
+                kind = "wrong_operand" if not _equals(written, values, target.value) else kind
             return kind, f"the working {link.strip()!r} is not {format_expression(tree)!r}"
         if not any(_true_link(plain, written, each) for each in targets):
             return "unfaithful_work", f"{link.strip()!r} is not equal to {format_expression(tree)!r}"
@@ -205,12 +204,12 @@ def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...])
 
 def _plain(link: str) -> tuple[str, frozenset[str]]:
     """Working without what only typesets it, and with percentages as the numbers they are; and its currencies."""
-    if "\\" in link:
+    if "\\" in link:  # no mutate: only faster
         for _ in range(_LATEX_LEVELS):  # from the inside out
             link = _LATEX_CALL.sub(_called, link)
         link = _LATEX.sub(lambda found: _LATEX_SIGNS[found[1]], link)
     link, currencies = without_currencies(link)
-    return _PERCENT.sub(_hundredth, link) if "%" in link else link, currencies
+    return _PERCENT.sub(_hundredth, link), currencies
 
 
 def _called(found: re.Match[str]) -> str:
@@ -220,8 +219,8 @@ def _called(found: re.Match[str]) -> str:
 
 def _converts_nothing(tree: Expression) -> bool:
     """Whether an expression is one amount, or a sum of amounts, so that no currency can become another."""
-    while type(tree) is Negate:
-        tree = tree.operand
+    if type(tree) is Negate:
+        return _converts_nothing(tree.operand)
     if type(tree) is Chain:
         return tree.additive and all(map(_converts_nothing, tree.operands))
     return type(tree) in (Name, Number)

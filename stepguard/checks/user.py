@@ -35,7 +35,7 @@ class Patience:
         together: seconds for all of them, from now on; None likewise.
     """
 
-    def __init__(self, each: float | None = None, together: float | None = None) -> None:
+    def __init__(self, each: float | None, together: float | None) -> None:
         self._each = each
         self._end = None if together is None else time.monotonic() + together
 
