@@ -6,11 +6,13 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stepguard.backends.base import Completion, Request
+from stepguard.cli import main
 from stepguard.evaluation.arms import ARMS, ArmOptions, Outcome, arm_named, kind_of
 from stepguard.evaluation.families import Arithmetic, RunningSum, Task, family_named
 from stepguard.evaluation.probes import conditioning, make_probes
@@ -348,3 +350,20 @@ def test_step_accuracy_has_an_interval_over_programs() -> None:
     low, high = wilson(right, 160)
     assert row["step_accuracy"] == right / 160
     assert row["step_interval"][0] < low < high < row["step_interval"][1]
+
+
+def test_the_bench_command_runs_every_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All arms stand in one run; probes stand apart from the table, and the report has a section for them."""
+    arms = [name for name in ARMS if name not in ("program", "primed")]
+    arms += ["primed", "primed(rate=0.5)", "guard(checker=noisy, catch=0.5)"]
+    command = ["bench", "--lengths", "6", "-n", "4", "--segment", "3", "--out", str(tmp_path), "--arms", ",".join(arms)]
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    assert "self-conditioning at 6 steps without the guard" in printed
+    assert "primed" not in printed.split("Wilson")[0]
+    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert {row["arm"] for row in results["rows"]} == {arm_named(each).name for each in arms}
+    assert {pair["baseline"] for pair in results["paired"]}.isdisjoint({"offload", "guess", "copy", "primed"})
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for title in ("What the checker lets pass", "Self-conditioning", "The floor"):
+        assert title in report

@@ -379,6 +379,7 @@ def test_the_bench_command_prints_one_json_document(capsys: pytest.CaptureFixtur
         (["--arms", "guard,guard(segment=0)"], "segment"),
         (["--arms", "guard(speed=2)"], "it takes segment"),
         (["--arms", "guard,guard"], "--arms"),
+        (["--arms", "program"], "needs a model"),
         (["--arms", "guard)("], "names no arm"),
         (["--task", "geometry"], "geometry"),
     ],

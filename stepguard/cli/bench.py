@@ -113,6 +113,8 @@ def main(args: argparse.Namespace) -> int:
         args.out = check_default_folder()
     check_png(args.png, args.out)
     simulated = args.model is None and args.base_url is None and args.gguf is None and args.replay is None
+    if simulated and "program" in plan.arms:
+        raise ConfigError("the arm 'program' needs a model: the simulated one writes no programs", option="arms")
     concurrency = args.concurrency if args.concurrency is not None else 1 if args.gguf is not None else 8
     backend, model = _backend(args)
     configuration = _configuration(args, plan, model)
@@ -352,7 +354,7 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
     head, *rows = make_table(results)
     table = Table(title=f"{results['meta']['task']} on {results['meta']['model']}", caption="95 % Wilson intervals")
     for at, column in enumerate(head):
-        table.add_column(column, justify="left" if at == 0 else "right")
+        table.add_column(column, justify="left" if at == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*row)
     # The names of models and folders may look like markup or emoji codes; they are shown as they are.
@@ -367,6 +369,13 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
             f"guard - {pair['baseline']} at {pair['length']} steps: {pair['difference']:+.0%} "
             f"[{100 * low:+.0f}, {100 * high:+.0f}], {recovered}; rescued {pair['rescued']}, harmed {pair['harmed']}"
         )
+    for probe in results["probes"]["self_conditioning"]:
+        if probe["slope"] is not None:
+            low, high = probe["slope_interval"]
+            console.print(
+                f"self-conditioning at {probe['length']} steps {'with' if probe['guarded'] else 'without'} the guard: "
+                f"{probe['slope']:+.2f} [{low:+.2f}, {high:+.2f}] of step accuracy for each unit of error share"
+            )
     for said in ("truth", "warning"):
         if said in results["meta"]:
             console.print(f"right values: {results['meta'][said]}" if said == "truth" else results["meta"][said])

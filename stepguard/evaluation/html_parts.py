@@ -22,6 +22,7 @@ _ABOUT_ARMS: Final = {
     "resample": "several chains of thought: the answer of most, or the first that is checked right",
     "chunk": "the guard's own segments and prompts with the checker off",
     "blind": "the guard's retries where it made them on another program",
+    "limited": "the guard with a checker that knows less",
     "guard": "every step checked; what is not right is asked again in a clean context, or named",
 }
 _LABELS: Final = {
@@ -70,7 +71,7 @@ def legend(arms: Sequence[str], styles: Mapping[str, int]) -> Html:
     """Which line is which arm, and what the arm is."""
     entries = []
     for arm in arms:
-        about = _ABOUT_ARMS.get(arm.partition("(")[0])
+        about = _ABOUT_ARMS.get("limited" if "checker=" in arm else arm.partition("(")[0])
         text = [tag("b", arm), f": {about}" if about else None]
         entries.append(tag("li", charts.swatch(styles[arm]), tag("span", text)))
     return tag("ul", entries, class_="legend")

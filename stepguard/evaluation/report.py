@@ -119,12 +119,14 @@ def _paired(arm: str, baseline: str, task: str, length: int, arms: Mapping[str, 
 
 
 def make_table(results: Mapping[str, Any]) -> list[list[str]]:
-    """The rows as text, the first one holding the column heads."""
+    """The rows as text, the first one holding the column heads; those of probes are left out."""
     head = ["arm", "steps", "n", "answer right", "(lenient)", "every step right", "abstained", "silent errors"]
     head += ["errors", "calls", "output tokens"]
     priced = any("cost" in row for row in results["rows"])
     table = [[*head, "cost"] if priced else head]
     for row in results["rows"]:
+        if kind_of(row["arm"]) == "probe":  # no answer to the task: see `probes`
+            continue
         n = row["n"]
         table.append(
             [
