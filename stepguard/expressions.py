@@ -394,7 +394,7 @@ def names_in(tree: Expression) -> tuple[str, ...]:
 
 def format_expression(tree: Expression) -> str:
     """The text of an expression; parsing it gives an equal tree."""
-    if type(tree) is Chain and (flat := _flat(tree)) is not None:
+    if type(tree) is Chain and (flat := _flat(tree)) is not None:  # no mutate: only faster, the text is the same below
         return flat
     match tree:
         case Number(value):
@@ -424,7 +424,7 @@ def _flat(tree: Chain) -> str | None:
     for operand in tree.operands:
         if pieces:
             pieces.append(tree.operators[len(pieces) // 2])
-        if type(operand) is Name:
+        if type(operand) is Name:  # no mutate: likewise
             pieces.append(operand.name)
         elif type(operand) is Number and type(operand.value) is int and operand.value >= 0:
             pieces.append(str(operand.value))

@@ -342,6 +342,7 @@ def test_the_names_of_functions_are_reserved() -> None:
         ("x + 0", "x + 0"),
         ("x + -1", "x + (-1)"),
         ("-1 + x", "-1 + x"),
+        ("-x + 0", "-x + 0"),
         ("x * max(y/z, 1)", "x * max(y / z, 1)"),
         ("x + 0.50", "x + 0.5"),
         ("2^3^x", "2^3^x"),
