@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stepguard import Guard
+from stepguard.cli import main
 from stepguard.evaluation.arms import read_run
 from stepguard.evaluation.families import Arithmetic
-from stepguard.testing import ScriptedBackend
+from stepguard.testing import ScriptedBackend, no_real_requests
 
 RECORDED = Path(__file__).parent.parent / "benchmarks" / "results" / "qwen2.5-coder-1.5b-arithmetic" / "outcomes.jsonl"
 OUTCOMES: list[dict[str, Any]] = [json.loads(line) for line in RECORDED.read_text(encoding="utf-8").splitlines()[1:]]
@@ -42,3 +44,22 @@ def test_recorded_transcripts_are_read_as_they_were(outcome: dict[str, Any]) -> 
     found = read_run(task, outcome["texts"][0])
     assert (found.strict == task.answer) == outcome["right"]
     assert sum(found.right(task)) == outcome["steps_right"]
+
+
+def test_one_command_makes_the_recorded_table_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From the recorded replies alone, without model or network, the benchmark gives the figures that it gave."""
+    results = json.loads((RECORDED.parent / "results.json").read_text(encoding="utf-8"))
+    command = shlex.split(results["meta"]["reproduce"])
+    assert command[0] == "stepguard"
+    monkeypatch.chdir(RECORDED.parents[3])
+    with no_real_requests():
+        assert main([*command[1:], "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert [timeless(row) for row in again["rows"]] == [timeless(row) for row in results["rows"]]
+    assert again["paired"] == results["paired"]
+
+
+def timeless(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "seconds"}
