@@ -10,7 +10,6 @@ import sys
 import time
 from contextlib import ExitStack
 from dataclasses import fields
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,14 +18,14 @@ if TYPE_CHECKING:
 
     from stepguard.backends.base import Backend
     from stepguard.evaluation.arms import Outcome
-    from stepguard.evaluation.families import Family
-    from stepguard.evaluation.runner import Plan, TaskBackend
+    from stepguard.evaluation.runner import TaskBackend
     from stepguard.testing import ModelSlips
 
-__all__ = ["add_arguments", "main"]
+__all__ = ["COUNT", "LENGTHS", "add_arguments", "main"]
 
-_LENGTHS: Final = "5,20,50"
-_COUNT: Final = "50"
+LENGTHS: Final = "5,20,50"
+COUNT: Final = "50"
+"""What is run where nobody says."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,10 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--task",
         help="task family, with knobs as in arithmetic(look_back=7) (default: arithmetic)",
     )
-    parser.add_argument("--lengths", help=f"numbers of steps (default: {_LENGTHS})")
+    parser.add_argument("--lengths", help=f"numbers of steps (default: {LENGTHS})")
     parser.add_argument(
         "-n",
-        help=f"programs for each length, one number or one a length (default: {_COUNT}); with --cases the first so "
+        help=f"programs for each length, one number or one a length (default: {COUNT}); with --cases the first so "
         "many of them (default: all)",
     )
     parser.add_argument("--procedure", metavar="FILE", help="measure on a procedure of your own, with --cases")
@@ -94,6 +93,7 @@ def main(args: argparse.Namespace) -> int:
     """Run the benchmark and print its table; the exit code is 4 where --max-cost stopped it, else 0."""
     from stepguard.cli.arguments import read_price
     from stepguard.cli.bench_folder import check_default_folder, clear_folder
+    from stepguard.cli.bench_plan import describe_cases, describe_configuration, make_plan, version_of
     from stepguard.cli.bench_progress import show_progress
     from stepguard.cli.run import EXIT_CODES
     from stepguard.errors import ConfigError
@@ -103,8 +103,10 @@ def main(args: argparse.Namespace) -> int:
     from stepguard.evaluation.runner import run_plan
     from stepguard.evaluation.simulated import SimulatedTasks
 
-    plan = _plan(args)
-    own = _about_cases(args, plan)
+    plan = make_plan(args)
+    own = describe_cases(args, plan)
+    if "warning" in own:
+        print(own["warning"], file=sys.stderr)
     price = read_price(args.price, args.max_cost)
     if args.max_cost is not None and args.replay is not None:
         raise ConfigError("--replay pays for nothing: leave out --max-cost", option="max_cost")
@@ -117,7 +119,7 @@ def main(args: argparse.Namespace) -> int:
         raise ConfigError("the arm 'program' needs a model: the simulated one writes no programs", option="arms")
     concurrency = args.concurrency if args.concurrency is not None else 1 if args.gguf is not None else 8
     backend, model = _backend(args)
-    configuration = _configuration(args, plan, model)
+    configuration = describe_configuration(args, plan, model)
     profile, slips = _profile(args.profile, simulated=simulated)
     if simulated:
         configuration["profile"] = profile
@@ -151,7 +153,7 @@ def main(args: argparse.Namespace) -> int:
         "simulated": simulated,
         "concurrency": concurrency,
         "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
-        "versions": {name: _version(name) for name in ("stepguard", "openai", "instructor", "pydantic")},
+        "versions": {name: version_of(name) for name in ("stepguard", "openai", "instructor", "pydantic")},
         "date": time.strftime("%Y-%m-%d"),
     }
     if price is not None:
@@ -220,128 +222,6 @@ def _complain_of_missing_replies(outcomes: Sequence[Outcome], replay: Path | Non
             f"{first.length} steps, seed {first.seed}: {first.error}. The tasks, arms, options or prompts of that run "
             "were others."
         )
-
-
-def _plan(args: argparse.Namespace) -> Plan:
-    from stepguard.errors import ConfigError
-    from stepguard.evaluation.arms import ArmOptions, arm_named
-    from stepguard.evaluation.families import family_named
-    from stepguard.evaluation.knobs import split_names
-    from stepguard.evaluation.runner import Plan
-
-    family: Family
-    if args.procedure is None and args.cases is None:
-        family, cells = family_named(args.task if args.task is not None else "arithmetic"), _cells(args)
-    else:
-        family, cells = _cases(args)
-    arms = [arm_named(name).name for name in split_names(args.arms)]
-    if not arms or len(set(arms)) != len(arms):
-        raise ConfigError(f"--arms takes names of arms, each once, not {args.arms!r}", option="arms")
-    if args.concurrency is not None and args.concurrency < 1:
-        raise ConfigError(f"--concurrency is 1 or more, not {args.concurrency}", option="concurrency")
-    if args.resume and args.out is None:
-        raise ConfigError("--resume goes with --out, the folder to go on in", option="resume")
-    options = ArmOptions(segment=args.segment, repair=args.retries, timeout=args.timeout)
-    # Cases are numbered from 0 on; --seed is the simulated model's alone then.
-    seed = args.seed if args.cases is None else 0
-    return Plan(family=family, cells=cells, arms=arms, seed=seed, options=options)
-
-
-def _cells(args: argparse.Namespace) -> dict[int, int]:
-    """How many programs of which lengths."""
-    from stepguard.errors import ConfigError
-
-    lengths = _numbers(args.lengths if args.lengths is not None else _LENGTHS, "lengths")
-    counts = _numbers(args.n if args.n is not None else _COUNT, "n")
-    if len(counts) == 1:
-        counts *= len(lengths)
-    if len(counts) != len(lengths):
-        raise ConfigError(
-            f"-n has {len(counts)} numbers for {len(lengths)} lengths: give one, or one a length", option="n"
-        )
-    return dict(zip(lengths, counts, strict=True))
-
-
-def _cases(args: argparse.Namespace) -> tuple[Family, dict[int, int]]:
-    """The user's own cases, and how many of them."""
-    from stepguard.cli.arguments import load_file
-    from stepguard.errors import ConfigError
-    from stepguard.evaluation.cases import load_cases
-
-    for option in ("procedure", "cases"):
-        if getattr(args, option) is None:
-            raise ConfigError(
-                f"--{option} is missing: --procedure FILE goes with --cases FILE, its inputs and expected answers",
-                option=option,
-            )
-    for option in ("task", "lengths"):
-        if getattr(args, option) is not None:
-            raise ConfigError(
-                f"--{option} says what to make up, but --procedure brings its own: leave one out", option=option
-            )
-    procedure = load_file(args.procedure)
-    named = procedure.name != "procedure"
-    family = load_cases(procedure, args.cases, name=None if named else Path(args.procedure).stem)
-    count = len(family.cases)
-    if args.n is not None:
-        wanted = _numbers(args.n, "n")
-        if len(wanted) != 1 or wanted[0] > count:
-            raise ConfigError(
-                f"-n takes how many of the {count} cases in {args.cases} to run, not {args.n}", option="n"
-            )
-        count = wanted[0]
-    return family, {family.length: count}
-
-
-def _about_cases(args: argparse.Namespace, plan: Plan) -> dict[str, Any]:
-    """What a report says of the user's own cases; nothing where there are none."""
-    from stepguard.evaluation.cases import CaseFamily
-
-    if not isinstance(plan.family, CaseFamily):
-        return {}
-    about = plan.family.describe(sum(plan.cells.values()))
-    if "warning" in about:
-        print(about["warning"], file=sys.stderr)
-    return {"procedure": Path(args.procedure).name, "cases": args.cases.name, **about}
-
-
-def _numbers(text: str, option: str) -> list[int]:
-    from stepguard.errors import ConfigError
-
-    try:
-        numbers = [int(piece) for piece in text.split(",")]
-    except ValueError:
-        numbers = []
-    if not numbers or min(numbers) < 1 or (option == "lengths" and len(set(numbers)) != len(numbers)):
-        raise ConfigError(f"--{option} takes whole numbers above 0, separated by commas, not {text!r}", option=option)
-    return numbers
-
-
-def _configuration(args: argparse.Namespace, plan: Plan, model: str) -> dict[str, Any]:
-    """Everything that shapes a reply, so that unlike outcomes are never mixed."""
-    from stepguard.evaluation.cases import CaseFamily
-    from stepguard.evaluation.runner import hash_prompts
-    from stepguard.repair import FIRST, Retries
-
-    own = plan.family if isinstance(plan.family, CaseFamily) else None
-    return {
-        "model": model,
-        "task": plan.family.name,
-        **({} if own is None else own.fingerprint()),
-        "seed": args.seed,
-        "segment": args.segment,
-        "retries": args.retries,
-        "temperature": {"first": FIRST.temperature, "retry": Retries().temperature},
-        "prompt_hash": hash_prompts(plan),
-        "stepguard": _version("stepguard"),
-    }
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> None:

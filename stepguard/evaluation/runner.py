@@ -24,6 +24,8 @@ from stepguard.errors import BackendError, ConfigError
 from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
 from stepguard.evaluation.families import Family, Task
 from stepguard.evaluation.limiter import LimitedBackend
+from stepguard.prompts import Prompter
+from stepguard.reply_formats import EquationFormat
 
 __all__ = ["Plan", "PlanStopped", "Progress", "TaskBackend", "hash_prompts", "run_plan"]
 
@@ -32,6 +34,7 @@ Progress = Callable[[int, int, Outcome], None]
 
 _OUTCOMES: Final = "outcomes.jsonl"
 REPLIES: Final = "replies.sqlite"
+_ONE_CALL: Final = ("program", "direct", "cot", "trace", "primed(rate=1)")
 
 
 class PlanStopped(BaseException):
@@ -170,14 +173,15 @@ class _Overheard:
         raise BackendError("prompts are only listened to", retryable=False)
 
 
-def hash_prompts(plan: Plan) -> str:
-    """A hash of the first prompt of every arm on a small task: another one where their wording changes."""
+def hash_prompts(task: Task) -> str:
+    """A hash of what every arm asks first about a task: another one where the wording of any prompt has changed."""
     overheard = _Overheard()
-    length, seed = min(plan.cells), plan.seed
-    task = plan.family.make(seed, length)
-    for name in plan.arms:
-        asyncio.run(arm_named(name).run(task, overheard, plan.options, lambda: task))
-    return hashlib.sha256("\n".join(overheard.prompts).encode("utf-8", "replace")).hexdigest()[:16]
+    for name in _ONE_CALL:
+        asyncio.run(arm_named(name).run(task, overheard, ArmOptions(), lambda: task))
+    # A guard that nobody answers would leave its complaints in the log.
+    guarded = Prompter(task.procedure, EquationFormat()).messages(task.procedure.steps, task.inputs)
+    prompts = [*overheard.prompts, *(message.content for message in guarded)]
+    return hashlib.sha256("\n".join(prompts).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _recorded(backend: Backend, folder: Path | None, concurrency: int) -> RecordedBackend:

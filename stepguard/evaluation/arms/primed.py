@@ -100,26 +100,32 @@ class _FirstHalf:
 
     def __init__(self, task: Task, rate: float, segment: int) -> None:
         chance = random.Random(f"primed:{rate}:{task.seed}")
-        names = list(task.truth)
+        names = [step.id for step in task.procedure.steps]
         half = len(names) // 2
         # The guard asks whole segments: a half that ends with one can be offered to it.
         size = half - half % segment if half > segment else half
-        self.rest: Final = tuple(names[size:])
         self.planted: Final[dict[str, Value]] = {}
         state: dict[str, Value] = dict(task.procedure.accept_inputs(task.inputs))
         lines: list[str] = []
         for step in list(task.procedure.steps)[:size]:
-            value, shown = task.truth[step.id], [step.id]
-            if step.expression is not None:
-                try:
-                    value = step.type.convert(evaluate(step.expression, state))
-                except EvaluationError:  # a wrong value may lead to a division by zero; the line is right then
-                    state.update(task.truth)
-                shown += [step.formula or "", substitute(step.expression, state)]
+            shown = [step.id]
+            try:
+                if step.expression is not None:
+                    value: Value | None = step.type.convert(evaluate(step.expression, state))
+                    shown += [step.formula or "", substitute(step.expression, state)]
+                elif step.id in task.solvers:
+                    value = task.solvers[step.id](state)
+                else:
+                    value = task.truth.get(step.id)
+            except (EvaluationError, LookupError, TypeError, ValueError):
+                break  # behind a wrong value there may be none, as in a division by zero
+            if value is None:
+                break  # nobody knows what could stand there
             if chance.random() < rate and step.type.numeric and not isinstance(value, bool | str):
                 value = step.type.convert(exact(Fraction(value) + chance.choice([-10, -2, -1, 1, 2, 10])))
             state[step.id] = self.planted[step.id] = value
             lines.append(" = ".join([*shown, step.type.write(value)]))
+        self.rest: Final = tuple(names[len(self.planted) :])
         self.text: Final = "\n".join(lines)
 
 
