@@ -12,7 +12,7 @@ from stepguard.cli.bench import COUNT, LENGTHS
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import ArmOptions, arm_named
 from stepguard.evaluation.cases import CaseFamily, load_cases
-from stepguard.evaluation.families import Family, family_named
+from stepguard.evaluation.families import Family, Task, family_named
 from stepguard.evaluation.knobs import split_names
 from stepguard.evaluation.runner import Plan, hash_prompts
 from stepguard.repair import FIRST, Retries
@@ -105,7 +105,7 @@ def _numbers(text: str, option: str) -> list[int]:
 def describe_configuration(args: argparse.Namespace, plan: Plan, model: str) -> dict[str, Any]:
     """Everything that shapes a reply, so that unlike outcomes are never mixed."""
     own = plan.family if isinstance(plan.family, CaseFamily) else None
-    sample = plan.family.make(0, 2 if own is None else own.length)
+    sample = _sample(plan) if own is None else plan.family.make(0, own.length)
     return {
         "model": model,
         "task": plan.family.name,
@@ -117,6 +117,14 @@ def describe_configuration(args: argparse.Namespace, plan: Plan, model: str) -> 
         "prompt_hash": hash_prompts(sample),
         "stepguard": version_of("stepguard"),
     }
+
+
+def _sample(plan: Plan) -> Task:
+    """A task whose prompts are hashed: the same one whatever the lengths, wherever the family has one so short."""
+    try:
+        return plan.family.make(0, 2)
+    except ConfigError:
+        return plan.family.make(plan.seed, min(plan.cells))
 
 
 def version_of(name: str) -> str:

@@ -219,6 +219,9 @@ def _demonstration(procedure: Procedure) -> Demonstration:
         system if asked is None else system.replace(_LAST, _ASKED),
         question,
         "\n".join([*rows, f"Answer: {shown[at]}"]),
+        "\n".join(f"{step.id} = {step.formula}" for step, _ in examples)
+        if all(s.formula for s, _ in examples)
+        else None,
     )
 
 

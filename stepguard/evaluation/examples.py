@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from stepguard.backends.base import Completion, Request
 from stepguard.errors import BackendError, StepguardError
-from stepguard.evaluation.arms import Outcome, read_run
+from stepguard.evaluation.arms import Outcome, kind_of, read_run
 from stepguard.evaluation.arms.reading import read_entries, same
 from stepguard.evaluation.families import Family, Task, family_named
 from stepguard.guard import Guard
@@ -91,7 +91,7 @@ def choose_failed(outcomes: Iterable[Outcome], beside: Outcome | None) -> Outcom
 def _failed(outcome: Outcome) -> bool:
     if outcome.right or outcome.verified or outcome.abstained or outcome.error is not None:
         return False
-    return not outcome.arm.startswith("guard") and any(text.strip() for text in outcome.texts)
+    return kind_of(outcome.arm) == "unguarded" and any(text.strip() for text in outcome.texts)
 
 
 def is_transcript(outcome: Outcome) -> bool:

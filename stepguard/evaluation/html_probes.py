@@ -43,7 +43,7 @@ def _checkers(outcomes: Sequence[Outcome]) -> Child:
                     str(each["wrong_claims"]),
                     f"{each['wrong_accepted']} (\u2264 {bound})",
                     f"{percent(each['silent_errors'])} {span(each['silent_interval'])}",
-                    percent(each["predicted_silent_errors"]),
+                    "n/a" if each["predicted_silent_errors"] is None else percent(each["predicted_silent_errors"]),
                 ],
                 each["arm"] == "guard",
             )
@@ -131,7 +131,7 @@ def _floor(outcomes: Sequence[Outcome]) -> Child:
                 str(length),
                 str(len(found)),
                 share(sum(each.right for each in found), len(found)),
-                percent(sum(each.steps_right for each in found) / (length * len(found))),
+                percent(sum(each.steps_right for each in found) / max(1, sum(each.judged for each in found))),
                 f"\u2264 {percent(upper_bound(sum(each.silent_errors for each in found), len(found)))}",
             ],
             False,

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from stepguard.errors import ConfigError
 from stepguard.evaluation import charts
-from stepguard.evaluation.arms import Outcome
+from stepguard.evaluation.arms import Outcome, kind_of
 from stepguard.evaluation.families import Family
 from stepguard.evaluation.figures import (
     ENDS,
@@ -331,7 +331,7 @@ def _ends(study: Study, identity: str) -> list[Child]:
         parts = {end.replace(" ", "-"): ends.get(end, 0) for end in ENDS}
         rows.append(charts.Bar("1 step" if cell.length == 1 else f"{cell.length} steps", cell.arm, parts))
         silent = cell.count(lambda each: each.silent_errors > 0)
-        vouches = cell.arm not in study.unguarded
+        vouches = kind_of(cell.arm) == "guarded"
         told = f"{silent} (\u2264 {bound(silent, cell.n)})" if vouches else "-"
         cells.append((cell, [str(cell.n), *(str(ends.get(end, 0)) for end in ENDS), told]))
     title = "How the runs of each arm and length ended, in shares; the table has every number"

@@ -133,7 +133,7 @@ def limited(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     """
     cells: dict[tuple[str, str, int], list[Outcome]] = {}
     for each in outcomes:
-        if each.claims and kind_of(each.arm) != "probe":
+        if kind_of(each.arm) == "guarded" and each.arm.startswith("guard"):
             cells.setdefault((each.task, each.arm, each.length), []).append(each)
     rows: list[dict[str, Any]] = []
     for (task, arm, length), found in cells.items():
@@ -153,7 +153,7 @@ def limited(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
                 "catch": 1 - missed if wrong else None,
                 "silent_errors": silent / len(found),
                 "silent_interval": list(wilson(silent, len(found))),
-                "predicted_silent_errors": 1 - math.exp(-length * wrong / claims * missed),
+                "predicted_silent_errors": 1 - math.exp(-length * wrong / claims * missed) if claims else None,
             }
         )
     return rows

@@ -8,8 +8,9 @@ from decimal import Decimal
 from typing import Any
 
 from stepguard.evaluation.arms import Outcome, kind_of
+from stepguard.evaluation.figures import end_of
 from stepguard.evaluation.probes import make_probes
-from stepguard.evaluation.statistics import clustered, compare, holm, upper_bound, wilson
+from stepguard.evaluation.statistics import clustered, compare, upper_bound, wilson
 from stepguard.usage import Price, Usage
 
 __all__ = ["make_results", "make_table"]
@@ -34,10 +35,8 @@ def make_results(outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, price:
         rows += [_row(arm, task, length, found, price) for arm, found in arms.items()]
         if "guard" in arms:
             compared = [arm for arm in arms if arm != "guard" and kind_of(arm) in ("unguarded", "guarded")]
-            paired += [_paired("guard", arm, task, length, arms) for arm in compared]
-    adjusted = holm([each["p_value"] for each in paired])
-    for each, p_value in zip(paired, adjusted, strict=True):
-        each["p_value_holm"] = p_value
+            found = [_paired("guard", arm, task, length, arms) for arm in compared]
+            paired += [each for each in found if each is not None]
     return {"meta": dict(meta), "rows": rows, "paired": paired, "probes": make_probes(outcomes)}
 
 
@@ -86,9 +85,9 @@ def _row(arm: str, task: str, length: int, found: Sequence[Outcome], price: Pric
 
 
 def _score(found: Sequence[Outcome], weight: int) -> float:
-    """The share right minus `weight` times the share wrong: an abstention costs nothing, a wrong answer does."""
+    """The share right minus `weight` times the share wrong: no answer costs nothing, a wrong one does."""
     right = sum(each.right_lenient for each in found)
-    wrong = sum(not each.right_lenient and not each.abstained for each in found)
+    wrong = sum(not each.right_lenient and end_of(each) == "wrong" for each in found)
     return (right - weight * wrong) / len(found)
 
 
@@ -97,9 +96,13 @@ def _cost(found: Sequence[Outcome], price: Price) -> Decimal:
     return price.of(Usage(**{name: sum(getattr(each, name) for each in found) for name in names}))
 
 
-def _paired(arm: str, baseline: str, task: str, length: int, arms: Mapping[str, Sequence[Outcome]]) -> dict[str, Any]:
+def _paired(
+    arm: str, baseline: str, task: str, length: int, arms: Mapping[str, Sequence[Outcome]]
+) -> dict[str, Any] | None:
     by_seed = {each.seed: each for each in arms[baseline]}
     pairs = [(each, by_seed[each.seed]) for each in arms[arm] if each.seed in by_seed]
+    if not pairs:  # stopped before both had run the same program
+        return None
     # Lenient reading on both sides: the baseline is not to lose by a missing answer line.
     found = compare([one.right_lenient for one, _ in pairs], [other.right_lenient for _, other in pairs])
     return {

@@ -180,7 +180,8 @@ def hash_prompts(task: Task) -> str:
         asyncio.run(arm_named(name).run(task, overheard, ArmOptions(), lambda: task))
     # A guard that nobody answers would leave its complaints in the log.
     guarded = Prompter(task.procedure, EquationFormat()).messages(task.procedure.steps, task.inputs)
-    prompts = [*overheard.prompts, *(message.content for message in guarded)]
+    schema = EquationFormat().response_model(task.procedure.steps).model_json_schema()
+    prompts = [*overheard.prompts, *(message.content for message in guarded), json.dumps(schema)]
     return hashlib.sha256("\n".join(prompts).encode("utf-8", "replace")).hexdigest()[:16]
 
 

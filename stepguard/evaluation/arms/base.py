@@ -6,8 +6,8 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol, Self, runtime_checkable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, Protocol, Self, runtime_checkable
 
 from stepguard.backends.base import Backend, Completion, Request, ask
 from stepguard.errors import BackendError
@@ -17,7 +17,10 @@ from stepguard.segments import Segments
 from stepguard.transport import Transport
 from stepguard.usage import Usage
 
-__all__ = ["Arm", "ArmOptions", "Neighbour", "Outcome", "Sent", "send", "served_by"]
+__all__ = ["Arm", "ArmOptions", "Neighbour", "Outcome", "Sent", "nothing", "send", "send_with_room", "served_by"]
+
+
+_DOUBLINGS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,17 @@ class Arm(Protocol):
         ...
 
 
+def nothing(arm: str, task: Task, *, status: str, error: str | None = None, stopped_at: str | None = None) -> Outcome:
+    """The outcome of a run in which nothing was said: all of its steps are missing."""
+    return Outcome(
+        arm=arm, task=task.family, length=len(task.procedure), seed=task.seed, status=status,
+        right=False, right_lenient=False, trace_right=False, steps_right=0,
+        verified=False, abstained=status == "abstained", silent_errors=0, error=error,
+        calls=0, input_tokens=0, output_tokens=0, cached_tokens=0, seconds=0.0,
+        deviations={}, stopped_at=stopped_at, texts=(), steps_judged=None if task.whole else len(task.truth),
+    )  # fmt: skip
+
+
 def served_by(completions: Iterable[Completion | None]) -> tuple[str, ...]:
     """The models that gave these, each once, as far as providers name them."""
     found = {
@@ -161,6 +175,31 @@ class Sent:
     def cut(self) -> bool:
         """Whether the reply was cut off."""
         return self.completion is not None and self.completion.finish_reason == "length"
+
+
+async def send_with_room(
+    backend: Backend, request: Request, transport: Transport, enough: Callable[[str], bool]
+) -> Sent:
+    """Send one request, again with twice the room where the reply was cut off, as the guard does.
+
+    Args:
+        backend: the model.
+        request: what to ask; its token limit is the first.
+        transport: how failures are met.
+        enough: whether a text that was cut off says all that was asked: whatever follows is not worth a call.
+    """
+    sent = await send(backend, request, transport)
+    usage, seconds = sent.usage, sent.seconds
+    for _ in range(_DOUBLINGS):
+        if not sent.cut or request.max_tokens is None or enough(sent.text):
+            break
+        request = replace(request, max_tokens=2 * request.max_tokens)
+        again = await send(backend, request, transport)
+        usage, seconds = usage + again.usage, seconds + again.seconds
+        if again.completion is None:  # the reply that was cut off is better than none
+            break
+        sent = again
+    return Sent(sent.completion, usage, seconds, sent.failure)
 
 
 async def send(backend: Backend, request: Request, transport: Transport) -> Sent:

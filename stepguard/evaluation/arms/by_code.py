@@ -13,7 +13,7 @@ from typing import Final
 
 from stepguard.backends.base import Backend, Message, Request
 from stepguard.errors import StepguardError
-from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, send
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing, send_with_room
 from stepguard.evaluation.arms.reading import Reading, same
 from stepguard.evaluation.arms.transcripts import outcome_of
 from stepguard.evaluation.families import Task
@@ -66,7 +66,7 @@ class Program:
         shown = task.demonstration
         if shown.program is None:
             missing = f"the steps of {task.family} have no formulas to write down"
-            return _outcome(self.name, task, {}, missing, seconds=0.0)
+            return nothing(self.name, task, status="abstained", stopped_at=missing)
         request = Request(
             messages=(
                 Message("system", _SYSTEM),
@@ -81,7 +81,7 @@ class Program:
             seed=task.seed,
             timeout=options.timeout,
         )
-        sent = await send(backend, request, Transport(timeout=options.timeout))
+        sent = await send_with_room(backend, request, Transport(timeout=options.timeout), lambda text: False)
         problem: str | None = None
         values: dict[str, Value] = {}
         try:
@@ -91,7 +91,7 @@ class Program:
         answer = values.get(task.procedure.answer)
         if answer is None and problem is None:
             problem = f"its program has no {task.procedure.answer}"
-        found = Reading(answer, answer, values, {}, {}, sound=False)
+        found = Reading(answer, answer, values, {}, {}, sound=False, proved=False)
         made = outcome_of(self.name, task, [sent], found)
         status = made.status if made.status in ("error", "truncated") or problem is None else "no_answer"
         return replace(made, status=status, stopped_at=problem)
@@ -127,12 +127,8 @@ def _outcome(arm: str, task: Task, values: dict[str, Value], problem: str | None
     """The outcome of an arm that asked nobody."""
     right = [same(values.get(name), value) for name, value in task.truth.items()]
     answered = same(values.get(task.procedure.answer), task.answer)
-    return Outcome(
-        arm=arm, task=task.family, length=len(task.procedure), seed=task.seed,
-        status="abstained" if problem else "completed",
+    return replace(
+        nothing(arm, task, status="abstained" if problem else "completed", stopped_at=problem),
         right=answered, right_lenient=answered, trace_right=task.whole and all(right), steps_right=sum(right),
-        steps_judged=None if task.whole else len(task.truth),
-        verified=False, abstained=problem is not None, silent_errors=0, error=None,
-        calls=0, input_tokens=0, output_tokens=0, cached_tokens=0, seconds=round(seconds, 3),
-        deviations={}, stopped_at=problem, texts=(), prefix=[*right, False].index(False),
+        seconds=round(seconds, 3), prefix=[*right, False].index(False),
     )  # fmt: skip

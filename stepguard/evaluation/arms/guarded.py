@@ -13,30 +13,29 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, get_args
+from typing import Literal, get_args
 
 from stepguard.actions import Action, Ask, Check, Checked, Event, Failed, Replied, Wait, Woke, deviation_of
 from stepguard.backends.base import Backend, Completion, ask
 from stepguard.checks import Judgement, judge_claims
 from stepguard.errors import BackendTimeout, ConfigError
-from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, served_by
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing, served_by
 from stepguard.evaluation.arms.limited import Judging, Limited
 from stepguard.evaluation.arms.reading import same
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.families.base import check_whole
 from stepguard.evaluation.knobs import full_name
 from stepguard.guard import Guard
-from stepguard.repair import Repair, Retries
+from stepguard.repair import Failures, Repair, Retries, Rung
 from stepguard.results import Result
 from stepguard.runs import Run
 from stepguard.transport import Transport
 from stepguard.values import Value
-from stepguard.verdicts import Verdict
+from stepguard.verdicts import DeviationKind, Verdict
 
 __all__ = ["Blind", "Chunk", "Guarded", "run_guarded"]
 
 Checker = Literal["full", "operands", "range", "residue", "noisy"]
-_RETRIES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,15 +134,20 @@ class Blind:
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
         mine = _with(options, self.segment, self.retries)
-        other = neighbour()
+        try:
+            other = neighbour()
+        except ConfigError as error:
+            return nothing(self.name, task, status="error", error=f"there is no other instance to learn from: {error}")
         seen = _Seen(other)
         guard = _guard(other, backend, mine, observer=seen)
         result = await guard.arun(other.procedure, other.inputs)
+        if result.status == "failed":
+            return nothing(self.name, task, status="error", error=f"the other instance failed: {result.problem}")
         schedule = dict(seen.refused)
         if result.problem is not None and result.problem.occurrence.index in schedule:
             schedule[result.problem.occurrence.index] -= 1  # after the last one it was not asked again
-        # What repeats is to be asked as often as it was there.
-        patient = replace(mine, repair=Retries(_RETRIES, same=_RETRIES))
+        policy = Retries(mine.repair) if isinstance(mine.repair, int) else mine.repair
+        patient = replace(mine, repair=_Patient(policy))
         made = await run_guarded(self.name, task, backend, patient, _Scheduled(schedule, task))
         return replace(made, verified=False, silent_errors=0)  # a schedule vouches for nothing
 
@@ -226,6 +230,20 @@ class _Seen:
                 self.refused[place] = self.refused.get(place, 0) + 1
                 return
             known[step.id] = judgement.value
+
+
+@dataclass(frozen=True, slots=True)
+class _Patient:
+    """Asks again whatever a schedule refuses; what cannot be read it meets as another policy does."""
+
+    policy: Repair
+
+    def next(self, failures: Failures) -> Rung | None:
+        """See `Repair.next`."""
+        if failures.kinds[-1] == "wrong_value":
+            return Rung("resample", Retries().temperature, alone=True)
+        unread: list[DeviationKind] = [kind for kind in failures.kinds if kind != "wrong_value"]
+        return self.policy.next(replace(failures, kinds=unread, wrong=[]))
 
 
 class _Scheduled:

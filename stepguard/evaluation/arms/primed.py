@@ -19,7 +19,7 @@ from typing import Final
 
 from stepguard.backends.base import Backend, Completion, Message, Request, ask
 from stepguard.errors import ConfigError, EvaluationError
-from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, send
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing, send
 from stepguard.evaluation.arms.guarded import run_guarded
 from stepguard.evaluation.arms.reading import read_run
 from stepguard.evaluation.arms.transcripts import chain_request, outcome_of
@@ -27,6 +27,7 @@ from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import full_name
 from stepguard.exact import evaluate, substitute
 from stepguard.numerals import exact
+from stepguard.procedure import Step
 from stepguard.reply_formats import EquationFormat
 from stepguard.transport import Transport
 from stepguard.values import Value
@@ -42,7 +43,8 @@ class Primed:
 
     ``steps_judged`` of its outcomes are the model's own claims about the second half (with the guard: its claims that
     rest on right values), ``steps_right`` those of them that are right by what they rest on. Without the guard
-    ``right`` says that all are.
+    ``right`` says that all are. The two are not to be compared with each other, but each with itself at other rates:
+    what is not written counts as wrong without the guard, and is asked again with it.
 
     Args:
         rate: the probability of a wrong value, for each step of the first half.
@@ -69,15 +71,24 @@ class Primed:
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
         half = _FirstHalf(task, self.rate, options.segment)
+        if not half.planted:
+            return replace(nothing(self.name, task, status="abstained", stopped_at="no first half"), steps_judged=0)
         if self.guarded:
-            made = await run_guarded(self.name, task, _Offered(half, backend), options, only=half.rest)
+            # Its first calls are to ask for what was planted and for nothing else.
+            whole_segments = replace(options, segment=min(options.segment, len(half.planted)))
+            made = await run_guarded(self.name, task, _Offered(half, backend), whole_segments, only=half.rest)
             return replace(made, steps_judged=made.claims, steps_right=made.claims - made.wrong_claims)
         plain = chain_request(task, options)
         ahead = f"Go on from {half.rest[0]}: write the remaining lines in the same way, and then the answer."
-        said = (Message("assistant", half.text), Message("user", ahead)) if half.planted else ()
-        sent = await send(
-            backend, replace(plain, messages=(*plain.messages, *said)), Transport(timeout=options.timeout)
+        said = Message("assistant", half.text), Message("user", ahead)
+        rest = [step for step in task.procedure.steps if step.id in half.rest]
+        request = replace(
+            plain,
+            messages=(*plain.messages, *said),
+            steps=tuple(rest),
+            values={**plain.values, **half.planted},
         )
+        sent = await send(backend, request, Transport(timeout=options.timeout))
         found = read_run(task, f"{half.text}\n{sent.text}")
         right = sum(name in found.values and name not in found.slips for name in half.rest)
         whole = right == len(half.rest)
@@ -121,12 +132,23 @@ class _FirstHalf:
                 break  # behind a wrong value there may be none, as in a division by zero
             if value is None:
                 break  # nobody knows what could stand there
-            if chance.random() < rate and step.type.numeric and not isinstance(value, bool | str):
-                value = step.type.convert(exact(Fraction(value) + chance.choice([-10, -2, -1, 1, 2, 10])))
+            if chance.random() < rate:
+                value = _wrong(step, value, chance)
             state[step.id] = self.planted[step.id] = value
             lines.append(" = ".join([*shown, step.type.write(value)]))
         self.rest: Final = tuple(names[len(self.planted) :])
         self.text: Final = "\n".join(lines)
+
+
+def _wrong(step: Step, value: Value, chance: random.Random) -> Value:
+    """Another value of the step's type."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, str):
+        others = [each for each in step.type.options if each != value]
+        words = value.split(", ")
+        return chance.choice(others) if others else ", ".join([*words[1:], words[0]]) if len(words) > 1 else f"{value}s"
+    return step.type.convert(exact(Fraction(value) + chance.choice([-10, -2, -1, 1, 2, 10])))
 
 
 class _Offered:

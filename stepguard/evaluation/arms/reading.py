@@ -35,8 +35,9 @@ class Reading:
         deviations: how often each kind of finding was made.
         slips: the steps that are wrong in themselves, and do not follow from an earlier wrong value, and what is
             wrong with each. ``wrong_value``: the right operation with the right operands, and another result; ``wrong``
-            where the audit cannot say.
-        sound: whether the audit calls every step right, and no other answer is given.
+            where the audit cannot say, or no working of a formula is shown.
+        sound: whether the audit calls no step wrong or missing, and no other answer is given.
+        proved: whether it calls every step right, too.
     """
 
     strict: Value | None
@@ -45,6 +46,7 @@ class Reading:
     deviations: Mapping[str, int]
     slips: Mapping[str, str]
     sound: bool
+    proved: bool
 
     @property
     def misdone(self) -> int:
@@ -87,14 +89,18 @@ def read_run(task: Task, text: str) -> Reading:
         strict = _read(steps[task.procedure.answer].type, spoken.strip())
         lenient = strict if strict is not None else own
     kinds = {each.step: each.kind for each in audited.steps if each.verdict == "wrong"}
+    worked = {step.id for step in task.procedure.steps if step.expression is not None} & _worked(spoken)
+    wrong = any(each.kind == "wrong_answer" for each in audited.findings)
+    sound = not wrong and all(each.verdict in ("right", "not_judged") for each in audited.steps)
+    sound = sound and any(each.verdict == "right" for each in audited.steps)
     return Reading(
         strict=strict,
         lenient=lenient,
         values=values,
         deviations=dict(Counter(each.kind for each in audited.findings)),
-        slips={name: kinds.get(name) or "wrong" for name in _slips(task, values)},
-        sound=all(each.verdict == "right" for each in audited.steps)
-        and not any(each.kind == "wrong_answer" for each in audited.findings),
+        slips={name: (kinds.get(name) if name in worked else None) or "wrong" for name in _slips(task, values)},
+        sound=sound,
+        proved=sound and all(each.verdict == "right" for each in audited.steps),
     )
 
 
@@ -123,6 +129,13 @@ def read_entries(text: str) -> dict[str, str] | None:
 def same(value: Value | None, truth: Value) -> bool:
     """Whether a value is the true one; True is not 1."""
     return value is not None and isinstance(value, bool) == isinstance(truth, bool) and value == truth
+
+
+def _worked(text: str) -> set[str]:
+    """The steps with more in their line than a value."""
+    entries = read_entries(text)
+    pairs = _LINE.findall(text) if entries is None else entries.items()
+    return {name for name, rest in pairs if "=" in rest}
 
 
 def _lines(text: str, steps: Mapping[str, Step]) -> dict[str, Value]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from stepguard.backends.base import Backend, Message, Request
-from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, Sent, send, served_by
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, Sent, send_with_room, served_by
 from stepguard.evaluation.arms.reading import Reading, read_run, same
 from stepguard.evaluation.families import Demonstration, Task
 from stepguard.evaluation.families.base import check_whole
@@ -30,7 +30,7 @@ __all__ = ["ChainOfThought", "Direct", "Resample", "StructuredTrace", "outcome_o
 
 _DIRECT: Final = (
     "Carry out the procedure in your head, exactly as written. Do not write any working. Reply with one line and "
-    "nothing else: Answer: and the value of the last step."
+    "nothing else: Answer: and "
 )
 _TRACE: Final = (
     "Carry out the procedure step by step, in order, exactly as written. Reply with one JSON object. Its keys are the "
@@ -55,8 +55,11 @@ class Direct:
         """See `Arm.run`."""
         shown = task.demonstration
         answer = shown.answer.rpartition("\n")[2]
-        request = _request(task, replace(shown, system=_DIRECT, answer=answer), options, max_tokens=256)
-        sent = await send(backend, request, Transport(timeout=options.timeout))
+        # Where the answer is not the last step, the family says so there.
+        wanted = shown.system.rpartition("Answer: and ")[2]
+        system = _DIRECT + (wanted if wanted != shown.system else "the value of the last step.")
+        request = _request(task, replace(shown, system=system, answer=answer), options, max_tokens=256)
+        sent = await _sent(task, backend, request, options)
         found = read_run(task, sent.text)
         # No step is asked for, so none is judged.
         return replace(
@@ -76,7 +79,7 @@ class ChainOfThought:
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
-        sent = await send(backend, chain_request(task, options), Transport(timeout=options.timeout))
+        sent = await _sent(task, backend, chain_request(task, options), options)
         return outcome_of(self.name, task, [sent], read_run(task, sent.text))
 
 
@@ -105,7 +108,7 @@ class StructuredTrace:
             _TRACE.format(line=line), shown.question, json.dumps({name: rest for name, _, rest in rows})
         )
         request = replace(_request(task, example, options, max_tokens=_longest(task)), reply_format=_LineFormat())
-        sent = await send(backend, request, Transport(timeout=options.timeout))
+        sent = await _sent(task, backend, request, options)
         return outcome_of(self.name, task, [sent], read_run(task, sent.text))
 
 
@@ -132,24 +135,27 @@ class Resample:
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
-        transport = Transport(timeout=options.timeout)
         request = chain_request(task, options)
         sent: list[Sent] = []
         found: list[Reading] = []
         for number in range(self.k):
             drawn = replace(request, temperature=_WARM, seed=task.seed * 1000 + number) if number else request
-            sent.append(await send(backend, drawn, transport))
+            sent.append(await _sent(task, backend, drawn, options))
             found.append(read_run(task, sent[-1].text))
             if self.checked and found[-1].sound:
+                made = outcome_of(self.name, task, sent, found[-1])
+                if not found[-1].proved:  # some of its steps have no check
+                    return replace(made, status="unverified")
                 return replace(
-                    outcome_of(self.name, task, sent, found[-1]), status="verified", verified=True,
-                    silent_errors=int(not all(found[-1].right(task))),
-                )  # fmt: skip
+                    made, status="verified", verified=True, silent_errors=int(not all(found[-1].right(task)))
+                )
         if self.checked:
             last = outcome_of(self.name, task, sent, found[-1])
             failed = last.error is not None
-            return replace(last, right=False, right_lenient=False, abstained=not failed, status="abstained")
-        return outcome_of(self.name, task, sent, found[_most(found)])
+            status = "error" if failed else "abstained"
+            return replace(last, right=False, right_lenient=False, abstained=not failed, status=status)
+        chosen = _most(found)
+        return outcome_of(self.name, task, sent, found[chosen], chosen=chosen)
 
 
 def _most(found: Sequence[Reading]) -> int:
@@ -164,6 +170,15 @@ def _most(found: Sequence[Reading]) -> int:
 def chain_request(task: Task, options: ArmOptions) -> Request:
     """The request for a chain of thought, greedy."""
     return _request(task, task.demonstration, options, max_tokens=_longest(task))
+
+
+async def _sent(task: Task, backend: Backend, request: Request, options: ArmOptions) -> Sent:
+    """Ask for a transcript, with as much room as it needs: some go on behind the last step, which needs none."""
+
+    def enough(text: str) -> bool:
+        return len(read_run(task, text).values) == len(task.procedure)
+
+    return await send_with_room(backend, request, Transport(timeout=options.timeout), enough)
 
 
 def _longest(task: Task) -> int:
@@ -187,14 +202,17 @@ def _request(task: Task, shown: Demonstration, options: ArmOptions, *, max_token
     )
 
 
-def outcome_of(arm: str, task: Task, sent: Sequence[Sent], found: Reading) -> Outcome:
-    """The outcome of an arm that vouches for nothing: `found` is what counts of what was sent."""
+def outcome_of(arm: str, task: Task, sent: Sequence[Sent], found: Reading, *, chosen: int = -1) -> Outcome:
+    """The outcome of an arm that vouches for nothing: `found` is what counts of what was sent, `chosen` its place.
+
+    A call that failed makes an error of the whole: with fewer chains it would be another arm.
+    """
     usage = sum((each.usage for each in sent), Usage())
-    failure = sent[-1].failure if all(each.completion is None for each in sent) else None
+    failure = next((each.failure for each in sent if each.completion is None), None)
     status = "completed"
     if failure is not None:
         status = "error"
-    elif sent[-1].cut:
+    elif sent[chosen].cut:
         status = "truncated"
     elif found.lenient is None or (found.strict is None and found.deviations.get("missing_answer")):
         status = "no_answer"
