@@ -13,6 +13,7 @@ import pytest
 
 from stepguard.backends.base import Completion, Request
 from stepguard.cli import main
+from stepguard.errors import BackendError
 from stepguard.evaluation.arms import ARMS, ArmOptions, Outcome, arm_named, kind_of
 from stepguard.evaluation.families import Arithmetic, RunningSum, Task, family_named
 from stepguard.evaluation.probes import conditioning, make_probes
@@ -367,3 +368,82 @@ def test_the_bench_command_runs_every_arm(tmp_path: Path, capsys: pytest.Capture
     report = (tmp_path / "report.html").read_text(encoding="utf-8")
     for title in ("What the checker lets pass", "Self-conditioning", "The floor"):
         assert title in report
+
+
+# One rule for all
+
+
+def test_a_reply_that_was_cut_off_gets_more_room() -> None:
+    """As in the guard, a cut reply is asked again with twice the limit; one that already has every step is not."""
+    asked: list[int | None] = []
+
+    class Short:
+        def complete(self, request: Request) -> Completion:
+            asked.append(request.max_tokens)
+            text = lines(TASK)
+            if len(asked) < 3:
+                return Completion("\n".join(text.splitlines()[:3]), finish_reason="length")
+            return Completion(text)
+
+    outcome = run("cot", Short())
+    assert (outcome.right, outcome.status, outcome.calls) == (True, "completed", 3)
+    assert asked[0] is not None
+    assert asked == [asked[0], 2 * asked[0], 4 * asked[0]]
+    babble = replace(Completion(lines(TASK).rpartition("\n")[0] + "\nt9 = t8 + "), finish_reason="length")
+    babbling = Talking(lambda request: "")
+    babbling.complete = lambda request: babbling.asked.append(request) or babble  # type: ignore[method-assign, func-returns-value]
+    outcome = run("cot", babbling)
+    assert (outcome.calls, outcome.status, outcome.right, outcome.right_lenient) == (1, "truncated", False, True)
+
+
+def test_a_chain_that_failed_makes_an_error_of_the_run() -> None:
+    """With fewer chains it would be another arm: the run is an error, which a resumed benchmark tries again."""
+
+    class Failing:
+        count = 0
+
+        def complete(self, request: Request) -> Completion:
+            self.count += 1
+            if self.count == 2:
+                raise BackendError("no", retryable=False)
+            return Completion(lines(TASK))
+
+    outcome = run("resample(k=3)", Failing())
+    assert outcome.status == "error"
+    assert outcome.error is not None
+
+
+def test_blind_is_bounded_as_the_guard_is() -> None:
+    """What cannot be read is asked again as often as the guard does, and a neighbour that failed is an error."""
+    broken = Talking(lambda request: "no JSON")
+    guarded = run("guard", broken)
+    calls = len(broken.asked)
+    outcome = run("blind", broken)
+    assert outcome.calls == guarded.calls == calls
+    assert outcome.abstained
+
+    class Dead:
+        def complete(self, request: Request) -> Completion:
+            raise BackendError("no", retryable=False)
+
+    outcome = run("blind", Dead())
+    assert outcome.error is not None
+    assert "other instance" in outcome.error
+
+
+def test_no_answer_costs_no_arm_a_wrong_one() -> None:
+    """The score takes off wrong answers, not abstentions and not answers that are missing, in whatever arm."""
+    silent = run("cot", Talking(lambda request: "I do not know."))
+    abstained = run("guard", Talking(lambda request: "I do not know."))
+    wrong = run("cot", Talking(lambda request: lines(TASK, t8=1)))
+    for outcome, score in ((silent, 0.0), (abstained, 0.0), (wrong, -4.0)):
+        (row,) = make_results([outcome], {})["rows"]
+        assert row["scores"]["lambda_4"] == score
+
+
+def test_a_wrong_value_without_working_shows_no_knowledge() -> None:
+    """A slip counts as known but misdone only where its line works with the right operands."""
+    bare = "\n".join(f"{name} = {value}" for name, value in {**TASK.truth, "t3": 7}.items())
+    outcome = run("cot", Talking(lambda request: bare))
+    assert outcome.slips > 0
+    assert outcome.misdone == 0
