@@ -118,10 +118,11 @@ def headline(outcomes: Sequence[Outcome]) -> str:
 def test_the_headline_of_the_recorded_run() -> None:
     """The first sentence says what the guard recovers at the longest length, with the intervals of results.json."""
     assert headline(OUTCOMES) == (
-        "At 50 steps the guard ends 75% [41, 93] of the programs right where the best unguarded arms, cot and chunk "
-        "alike, end 0% [0, 32]: +75 points [+28, +93] (n = 8). Recovered accuracy, the part of the wrong answers of "
-        "chunk that the guard removes: 75% [38, 100]. What it did not get right it named: 25% abstained. "
-        "0 of 48 guarded runs, all lengths together, were silently wrong (at most 6.1%, one-sided 95% bound)."
+        "At 50 steps the guard ends 75% [41, 93] of the programs right where the best unguarded arms, direct, cot, "
+        "trace and chunk alike, end 0% [0, 32]: +75 points [+28, +93] (n = 8). Recovered accuracy, the part of the "
+        "wrong answers of chunk that the guard removes: 75% [38, 100]. What it did not get right it named: 25% "
+        "abstained. 0 of 48 guarded runs, all lengths together, were silently wrong (at most 6.1%, one-sided "
+        "95% bound)."
     )
     assert headline(OUTCOMES).split(" Recovered")[0] in words(OUTCOMES)
 
@@ -132,7 +133,8 @@ def test_the_figures_are_those_of_the_results() -> None:
     for row in RESULTS["rows"]:
         cell = study.cells[row["arm"], row["length"]]
         right, traces = cell.count(lambda each: each.right), cell.count(lambda each: each.trace_right)
-        assert (cell.n, right / cell.n, traces / cell.n) == (row["n"], row["accuracy"], row["trace_accuracy"])
+        assert (cell.n, right / cell.n) == (row["n"], row["accuracy"])
+        assert (traces / cell.n if cell.traced else None) == row["trace_accuracy"]
         assert wilson(right, cell.n) == tuple(row["interval"])
         assert dict(cell.deviations) == row["deviations"]
     found = {(each.first, each.second, each.length): each.paired for each in study.contrasts}
@@ -141,7 +143,7 @@ def test_the_figures_are_those_of_the_results() -> None:
         for name in ("difference", "p_value", "rescued", "harmed", "recovered", "n"):
             assert getattr(paired, name) == pair[name]
         assert paired.interval == tuple(pair["interval"])
-    assert ("chunk", "cot", 50) in found
+    assert ("chunk", "trace", 50) in found
 
 
 def test_the_recorded_report_shows_every_row() -> None:

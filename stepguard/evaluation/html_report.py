@@ -210,6 +210,8 @@ def _accuracy(study: Study) -> list[Child]:
         if what is _traced and not study.whole:
             continue
         arms = [arm for arm in study.arms if what is not _traced or all(cell.traced for cell in study.of(arm))]
+        if not arms:
+            continue
         series = [charts.Series(arm, styles[arm], _points(study, arm, what)) for arm in arms]
         said = f"{title}, share of programs by number of steps and arm, with 95% intervals; the table has every number"
         drawn.append(figure(title, charts.lines(said, series)))
