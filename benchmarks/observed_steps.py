@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.backends.base import Completion, Request
-from stepguard.errors import BackendError, ValueRefused
+from stepguard.backends.base import Request
+from stepguard.errors import ValueRefused
 from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.arms.reading import read_entries
-from stepguard.evaluation.examples import make_task
+from stepguard.evaluation.examples import RecordedTexts, make_task
 from stepguard.evaluation.families import Task
 from stepguard.guard import Guard
 from stepguard.numerals import read_numeral
@@ -184,20 +184,8 @@ def _transcript(seen: Observations, outcome: Outcome, task: Task) -> None:
         seen.whole = seen.whole[0] + 1, seen.whole[1] + (not outcome.right)
 
 
-class _Recorded:
-    def __init__(self, texts: Sequence[str]) -> None:
-        self.requests: list[Request] = []
-        self._texts = texts
-
-    def complete(self, request: Request) -> Completion:
-        if len(self.requests) == len(self._texts):
-            raise BackendError("no more replies are recorded", retryable=False)
-        self.requests.append(request)
-        return Completion(self._texts[len(self.requests) - 1])
-
-
 def _guarded(seen: Observations, outcome: Outcome, task: Task, meta: Mapping[str, Any], asked: set[str]) -> None:
-    backend = _Recorded(outcome.texts)
+    backend = RecordedTexts(outcome.texts)
     guard = Guard(
         backend,
         segment=meta.get("segment", 10),

@@ -22,6 +22,7 @@ from stepguard.transcripts import audit
 
 __all__ = [
     "Line",
+    "RecordedTexts",
     "Replay",
     "choose_failed",
     "choose_guarded",
@@ -119,7 +120,7 @@ def _made(family: str, seed: int, length: int) -> Task | None:
         return None
 
 
-class _Recorded:
+class RecordedTexts:
     """Answers call after call with recorded replies, and keeps the requests."""
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -144,7 +145,7 @@ def replay(outcome: Outcome, meta: Mapping[str, Any], family: Family | None = No
     task = make_task(outcome, family)
     if task is None:
         return None
-    backend = _Recorded(outcome.texts)
+    backend = RecordedTexts(outcome.texts)
     try:
         guard = Guard(
             backend,
