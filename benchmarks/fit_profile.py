@@ -38,8 +38,8 @@ from stepguard.evaluation.families import family_named
 from stepguard.evaluation.runner import Plan, run_plan
 from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.evaluation.statistics import wilson
+from stepguard.situations import rate_in
 from stepguard.testing import ModelSlips
-from stepguard.testing.situations import rate_in
 
 __all__ = ["Cell", "Fit", "compare", "fit"]
 

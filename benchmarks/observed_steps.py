@@ -22,7 +22,7 @@ from stepguard.evaluation.families import Task
 from stepguard.guard import Guard
 from stepguard.numerals import read_numeral
 from stepguard.procedure import Step
-from stepguard.testing.situations import situation_of
+from stepguard.situations import situation_of
 from stepguard.testing.working import work_out
 from stepguard.values import Value
 
@@ -38,7 +38,7 @@ class Observed:
 
     Attributes:
         program: which program it is of.
-        situation: see `stepguard.testing.situations`.
+        situation: see `stepguard.situations`.
         origin: ``given`` where the request holds all operands, else ``structured`` or ``free``, as the reply is.
         slip: ``wrong_value`` where the working has the right operands and the value is wrong, ``wrong_operand`` where
             both are wrong or no working is shown, ``unread`` where no value can be read; None where it is right.

@@ -54,7 +54,7 @@ def main() -> None:
     procedure = load()
     with SimulatedModel(plants=[Plant("dose_mg", "wrong_value"), Plant("marks", "unfaithful_work")]) as slips:
         show("A model that slips:", Guard(slips).run(procedure, PATIENT))
-    insists = SimulatedModel(plants=[Plant("marks", "wrong_value", times=5)])
+    insists = SimulatedModel(plants=[Plant("marks", "wrong_value", times=20)])
     show("A model that insists:", Guard(insists).run(procedure, PATIENT))
 
 

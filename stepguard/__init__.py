@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from stepguard.budget import Budget
     from stepguard.errors import StepguardError
     from stepguard.guard import Guard
+    from stepguard.ladder import Ladder
     from stepguard.procedure import Input, Procedure, Step
-    from stepguard.repair import Retries
+    from stepguard.profile import Profile
     from stepguard.results import Result
     from stepguard.runs import Run
     from stepguard.segments import Segments
@@ -31,10 +32,11 @@ __all__ = [
     "Claim",
     "Guard",
     "Input",
+    "Ladder",
     "Price",
     "Procedure",
+    "Profile",
     "Result",
-    "Retries",
     "Run",
     "Segments",
     "Step",
@@ -51,10 +53,11 @@ _HOME = {
     "Claim": "stepguard.verdicts",
     "Guard": "stepguard.guard",
     "Input": "stepguard.procedure",
+    "Ladder": "stepguard.ladder",
     "Price": "stepguard.usage",
     "Procedure": "stepguard.procedure",
+    "Profile": "stepguard.profile",
     "Result": "stepguard.results",
-    "Retries": "stepguard.repair",
     "Run": "stepguard.runs",
     "Segments": "stepguard.segments",
     "Step": "stepguard.procedure",

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from stepguard.backends.base import Completion, Request
+from stepguard.backends.base import Backend, Completion, Request
 from stepguard.checks import Judgement
 from stepguard.procedure import Step
 from stepguard.results import StepRecord
@@ -52,10 +52,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Send `request` to the model."""
+    """Send `request` to the model, or to `backend` where somebody else is to answer."""
 
     id: str
     request: Request
+    backend: Backend | None = None
 
 
 @dataclass(frozen=True, slots=True)

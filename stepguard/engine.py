@@ -20,7 +20,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final, Literal, assert_never
+from typing import Final, assert_never
 
 from stepguard.actions import (
     Act,
@@ -39,29 +39,33 @@ from stepguard.actions import (
     Woke,
     deviation_of,
 )
-from stepguard.backends.base import Completion, Request, counted, find_flaw
+from stepguard.asking import Asker, most_of
+from stepguard.backends.base import Completion, counted, find_flaw
 from stepguard.budget import Budget, Limit, Spending
 from stepguard.checks import Judgement
 from stepguard.checks.arithmetic import check_defined
 from stepguard.errors import BackendError, EvaluationError, ProcedureError
 from stepguard.flights import Flight, Outbox
 from stepguard.history import History
-from stepguard.procedure import Procedure
-from stepguard.prompts import Prompter
-from stepguard.repair import FIRST, Repair, Repairs, Rung
+from stepguard.procedure import Procedure, Step
+from stepguard.profile import Learner, Profile
+from stepguard.repair import Repair, Repairs
 from stepguard.replies import read_reply
 from stepguard.reply_formats import ReplyFormat
-from stepguard.results import Occurrence, Problem, Result, Status, StepRecord
-from stepguard.schedule import Broken, Schedule, Segment
-from stepguard.segments import Segments
+from stepguard.results import AttemptOutcome, Occurrence, Problem, Result, Status, StepRecord
+from stepguard.rewriting import StandIn
+from stepguard.rungs import FIRST, Rung
+from stepguard.schedule import Broken, Schedule
+from stepguard.segments import SegmentLength, Segments
+from stepguard.situations import kind_of
 from stepguard.transport import Transport
 from stepguard.usage import Usage
-from stepguard.values import Value, show_value
+from stepguard.values import Value, show_value, to_exact
 from stepguard.verdicts import Claim, Deviation
 
 __all__ = ["Engine", "Settings"]
 
-_TOKENS_PER_STEP: Final = 96
+_CODE: Final = Rung("code", assistance="code")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +82,7 @@ class Settings:
     observe: bool
     history: int | None
     seed: int
+    profile: Profile | None
 
 
 class Engine:
@@ -98,14 +103,14 @@ class Engine:
         self.run_id = run_id
         self._settings = settings
         self._steps = Schedule(procedure, inputs, parallel=settings.parallel)
-        self._prompter = Prompter(procedure, settings.reply_format)
         self._spending = Spending(settings.budget, started=now)
         self._repairs = Repairs(settings.repair)
         self._history = History(settings.history)
         self._started = self._now = now
         self._random = random.Random(settings.seed)
-        self._size = settings.segments.size
-        self._least_cap = 0  # a cap that cut a reply would cut it again: twice as much from then on
+        self._asker = Asker(procedure, settings.reply_format, self._random)
+        self._length = SegmentLength(settings.segments, settings.profile)
+        self._learned = Learner(settings.profile)
         self._outbox = Outbox(run_id)
         self._stop: tuple[Status, Problem, Exception | None] | None = None
         self._fill()
@@ -146,12 +151,12 @@ class Engine:
             flight.sent += 1
             flight.asked_at = self._now
             bounds = (
-                self._settings.transport.timeout,
+                self._settings.transport.timeout if action.backend is None else flight.rung.timeout,
                 remaining,
                 self._spending.step_seconds(flight.segment.indices),
             )
             timeout = min((bound for bound in bounds if bound is not None), default=None)
-            return Ask(action.id, replace(action.request, timeout=timeout))
+            return replace(action, request=replace(action.request, timeout=timeout))
         return None
 
     def send(self, event: Event) -> None:
@@ -212,12 +217,13 @@ class Engine:
             pass
 
     def _start_flight(self) -> bool:
-        found = self._steps.next_segment(self._size, self._repairs.again)
+        found = self._steps.next_segment(self._length.size, self._repairs.again)
         if found is None or isinstance(found, Broken):
             if not self._outbox and not self._steps.finished:
                 self._end_unstartable(found)
             return False
-        code = found.steps[0].performer == "code"
+        rung = self._repairs.again.get(found.indices[0], FIRST)
+        code = found.steps[0].performer == "code" or rung.assistance == "code"
         if not code and (limit := self._spending.step_exceeded(found.indices[0])):
             self._end("exhausted", found.occurrences[0], self._limit_reason(limit, per_step=True))
             return False
@@ -236,10 +242,11 @@ class Engine:
         self._steps.start(found)
         if code:
             action = Act(self._outbox.new_id(), found.steps[0], self._steps.read(found.steps))
-            self._outbox.put(action, Flight(found, Rung("code"), None))
+            self._outbox.put(action, Flight(found, _CODE, None))
         else:
-            rung = self._repairs.again.get(found.indices[0], FIRST)
-            self._ask(Flight(found, rung, self._request(found, rung)))
+            attempt = self._repairs.tries(found.indices[0]) + 1
+            values = self._steps.read((*found.before, *found.steps))
+            self._ask(self._asker.flight(found, rung, values, attempt=attempt), first=True)
         return True
 
     def _end_unstartable(self, broken: Broken | None) -> None:
@@ -249,28 +256,14 @@ class Engine:
         else:  # only where a lazy procedure does not give the same step twice
             self._end("failed", self._where(self._steps.frontier), "it reads a value that is not there")
 
-    def _request(self, segment: Segment, rung: Rung) -> Request:
-        values = self._steps.read(segment.steps)
-        failures = self._repairs.failures(segment.indices[0])
-        return Request(
-            messages=self._prompter.messages(segment.steps, values),
-            steps=segment.steps,
-            values=values,
-            reply_format=self._settings.reply_format,
-            temperature=rung.temperature,
-            max_tokens=max(64 + _TOKENS_PER_STEP * len(segment.steps), self._least_cap),
-            seed=self._random.getrandbits(31),
-            attempt=len(failures.kinds) + 1,
-        )
-
-    def _ask(self, flight: Flight) -> None:
+    def _ask(self, flight: Flight, *, first: bool = False) -> None:
         assert flight.request is not None
-        if flight.sent and (reason := self._spent(flight)):
+        if not first and (reason := self._spent(flight)):
             self._steps.land(flight.segment)
             self._end("exhausted", flight.first, reason)
             return
-        action = Ask(self._outbox.new_id(), flight.request)
-        self._spending.reserve(action.id, _most(flight.request))
+        action = Ask(self._outbox.new_id(), flight.request, flight.rung.backend)
+        self._spending.reserve(action.id, most_of(flight.request))
         self._outbox.put(action, flight)
 
     # What has happened
@@ -284,47 +277,108 @@ class Engine:
         if flaw:
             self._broken(flight, BackendError(f"the backend made a wrong Completion: {flaw}", retryable=False))
             return
-        steps = flight.segment.steps
+        if flight.drafting:
+            self._drafted(flight, completion)
+            return
         try:
-            reading = flight.reading = read_reply(completion, steps, self._settings.reply_format)
+            reading = flight.reading = read_reply(completion, flight.asked, self._settings.reply_format)
         except Exception as error:  # noqa: BLE001 - a reply format is foreign code
             self._broken(flight, error)
+            return
+        if reading.failed is not None and flight.stand_in is not None:
+            self._blame_stand_in(flight, reading.failed)
             return
         if reading.failed is not None:
             flight.blame = (flight.segment.occurrences[len(reading.claims)], reading.failed)
         if reading.claims:
-            self._check(flight, reading.claims)
+            self._check(flight, reading.claims, flight.asked)
         else:
             self._close(flight)
 
-    def _check(self, flight: Flight, claims: tuple[Claim, ...]) -> None:
-        steps = flight.segment.steps[: len(claims)]
+    def _drafted(self, flight: Flight, completion: Completion) -> None:
+        """Working in free text has come: ask for the reply that is made from it."""
+        text = (completion.text or "").strip()
+        refused = bool(completion.refusal and completion.refusal.strip())
+        if refused or not text:
+            reason = "the model declined to work it out" if refused else "there is no working"
+            flight.blame = flight.first, Deviation("refused" if refused else "empty", flight.first.step, reason)
+            self._close(flight)
+            return
+        self._learn_call(flight)
+        self._spending.blame(flight.first.index, flight.usage, self._now - flight.asked_at)
+        self._book(flight, "draft", flight.usage)
+        flight.completion = None
+        self._asker.after_draft(flight, text)
+        self._ask(flight)
+
+    def _check(self, flight: Flight, claims: tuple[Claim, ...], asked: tuple[Step, ...]) -> None:
+        steps = asked[: len(claims)]
         foreign = any(step.checks for step in steps)
         read = self._steps.read(steps)
         self._outbox.put(Check(self._outbox.new_id(), steps, claims, read, foreign, self._settings.observe), flight)
 
     def _checked(self, flight: Flight, judgements: tuple[Judgement, ...]) -> None:
+        if flight.stand_in is not None and not flight.restored:
+            self._stood_in(flight, flight.stand_in, judgements)
+            return
         observe = self._settings.observe
         for where, judgement in zip(flight.segment.occurrences, judgements, strict=False):
             deviation = deviation_of(judgement)
+            if self._is_put_to_the_vote(flight, judgement):
+                assert judgement.value is not None
+                elected = self._repairs.elects(where.index, show_value(judgement.value))
+                deviation = None if elected else Deviation("undecided", where.step, "no check decides: one vote")
             if deviation is not None:
                 if not observe or judgement.value is None:
                     flight.blame = (where, deviation)
                     flight.hopeless = judgement.verdict is not None and not judgement.verdict.retry
-                    wrong = judgement.claim.value if judgement.value is None else show_value(judgement.value)
-                    self._repairs.wrong(where.index, wrong)
+                    flight.wrong = judgement.claim.value if judgement.value is None else show_value(judgement.value)
                     break
                 self._repairs.note(where.index, deviation)
+                flight.deviated = True
+            flight.right += not flight.deviated
             assert judgement.value is not None
             flight.records.append(self._record(flight, where, judgement.value, judgement))
         self._commit(flight)
+
+    def _is_put_to_the_vote(self, flight: Flight, judgement: Judgement) -> bool:
+        if self._repairs.vote is None or self._settings.observe or flight.request is None or judgement.value is None:
+            return False
+        verdict = judgement.verdict
+        return verdict is None or (verdict.outcome == "undecided" and verdict.retry)
+
+    def _stood_in(self, flight: Flight, stand_in: StandIn, judgements: tuple[Judgement, ...]) -> None:
+        """What was asked in the place of a step was judged: judge the value that follows for the step itself."""
+        failed = next((found for each in judgements if (found := deviation_of(each)) is not None), None)
+        if failed is not None:
+            self._blame_stand_in(flight, failed)
+            return
+        step, value = flight.segment.steps[0], judgements[-1].value
+        assert value is not None
+        assert step.formula is not None
+        try:
+            shown = step.type.write(step.type.convert(to_exact(stand_in.restore(value))))
+        except EvaluationError as error:
+            self._blame_stand_in(flight, Deviation("wrong_value", step.id, str(error)))
+            return
+        flight.restored = True
+        text = "; ".join(each.claim.text for each in judgements)
+        self._check(flight, (Claim(step.id, (step.formula,), shown, text),), flight.segment.steps)
+
+    def _blame_stand_in(self, flight: Flight, failed: Deviation) -> None:
+        where = flight.first
+        if failed.step is not None and failed.step != where.step:
+            failed = replace(failed, step=where.step, reason=f"{failed.step}: {failed.reason}")
+        flight.blame = (where, failed)
+        self._close(flight)
 
     def _performed(self, flight: Flight, value: Value) -> None:
         step = flight.segment.steps[0]
         if step.checks:  # they apply to what code computes as well
             assert step.formula is not None
             shown = step.type.write(value)
-            self._check(flight, (Claim(step.id, (step.formula,), shown, f"{step.formula} = {shown}"),))
+            claim = Claim(step.id, (step.formula,), shown, f"{step.formula} = {shown}")
+            self._check(flight, (claim,), flight.segment.steps)
             return
         flight.records.append(self._record(flight, flight.first, value, None))
         self._commit(flight)
@@ -343,8 +397,9 @@ class Engine:
             verified=passed and sound and not self._settings.observe,
             verdicts=() if judgement is None else judgement.verdicts,
             claim=None if code or judgement is None else judgement.claim.text,
-            tries=0 if code else 1 + len(self._repairs.failures(where.index).kinds),
-            assistance="code" if code else "none",
+            tries=self._repairs.tries(where.index) + (0 if code else 1),
+            # Those behind it were asked plainly.
+            assistance=flight.rung.assistance if where == flight.first else "none",
             deviations=self._repairs.deviations(where.index),
         )
 
@@ -355,6 +410,7 @@ class Engine:
             self._close(flight)
 
     def _committed(self, flight: Flight) -> None:
+        self._learn_accepted(flight)
         for record in flight.records:
             self._steps.complete(record.occurrence, record.value, verified=record.verified)
             self._history.add(record)
@@ -367,10 +423,11 @@ class Engine:
         self._steps.land(flight.segment)
         if flight.request is not None:
             missing = len(flight.segment.steps) - len(flight.records)
-            outcome: Literal["accepted", "partly", "rejected"] = "accepted"
+            outcome: AttemptOutcome = "accepted"
             if missing:
                 outcome = "partly" if flight.records else "rejected"
             self._book(flight, outcome, flight.usage)
+            self._learn_call(flight)
         if flight.blame is None:
             return
         where, deviation = flight.blame
@@ -378,10 +435,23 @@ class Engine:
             self._spending.blame(where.index, flight.usage, self._now - flight.asked_at)
         hopeless = flight.hopeless or flight.request is None  # code will find the same again
         step = flight.segment.steps[flight.segment.indices.index(where.index)]
-        self._repairs.failed(where.index, step, deviation, hopeless=hopeless)
+        values = self._steps.read((step,))
+        kind = kind_of(step, values)
+        self._learn_refused(flight, where, deviation, kind)
+        self._repairs.failed(
+            where.index,
+            step,
+            values,
+            deviation,
+            rung=flight.rung if where == flight.first else FIRST,
+            alone=len(flight.segment.steps) == 1,
+            wrong=flight.wrong,
+            hopeless=hopeless,
+            useless=self._learned.useless(kind),
+        )
         if deviation.kind == "truncated" and flight.request is not None:
-            self._size = max(1, self._size // 2)
-            self._least_cap = max(self._least_cap, 2 * (flight.request.max_tokens or 0))
+            self._length.cut_off()
+            self._asker.cut_off(flight.request)
         if self._stop is None:
             self._repair(where, deviation)
 
@@ -392,6 +462,7 @@ class Engine:
             self._end("failed", where, f"the repair policy failed: {_told(error)}", deviation, error=error)
             return
         if not again:
+            self._learned.settled(well=False)
             self._end("abstained", where, f"{deviation.kind}: {deviation.reason}", deviation)
 
     def _broken(self, flight: Flight, error: Exception) -> None:
@@ -432,8 +503,41 @@ class Engine:
         assert flight.request is not None
         wait = Wait(self._outbox.new_id(), seconds, str(error))
         flight.waits_since = self._now
-        self._spending.reserve(wait.id, _most(flight.request))
+        self._spending.reserve(wait.id, most_of(flight.request))
         self._outbox.put(wait, flight)
+
+    # What it shows
+
+    def _learn_call(self, flight: Flight) -> None:
+        if flight.request is None or flight.rung.backend is not None:
+            return
+        steps = len(flight.segment.steps)
+        fixed = self._asker.fixed(flight.request.messages)
+        first = flight.rung is FIRST
+        self._learned.called(flight.usage, steps=steps, seconds=flight.seconds, fixed=fixed, again=not first)
+        if first:
+            self._length.seen(flight.usage, asked=steps, accepted=flight.right, fixed=fixed)
+
+    def _learn_accepted(self, flight: Flight) -> None:
+        if flight.request is None:
+            return
+        known = dict(flight.request.values)
+        for step, record in zip(flight.segment.steps, flight.records, strict=False):
+            kind = kind_of(step, known)
+            known[step.id] = record.value
+            if not self._repairs.tries(record.occurrence.index):
+                self._learned.asked(kind, well=True)
+                continue
+            self._learned.tried(kind, flight.rung.name, well=True)
+            self._learned.settled(well=True)
+
+    def _learn_refused(self, flight: Flight, where: Occurrence, deviation: Deviation, kind: str) -> None:
+        if flight.request is None or deviation.step is None:  # no step is to blame more than another
+            return
+        if self._repairs.tries(where.index):
+            self._learned.tried(kind, flight.rung.name, well=False)
+        else:
+            self._learned.asked(kind, well=False)
 
     # Bookkeeping
 
@@ -446,7 +550,7 @@ class Engine:
     def _book(
         self,
         flight: Flight,
-        outcome: Literal["accepted", "partly", "rejected", "error"],
+        outcome: AttemptOutcome,
         usage: Usage,
         *,
         error: str | None = None,
@@ -528,15 +632,13 @@ class Engine:
             completed=self._steps.completed,
             total=len(self.procedure),
             unverified=unverified,
+            assisted=self._history.assisted,
+            profile=self._learned.profile(),
+            profiled=self._settings.profile is not None,
+            notes=self._history.notes(),
             problem=problem,
             error=error,
         )
-
-
-def _most(request: Request) -> Usage:
-    """What a call may cost at most: no tokenizer makes more tokens than there are bytes."""
-    size = sum(len(message.content.encode("utf-8", "surrogatepass")) for message in request.messages)
-    return Usage(calls=1, input_tokens=size, output_tokens=request.max_tokens or 0)
 
 
 def _told(error: Exception) -> str:

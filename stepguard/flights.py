@@ -8,9 +8,11 @@ from typing import Final
 from stepguard.actions import Action, Clock, Event, misfit
 from stepguard.backends.base import Completion, Request
 from stepguard.errors import UsageError
-from stepguard.repair import Rung
+from stepguard.procedure import Step
 from stepguard.replies import Reading
 from stepguard.results import Occurrence, StepRecord
+from stepguard.rewriting import StandIn
+from stepguard.rungs import Rung
 from stepguard.schedule import Segment
 from stepguard.usage import Usage
 from stepguard.verdicts import Deviation
@@ -22,11 +24,26 @@ _NOTHING: Final = Usage()
 
 @dataclass(slots=True)
 class Flight:
-    """One segment on its way from the question to the commit; without a request, a step performed by code."""
+    """One segment on its way from the question to the commit; without a request, a step performed by code.
+
+    Attributes:
+        stand_in: what is asked in the place of its only step, None where the steps are asked themselves.
+        drafting: whether the reply that is waited for is a draft.
+        restored: whether what was checked last is the value that followed from the stand-in.
+        right: how many steps were accepted before the first that deviated, if one did: see `deviated`.
+        deviated: whether one did; where a run only observes, the steps behind it are taken all the same.
+        wrong: the value that was claimed for the step to blame, None where there was none.
+    """
 
     segment: Segment
     rung: Rung
     request: Request | None
+    stand_in: StandIn | None = None
+    drafting: bool = False
+    restored: bool = False
+    right: int = 0
+    deviated: bool = False
+    wrong: str | None = None
     sent: int = 0
     asked_at: float = 0.0
     waits_since: float = 0.0
@@ -37,6 +54,11 @@ class Flight:
     records: list[StepRecord] = field(default_factory=list)
     blame: tuple[Occurrence, Deviation] | None = None
     hopeless: bool = False
+
+    @property
+    def asked(self) -> tuple[Step, ...]:
+        """The steps that the model is asked."""
+        return self.segment.steps if self.stand_in is None else self.stand_in.steps
 
     @property
     def first(self) -> Occurrence:

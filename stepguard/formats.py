@@ -280,7 +280,8 @@ def _unquote(text: str) -> str:
 
 
 def _format_step(step: Step) -> str:
-    if step.checks or step.show_work != (step.expression is not None):
+    usual = Step("usual", step.expression, instruction=step.instruction)
+    if step.checks or (step.show_work, step.with_next) != (usual.show_work, usual.with_next):
         raise ProcedureError(f"step {step.id!r} has checks or options that text cannot hold", step=step.id)
     if step.expression is None:
         assert step.instruction is not None

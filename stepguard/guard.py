@@ -24,8 +24,10 @@ from stepguard.actions import (
 from stepguard.backends.base import Backend, Completion, SyncBackend, as_backend, ask
 from stepguard.budget import Budget
 from stepguard.errors import BackendError, BackendTimeout, ConfigError, UsageError
+from stepguard.ladder import Ladder
 from stepguard.procedure import Procedure
-from stepguard.repair import Repair, Retries
+from stepguard.profile import Profile
+from stepguard.repair import Repair
 from stepguard.reply_formats import EquationFormat, ReplyFormat
 from stepguard.results import Result
 from stepguard.runs import Run
@@ -41,6 +43,7 @@ __all__ = ["Guard"]
 
 _BREATH: Final = 64
 """After so many actions that need no waiting the event loop gets its turn."""
+_RETRIES: Final = 4
 _NO_LIMIT: Final = Budget()
 _EQUATIONS: Final = EquationFormat()
 
@@ -54,8 +57,9 @@ class Guard:
         backend: the model: a `Backend`, a callable from messages to text, an OpenAI-style client, or a name such as
             ``"openai/gpt-4.1-mini"`` or ``"ollama/qwen2.5"`` (the providers are in `stepguard.backends.providers`).
         model: the model to ask for, with a client as backend.
-        segment: how many steps one call asks; a number or a `Segments`.
-        repair: what is tried when a step is not accepted; a number of retries or a `Repair` policy.
+        segment: how many steps one call asks: a number, or a `Segments`; chosen by what the run shows by default.
+        repair: what is tried when a step is not accepted: a `Ladder`, a number of plain retries, or a policy of your
+            own (`Repair`). By default the ladder as it stands; with `observe` four retries.
         budget: what a run may spend; no limit by default.
         transport: how failures of the transport are met.
         reply_format: how replies are structured.
@@ -67,6 +71,8 @@ class Guard:
         observe: check and record, but take every claim that can be read as it stands. The result is never called
             verified. For measuring what a model does without the guard.
         history: how many of the last steps and attempts a result keeps; None keeps all.
+        profile: what earlier runs have shown of the model (`Profile`): the run begins with it instead of nothing. It
+            is not changed; `Result.profile` holds what the run itself has shown.
         seed: makes sampling seeds and jitter repeatable; a new one for every run by default.
         observer: called with every performed action and its event; what it raises is logged and changes nothing.
 
@@ -79,8 +85,8 @@ class Guard:
         backend: object,
         *,
         model: str | None = None,
-        segment: int | Segments = 10,
-        repair: int | Repair = 4,
+        segment: int | Segments | None = None,
+        repair: int | Repair | None = None,
         budget: Budget | None = None,
         transport: Transport | None = None,
         reply_format: ReplyFormat | None = None,
@@ -88,6 +94,7 @@ class Guard:
         check_timeout: float | None = 60.0,
         observe: bool = False,
         history: int | None = 10_000,
+        profile: Profile | None = None,
         seed: int | None = None,
         observer: Observer | None = None,
     ) -> None:
@@ -100,15 +107,20 @@ class Guard:
             )
         if history is not None and not _count(history):
             raise ConfigError(f"history is 1 or more, or None for all, not {history!r}", option="history")
-        if not isinstance(repair, int) and not callable(getattr(repair, "next", None)):
+        if repair is not None and not isinstance(repair, int) and not callable(getattr(repair, "next", None)):
             raise ConfigError(f"repair is a number of retries or a policy, not {repair!r}", option="repair")
         if budget is not None and not isinstance(budget, Budget):
             raise ConfigError(f"budget is a Budget such as Budget(calls=40), not {budget!r}", option="budget")
         if transport is not None and not isinstance(transport, Transport):
             raise ConfigError(f"transport is a Transport, not {transport!r}", option="transport")
         self._backend: Final[Backend] = as_backend(backend, model=model)
+        if profile is not None and not isinstance(profile, Profile):
+            raise ConfigError(f"profile is a Profile, such as that of a result, not {profile!r:.60}", option="profile")
         self._segments: Final = segment if isinstance(segment, Segments) else Segments(segment)
-        self._repair: Final[Repair] = Retries(repair) if isinstance(repair, int) else repair
+        if repair is None:
+            repair = Ladder.of(_RETRIES) if observe else Ladder()
+        self._repair: Final[Repair] = Ladder.of(repair) if isinstance(repair, int) else repair
+        self._profile: Final = profile
         self._budget: Final = _NO_LIMIT if budget is None else budget
         self._transport: Final = Transport() if transport is None else transport
         self._reply_format: Final[ReplyFormat] = _EQUATIONS if reply_format is None else reply_format
@@ -139,6 +151,7 @@ class Guard:
             check_timeout=self._check_timeout,
             observe=self._observe,
             history=self._history,
+            profile=self._profile,
             seed=self._seed if self._seed is not None else int.from_bytes(os.urandom(4)),
         )
         accepted = procedure.accept_inputs(inputs or {})
@@ -239,11 +252,11 @@ class Guard:
         return Telemetry(run.id, run.procedure.name, self._observer)
 
     def _sync_backend(self) -> SyncBackend:
-        if not isinstance(self._backend, SyncBackend) or getattr(self._backend, "is_async", False):
-            raise ConfigError("this backend can only be awaited: use `await guard.arun(...)`", option="backend")
-        return self._backend
+        return _sync(self._backend, "this backend can only be awaited")
 
     def _ask(self, backend: SyncBackend, action: Ask) -> Event:
+        if action.backend is not None:
+            backend = _sync(action.backend, "a rung asks somebody who can only be awaited")
         try:
             return _replied(action, backend.complete(action.request))
         except (UsageError, AssertionError):  # the caller is to mend it; a test double speaks to its test
@@ -257,7 +270,7 @@ class Guard:
         if isinstance(action, Ask):
             try:
                 async with asyncio.timeout(action.request.timeout):
-                    return _replied(action, await ask(self._backend, action.request))
+                    return _replied(action, await ask(action.backend or self._backend, action.request))
             except (UsageError, AssertionError):
                 raise
             except TimeoutError:
@@ -268,6 +281,12 @@ class Guard:
             await asyncio.sleep(action.seconds)
             return Woke(action.id)
         return await _in_thread(run, action)
+
+
+def _sync(backend: Backend, told: str) -> SyncBackend:
+    if not isinstance(backend, SyncBackend) or getattr(backend, "is_async", False):
+        raise ConfigError(f"{told}: use `await guard.arun(...)`", option="backend")
+    return backend
 
 
 async def _in_thread(run: Run, action: Action) -> Event:

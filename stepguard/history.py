@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
-from typing import Literal
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from stepguard.backends.base import Completion
-from stepguard.results import Attempt, Occurrence, StepRecord
+from stepguard.results import ASSISTANCE, Assistance, Attempt, AttemptOutcome, Occurrence, StepRecord
 from stepguard.usage import Usage
-from stepguard.verdicts import Deviation
+from stepguard.verdicts import Deviation, DeviationKind
 
-__all__ = ["History"]
+__all__ = ["FORMAL", "History"]
+
+FORMAL: Final[tuple[DeviationKind, ...]] = ("malformed", "unfaithful_work", "missing_step", "empty", "truncated")
+"""Deviations of form: what is wrong is how the reply is written."""
+_MANY: Final = 3
 
 
 class History:
@@ -27,6 +31,36 @@ class History:
         self._records: deque[StepRecord] = deque(maxlen=keep)
         self._attempts: deque[Attempt] = deque(maxlen=keep)
         self._unverified: list[str] = []
+        self._assisted: Counter[Assistance] = Counter()
+        self._kinds: Counter[DeviationKind] = Counter()
+
+    @property
+    def assisted(self) -> dict[Assistance, int]:
+        """How many steps were completed with each assistance, without those that had none."""
+        return {each: self._assisted[each] for each in ASSISTANCE if each != "none" and self._assisted[each]}
+
+    @property
+    def kinds(self) -> Mapping[DeviationKind, int]:
+        """How often each kind of deviation came up."""
+        return self._kinds
+
+    @property
+    def calls(self) -> int:
+        """How many model calls were booked."""
+        return self._calls
+
+    def notes(self) -> tuple[str, ...]:
+        """What the caller should know: that the form of the replies costs more than their content."""
+        formal = {kind: count for kind in FORMAL if (count := self._kinds[kind])}
+        refused = sum(formal.values())
+        if refused < _MANY or 3 * refused < self._calls:
+            return ()
+        told = ", ".join(f"{kind} {count}" for kind, count in sorted(formal.items(), key=lambda pair: -pair[1]))
+        return (
+            f"{refused} of {self._calls} replies were refused for their form ({told}), not for a wrong value: the "
+            "guard may cost this model more than it gains; try another reply_format, show_work=False, or a larger "
+            "model",
+        )
 
     @property
     def records(self) -> tuple[StepRecord, ...]:
@@ -46,6 +80,7 @@ class History:
     def add(self, record: StepRecord) -> None:
         """Book a completed step."""
         self._records.append(record)
+        self._assisted[record.assistance] += 1
         if not record.verified and (self._keep is None or len(self._unverified) < self._keep):
             self._unverified.append(record.occurrence.step)
 
@@ -54,7 +89,7 @@ class History:
         steps: Sequence[Occurrence],
         *,
         rung: str,
-        outcome: Literal["accepted", "partly", "rejected", "error"],
+        outcome: AttemptOutcome,
         usage: Usage,
         seconds: float,
         committed: int = 0,
@@ -64,6 +99,7 @@ class History:
     ) -> None:
         """Book a model call; see `Attempt`."""
         self._calls += 1
+        self._kinds.update(each.kind for each in deviations)
         self._attempts.append(
             Attempt(
                 number=self._calls,

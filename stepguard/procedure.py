@@ -31,6 +31,7 @@ Performer = Literal["model", "code"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _MAX_NAME = 64
+_LEADS_ON = re.compile(r"(?:[:,]|\b(?:and|or|then))\Z", re.IGNORECASE)
 
 
 def _check_name(name: object, what: str) -> None:
@@ -75,6 +76,9 @@ class Step:
         checks: further checks, each a callable of (step, values, claim); see `stepguard.checks`.
         performer: ``"model"`` asks the model, ``"code"`` evaluates the expression.
         show_work: whether the reply must show this step's working. None: where there is an expression.
+        with_next: whether its text is only understood with the next step's: the two are asked together, or this one
+            is shown again when the next is asked alone. None: where the text ends in a colon or a comma, or in "and",
+            "or", "then".
 
     Raises:
         ProcedureError: the step cannot be right.
@@ -89,6 +93,7 @@ class Step:
     checks: tuple[Check, ...]
     performer: Performer
     show_work: bool
+    with_next: bool
 
     def __init__(
         self,
@@ -101,6 +106,7 @@ class Step:
         checks: Iterable[Check] = (),
         performer: Performer = "model",
         show_work: bool | None = None,
+        with_next: bool | None = None,
     ) -> None:
         _check_name(id, "a step")
         tree = parse_expression(expression) if isinstance(expression, str) else expression
@@ -136,6 +142,8 @@ class Step:
         put(self, "checks", tuple(checks))
         put(self, "performer", performer)
         put(self, "show_work", tree is not None if show_work is None else bool(show_work))
+        leads = instruction is not None and _LEADS_ON.search(instruction.strip()) is not None
+        put(self, "with_next", (leads and tree is None) if with_next is None else bool(with_next))
 
     @property
     def formula(self) -> str | None:

@@ -16,7 +16,7 @@ from typing import Final
 from stepguard.backends.base import Message
 from stepguard.errors import ProcedureError
 from stepguard.exact import evaluate, substitute
-from stepguard.expressions import Chain, Expression
+from stepguard.expressions import Chain, Compare, Expression, Name, Negate, Number
 from stepguard.procedure import Procedure, Step
 from stepguard.reply_formats import ReplyFormat
 from stepguard.values import Value, show_value
@@ -27,6 +27,18 @@ _INTRODUCTION: Final = (
     "You carry out a part of a longer procedure, exactly as written: every step, in order, with the values given. "
     "Do not skip, add, reorder, simplify or correct steps."
 )
+_QUESTIONER: Final = (
+    "Answer the question. Reply with one JSON object with the one key that is asked for. Its entry is one line of "
+    "text: the calculation in numbers, an equals sign, the result."
+)
+_QUESTIONER_IN_WORDS: Final = (
+    "Answer the question. Reply with one JSON object with the one key that is asked for. Its entry is an object with "
+    '"work" (your working) and "value" (the result alone).'
+)
+_DRAFTER: Final = (
+    "Work out what is asked, in your own words and with every calculation written out. Do nothing that is not asked."
+)
+_MAX_DRAFT: Final = 4000
 _SAMPLE: Final = 50
 """How many steps of a procedure decide which kinds its demonstration shows."""
 
@@ -44,10 +56,42 @@ class Prompter:
         self.prefix: Final[tuple[Message, ...]] = (
             _prefix(kinds, reply_format) if isinstance(reply_format, Hashable) else _build_prefix(kinds, reply_format)
         )
+        self._reply_format = reply_format
 
-    def messages(self, steps: Sequence[Step], values: Mapping[str, Value]) -> tuple[Message, ...]:
-        """The messages that ask `steps`; `values` holds at least what they read."""
-        return (*self.prefix, Message("user", describe_steps(steps, values)))
+    def messages(
+        self,
+        steps: Sequence[Step],
+        values: Mapping[str, Value],
+        *,
+        before: Sequence[Step] = (),
+        draft: str | None = None,
+    ) -> tuple[Message, ...]:
+        """The messages that ask `steps`.
+
+        Args:
+            steps: the steps.
+            values: at least what they read.
+            before: steps before them whose text leads into theirs.
+            draft: the model's own working, which the reply is to be made from.
+        """
+        text = describe_steps(steps, values, before=before)
+        if draft is not None:
+            text += f"\nWorking:\n{draft[:_MAX_DRAFT].strip()}"
+        return (*self.prefix, Message("user", text))
+
+    def drafting(self, steps: Sequence[Step], values: Mapping[str, Value]) -> tuple[Message, ...]:
+        """The messages that ask for working in free text."""
+        return (Message("system", _DRAFTER), Message("user", describe_steps(steps, values)))
+
+    def question(self, step: Step, values: Mapping[str, Value]) -> tuple[Message, ...]:
+        """The messages that ask one step as a plain question."""
+        asked = _questioner(self._reply_format, step.expression is None)
+        return (*asked, Message("user", _question(step, values)))
+
+    def fixed(self, messages: Sequence[Message]) -> float:
+        """The share of the characters of some messages that every prompt of the run begins with."""
+        sizes = [len(message.content) for message in messages]
+        return sum(sizes[:-1]) / sum(sizes)
 
 
 def _sample(procedure: Procedure) -> Iterator[Step]:
@@ -58,8 +102,11 @@ def _sample(procedure: Procedure) -> Iterator[Step]:
             return
 
 
-def describe_steps(steps: Sequence[Step], values: Mapping[str, Value]) -> str:
-    """The live part of a prompt: the values these steps read, then the steps with their operands restated."""
+def describe_steps(steps: Sequence[Step], values: Mapping[str, Value], *, before: Sequence[Step] = ()) -> str:
+    """The live part of a prompt: the values these steps read, then the steps with their operands restated.
+
+    `before` are steps that are done, and whose text leads into that of the first one.
+    """
     shown: dict[str, str] = {}
     lines: list[str] = []
     for step in steps:
@@ -72,7 +119,8 @@ def describe_steps(steps: Sequence[Step], values: Mapping[str, Value]) -> str:
                 known.append(f"{name} = {text}")
         lines.append(_line(step, known))
     given = "\n".join(f"{name} = {text}" for name, text in shown.items()) or "(none)"
-    return f"Values:\n{given}\nSteps:\n" + "\n".join(lines)
+    done = "".join(f"\n{_line(step, [])}" for step in before)
+    return f"Values:\n{given}{f'{chr(10)}Done before:{done}' if done else ''}\nSteps:\n" + "\n".join(lines)
 
 
 def _line(step: Step, known: list[str]) -> str:
@@ -82,6 +130,39 @@ def _line(step: Step, known: list[str]) -> str:
         return f"{step.id}: {step.instruction}{f' ({form})' if form else ''}{where}"
     words = f"{step.instruction}: " if step.instruction else ""
     return f"{words}{step.id} = {step.formula}{f', {form}' if form else ''}{where}"
+
+
+_IN_WORDS: Final = {
+    "+": "Add {right} to {left}.",
+    "-": "Subtract {right} from {left}.",
+    "*": "Multiply {left} by {right}.",
+    "/": "Divide {left} by {right}.",
+}
+
+
+def _question(step: Step, values: Mapping[str, Value]) -> str:
+    """A step as a question in words, with its operands."""
+    tree, form = step.expression, _form(step)
+    if tree is None:
+        known = "\n".join(f"{name} = {_shown(values[name])}" for name in step.reads if name in values)
+        asked = f"{step.instruction}{f' ({form})' if form else ''}{f'{chr(10)}{known}' if known else ''}"
+    else:
+        worked, leaves = substitute(tree, values), _leaves(tree, values)
+        if leaves is not None:
+            assert isinstance(tree, Chain)
+            asked = _IN_WORDS[tree.operators[0]].format(left=leaves[0], right=leaves[1])
+        else:
+            asked = f"Is it true that {worked}?" if isinstance(tree, Compare) else f"How much is {worked}?"
+        asked += f" Give the result {form}." if form else ""
+    return f"{asked}\nKey: {step.id}"
+
+
+def _leaves(tree: Expression, values: Mapping[str, Value]) -> list[str] | None:
+    """The two numbers of one operation as text, None for any other expression."""
+    if not isinstance(tree, Chain) or len(tree.operands) != 2 or tree.operators[0] not in _IN_WORDS:
+        return None
+    leaves = [substitute(each, values) for each in tree.operands if isinstance(each, Name | Number | Negate)]
+    return leaves if len(leaves) == 2 else None
 
 
 def _form(step: Step) -> str:
@@ -189,6 +270,21 @@ def _build_prefix(kinds: frozenset[str], reply_format: ReplyFormat) -> tuple[Mes
         Message("system", f"{_INTRODUCTION}\n{reply_format.instructions}"),
         Message("user", question),
         Message("assistant", json.dumps(answer)),
+    )
+
+
+def _questioner(reply_format: ReplyFormat, in_words: bool) -> tuple[Message, ...]:
+    """What stands before a plain question: what is wanted, and an example."""
+    if in_words:
+        step = Step("q1", instruction="Name the country in c.", reads=["c"])
+        answer = reply_format.answer(step, f"c is {EXAMPLE_VALUES['c']}", "France")
+    else:
+        step = Step("q1", "b - a")
+        answer = reply_format.answer(step, "36 - (-14) = 36 + 14", "50")
+    return (
+        Message("system", _QUESTIONER_IN_WORDS if in_words else _QUESTIONER),
+        Message("user", _question(step, EXAMPLE_VALUES)),
+        Message("assistant", json.dumps({step.id: answer})),
     )
 
 

@@ -7,38 +7,21 @@ clean context. None means that nothing is left to try; the run then abstains at 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from stepguard.errors import ConfigError
+from stepguard.rungs import Rung, Vote
 from stepguard.verdicts import Deviation, DeviationKind
 
 if TYPE_CHECKING:
     from stepguard.procedure import Step
+    from stepguard.values import Value
 
-__all__ = ["FIRST", "Failures", "Repair", "Repairs", "Retries", "Rung"]
+__all__ = ["Failures", "Repair", "Repairs"]
 
 _DOUBLINGS: Final = 4
 """How often the cap of a reply that was cut off is doubled before its step is given up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rung:
-    """One way of asking a step.
-
-    Attributes:
-        name: what records call it.
-        temperature: sampling temperature of the call.
-        alone: whether the step is asked by itself instead of leading a segment.
-    """
-
-    name: str
-    temperature: float = 0.0
-    alone: bool = False
-
-
-FIRST: Final = Rung("ask")
-"""How a step is asked for the first time: as it stands, greedily."""
 
 
 @dataclass(slots=True)
@@ -46,19 +29,38 @@ class Failures:
     """How one step has failed so far, oldest first.
 
     Attributes:
+        step: the step.
+        values: what it reads.
         kinds: the kind of deviation of each failure.
+        rungs: the way of asking that each of them came after.
         wrong: the values that were claimed and not accepted, as normalised text.
-        choices: how many values the step can have, None where that is not limited.
         hopeless: whether a check said that no other claim can fare better.
         unread: whether the last reply said nothing that could be read, so that no step of it is to blame more than
             another. It is counted against the step that led it.
+        isolated: whether it was asked by itself and greedily before, as it stands: the same would come back.
+        useless: the names of rungs that seldom cured steps of its kind; see `stepguard.profile`.
     """
 
+    step: Step
+    values: Mapping[str, Value]
     kinds: list[DeviationKind] = field(default_factory=list)
+    rungs: list[Rung] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
-    choices: int | None = None
     hopeless: bool = False
     unread: bool = False
+    isolated: bool = False
+    useless: frozenset[str] = frozenset()
+
+    @property
+    def choices(self) -> int | None:
+        """How many values the step can have, None where that is not limited."""
+        return self.step.type.choices
+
+    def can(self, rung: Rung) -> bool:
+        """Whether a rung asks anything, and anything that was not asked before."""
+        if self.isolated and rung.plain and not rung.temperature:
+            return False
+        return rung.applies(self.step, self.values)
 
 
 class Repair(Protocol):
@@ -67,52 +69,6 @@ class Repair(Protocol):
     def next(self, failures: Failures, /) -> Rung | None:
         """The next rung for a step that has failed at least once; None to give up."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Retries:
-    """Ask the step again by itself, in a clean context, with some randomness.
-
-    Args:
-        limit: how often a step is asked again. A plain number stands for this object: ``Guard(..., repair=2)``.
-        same: give up when the same wrong value has been claimed this often; what repeats is systematic, and asking
-            the same way again only costs.
-        temperature: sampling temperature of every retry.
-
-    Where nothing of a reply could be read, the whole segment is asked again first. A reply that was cut off is asked
-    again as it was, with a higher cap. A refusal is not asked again, an empty reply once. A step with few possible
-    values (a yes or no) gets no second guess after a wrong one: "wrong" would be the answer.
-    """
-
-    limit: int = 4
-    same: int = 3
-    temperature: float = 0.8
-
-    def __post_init__(self) -> None:
-        if isinstance(self.limit, bool) or not isinstance(self.limit, int) or self.limit < 0:
-            raise ConfigError(f"the number of retries is 0 or more, not {self.limit!r}", option="repair")
-        if self.same < 1:
-            raise ConfigError(f"same is 1 or more, not {self.same!r}", option="repair")
-        if not 0 <= self.temperature <= 2:
-            raise ConfigError(f"a temperature is between 0 and 2, not {self.temperature!r}", option="repair")
-
-    def next(self, failures: Failures) -> Rung | None:
-        """See `Repair.next`."""
-        if failures.hopeless or len(failures.kinds) > self.limit:
-            return None
-        if failures.kinds[-1] == "refused" or failures.kinds.count("empty") > 1:
-            return None
-        if failures.kinds[-1] == "wrong_value" and failures.choices is not None:
-            left = failures.choices - len(set(failures.wrong))
-            if left <= 1:
-                return None
-        if failures.kinds[-1] == "truncated":
-            return Rung("longer")
-        if failures.wrong and max(Counter(failures.wrong).values()) >= self.same:
-            return None
-        # Alone: the steps behind it are not to be sampled at this temperature, nor paid for if it fails again.
-        alone = not failures.unread or len(failures.kinds) > 1
-        return Rung("resample", self.temperature, alone=alone)
 
 
 class Repairs:
@@ -127,10 +83,26 @@ class Repairs:
         self._policy = policy
         self._failures: dict[int, Failures] = {}
         self._deviations: dict[int, list[Deviation]] = {}
+        self._votes: dict[int, Counter[str]] = {}
+        self.vote: Final[Vote | None] = getattr(policy, "vote", None)
 
-    def failures(self, index: int) -> Failures:
-        """How a step has failed so far."""
-        return self._failures.get(index) or Failures()
+    def elects(self, index: int, value: str) -> bool:
+        """Whether one more vote for the value of a step decides it."""
+        assert self.vote is not None
+        votes = self._votes.setdefault(index, Counter())
+        votes[value] += 1
+        others = max((count for other, count in votes.items() if other != value), default=0)
+        return votes[value] - others >= self.vote.ahead
+
+    def tries(self, index: int) -> int:
+        """How often a step has failed so far."""
+        failures = self._failures.get(index)
+        return 0 if failures is None else len(failures.kinds)
+
+    def used(self, index: int) -> tuple[Rung, ...]:
+        """The ways of asking in which a step has failed so far."""
+        failures = self._failures.get(index)
+        return () if failures is None else tuple(failures.rungs)
 
     def deviations(self, index: int) -> tuple[Deviation, ...]:
         """What was wrong about a step so far."""
@@ -140,17 +112,43 @@ class Repairs:
         """Remember what was wrong about a step, whether it has to be asked again or not."""
         self._deviations.setdefault(index, []).append(deviation)
 
-    def wrong(self, index: int, value: str) -> None:
-        """Remember a value that was claimed and not accepted."""
-        self._failures.setdefault(index, Failures()).wrong.append(value)
+    def failed(
+        self,
+        index: int,
+        step: Step,
+        values: Mapping[str, Value],
+        deviation: Deviation,
+        *,
+        rung: Rung,
+        alone: bool,
+        wrong: str | None,
+        hopeless: bool,
+        useless: frozenset[str],
+    ) -> None:
+        """Count a reply that was not accepted against the step.
 
-    def failed(self, index: int, step: Step, deviation: Deviation, *, hopeless: bool) -> None:
-        """Count a reply that was not accepted against the step."""
-        failures = self._failures.setdefault(index, Failures())
+        Args:
+            index: the step's index.
+            step: the step.
+            values: what it reads.
+            deviation: why the reply was not accepted.
+            rung: how it was asked.
+            alone: whether nothing else was asked.
+            wrong: the value that was claimed, None where there was none.
+            hopeless: see `Failures`.
+            useless: see `Failures`.
+        """
+        failures = self._failures.get(index)
+        if failures is None:
+            failures = self._failures[index] = Failures(step, values)
         failures.kinds.append(deviation.kind)
+        failures.rungs.append(rung)
+        if wrong is not None:
+            failures.wrong.append(wrong)
         failures.hopeless = hopeless
-        failures.choices = step.type.choices
         failures.unread = deviation.step is None
+        failures.isolated = failures.isolated or (alone and rung.plain and not rung.temperature)
+        failures.useless = useless
         self.note(index, deviation)
 
     def decide(self, index: int) -> bool:
@@ -163,7 +161,7 @@ class Repairs:
         # A reply that is cut off at the highest cap will be cut off again.
         if failures.hopeless or failures.kinds.count("truncated") > _DOUBLINGS:
             return False
-        seen = replace(failures, kinds=list(failures.kinds), wrong=list(failures.wrong))
+        seen = replace(failures, kinds=list(failures.kinds), rungs=list(failures.rungs), wrong=list(failures.wrong))
         rung: object = self._policy.next(seen)
         if rung is None:
             return False
@@ -176,4 +174,5 @@ class Repairs:
         """The step was accepted."""
         self._failures.pop(index, None)
         self._deviations.pop(index, None)
+        self._votes.pop(index, None)
         self.again.pop(index, None)

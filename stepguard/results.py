@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Final, Literal, get_args
 
 from stepguard.errors import (
     BudgetExhausted,
@@ -15,11 +15,22 @@ from stepguard.errors import (
     RunUnverified,
     StepNotVerified,
 )
+from stepguard.profile import Profile
 from stepguard.usage import Usage
 from stepguard.values import Value, show_value
 from stepguard.verdicts import Deviation, Verdict
 
-__all__ = ["Assistance", "Attempt", "Occurrence", "Problem", "Result", "Status", "StepRecord"]
+__all__ = [
+    "ASSISTANCE",
+    "Assistance",
+    "Attempt",
+    "AttemptOutcome",
+    "Occurrence",
+    "Problem",
+    "Result",
+    "Status",
+    "StepRecord",
+]
 
 Status = Literal["verified", "unverified", "abstained", "exhausted", "failed"]
 """How a run ended.
@@ -33,8 +44,24 @@ failed      a backend, tool or procedure error stopped it; the verified part is 
 ==========  =======================================================================================
 """
 
-Assistance = Literal["none", "rephrased", "rewritten", "split", "code"]
-"""What the guard did for a step beyond asking it plainly."""
+Assistance = Literal["none", "rephrased", "rewritten", "split", "model", "person", "code"]
+"""What the guard did for a step beyond asking it plainly, once or again.
+
+=========  ==================================================================================
+none       nothing
+rephrased  it was asked in other words, or worked in free text first
+rewritten  it was asked in another notation of the same value, which code mapped back
+split      it was asked in smaller steps, each checked
+model      another model was asked
+person     a person was asked
+code       code performed it
+=========  ==================================================================================
+"""
+
+ASSISTANCE: Final[tuple[Assistance, ...]] = get_args(Assistance)
+
+
+AttemptOutcome = Literal["accepted", "partly", "rejected", "draft", "error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +110,8 @@ class Attempt:
         number: counts the calls of the run from 1.
         steps: the occurrences that were asked.
         rung: the way of asking (``"ask"`` for the first time, see `stepguard.repair`).
-        outcome: accepted (all steps), partly (some), rejected (none) or error (no reply, or nobody to read it).
+        outcome: accepted (all steps), partly (some), rejected (none), draft (free text that the next call builds on)
+            or error (no reply, or nobody to read it).
         committed: how many of the asked steps were committed.
         deviations: what was wrong with the reply.
         usage: what the call cost.
@@ -97,7 +125,7 @@ class Attempt:
     number: int
     steps: tuple[Occurrence, ...]
     rung: str
-    outcome: Literal["accepted", "partly", "rejected", "error"]
+    outcome: AttemptOutcome
     committed: int
     deviations: tuple[Deviation, ...]
     usage: Usage
@@ -140,6 +168,11 @@ class Result:
         completed: how many steps were completed; more than `steps` holds when the guard keeps a limited history.
         total: how many steps the procedure has.
         unverified: the ids of completed steps that no check vouches for (the first of them, under a limited history).
+        assisted: how many steps were completed with each assistance, without those that had none.
+        profile: what this run has shown of the model; see `stepguard.profile`.
+        profiled: whether the guard had been given a profile, so that the run began with what others had shown.
+        notes: what the caller should know of how the run went, in words: that the form of the replies cost more than
+            their content, say.
     """
 
     status: Status
@@ -155,16 +188,21 @@ class Result:
     total: int
     cost: Decimal | None = None
     unverified: tuple[str, ...] = ()
+    assisted: Mapping[Assistance, int] = field(default_factory=dict)
+    profile: Profile = field(default_factory=Profile)
+    profiled: bool = False
+    notes: tuple[str, ...] = ()
     problem: Problem | None = None
     error: Exception | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+        object.__setattr__(self, "assisted", MappingProxyType(dict(self.assisted)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A read-only mapping cannot be pickled.
         facts = {each.name: getattr(self, each.name) for each in fields(self)}
-        return _rebuild, ({**facts, "values": dict(self.values)},)
+        return _rebuild, ({**facts, "values": dict(self.values), "assisted": dict(self.assisted)},)
 
     @property
     def verified(self) -> bool:
@@ -206,6 +244,9 @@ class Result:
             "total": self.total,
             "values": {name: _json_value(value) for name, value in self.values.items()},
             "unverified": list(self.unverified),
+            "assisted": dict(self.assisted),
+            "profiled": self.profiled,
+            "notes": list(self.notes),
             "problem": None
             if self.problem is None
             else {

@@ -13,8 +13,8 @@ from types import MappingProxyType
 
 from stepguard.errors import ProcedureError
 from stepguard.procedure import Procedure, Step
-from stepguard.repair import Rung
 from stepguard.results import Occurrence
+from stepguard.rungs import Rung
 from stepguard.values import Value
 
 __all__ = ["Broken", "Schedule", "Segment"]
@@ -23,12 +23,20 @@ _AHEAD = 4
 """With parallel segments: how far ahead of the first open step to look for more, in times what can be asked at once."""
 
 
+_MOST_BEFORE = 20
+"""So many steps before a segment are shown at most where their text leads into it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Steps that can be asked together, with their indices."""
+    """Steps that can be asked together, with their indices.
+
+    `before` are completed steps whose text leads into that of the first one.
+    """
 
     indices: tuple[int, ...]
     steps: tuple[Step, ...]
+    before: tuple[Step, ...] = ()
 
     @property
     def occurrences(self) -> tuple[Occurrence, ...]:
@@ -111,9 +119,17 @@ class Schedule:
             steps.append(step)
             ids.add(step.id)
             alone = indices[0] in again and again[indices[0]].alone
-            if len(indices) == size or step.performer == "code" or alone:
+            if step.performer == "code" or ((alone or len(indices) >= size) and not step.with_next):
                 break
-        return Segment(tuple(indices), tuple(steps)) if indices else None
+        return Segment(tuple(indices), tuple(steps), self._before(indices[0])) if indices else None
+
+    def _before(self, index: int) -> tuple[Step, ...]:
+        """The completed steps whose text leads into that of the step at `index`."""
+        before: list[Step] = []
+        while index > 0 and len(before) < _MOST_BEFORE and (step := self._procedure.steps[index - 1]).with_next:
+            before.append(step)
+            index -= 1
+        return tuple(reversed(before))
 
     def _step(self, index: int, before: set[str]) -> Step:
         step = self._procedure.steps[index]

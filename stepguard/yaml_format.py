@@ -17,8 +17,9 @@
         reads: [customer]
     answer: total                             # optional; the last step otherwise
 
-A step may further have ``performer: code`` and ``show_work: false``. Every scalar is taken as the text that stands
-there, so that a name like ``no`` or a type of YAML's own cannot change its meaning. What is not known is refused.
+A step may further have ``performer: code``, ``show_work: false`` and ``with_next: true`` (its text is only understood
+with that of the next step). Every scalar is taken as the text that stands there, so that a name like ``no`` or a type
+of YAML's own cannot change its meaning. What is not known is refused.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from stepguard.value_types import NUMBER
 __all__ = ["parse_yaml"]
 
 _TOP: Final = ("name", "inputs", "steps", "answer")
-_STEP: Final = ("id", "expression", "instruction", "type", "reads", "performer", "show_work")
+_STEP: Final = ("id", "expression", "instruction", "type", "reads", "performer", "show_work", "with_next")
 _JSON_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\t', re.DOTALL)
 _TRUTH: Final = {"true": True, "false": False}
 
@@ -127,9 +128,12 @@ def _step(node: Any) -> Step:
     if "id" not in found:
         raise ProcedureError("id: is missing", line=_line(node))
     given = {key: _text(value, key) for key, value in found.items() if key != "reads"}
-    show_work = given.get("show_work")
-    if show_work is not None and show_work.lower() not in _TRUTH:
-        raise ProcedureError(f"show_work is true or false, not {show_work!r}", line=_line(found["show_work"]))
+    truths: dict[str, bool | None] = {}
+    for key in ("show_work", "with_next"):
+        text = given.get(key)
+        if text is not None and text.lower() not in _TRUTH:
+            raise ProcedureError(f"{key} is true or false, not {text!r}", line=_line(found[key]))
+        truths[key] = None if text is None else _TRUTH[text.lower()]
     reads = [_text(each, "a variable") for each in _sequence(found["reads"], "reads")] if "reads" in found else None
     return Step(
         given["id"],
@@ -138,7 +142,8 @@ def _step(node: Any) -> Step:
         type=given.get("type"),
         reads=reads,
         performer=cast(Performer, given.get("performer", "model")),
-        show_work=None if show_work is None else _TRUTH[show_work.lower()],
+        show_work=truths["show_work"],
+        with_next=truths["with_next"],
     )
 
 

@@ -63,7 +63,9 @@ class Hand:
 def without_time(result: Result) -> Result:
     """A result without what differs between two equal runs."""
     attempts = tuple(replace(attempt, seconds=0.0) for attempt in result.attempts)
-    return replace(result, seconds=0.0, run_id="", attempts=attempts)
+    first, again = (replace(calls, seconds=0.0) for calls in (result.profile.first, result.profile.again))
+    profile = replace(result.profile, first=first, again=again)
+    return replace(result, seconds=0.0, run_id="", attempts=attempts, profile=profile)
 
 
 def ids(ask: Ask) -> list[str]:

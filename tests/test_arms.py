@@ -197,7 +197,7 @@ def test_blind_retries_where_the_guard_did_on_another_instance() -> None:
     """It makes the calls that the guard made there, wherever its own errors are, and vouches for nothing."""
     other = FAMILY.make(2, 8)
     slipping = SimulatedModel(3, slips=replace(NEVER, wrong_value=0.3, systematic=0.0))
-    guarded = run("guard", slipping, other)
+    guarded = run("guard(retries=4)", slipping, other)
     outcome = run("blind", slipping, other=other)
     assert outcome.calls == guarded.calls > 2
     assert (outcome.verified, outcome.abstained, outcome.silent_errors) == (False, False, 0)
@@ -416,7 +416,7 @@ def test_a_chain_that_failed_makes_an_error_of_the_run() -> None:
 def test_blind_is_bounded_as_the_guard_is() -> None:
     """What cannot be read is asked again as often as the guard does, and a neighbour that failed is an error."""
     broken = Talking(lambda request: "no JSON")
-    guarded = run("guard", broken)
+    guarded = run("guard(retries=4)", broken)
     calls = len(broken.asked)
     outcome = run("blind", broken)
     assert outcome.calls == guarded.calls == calls

@@ -6,13 +6,13 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 from harness import GOOD, P2, P6, PAIR, ids, reply, without_time
 
-from stepguard import Budget, Guard, Price, Procedure, Result, Retries, Segments, Step, Transport, Usage
+from stepguard import Budget, Guard, Ladder, Price, Procedure, Result, Segments, Step, Transport, Usage
 from stepguard.actions import Action, Ask, Check, Commit, Event, Replied
 from stepguard.backends import Completion, Request, ToolCall
 from stepguard.errors import (
@@ -23,6 +23,7 @@ from stepguard.errors import (
     UsageError,
 )
 from stepguard.evaluation.families import Arithmetic
+from stepguard.rungs import Resample, Vote
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 from stepguard.values import Value
 from stepguard.verdicts import Claim
@@ -86,16 +87,30 @@ def test_a_transport_that_cannot_work_is_refused(given: dict[str, Any]) -> None:
         Transport(**given)
 
 
-@pytest.mark.parametrize("given", [{"limit": -1}, {"same": 0}, {"temperature": 2.5}, {"temperature": float("nan")}])
-def test_retries_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
-    """Counts are not negative and temperatures are in range."""
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Ladder.of(-1),
+        lambda: Ladder.of(True),
+        lambda: Ladder(same=0),
+        lambda: Ladder(few=0),
+        lambda: Ladder(["resample"]),  # type: ignore[list-item]
+        lambda: Ladder([Resample(), Resample()]),
+        lambda: Resample(temperature=2.5),
+        lambda: Resample(temperature=float("nan")),
+        lambda: Resample(times=0),
+        lambda: Vote(ahead=0),
+    ],
+)
+def test_ladders_that_make_no_sense_are_refused(make: Callable[[], object]) -> None:
+    """Rungs are rungs and stand there once, counts are positive and temperatures in range."""
     with pytest.raises(ConfigError):
-        Retries(**given)
+        make()
 
 
 def test_scalars_stand_for_small_objects() -> None:
     """A number is a segment size and a number of retries."""
-    choices: list[dict[str, Any]] = [{"segment": 1, "repair": 1}, {"segment": Segments(1), "repair": Retries(1)}]
+    choices: list[dict[str, Any]] = [{"segment": 1, "repair": 1}, {"segment": Segments(1), "repair": Ladder.of(1)}]
     for options in choices:
         backend = ScriptedBackend({"a": "2 * 3 = 7"}, {"a": "2 * 3 = 8"})
         with backend:

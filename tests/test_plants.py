@@ -104,9 +104,9 @@ def test_a_planted_failure_is_found_as_what_it_is(kind: DeviationKind, step: str
 def test_after_a_planted_failure_the_run_ends_as_the_guard_promises(
     kind: DeviationKind, step: str, segment: int
 ) -> None:
-    """What is asked again comes right; a refusal, and a second guess at a truth value, end the run at the step."""
+    """What is asked again comes right; a refusal, and a second guess at one of few values, end the run at the step."""
     result = run(Plant(step, kind), segment=segment)
-    if kind == "refused" or (kind, step) == ("wrong_value", "truth"):
+    if kind == "refused" or (kind, step) in [("wrong_value", "truth"), ("wrong_value", "choice")]:
         assert result.status == "abstained"
         assert result.problem is not None
         assert result.problem.deviation == found(result)[0]

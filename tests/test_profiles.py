@@ -21,9 +21,9 @@ from stepguard.evaluation.runner import Plan, run_plan
 from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.evaluation.statistics import wilson
 from stepguard.reply_formats import EquationFormat
+from stepguard.situations import rate_in, situation_of
 from stepguard.testing import ModelSlips, SimulatedModel, Slips
 from stepguard.testing.profiles import PROFILES, QWEN_1_5B, STUDY
-from stepguard.testing.situations import rate_in, situation_of
 from stepguard.testing.slips import WAYS
 from stepguard.transcripts import false_links
 

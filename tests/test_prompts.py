@@ -52,10 +52,10 @@ def test_a_prompt_holds_only_what_its_segment_needs() -> None:
 
 
 def test_the_prefix_is_the_same_for_the_whole_run() -> None:
-    """All messages but the last are byte-identical in every request of a run, retries included."""
+    """All messages but the last are byte-identical in every request of a run that asks plainly, retries included."""
     backend = Recording(SimulatedModel(3, slips=replace(Slips.all(0.05), refused=0.0, empty=0.0)))
     task = Arithmetic().make(3, 30)
-    Guard(backend, segment=5, seed=1).run(task.procedure, task.inputs)
+    Guard(backend, segment=5, repair=4, seed=1).run(task.procedure, task.inputs)
     assert len(backend.requests) > 6
     assert len({request.messages[:-1] for request in backend.requests}) == 1
 
@@ -64,7 +64,7 @@ def test_the_prefix_is_the_same_for_the_whole_run() -> None:
 def test_the_size_of_a_request_does_not_grow(attempt: int) -> None:
     """Long bad replies make no request longer."""
     backend = ScriptedBackend(*["x" * 3_000] * 5)
-    Guard(backend, segment=1).run(P2)
+    Guard(backend, segment=1, repair=4).run(P2)
     sizes = [sum(len(message.content) for message in request.messages) for request in backend.requests]
     assert len(sizes) == 5
     assert len(set(sizes)) == 1
@@ -181,7 +181,7 @@ def test_no_request_after_a_wrong_value_holds_the_right_one() -> None:
     """The number that was expected stands in no request in any notation, unless a value or the step says it."""
     procedure = Procedure([Step("a", "2 * 3"), Step("b", "a + 4")])
     with ScriptedBackend({"a": "2 * 3 = 6", "b": "6 + 4 = 12"}, {"b": "6 + 4 = 13"}, {"b": "6 + 4 = 10"}) as backend:
-        result = Guard(backend).run(procedure)
+        result = Guard(backend, repair=2).run(procedure)
     assert result.status == "verified"
     for request in backend.requests[1:]:
         live = request.messages[-1].content
@@ -196,12 +196,10 @@ def test_no_request_holds_a_rejected_reply_or_a_reason() -> None:
         backend = Recording(SimulatedModel(seed, slips=Slips.all(0.06)))
         task = Arithmetic().make(seed, 8)
         result = Guard(backend, segment=4, seed=seed).run(task.procedure, task.inputs)
-        prefix = backend.requests[0].messages[:-1]
         for number, attempt in enumerate(result.attempts):
             for request in backend.requests[number + 1 :]:
-                assert request.messages[:-1] == prefix
                 live = request.messages[-1].content
-                if attempt.outcome != "accepted":
+                if attempt.outcome != "accepted" and "\nWorking:\n" not in live:  # a draft is no reply
                     rejected += 1
                     assert attempt.text is None or not attempt.text or attempt.text not in live
                     for entry in re.findall(r'": "([^"]{4,})"', attempt.text or ""):

@@ -7,8 +7,9 @@ from itertools import pairwise
 import pytest
 from harness import P2, P6, ids, start
 
-from stepguard import Procedure, Retries, Step
-from stepguard.repair import Failures, Rung
+from stepguard import Ladder, Procedure, Step
+from stepguard.repair import Failures
+from stepguard.rungs import Resample, Rung
 from stepguard.verdicts import DeviationKind
 
 
@@ -75,7 +76,7 @@ def test_retries_are_bounded_for_each_step(limit: int) -> None:
 
 def test_the_same_wrong_value_ends_early() -> None:
     """What repeats is systematic: after the same wrong value three times nothing more is asked."""
-    hand = start(P2, repair=Retries(10, same=3))
+    hand = start(P2, repair=Ladder([Resample(times=10)], same=3))
     calls = 0
     while not hand.run.done:
         calls += 1
@@ -141,7 +142,7 @@ class _Same:
         return Rung("again")
 
 
-@pytest.mark.parametrize("repair", [Retries(3), _Same()])
+@pytest.mark.parametrize("repair", [Ladder.of(3), _Same()])
 def test_a_request_that_was_cut_off_is_never_repeated(repair: object) -> None:
     """After a reply that was cut off the next request asks fewer steps or allows a longer reply."""
     hand = start(P6, {"x": 1}, segment=4, repair=repair)

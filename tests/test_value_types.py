@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepguard import Guard, Procedure, Result, Step, ValueType
+from stepguard import Guard, Ladder, Procedure, Result, Step, ValueType
 from stepguard.errors import ConfigError, InexactError, InputError, ProcedureError, ValueRefused
+from stepguard.rungs import Resample
 from stepguard.testing import ScriptedBackend
 from stepguard.value_types import Tolerance
 from stepguard.values import Value
@@ -526,18 +527,18 @@ def test_an_option_is_read_as_it_is_declared_and_asked_by_name() -> None:
     ]
 
 
-def test_a_step_with_few_options_gets_no_last_guess() -> None:
-    """Where all options but one have failed, "wrong" would be the answer: the run abstains."""
+@pytest.mark.parametrize(("few", "calls"), [(1, 3), (2, 2), (3, 1), (4, 1)])
+def test_a_step_with_few_options_gets_no_blind_guess(few: int, calls: int) -> None:
+    """Where few options are left, "wrong" would be half of the answer: the run abstains."""
 
     def right(step: Step, values: object, claim: object) -> bool:
         return False
 
     step = Step("pick", instruction="Which?", type="one_of(a, b, c)", checks=[right])
-    model = ScriptedBackend({"pick": {"work": "", "value": "a"}}, {"pick": {"work": "", "value": "b"}})
-    with model:
-        result = Guard(model).run(Procedure([step]))
+    with ScriptedBackend(*[{"pick": {"work": "", "value": value}} for value in "abc"[:calls]]) as model:
+        result = Guard(model, repair=Ladder([Resample(times=2)], few=few)).run(Procedure([step]))
     assert result.status == "abstained"
-    assert result.usage.calls == 2
+    assert result.usage.calls == calls
 
 
 def test_a_copied_option_is_checked() -> None:

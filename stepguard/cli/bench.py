@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--arms", default="cot,chunk,guard", help="what to compare (default: cot,chunk,guard)")
     parser.add_argument("--segment", type=int, default=10, help="steps a call in chunk and guard (default: 10)")
-    parser.add_argument("--retries", type=int, default=4, help="retries a step in guard (default: 4)")
+    parser.add_argument("--retries", type=int, help="so many plain retries a step in guard, in place of its ladder")
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for one request (default: 1800)")
     parser.add_argument(
         "--seed",

@@ -15,7 +15,8 @@ from stepguard.evaluation.cases import CaseFamily, load_cases
 from stepguard.evaluation.families import Family, Task, family_named
 from stepguard.evaluation.knobs import split_names
 from stepguard.evaluation.runner import Plan, hash_prompts
-from stepguard.repair import FIRST, Retries
+from stepguard.ladder import Ladder
+from stepguard.rungs import FIRST, Resample
 
 __all__ = ["describe_cases", "describe_configuration", "make_plan", "version_of"]
 
@@ -38,7 +39,8 @@ def make_plan(args: argparse.Namespace) -> Plan:
         raise ConfigError(f"--concurrency is 1 or more, not {args.concurrency}", option="concurrency")
     if args.resume and args.out is None:
         raise ConfigError("--resume goes with --out, the folder to go on in", option="resume")
-    options = ArmOptions(segment=args.segment, repair=args.retries, timeout=args.timeout)
+    repair = Ladder() if args.retries is None else args.retries
+    options = ArmOptions(segment=args.segment, repair=repair, timeout=args.timeout)
     # Cases are numbered from 0 on; --seed is the simulated model's alone then.
     seed = args.seed if args.cases is None else 0
     return Plan(family=family, cells=cells, arms=arms, seed=seed, options=options)
@@ -113,7 +115,8 @@ def describe_configuration(args: argparse.Namespace, plan: Plan, model: str) -> 
         "seed": args.seed,
         "segment": args.segment,
         "retries": args.retries,
-        "temperature": {"first": FIRST.temperature, "retry": Retries().temperature},
+        "ladder": [rung.name for rung in Ladder().rungs] if args.retries is None else None,
+        "temperature": {"first": FIRST.temperature, "retry": Resample().temperature},
         "prompt_hash": hash_prompts(sample),
         "stepguard": version_of("stepguard"),
     }

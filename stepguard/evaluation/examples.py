@@ -17,6 +17,7 @@ from stepguard.evaluation.arms import Outcome, kind_of, read_run
 from stepguard.evaluation.arms.reading import read_entries, same
 from stepguard.evaluation.families import Family, Task, family_named
 from stepguard.guard import Guard
+from stepguard.ladder import Ladder
 from stepguard.results import Result
 from stepguard.transcripts import audit
 
@@ -150,7 +151,7 @@ def replay(outcome: Outcome, meta: Mapping[str, Any], family: Family | None = No
         guard = Guard(
             backend,
             segment=meta.get("segment", 10),
-            repair=meta.get("retries", 4),
+            repair=Ladder() if meta.get("retries") is None else meta["retries"],
             history=None,
             seed=outcome.seed,
         )

@@ -23,6 +23,7 @@ from stepguard.errors import BackendError, ConfigError, MissingExtraError, Usage
 from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named, kind_of
 from stepguard.evaluation.families import family_named
 from stepguard.evaluation.runner import Plan
+from stepguard.ladder import Ladder
 from stepguard.reply_formats import RESPONSE_NAME
 from stepguard.usage import Usage
 
@@ -75,7 +76,7 @@ def bench(
     arm: str | Sequence[str] = "guard",
     seed: int = 0,
     segment: int = 10,
-    retries: int = 4,
+    retries: int | None = None,
 ) -> Task:
     """The benchmark with one arm: the same instances as ``stepguard bench`` has for the same numbers.
 
@@ -86,7 +87,7 @@ def bench(
         arm: the arm, with knobs in brackets: ``guard``, ``cot``, ``chunk``, ``resample(k=5)`` ...
         seed: the first instance's seed.
         segment: steps a call, in the guarded arms.
-        retries: retries a step, in the guarded arms.
+        retries: so many plain retries a step in the guarded arms; None: their ladder.
 
     Raises:
         ConfigError: an argument cannot work.
@@ -102,7 +103,7 @@ def bench(
     if type(seed) is not int:
         raise ConfigError(f"seed is a whole number, not {seed!r}", option="seed")
     family, name = family_named(_joined(task)), _joined(arm)
-    options = ArmOptions(segment=segment, repair=retries)
+    options = ArmOptions(segment=segment, repair=Ladder() if retries is None else retries)
     cells = dict(zip(sizes, counts * (1 if len(counts) > 1 else len(sizes)), strict=True))
     plan = Plan(family=family, cells=cells, arms=(name,), seed=seed, options=options)
     samples = []
@@ -126,7 +127,7 @@ def bench(
 
 
 @solver  # type: ignore[misc, untyped-decorator, unused-ignore]
-def run_arm(arm: str | Sequence[str] = "guard", segment: int = 10, retries: int = 4) -> Solver:
+def run_arm(arm: str | Sequence[str] = "guard", segment: int = 10, retries: int | None = None) -> Solver:
     """Runs an arm on the instance of a sample of `bench`, through Inspect's model, and keeps its outcome.
 
     Args:
@@ -136,7 +137,7 @@ def run_arm(arm: str | Sequence[str] = "guard", segment: int = 10, retries: int 
         ConfigError: an argument cannot work.
     """
     chosen = arm_named(_joined(arm))
-    options = ArmOptions(segment=segment, repair=retries)
+    options = ArmOptions(segment=segment, repair=Ladder() if retries is None else retries)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         _check_loop()

@@ -12,11 +12,11 @@ from typing import Final, NamedTuple, Self
 from stepguard.backends.base import Completion, Request
 from stepguard.procedure import Step
 from stepguard.reply_formats import EquationFormat
+from stepguard.situations import rate_in, situation_of
 from stepguard.testing.completions import completion_of
 from stepguard.testing.failing import Failure, draw_failure
 from stepguard.testing.planted import planted_reply
 from stepguard.testing.plants import Plant, Plants
-from stepguard.testing.situations import rate_in, situation_of
 from stepguard.testing.slips import ModelSlips, Slips
 from stepguard.testing.working import work_out, written
 from stepguard.values import Value, show_value

@@ -6,13 +6,14 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Protocol, Self, runtime_checkable
 
 from stepguard.backends.base import Backend, Completion, Request, ask
 from stepguard.errors import BackendError
 from stepguard.evaluation.families import Task
-from stepguard.repair import Repair, Retries
+from stepguard.ladder import Ladder
+from stepguard.repair import Repair
 from stepguard.segments import Segments
 from stepguard.transport import Transport
 from stepguard.usage import Usage
@@ -105,19 +106,19 @@ class ArmOptions:
 
     Args:
         segment: steps a call, in the guarded arms.
-        repair: retries a step, or a policy, in the guarded arms.
+        repair: what the guarded arms try when a step is not accepted: a policy, or a number of plain retries.
         timeout: seconds until one request is given up; a whole transcript of a slow local model takes many minutes.
     """
 
     segment: int = 10
-    repair: int | Repair = 4
+    repair: int | Repair = field(default_factory=Ladder)
     timeout: float = 1800.0
 
     def __post_init__(self) -> None:
         Segments(self.segment)
         Transport(timeout=self.timeout)
         if isinstance(self.repair, int):
-            Retries(self.repair)
+            Ladder.of(self.repair)
 
 
 Neighbour = Callable[[], Task]

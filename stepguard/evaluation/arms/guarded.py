@@ -13,7 +13,7 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 from stepguard.actions import Action, Ask, Check, Checked, Event, Failed, Replied, Wait, Woke, deviation_of
 from stepguard.backends.base import Backend, Completion, ask
@@ -26,14 +26,18 @@ from stepguard.evaluation.families import Task
 from stepguard.evaluation.families.base import check_whole
 from stepguard.evaluation.knobs import full_name
 from stepguard.guard import Guard
-from stepguard.repair import Failures, Repair, Retries, Rung
+from stepguard.ladder import Ladder
+from stepguard.repair import Failures, Repair
 from stepguard.results import Result
+from stepguard.rungs import Resample, Rung
 from stepguard.runs import Run
 from stepguard.transport import Transport
 from stepguard.values import Value
 from stepguard.verdicts import DeviationKind, Verdict
 
 __all__ = ["Blind", "Chunk", "Guarded", "run_guarded"]
+
+_RETRIES: Final = 4
 
 Checker = Literal["full", "operands", "range", "residue", "noisy"]
 
@@ -44,8 +48,9 @@ class Guarded:
 
     Args:
         segment: steps a call; None as the benchmark's options say.
-        retries: retries a step; None as the benchmark's options say.
-        checker: ``full`` is the guard's own. ``operands`` knows what is to be worked out, and no results; ``range``
+        retries: so many plain retries a step; None as the benchmark's options say.
+        checker: ``full`` is the guard's own; any other is retried plainly, 4 times unless `retries` says otherwise.
+            ``operands`` knows what is to be worked out, and no results; ``range``
             how large results can be, ``residue`` their remainder modulo `modulus`; ``noisy`` notices a wrong claim
             with probability `catch`.
         catch: see `checker`.
@@ -78,10 +83,11 @@ class Guarded:
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
-        judging = None
-        if self.checker != "full":
-            judging = Limited(self.checker, task, catch=self.catch, modulus=self.modulus)
-        return await run_guarded(self.name, task, backend, _with(options, self.segment, self.retries), judging)
+        mine = _with(options, self.segment, self.retries)
+        if self.checker == "full":
+            return await run_guarded(self.name, task, backend, mine)
+        judging = Limited(self.checker, task, catch=self.catch, modulus=self.modulus)
+        return await run_guarded(self.name, task, backend, _plainly(mine), judging)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +139,7 @@ class Blind:
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
-        mine = _with(options, self.segment, self.retries)
+        mine = _plainly(_with(options, self.segment, self.retries))
         try:
             other = neighbour()
         except ConfigError as error:
@@ -146,7 +152,7 @@ class Blind:
         schedule = dict(seen.refused)
         if result.problem is not None and result.problem.occurrence.index in schedule:
             schedule[result.problem.occurrence.index] -= 1  # after the last one it was not asked again
-        policy = Retries(mine.repair) if isinstance(mine.repair, int) else mine.repair
+        policy = Ladder.of(mine.repair) if isinstance(mine.repair, int) else mine.repair
         patient = replace(mine, repair=_Patient(policy))
         made = await run_guarded(self.name, task, backend, patient, _Scheduled(schedule, task))
         return replace(made, verified=False, silent_errors=0)  # a schedule vouches for nothing
@@ -163,6 +169,11 @@ def _with(options: ArmOptions, segment: int | None, retries: int | None) -> ArmO
     segment = options.segment if segment is None else segment
     repair: int | Repair = options.repair if retries is None else retries
     return replace(options, segment=segment, repair=repair)
+
+
+def _plainly(options: ArmOptions) -> ArmOptions:
+    """The same with plain retries in place of a ladder, whose rungs ask for more than the step itself."""
+    return replace(options, repair=Ladder.of(_RETRIES)) if isinstance(options.repair, Ladder) else options
 
 
 def _guard(
@@ -241,9 +252,9 @@ class _Patient:
     def next(self, failures: Failures) -> Rung | None:
         """See `Repair.next`."""
         if failures.kinds[-1] == "wrong_value":
-            return Rung("resample", Retries().temperature, alone=True)
+            return Resample()
         unread: list[DeviationKind] = [kind for kind in failures.kinds if kind != "wrong_value"]
-        return self.policy.next(replace(failures, kinds=unread, wrong=[]))
+        return self.policy.next(replace(failures, kinds=unread, rungs=failures.rungs[-len(unread) :], wrong=[]))
 
 
 class _Scheduled:

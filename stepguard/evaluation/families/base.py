@@ -237,7 +237,13 @@ def work_through(lines: Sequence[Line], given: Mapping[str, Value]) -> dict[str,
 def _in_brief(step: Step, instruction: str) -> Step:
     reads = step.reads if step.expression is None else None
     return Step(
-        step.id, step.expression, instruction=instruction, type=step.type, reads=reads, show_work=step.show_work
+        step.id,
+        step.expression,
+        instruction=instruction,
+        type=step.type,
+        reads=reads,
+        show_work=step.show_work,
+        with_next=step.with_next,
     )
 
 

@@ -20,15 +20,17 @@ from typing import Final
 
 from stepguard.errors import EvaluationError
 from stepguard.exact import evaluate
-from stepguard.expressions import Chain
+from stepguard.expressions import Chain, Compare, Expression, Name, Number
 from stepguard.procedure import Step
 from stepguard.values import Value
 
-__all__ = ["OPERATIONS", "SIGNS", "SIZES", "Rates", "rate_in", "situation_of"]
+__all__ = ["OPERATIONS", "SIGNS", "SIZES", "Rates", "kind_of", "rate_in", "situation_of"]
 
 OPERATIONS: Final = ("+", "-", "*", "/")
 SIGNS: Final = ("plain", "crossing", "negative", "double")
 SIZES: Final = ("ones", "tens", "hundreds", "thousands")
+
+Numeric = int | Decimal | Fraction
 
 Rates = tuple[tuple[str, float], ...]
 """Probabilities by situation; see `rate_in`."""
@@ -52,15 +54,51 @@ def situation_of(step: Step, values: Mapping[str, Value]) -> str | None:
     if left is None or right is None or result is None:
         return None
     sign = work.operators[0]
-    signs = "plain"
-    if sign in "+-" and right < 0:
-        signs = "double"
-    elif left < 0 or right < 0:
-        signs = "negative"
-    elif result < 0:
-        signs = "crossing"
     digits = len(str(int(max(abs(left), abs(right), abs(result)))))
-    return f"{sign} {signs} {SIZES[min(digits, len(SIZES)) - 1]}"
+    return f"{sign} {_signs(sign, left, right)} {SIZES[min(digits, len(SIZES)) - 1]}"
+
+
+def kind_of(step: Step, values: Mapping[str, Value]) -> str:
+    """What kind of step this is: what a run learns about one step, it learns for all of its kind.
+
+    The operation and the signs of a step that does one operation on two numbers (``"- double"``), ``"formula"`` or
+    ``"comparison"`` for other expressions, ``"words"`` for steps in words; behind it the type, where that is no plain
+    number or text.
+
+    Args:
+        step: the step.
+        values: what it reads; it is enough that they are there for a step with an expression.
+    """
+    work, kind = step.expression, step.type.kind
+    if work is None:
+        name = "words"
+    elif isinstance(work, Compare):
+        name = "comparison"
+    else:
+        name = _operation(work, values) or "formula"
+    return name if kind in ("number", "integer", "text") or name == "comparison" else f"{name} {kind}"
+
+
+def _operation(work: Expression, values: Mapping[str, Value]) -> str | None:
+    if not isinstance(work, Chain) or len(work.operands) != 2 or work.operators[0] not in OPERATIONS:
+        return None
+    left, right = (_leaf(each, values) for each in work.operands)
+    if left is None or right is None:
+        return work.operators[0]
+    return f"{work.operators[0]} {_signs(work.operators[0], left, right)}"
+
+
+def _leaf(node: Expression, values: Mapping[str, Value]) -> Numeric | None:
+    found = values.get(node.name) if type(node) is Name else node.value if type(node) is Number else None
+    return found if isinstance(found, int | Decimal | Fraction) and not isinstance(found, bool) else None
+
+
+def _signs(sign: str, left: Numeric, right: Numeric) -> str:
+    if sign in "+-" and right < 0:
+        return "double"
+    if left < 0 or right < 0:
+        return "negative"
+    return "crossing" if sign == "-" and left < right else "plain"
 
 
 def rate_in(rates: Rates, situation: str | None, otherwise: float) -> float:

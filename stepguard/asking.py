@@ -1,0 +1,97 @@
+"""From a segment and a rung to the request that asks it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from stepguard.backends.base import Message, Request
+from stepguard.flights import Flight
+from stepguard.procedure import Procedure
+from stepguard.prompts import Prompter
+from stepguard.reply_formats import ReplyFormat
+from stepguard.rungs import Rung
+from stepguard.schedule import Segment
+from stepguard.usage import Usage
+from stepguard.values import Value
+
+__all__ = ["Asker", "most_of"]
+
+_TOKENS_PER_STEP: Final = 96
+_TOKENS_OF_DRAFT: Final = 512
+
+
+class Asker:
+    """Makes the requests of one run.
+
+    Args:
+        procedure: what is run.
+        reply_format: how replies are structured.
+        chance: draws the sampling seeds.
+    """
+
+    def __init__(self, procedure: Procedure, reply_format: ReplyFormat, chance: random.Random) -> None:
+        self._prompter = Prompter(procedure, reply_format)
+        self._reply_format = reply_format
+        self._random = chance
+        self._least_cap = 0  # a cap that cut a reply would cut it again: twice as much from then on
+
+    def flight(self, segment: Segment, rung: Rung, values: Mapping[str, Value], *, attempt: int) -> Flight:
+        """A segment that is asked in the way of a rung.
+
+        Args:
+            segment: the steps.
+            rung: how they are asked; all but the plain ways ask one step.
+            values: what the steps read.
+            attempt: 1, and one more for every time its first step was not accepted.
+        """
+        single = len(segment.steps) == 1
+        stand_in = rung.stand_in(segment.steps[0], values) if single else None
+        steps = segment.steps if stand_in is None else stand_in.steps
+        draft = rung.draft and single
+        if draft:
+            messages = self._prompter.drafting(steps, values)
+        elif rung.wording == "question" and single:
+            messages = self._prompter.question(steps[0], values)
+        else:
+            messages = self._prompter.messages(steps, values, before=segment.before)
+        cap = 64 + _TOKENS_PER_STEP * len(steps) + (_TOKENS_OF_DRAFT if draft else 0)
+        request = Request(
+            messages=messages,
+            steps=steps,
+            values=values,
+            reply_format=None if draft else self._reply_format,
+            temperature=rung.temperature,
+            max_tokens=max(cap, self._least_cap),
+            seed=self._random.getrandbits(31),
+            attempt=attempt,
+        )
+        return Flight(segment, rung, request, stand_in, drafting=draft)
+
+    def after_draft(self, flight: Flight, text: str) -> None:
+        """The draft has come: the flight goes on with the request that makes a reply of it."""
+        assert flight.request is not None
+        steps, values = flight.request.steps, flight.request.values
+        flight.drafting, flight.sent = False, 0
+        flight.request = replace(
+            flight.request,
+            messages=self._prompter.messages(steps, values, before=flight.segment.before, draft=text),
+            reply_format=self._reply_format,
+            seed=self._random.getrandbits(31),
+        )
+
+    def cut_off(self, request: Request) -> None:
+        """A reply was cut off."""
+        self._least_cap = max(self._least_cap, 2 * (request.max_tokens or 0))
+
+    def fixed(self, messages: tuple[Message, ...]) -> float:
+        """The share of a prompt that every prompt of the run begins with."""
+        return self._prompter.fixed(messages)
+
+
+def most_of(request: Request) -> Usage:
+    """What a call may cost at most: no tokenizer makes more tokens than there are bytes."""
+    size = sum(len(message.content.encode("utf-8", "surrogatepass")) for message in request.messages)
+    return Usage(calls=1, input_tokens=size, output_tokens=request.max_tokens or 0)
