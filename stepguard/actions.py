@@ -64,7 +64,8 @@ class Check:
     """Judge `claims` about `steps`; `values` is the verified state before the first of them.
 
     `foreign` says that checks of the user are among them, which may block: each for `timeout` seconds, all together
-    for `remaining` seconds (None: for as long as they take). `beyond_failure` is for observing runs.
+    for `remaining` seconds (None: for as long as they take). `beyond_failure` is for observing runs. With `stand_in`
+    the steps are asked in the place of one of the procedure, which is judged itself when they are accepted.
     """
 
     id: str
@@ -75,6 +76,7 @@ class Check:
     beyond_failure: bool
     timeout: float | None = None
     remaining: float | None = None
+    stand_in: bool = False
 
 
 @dataclass(frozen=True, slots=True)

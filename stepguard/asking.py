@@ -36,7 +36,7 @@ class Asker:
         self._prompter = Prompter(procedure, reply_format)
         self._reply_format = reply_format
         self._random = chance
-        self._least_cap = 0  # a cap that cut a reply would cut it again: twice as much from then on
+        self._least_caps: dict[int, int] = {}  # a cap that cut a reply would cut it again: twice as much from then on
 
     def flight(self, segment: Segment, rung: Rung, values: Mapping[str, Value], *, attempt: int) -> Flight:
         """A segment that is asked in the way of a rung.
@@ -44,31 +44,31 @@ class Asker:
         Args:
             segment: the steps.
             rung: how they are asked; all but the plain ways ask one step.
-            values: what the steps read.
+            values: what the steps read, and those before them.
             attempt: 1, and one more for every time its first step was not accepted.
         """
-        single = len(segment.steps) == 1
-        stand_in = rung.stand_in(segment.steps[0], values) if single else None
-        steps = segment.steps if stand_in is None else stand_in.steps
-        draft = rung.draft and single
-        if draft:
-            messages = self._prompter.drafting(steps, values)
-        elif rung.wording == "question" and single:
-            messages = self._prompter.question(steps[0], values)
+        stand_in = rung.stand_in(segment.steps[0], values)
+        steps, before = segment.steps, segment.before
+        if stand_in is not None:  # the values stand in its steps
+            steps, values = stand_in.steps, {}
+        if rung.draft:
+            messages = self._prompter.drafting(steps, values, before=before)
+        elif rung.wording == "question":
+            messages = self._prompter.question(steps[0], values, before=before)
         else:
-            messages = self._prompter.messages(steps, values, before=segment.before)
-        cap = 64 + _TOKENS_PER_STEP * len(steps) + (_TOKENS_OF_DRAFT if draft else 0)
+            messages = self._prompter.messages(steps, values, before=before)
+        cap = 64 + _TOKENS_PER_STEP * len(steps) + (_TOKENS_OF_DRAFT if rung.draft else 0)
         request = Request(
             messages=messages,
             steps=steps,
             values=values,
-            reply_format=None if draft else self._reply_format,
+            reply_format=None if rung.draft else self._reply_format,
             temperature=rung.temperature,
-            max_tokens=max(cap, self._least_cap),
+            max_tokens=max(cap, self._least_caps.get(id(rung.backend), 0)),
             seed=self._random.getrandbits(31),
             attempt=attempt,
         )
-        return Flight(segment, rung, request, stand_in, drafting=draft)
+        return Flight(segment, rung, request, stand_in, drafting=rung.draft)
 
     def after_draft(self, flight: Flight, text: str) -> None:
         """The draft has come: the flight goes on with the request that makes a reply of it."""
@@ -82,9 +82,11 @@ class Asker:
             seed=self._random.getrandbits(31),
         )
 
-    def cut_off(self, request: Request) -> None:
+    def cut_off(self, flight: Flight) -> None:
         """A reply was cut off."""
-        self._least_cap = max(self._least_cap, 2 * (request.max_tokens or 0))
+        assert flight.request is not None
+        asked = id(flight.rung.backend)
+        self._least_caps[asked] = max(self._least_caps.get(asked, 0), 2 * (flight.request.max_tokens or 0))
 
     def fixed(self, messages: tuple[Message, ...]) -> float:
         """The share of a prompt that every prompt of the run begins with."""

@@ -50,7 +50,7 @@ from stepguard.history import History
 from stepguard.procedure import Procedure, Step
 from stepguard.profile import Learner, Profile
 from stepguard.repair import Repair, Repairs
-from stepguard.replies import read_reply
+from stepguard.replies import read_draft, read_reply
 from stepguard.reply_formats import ReplyFormat
 from stepguard.results import AttemptOutcome, Occurrence, Problem, Result, Status, StepRecord
 from stepguard.rewriting import StandIn
@@ -217,7 +217,8 @@ class Engine:
             pass
 
     def _start_flight(self) -> bool:
-        found = self._steps.next_segment(self._length.size, self._repairs.again)
+        size = self._length.size(len(self.procedure) - self._steps.completed)
+        found = self._steps.next_segment(size, self._repairs.again)
         if found is None or isinstance(found, Broken):
             if not self._outbox and not self._steps.finished:
                 self._end_unstartable(found)
@@ -245,7 +246,7 @@ class Engine:
             self._outbox.put(action, Flight(found, _CODE, None))
         else:
             attempt = self._repairs.tries(found.indices[0]) + 1
-            values = self._steps.read((*found.before, *found.steps))
+            values = self._steps.read(found.steps)
             self._ask(self._asker.flight(found, rung, values, attempt=attempt), first=True)
         return True
 
@@ -297,25 +298,29 @@ class Engine:
 
     def _drafted(self, flight: Flight, completion: Completion) -> None:
         """Working in free text has come: ask for the reply that is made from it."""
-        text = (completion.text or "").strip()
-        refused = bool(completion.refusal and completion.refusal.strip())
-        if refused or not text:
-            reason = "the model declined to work it out" if refused else "there is no working"
-            flight.blame = flight.first, Deviation("refused" if refused else "empty", flight.first.step, reason)
+        text = read_draft(completion)
+        if isinstance(text, Deviation):
+            flight.blame = flight.first, replace(text, step=flight.first.step)
             self._close(flight)
             return
         self._learn_call(flight)
         self._spending.blame(flight.first.index, flight.usage, self._now - flight.asked_at)
         self._book(flight, "draft", flight.usage)
         flight.completion = None
+        if self._stop is not None:
+            self._steps.land(flight.segment)
+            return
         self._asker.after_draft(flight, text)
         self._ask(flight)
 
     def _check(self, flight: Flight, claims: tuple[Claim, ...], asked: tuple[Step, ...]) -> None:
         steps = asked[: len(claims)]
         foreign = any(step.checks for step in steps)
-        read = self._steps.read(steps)
-        self._outbox.put(Check(self._outbox.new_id(), steps, claims, read, foreign, self._settings.observe), flight)
+        stand_in = flight.stand_in is not None and not flight.restored
+        read = MappingProxyType({}) if stand_in else self._steps.read(steps)
+        observe = self._settings.observe
+        action = Check(self._outbox.new_id(), steps, claims, read, foreign, observe, stand_in=stand_in)
+        self._outbox.put(action, flight)
 
     def _checked(self, flight: Flight, judgements: tuple[Judgement, ...]) -> None:
         if flight.stand_in is not None and not flight.restored:
@@ -342,7 +347,9 @@ class Engine:
         self._commit(flight)
 
     def _is_put_to_the_vote(self, flight: Flight, judgement: Judgement) -> bool:
-        if self._repairs.vote is None or self._settings.observe or flight.request is None or judgement.value is None:
+        if self._repairs.vote is None or self._settings.observe or judgement.value is None:
+            return False
+        if flight.request is None or flight.rung.independent:  # code, another model or a person is not outvoted
             return False
         verdict = judgement.verdict
         return verdict is None or (verdict.outcome == "undecided" and verdict.retry)
@@ -367,6 +374,9 @@ class Engine:
 
     def _blame_stand_in(self, flight: Flight, failed: Deviation) -> None:
         where = flight.first
+        if flight.reading is not None:  # it is told below, as one of the step that was stood for
+            others = tuple(each for each in flight.reading.deviations if each is not failed)
+            flight.reading = replace(flight.reading, deviations=others)
         if failed.step is not None and failed.step != where.step:
             failed = replace(failed, step=where.step, reason=f"{failed.step}: {failed.reason}")
         flight.blame = (where, failed)
@@ -433,6 +443,11 @@ class Engine:
         where, deviation = flight.blame
         if flight.request is not None:
             self._spending.blame(where.index, flight.usage, self._now - flight.asked_at)
+        self._refuse(flight, where, deviation)
+
+    def _refuse(self, flight: Flight, where: Occurrence, deviation: Deviation) -> None:
+        """A step was not accepted: decide how it is asked again, or that it is not."""
+        self._steps.land(flight.segment)
         hopeless = flight.hopeless or flight.request is None  # code will find the same again
         step = flight.segment.steps[flight.segment.indices.index(where.index)]
         values = self._steps.read((step,))
@@ -450,8 +465,9 @@ class Engine:
             useless=self._learned.useless(kind),
         )
         if deviation.kind == "truncated" and flight.request is not None:
-            self._length.cut_off()
-            self._asker.cut_off(flight.request)
+            self._asker.cut_off(flight)
+            if len(flight.segment.steps) > 1:
+                self._length.cut_off()
         if self._stop is None:
             self._repair(where, deviation)
 
@@ -483,7 +499,7 @@ class Engine:
         transport, remaining = self._settings.transport, self._spending.remaining(self._now)
         seconds = transport.wait(flight.sent, error, self._random)
         stop: tuple[Status, str] | None = None
-        if not (isinstance(error, BackendError) and error.retryable):
+        if not (isinstance(error, BackendError) and error.retryable) or flight.rung.once:
             stop = "failed", _told(error)
         elif late := self._spending.late(self._now):
             stop = "exhausted", self._limit_reason(late)
@@ -496,6 +512,11 @@ class Engine:
         elif remaining is not None and seconds >= remaining:
             stop = "exhausted", f"{self._limit_reason('seconds')} before the next try; {_told(error)}"
         if self._stop is not None or stop is not None:
+            if stop is not None and stop[0] == "failed" and flight.rung.backend is not None:
+                # Somebody else does not answer: that ends the rung, not the run.
+                flight.blame = flight.first, Deviation("empty", flight.first.step, stop[1])
+                self._refuse(flight, flight.first, flight.blame[1])
+                return
             self._steps.land(flight.segment)
             if stop is not None:
                 self._end(stop[0], flight.first, stop[1], error=error)
@@ -520,12 +541,14 @@ class Engine:
 
     def _learn_accepted(self, flight: Flight) -> None:
         if flight.request is None:
+            if flight.rung.assistance == "code" and self._repairs.tries(flight.first.index):
+                self._learned.settled(well=True)
             return
-        known = dict(flight.request.values)
+        known = dict(self._steps.read(flight.segment.steps))
         for step, record in zip(flight.segment.steps, flight.records, strict=False):
             kind = kind_of(step, known)
             known[step.id] = record.value
-            if not self._repairs.tries(record.occurrence.index):
+            if flight.rung.backend is None and not self._repairs.tries(record.occurrence.index):
                 self._learned.asked(kind, well=True)
                 continue
             self._learned.tried(kind, flight.rung.name, well=True)

@@ -37,6 +37,7 @@ from stepguard.transport import Transport
 if TYPE_CHECKING:
     import asyncio
 
+    from stepguard.forecast import Forecast
     from stepguard.telemetry import Observer, Telemetry
 
 __all__ = ["Guard"]
@@ -119,6 +120,11 @@ class Guard:
         self._segments: Final = segment if isinstance(segment, Segments) else Segments(segment)
         if repair is None:
             repair = Ladder.of(_RETRIES) if observe else Ladder()
+        if observe and isinstance(repair, Ladder) and not all(rung.plain for rung in repair.rungs):
+            raise ConfigError(
+                "an observing run helps nobody: repair is a number of retries, or a Ladder of rungs that ask plainly",
+                option="repair",
+            )
         self._repair: Final[Repair] = Ladder.of(repair) if isinstance(repair, int) else repair
         self._profile: Final = profile
         self._budget: Final = _NO_LIMIT if budget is None else budget
@@ -130,6 +136,20 @@ class Guard:
         self._history: Final = history
         self._seed: Final = seed
         self._observer: Final = observer
+
+    def forecast(self, procedure: Procedure) -> Forecast:
+        """What a run of a procedure will probably cost, and whether it will end verified, by the guard's profile.
+
+        Calls, tokens, seconds, success and abstention; the money, where the budget has a price. `stepguard.forecast`
+        has the model behind it.
+
+        Raises:
+            ConfigError: the guard has no profile, or one that has seen no calls.
+        """
+        from stepguard.forecast import forecast
+
+        profile = Profile() if self._profile is None else self._profile
+        return forecast(procedure, profile, segments=self._segments, price=self._budget.price)
 
     def start(self, procedure: Procedure, inputs: Mapping[str, object] | None = None) -> Run:
         """A run for a loop of the caller's own: no call is made, and the backend is not used.
@@ -252,12 +272,15 @@ class Guard:
         return Telemetry(run.id, run.procedure.name, self._observer)
 
     def _sync_backend(self) -> SyncBackend:
+        for rung in self._repair.rungs if isinstance(self._repair, Ladder) else ():
+            if rung.backend is not None:
+                _sync(rung.backend, f"the rung {rung.name} can only be awaited")
         return _sync(self._backend, "this backend can only be awaited")
 
     def _ask(self, backend: SyncBackend, action: Ask) -> Event:
-        if action.backend is not None:
-            backend = _sync(action.backend, "a rung asks somebody who can only be awaited")
         try:
+            if action.backend is not None:
+                backend = _sync(action.backend, "a rung asks somebody who can only be awaited")
             return _replied(action, backend.complete(action.request))
         except (UsageError, AssertionError):  # the caller is to mend it; a test double speaks to its test
             raise
@@ -273,7 +296,9 @@ class Guard:
                     return _replied(action, await ask(action.backend or self._backend, action.request))
             except (UsageError, AssertionError):
                 raise
-            except TimeoutError:
+            except TimeoutError as error:
+                if action.request.timeout is None:  # it is the backend's own
+                    return Failed(action.id, error)
                 return Failed(action.id, BackendTimeout(f"no answer within {action.request.timeout:.0f} s"))
             except Exception as error:  # noqa: BLE001 - as in `_ask`
                 return Failed(action.id, error)

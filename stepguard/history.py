@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from stepguard.backends.base import Completion
@@ -38,16 +38,6 @@ class History:
     def assisted(self) -> dict[Assistance, int]:
         """How many steps were completed with each assistance, without those that had none."""
         return {each: self._assisted[each] for each in ASSISTANCE if each != "none" and self._assisted[each]}
-
-    @property
-    def kinds(self) -> Mapping[DeviationKind, int]:
-        """How often each kind of deviation came up."""
-        return self._kinds
-
-    @property
-    def calls(self) -> int:
-        """How many model calls were booked."""
-        return self._calls
 
     def notes(self) -> tuple[str, ...]:
         """What the caller should know: that the form of the replies costs more than their content."""
@@ -99,7 +89,7 @@ class History:
     ) -> None:
         """Book a model call; see `Attempt`."""
         self._calls += 1
-        self._kinds.update(each.kind for each in deviations)
+        self._kinds.update({each.kind for each in deviations})
         self._attempts.append(
             Attempt(
                 number=self._calls,

@@ -41,7 +41,8 @@ class Ladder:
         same: a rung is left at once when the same wrong value has been claimed this often: what repeats is
             systematic, and asking the same way again only costs.
         few: a step is not asked again after a wrong value when fewer values than this are left that it can have:
-            "wrong" would be the answer. Rungs on which somebody else answers are tried all the same.
+            "wrong" would be half of the answer. A truth value has two, so it gets no second guess, nor does a step
+            with up to `few` options. Rungs on which somebody else answers are tried all the same.
 
     Raises:
         ConfigError: the rungs are no rungs, or a number is out of range.
@@ -56,6 +57,8 @@ class Ladder:
         for rung in held:
             if not isinstance(rung, Rung):
                 raise ConfigError(f"a ladder has rungs such as Resample(), not {rung!r}", option="repair")
+            if isinstance(rung, Vote) and sum(isinstance(each, Vote) for each in held) > 1:
+                raise ConfigError("one vote is enough: a ladder has at most one Vote", option="repair")
             if held.count(rung) > 1:
                 raise ConfigError(f"{rung.name} stands twice in the ladder: give it times=2", option="repair")
         for name, value in (("same", same), ("few", few)):
@@ -67,7 +70,7 @@ class Ladder:
 
     @classmethod
     def of(cls, retries: int) -> Ladder:
-        """A ladder that only asks again, so many times."""
+        """A ladder that only asks again, at most so many times; three equal wrong values end it earlier."""
         if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
             raise ConfigError(f"the number of retries is 0 or more, not {retries!r}", option="repair")
         return cls([Resample(times=retries)] if retries else [], same=3)
@@ -79,20 +82,18 @@ class Ladder:
 
     def next(self, failures: Failures) -> Rung | None:
         """See `stepguard.repair.Repair.next`."""
-        last = failures.kinds[-1]
+        last, rung = failures.kinds[-1], failures.rungs[-1]
         if failures.hopeless or not self.rungs:
             return None
-        if last == "truncated":
-            return _LONGER  # as it was, with a higher cap; the engine ends this
+        if last == "truncated":  # as it was, with a higher cap; the engine puts an end to this
+            return _LONGER if rung.plain else rung
         if failures.unread and len(failures.kinds) == 1 and last != "refused":
             return _WHOLE  # nothing could be read: no step is to blame more than another
-        if last == "undecided" and self.vote is not None:
+        if self.vote is not None and (last == "undecided" or rung == self.vote):
             return self.vote if failures.rungs.count(self.vote) < self.vote.times else None
-        blind = last == "refused" or failures.kinds.count("empty") > 1 or self._gives_away(failures)
-        for rung in self._from(failures):
-            if isinstance(rung, Vote) or (blind and not rung.independent):
-                continue
-            if failures.can(rung):
+        blind = self._gives_away(failures) or self._declines(failures)
+        for rung in self._open(failures):
+            if (rung.independent or not blind) and failures.can(rung):
                 return rung
         return None
 
@@ -101,13 +102,25 @@ class Ladder:
             return False
         return failures.choices - len(set(failures.wrong)) < self.few
 
-    def _from(self, failures: Failures) -> tuple[Rung, ...]:
-        """The rungs that are left: the last one again while its bound allows, and all above it."""
-        tried = [self.rungs[0] if rung is _WHOLE else rung for rung in failures.rungs]
-        used = [at for at, rung in enumerate(self.rungs) if rung in tried]
-        if not used:
-            return tuple(rung for rung in self.rungs if rung.name not in failures.useless)
-        at = used[-1]
-        again = tried.count(self.rungs[at]) < self.rungs[at].times
-        repeats = failures.wrong and failures.wrong.count(failures.wrong[-1]) >= self.same
-        return self.rungs[at if again and not repeats else at + 1 :]
+    def _declines(self, failures: Failures) -> bool:
+        """Whether the run's own model will not answer: it has refused, or has said nothing twice."""
+        own = [kind for kind, rung in zip(failures.kinds, failures.rungs, strict=True) if not rung.independent]
+        return "refused" in own or own.count("empty") > 1
+
+    def _open(self, failures: Failures) -> list[Rung]:
+        """The rungs that are left: the last one again while its bound allows, and those that were not used.
+
+        Those that seldom cured steps of this kind come last.
+        """
+        cut = [kind == "truncated" for kind in failures.kinds]
+        used = [rung for rung, longer in zip(failures.rungs, cut, strict=True) if not longer]
+        if isinstance(self.rungs[0], Resample):  # asking the whole segment again was one
+            used = [self.rungs[0] if rung is _WHOLE else rung for rung in used]
+        repeats = failures.last_wrong is not None and failures.wrong.count(failures.last_wrong) >= self.same
+        last = used[-1] if used and not repeats else None
+        left = [
+            rung
+            for rung in self.rungs
+            if not isinstance(rung, Vote) and (used.count(rung) < rung.times if rung == last else rung not in used)
+        ]
+        return sorted(left, key=lambda rung: rung.name in failures.useless and not (rung.independent or rung == last))

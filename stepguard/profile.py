@@ -29,6 +29,7 @@ __all__ = ["Calls", "Learner", "Profile", "Tries"]
 
 _VERSION: Final = 1
 _SELDOM: Final = 0.3
+_MANY: Final = 10**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,15 +166,16 @@ class Profile:
 
 def _tries(pair: Any) -> Tries:
     made, well = pair
-    if type(made) is not int or type(well) is not int or not 0 <= well <= made:
+    if type(made) is not int or type(well) is not int or not 0 <= well <= made <= _MANY:
         raise ValueError(f"{pair!r} is no pair of counts")
     return Tries(made, well)
 
 
 def _calls(given: Any) -> Calls:
     for name, value in given.items():
-        if type(value) not in (int, float) or not 0 <= value < float("inf"):
-            raise ValueError(f"{name} is {value!r}")
+        kinds = (int, float) if name in ("seconds", "fixed_tokens") else (int,)
+        if type(value) not in kinds or not 0 <= value <= _MANY:
+            raise ValueError(f"{name} is {value!r:.60}")
     return Calls(**given)
 
 

@@ -1,9 +1,10 @@
 """From a segment and the verified values to the messages that ask it.
 
-Every prompt has a prefix that is byte-identical for a whole run (instructions and one fitting demonstration), so that
-providers' prompt caches hit, and then only what this segment needs: the values its steps read, and its steps with
-their operands restated. The model never sees a step that is not asked, a rejected reply, or anything a checker knows:
-a prompt is a function of the steps, the verified state and the way of asking.
+Every prompt that asks steps as they stand has a prefix that is byte-identical for a whole run (instructions and one
+fitting demonstration), so that providers' prompt caches hit, and then only what this segment needs: the values its
+steps read, and its steps with their operands restated. Plain questions have a prefix of their own, drafts another. The
+model never sees a step that is neither asked nor needed to understand one that is, a rejected reply, or anything a
+checker knows: a prompt is a function of the steps, the verified state, the way of asking and, behind a draft, of that.
 """
 
 from __future__ import annotations
@@ -27,14 +28,7 @@ _INTRODUCTION: Final = (
     "You carry out a part of a longer procedure, exactly as written: every step, in order, with the values given. "
     "Do not skip, add, reorder, simplify or correct steps."
 )
-_QUESTIONER: Final = (
-    "Answer the question. Reply with one JSON object with the one key that is asked for. Its entry is one line of "
-    "text: the calculation in numbers, an equals sign, the result."
-)
-_QUESTIONER_IN_WORDS: Final = (
-    "Answer the question. Reply with one JSON object with the one key that is asked for. Its entry is an object with "
-    '"work" (your working) and "value" (the result alone).'
-)
+_QUESTIONER: Final = "Answer the question. The key of the answer is given with it."
 _DRAFTER: Final = (
     "Work out what is asked, in your own words and with every calculation written out. Do nothing that is not asked."
 )
@@ -76,17 +70,21 @@ class Prompter:
         """
         text = describe_steps(steps, values, before=before)
         if draft is not None:
-            text += f"\nWorking:\n{draft[:_MAX_DRAFT].strip()}"
+            # Lone surrogates could not be sent.
+            text += f"\nWorking:\n{draft[:_MAX_DRAFT].strip().encode('utf-8', 'replace').decode()}"
         return (*self.prefix, Message("user", text))
 
-    def drafting(self, steps: Sequence[Step], values: Mapping[str, Value]) -> tuple[Message, ...]:
+    def drafting(
+        self, steps: Sequence[Step], values: Mapping[str, Value], *, before: Sequence[Step] = ()
+    ) -> tuple[Message, ...]:
         """The messages that ask for working in free text."""
-        return (Message("system", _DRAFTER), Message("user", describe_steps(steps, values)))
+        return (Message("system", _DRAFTER), Message("user", describe_steps(steps, values, before=before)))
 
-    def question(self, step: Step, values: Mapping[str, Value]) -> tuple[Message, ...]:
+    def question(self, step: Step, values: Mapping[str, Value], *, before: Sequence[Step] = ()) -> tuple[Message, ...]:
         """The messages that ask one step as a plain question."""
         asked = _questioner(self._reply_format, step.expression is None)
-        return (*asked, Message("user", _question(step, values)))
+        done = f"Done before:{_done(before)}\n" if before else ""
+        return (*asked, Message("user", f"{done}{_question(step, values)}"))
 
     def fixed(self, messages: Sequence[Message]) -> float:
         """The share of the characters of some messages that every prompt of the run begins with."""
@@ -119,8 +117,12 @@ def describe_steps(steps: Sequence[Step], values: Mapping[str, Value], *, before
                 known.append(f"{name} = {text}")
         lines.append(_line(step, known))
     given = "\n".join(f"{name} = {text}" for name, text in shown.items()) or "(none)"
-    done = "".join(f"\n{_line(step, [])}" for step in before)
-    return f"Values:\n{given}{f'{chr(10)}Done before:{done}' if done else ''}\nSteps:\n" + "\n".join(lines)
+    done = f"\nDone before:{_done(before)}" if before else ""
+    return f"Values:\n{given}{done}\nSteps:\n" + "\n".join(lines)
+
+
+def _done(before: Sequence[Step]) -> str:
+    return "".join(f"\n{_line(step, [])}" for step in before)
 
 
 def _line(step: Step, known: list[str]) -> str:
@@ -282,7 +284,7 @@ def _questioner(reply_format: ReplyFormat, in_words: bool) -> tuple[Message, ...
         step = Step("q1", "b - a")
         answer = reply_format.answer(step, "36 - (-14) = 36 + 14", "50")
     return (
-        Message("system", _QUESTIONER_IN_WORDS if in_words else _QUESTIONER),
+        Message("system", f"{_QUESTIONER}\n{reply_format.instructions}"),
         Message("user", _question(step, EXAMPLE_VALUES)),
         Message("assistant", json.dumps({step.id: answer})),
     )

@@ -34,6 +34,7 @@ class Failures:
         kinds: the kind of deviation of each failure.
         rungs: the way of asking that each of them came after.
         wrong: the values that were claimed and not accepted, as normalised text.
+        last_wrong: the one that the last failure claimed, None where it claimed none.
         hopeless: whether a check said that no other claim can fare better.
         unread: whether the last reply said nothing that could be read, so that no step of it is to blame more than
             another. It is counted against the step that led it.
@@ -46,6 +47,7 @@ class Failures:
     kinds: list[DeviationKind] = field(default_factory=list)
     rungs: list[Rung] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
+    last_wrong: str | None = None
     hopeless: bool = False
     unread: bool = False
     isolated: bool = False
@@ -84,7 +86,8 @@ class Repairs:
         self._failures: dict[int, Failures] = {}
         self._deviations: dict[int, list[Deviation]] = {}
         self._votes: dict[int, Counter[str]] = {}
-        self.vote: Final[Vote | None] = getattr(policy, "vote", None)
+        vote: object = getattr(policy, "vote", None)
+        self.vote: Final = vote if isinstance(vote, Vote) else None
 
     def elects(self, index: int, value: str) -> bool:
         """Whether one more vote for the value of a step decides it."""
@@ -98,11 +101,6 @@ class Repairs:
         """How often a step has failed so far."""
         failures = self._failures.get(index)
         return 0 if failures is None else len(failures.kinds)
-
-    def used(self, index: int) -> tuple[Rung, ...]:
-        """The ways of asking in which a step has failed so far."""
-        failures = self._failures.get(index)
-        return () if failures is None else tuple(failures.rungs)
 
     def deviations(self, index: int) -> tuple[Deviation, ...]:
         """What was wrong about a step so far."""
@@ -143,6 +141,7 @@ class Repairs:
             failures = self._failures[index] = Failures(step, values)
         failures.kinds.append(deviation.kind)
         failures.rungs.append(rung)
+        failures.last_wrong = wrong
         if wrong is not None:
             failures.wrong.append(wrong)
         failures.hopeless = hopeless
@@ -167,6 +166,8 @@ class Repairs:
             return False
         if not isinstance(rung, Rung):
             raise TypeError(f"a Rung or None was expected, not {type(rung).__name__}")
+        if not rung.applies(failures.step, failures.values):
+            raise ValueError(f"the rung {rung.name!r} does not apply to step {failures.step.id!r}")
         self.again[index] = rung
         return True
 

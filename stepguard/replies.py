@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stepguard.backends.base import Completion
     from stepguard.procedure import Step
 
-__all__ = ["TOOL_NAME", "Reading", "read_reply", "without_thinking"]
+__all__ = ["TOOL_NAME", "Reading", "read_draft", "read_reply", "without_thinking"]
 
 TOOL_NAME: Final = RESPONSE_NAME
 """The name of the tool where a provider answers by a tool call."""
@@ -103,6 +103,20 @@ def read_reply(completion: Completion, steps: Sequence[Step], reply_format: Repl
     if isinstance(found, Deviation):
         return Reading((), (found,), found)
     return _claims(found, steps, reply_format)
+
+
+def read_draft(completion: Completion) -> str | Deviation:
+    """The free text of a completion that is not to be read any further, without what the model only thought."""
+    finish = (completion.finish_reason or "").lower()
+    if completion.refusal and completion.refusal.strip():
+        return Deviation("refused", None, f"the model declined: {shorten(completion.refusal.strip(), 200)}")
+    if finish in _FILTER_REASONS:
+        return Deviation("refused", None, "the provider's content filter stopped the working")
+    text = without_thinking(completion.text or "")
+    if finish in _CUT_REASONS or text is None:
+        return Deviation("truncated", None, "the working was cut off")
+    text = text.replace("\0", "\n").strip()
+    return text or Deviation("empty", None, "there is no working")
 
 
 def _claims(found: JsonObject, steps: Sequence[Step], reply_format: ReplyFormat) -> Reading:

@@ -247,6 +247,7 @@ class Result:
             "assisted": dict(self.assisted),
             "profiled": self.profiled,
             "notes": list(self.notes),
+            "profile": self.profile.to_dict(),
             "problem": None
             if self.problem is None
             else {

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import count
 from typing import Final, cast
 
 from stepguard.errors import EvaluationError, StepguardError
-from stepguard.exact import evaluate
-from stepguard.expressions import Call, Chain, Compare, Expression, Name, Negate, Number
+from stepguard.exact import evaluate, substitute
+from stepguard.expressions import Call, Chain, Compare, Expression, Name, Negate, Number, format_expression
 from stepguard.numerals import Exact
 from stepguard.procedure import Step
 from stepguard.values import Value, to_exact
@@ -24,6 +25,7 @@ __all__ = ["StandIn", "rewrite", "split"]
 
 _MAX_PARTS: Final = 12
 """A step that would need more small ones is not split."""
+_TOO_LONG: Final = 10**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def rewrite(step: Step, values: Mapping[str, Value]) -> StandIn | None:
         return None
     if negated and step.type.places is not None:  # not every rounding is the same on both sides of zero
         return None
-    if written == Chain(tuple(map(Number, leaves)), tree.operators):
+    if format_expression(written) == substitute(tree, values):
         return None
     return _stand_in(step, written, negated=negated)
 
@@ -82,7 +84,7 @@ def split(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     if tree is None or not step.show_work:
         return None
     try:
-        parts = _Parts(step.id, values)
+        parts = _Parts((step.id, *step.reads), values)
         last = parts.top(tree)
         if not parts.steps:  # one operation on two numbers
             simpler = rewrite(step, values)
@@ -105,8 +107,8 @@ def _stand_in(
     if len(before) >= _MAX_PARTS:
         return None
     try:
-        # The other sign need not be of the step's type: a rounding, a bound.
-        last = Step(step.id, written, type="number" if negated else step.type)
+        # A number of the other sign need not be of the step's type, but a tolerance is the same on both sides.
+        last = Step(step.id, written, type="number" if negated and step.type.kind != "number" else step.type)
     except StepguardError:
         return None
     return StandIn((*before, last), negated=negated)
@@ -152,16 +154,15 @@ def _plain_sum(tree: Chain, leaves: list[Exact]) -> tuple[Chain | Number, bool]:
 class _Parts:
     """The small steps of an expression, each one operation; their values stand for what they work out."""
 
-    def __init__(self, name: str, values: Mapping[str, Value]) -> None:
+    def __init__(self, taken: tuple[str, ...], values: Mapping[str, Value]) -> None:
         self.steps: list[Step] = []
-        self._name = name
+        self._names = (f"p{number}" for number in count(1) if f"p{number}" not in taken)
         self._values = values
         self._known: dict[str, Value] = {}
 
     def add(self, written: Expression) -> Name:
         """One more small step; its name."""
-        at = len(self.steps) + 1
-        name = next(name for name in (f"p{at}", f"part{at}") if name != self._name)
+        name = next(self._names)
         self.steps.append(Step(name, written))
         return Name(name)
 
@@ -243,7 +244,7 @@ def _digits(number: Exact) -> Iterator[Exact]:
     """What each digit of a number stands for, the largest first: 285 is 200, 80 and 5."""
     scale = Fraction(1)
     left = Fraction(number)
-    if not _comes_out(number):
+    if not _comes_out(number) or max(left.numerator, left.denominator) >= _TOO_LONG:
         return
     while left.denominator != 1:
         left, scale = left * 10, scale / 10

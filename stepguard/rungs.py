@@ -28,8 +28,10 @@ from typing import TYPE_CHECKING, Final, Literal
 from stepguard.backends.base import Backend, as_backend
 from stepguard.backends.person import AskPerson, as_person
 from stepguard.errors import ConfigError
+from stepguard.expressions import Name
 from stepguard.results import Assistance
 from stepguard.rewriting import StandIn, rewrite, split
+from stepguard.transport import Transport
 from stepguard.values import Value
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ class Rung:
         draft: whether the model works in free text first.
         backend: who is asked; None: the run's own model.
         timeout: seconds that a call of a backend of its own may take; None waits for as long as the budget allows.
+        once: whether a call that fails is not repeated, whatever the guard's `Transport` says.
     """
 
     name: str
@@ -79,12 +82,16 @@ class Rung:
     draft: bool = False
     backend: Backend | None = None
     timeout: float | None = None
+    once: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.temperature <= 2:
+        number = isinstance(self.temperature, int | float) and not isinstance(self.temperature, bool)
+        if not number or not 0 <= self.temperature <= 2:
             raise ConfigError(f"a temperature is between 0 and 2, not {self.temperature!r}", option="repair")
         if isinstance(self.times, bool) or not isinstance(self.times, int) or self.times < 1:
             raise ConfigError(f"{self.name}: times is a whole number of 1 or more, not {self.times!r}", option="repair")
+        if self.timeout is not None:
+            Transport(timeout=self.timeout)
 
     @property
     def independent(self) -> bool:
@@ -134,6 +141,10 @@ class Question(Rung):
     alone: bool = True
     assistance: Assistance = "rephrased"
     wording: Wording = "question"
+
+    def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
+        """See `Rung.applies`: a copy is no question."""
+        return not isinstance(step.expression, Name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +234,9 @@ class Code(Rung):
 def another_model(backend: object, *, model: str | None = None, times: int = 1, timeout: float | None = 600.0) -> Rung:
     """A rung that asks the step by itself, greedily, of another model.
 
+    Its calls and tokens count for the run's budget and usage; a price there is taken to hold for this model, too. Where
+    it does not answer, the next rung is tried.
+
     Args:
         backend: whatever `Guard` takes as one.
         model: the model to ask for, with a client as backend.
@@ -245,10 +259,17 @@ def another_model(backend: object, *, model: str | None = None, times: int = 1, 
 def person(ask: AskPerson, *, times: int = 1, timeout: float | None = None) -> Rung:
     """A rung that asks a person, through a callback: plain, or async (then with `Guard.arun`).
 
+    Where the callback raises, or takes too long, the next rung is tried.
+
     Args:
         ask: called with the step and the values it reads; gives the value of the step, as text or as a number, or
             None where the person does not know. It is checked like any other claim; no working is asked for.
         times: see `Rung`.
         timeout: seconds; by default a person may take as long as the budget allows.
+
+    Raises:
+        ConfigError: `ask` cannot be called.
     """
-    return Rung("person", alone=True, times=times, assistance="person", backend=as_person(ask), timeout=timeout)
+    return Rung(
+        "person", alone=True, times=times, assistance="person", backend=as_person(ask), timeout=timeout, once=True
+    )

@@ -42,7 +42,7 @@ class Run:
         run = guard.start(procedure, {"x": 12, "y": 7})
         while not run.done:
             for action in run.actions():
-                if isinstance(action, Ask):
+                if isinstance(action, Ask):  # with another model or a person in the ladder: action.backend first
                     run.send(Replied(action.id, my_model(action.request)))
                 else:
                     run.send(run.perform(action))

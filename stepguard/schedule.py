@@ -103,6 +103,8 @@ class Schedule:
         for index in range(self.frontier, end):
             if index in self._flying or index in self._ahead:
                 continue
+            if steps and steps[-1].with_next and index != indices[-1] + 1:
+                break
             try:
                 step = self._step(index, ids)
             except ProcedureError as error:
@@ -118,17 +120,29 @@ class Schedule:
             indices.append(index)
             steps.append(step)
             ids.add(step.id)
-            alone = indices[0] in again and again[indices[0]].alone
-            if step.performer == "code" or ((alone or len(indices) >= size) and not step.with_next):
+            rung = again.get(indices[0])
+            if step.performer == "code" or (rung is not None and rung.alone and not rung.plain):
+                break
+            alone = rung is not None and rung.alone
+            leads_on = step.with_next and len(indices) < size + _MOST_BEFORE
+            if (alone or len(indices) >= size) and not leads_on:
                 break
         return Segment(tuple(indices), tuple(steps), self._before(indices[0])) if indices else None
 
     def _before(self, index: int) -> tuple[Step, ...]:
         """The completed steps whose text leads into that of the step at `index`."""
         before: list[Step] = []
-        while index > 0 and len(before) < _MOST_BEFORE and (step := self._procedure.steps[index - 1]).with_next:
-            before.append(step)
-            index -= 1
+        try:
+            while (
+                len(before) < _MOST_BEFORE
+                and (index <= self.frontier or index - 1 in self._ahead)
+                and index > 0
+                and (step := self._procedure.steps[index - 1]).with_next
+            ):
+                before.append(step)
+                index -= 1
+        except ProcedureError:  # a lazy procedure does not give it again
+            pass
         return tuple(reversed(before))
 
     def _step(self, index: int, before: set[str]) -> Step:

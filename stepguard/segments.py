@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = ["SegmentLength", "Segments", "best_length"]
 
-_PRIOR_STEPS: Final = 40.0
+_PRIOR_STEPS: Final = 20.0
 _PRIOR_ERROR: Final = 0.02
 """Before anything is seen: as if 40 steps had shown an error of 2 %."""
 _MEMORY: Final = 400.0
 """Older steps count less: as if about so many were remembered."""
+_REST: Final = 1.3
+"""So much longer a segment may be when that saves the last call."""
 _MARGIN: Final = 1.5
 """Replies differ in length: what one may need is taken as so much more than the average."""
 
@@ -36,9 +38,10 @@ class Segments:
     """The length of segments: fixed, or found while a run goes on.
 
     Args:
-        size: the most steps that one call asks, whatever happens. A plain number stands for this object:
-            ``Guard(..., segment=5)``. None chooses the length by what the run shows of the step error and of the
-            cost of calls: shorter after deviations, longer after clean segments.
+        size: the most steps that one call asks; a step whose text needs the next one's takes it along. A plain number
+            stands for this object: ``Guard(..., segment=5)``. None chooses the length by what the run shows of the
+            step error and of the cost of calls: shorter after deviations, longer after clean segments. The other
+            arguments are for that.
         first: the length to begin with where it is chosen and nothing is known of the model yet.
         longest: the longest segment where the length is chosen.
         output: the most tokens that the model writes in one reply, None where that sets no bound.
@@ -51,7 +54,7 @@ class Segments:
     """
 
     size: int | None = None
-    first: int = 10
+    first: int = 20
     longest: int = 40
     output: int | None = 4096
     context: int | None = None
@@ -93,17 +96,31 @@ class SegmentLength:
             self._output = weight * calls.output_tokens
             self._per_step = weight * (calls.input_tokens - calls.fixed_tokens)
 
-    @property
-    def size(self) -> int:
-        """The most steps of the next segment."""
+    def size(self, left: int | None = None) -> int:
+        """The most steps of the next segment.
+
+        Args:
+            left: how many steps are left. Where the length is chosen, segments are made a little longer when that
+                saves the last call.
+        """
         if self._segments.size is not None:
             return self._bound
+        chosen, most = self._choose()
+        calls = 1 if left is None else -(-left // chosen)
+        if left is None or calls == 1:
+            return chosen
+        longer = -(-left // (calls - 1))
+        return longer if longer <= min(most, _REST * chosen) else chosen
+
+    def _choose(self) -> tuple[int, int]:
+        """The length with the fewest tokens a step, and the longest that may be."""
         if not self._calls:
-            return min(self._segments.first, self._bound)
+            return min(self._segments.first, self._bound), self._bound
         error = self._failed / self._judged
         step = max((self._per_step + self._output) / self._steps, 1e-9)
         length = best_length(round(error, 4), round(self._overhead / self._calls / step, 2), longest=self._bound)
-        return max(1, min(length, self._fitting()))
+        most = max(1, self._fitting())
+        return min(length, most), most
 
     def _fitting(self) -> int:
         """How many steps fit in a reply, and in a context."""
@@ -137,7 +154,7 @@ class SegmentLength:
 
     def cut_off(self) -> None:
         """A reply was cut off: from now on segments are at most half as long."""
-        self._bound = max(1, self.size // 2)
+        self._bound = max(1, self.size() // 2)
 
 
 @lru_cache(maxsize=4096)

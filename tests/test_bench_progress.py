@@ -20,9 +20,9 @@ from stepguard.cli.bench_progress import show_progress, span_of_time
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import ArmOptions, Outcome
 from stepguard.evaluation.families import Arithmetic
-from stepguard.evaluation.forecast import Forecast
 from stepguard.evaluation.meter import Meter
 from stepguard.evaluation.runner import Plan, run_plan
+from stepguard.evaluation.time_left import TimeLeft
 from stepguard.testing import SimulatedModel, Slips
 
 PLAN = Plan(family=Arithmetic(), cells={5: 2, 50: 2}, arms=("cot", "guard"), seed=0, options=ArmOptions())
@@ -46,7 +46,7 @@ def ended(arm: str, length: int, seconds: float, seed: int = 0) -> Outcome:
 
 def test_nothing_is_known_before_a_run_has_ended() -> None:
     """Without any ended run there is no forecast; with all of them there is nothing left."""
-    forecast = Forecast(PLAN.jobs(), concurrency=1)
+    forecast = TimeLeft(PLAN.jobs(), concurrency=1)
     assert forecast.seconds is None
     for arm, length, seed in PLAN.jobs():
         forecast.ended(ended(arm, length, 1.0, seed))
@@ -55,7 +55,7 @@ def test_nothing_is_known_before_a_run_has_ended() -> None:
 
 def test_time_left_is_weighed_by_arm_and_length() -> None:
     """Runs of 5 steps tell what those of 50 steps of their arm will take; an arm without one takes what others do."""
-    forecast = Forecast(PLAN.jobs(), concurrency=1)
+    forecast = TimeLeft(PLAN.jobs(), concurrency=1)
     forecast.ended(ended("cot", 5, 1.0))
     # 0.2 seconds a step: one run of 5 steps and two of 50 of either arm, and one more of 5.
     assert forecast.seconds == pytest.approx(0.2 * (3 * 5 + 4 * 50))
@@ -65,7 +65,7 @@ def test_time_left_is_weighed_by_arm_and_length() -> None:
 
 def test_time_left_is_shared_by_those_who_work() -> None:
     """Four at a time are four times as fast, but no faster than the longest run."""
-    forecast = Forecast(PLAN.jobs(), concurrency=4)
+    forecast = TimeLeft(PLAN.jobs(), concurrency=4)
     for arm in ("cot", "guard"):
         forecast.ended(ended(arm, 5, 1.0))
     assert forecast.seconds == pytest.approx(0.2 * 2 * (5 + 2 * 50) / 4)

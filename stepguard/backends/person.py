@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stepguard.backends.base import Backend, Completion, Request
-from stepguard.errors import ValueRefused
+from stepguard.deadlines import Overrun, within
+from stepguard.errors import BackendTimeout, ConfigError, ValueRefused
 from stepguard.exact import substitute
 from stepguard.usage import Usage
 from stepguard.values import Value
@@ -24,9 +25,16 @@ AskPerson = Callable[["Step", Mapping[str, Value]], Any | Awaitable[Any]]
 
 
 def as_person(ask: AskPerson) -> Backend:
-    """A backend that puts each step to a person."""
-    call = ask if inspect.isroutine(ask) else getattr(ask, "__call__", None)  # noqa: B004 - whether it is async
-    return _AsyncPerson(ask) if inspect.iscoroutinefunction(call) else _Person(ask)
+    """A backend that puts each step to a person.
+
+    Raises:
+        ConfigError: `ask` cannot be called.
+    """
+    if not callable(ask):
+        raise ConfigError(f"a person is asked through a callable, not {ask!r:.60}", option="repair")
+    call = getattr(ask, "__call__", None)  # noqa: B004 - whether it is async
+    waits = inspect.iscoroutinefunction(ask) or inspect.iscoroutinefunction(call)
+    return _AsyncPerson(ask) if waits else _Person(ask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +43,20 @@ class _Person:
 
     def complete(self, request: Request) -> Completion:
         """See `SyncBackend.complete`."""
-        return _completion(request, self.ask(request.steps[0], request.values))
+
+        def call() -> object:
+            return self.ask(request.steps[0], request.values)
+
+        try:
+            given = within(request.timeout, call, name="stepguard-person")
+        except Overrun:
+            raise BackendTimeout(f"no answer within {request.timeout:.0f} s") from None
+        if inspect.isawaitable(given):
+            raise ConfigError(
+                "the person's callback gave an awaitable: make it an async function, and use `await guard.arun(...)`",
+                option="repair",
+            )
+        return _completion(request, given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +74,8 @@ def _completion(request: Request, given: object) -> Completion:
         return Completion(None, refusal="the person who was asked does not know", usage=Usage(calls=1), model="person")
     try:
         value = given if isinstance(given, str) else step.type.write(step.type.accept(given))
-    except ValueRefused:  # it is read, and refused, like anything that a model writes
-        value = str(given)
+    except ValueRefused as error:
+        return Completion(None, refusal=f"the person's answer cannot be taken: {error}", model="person")
     assert request.reply_format is not None
     work = "as a person says" if step.expression is None else substitute(step.expression, request.values)
     field = request.reply_format.answer(step, work, value)

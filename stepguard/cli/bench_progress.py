@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, Self, TextIO
 
 from stepguard.cli.progress import shows_bars
 from stepguard.evaluation.arms import Outcome
-from stepguard.evaluation.forecast import Forecast
 from stepguard.evaluation.meter import Meter
 from stepguard.evaluation.runner import Plan
+from stepguard.evaluation.time_left import TimeLeft
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -51,7 +51,7 @@ class BenchProgress:
     def __init__(self, plan: Plan, concurrency: int, meter: Meter | None, stream: TextIO) -> None:
         self.done, self.total = 0, plan.total
         self.stream: Final = stream
-        self._forecast: Final = Forecast(plan.jobs(), concurrency=concurrency)
+        self._forecast: Final = TimeLeft(plan.jobs(), concurrency=concurrency)
         self._meter: Final = meter
         self._jobs: Final = frozenset(plan.jobs())
 

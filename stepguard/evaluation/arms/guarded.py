@@ -110,7 +110,8 @@ class Chunk:
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
-        return await run_guarded(self.name, task, backend, _with(options, self.segment, None), observe=True)
+        mine = _plainly(_with(options, self.segment, None))
+        return await run_guarded(self.name, task, backend, mine, observe=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +223,7 @@ class _Seen:
     def __call__(self, action: Action, event: Event) -> None:
         if isinstance(event, Replied):
             self.completions.append(event.completion)
-        if not isinstance(action, Check) or not isinstance(event, Checked):
+        if not isinstance(action, Check) or not isinstance(event, Checked) or action.stand_in:
             return
         known: dict[str, Value] = dict(action.values)
         for step, judgement in zip(action.steps, event.judgements, strict=False):
@@ -253,8 +254,10 @@ class _Patient:
         """See `Repair.next`."""
         if failures.kinds[-1] == "wrong_value":
             return Resample()
-        unread: list[DeviationKind] = [kind for kind in failures.kinds if kind != "wrong_value"]
-        return self.policy.next(replace(failures, kinds=unread, rungs=failures.rungs[-len(unread) :], wrong=[]))
+        unread = [at for at, kind in enumerate(failures.kinds) if kind != "wrong_value"]
+        kinds: list[DeviationKind] = [failures.kinds[at] for at in unread]
+        rungs = [failures.rungs[at] for at in unread]
+        return self.policy.next(replace(failures, kinds=kinds, rungs=rungs, wrong=[], last_wrong=None))
 
 
 class _Scheduled:
@@ -322,7 +325,7 @@ async def _drive(run: Run, backend: Backend, judging: Judging, seen: _Seen) -> N
         if isinstance(action, Ask):
             try:
                 async with asyncio.timeout(action.request.timeout):
-                    event = Replied(action.id, await ask(backend, action.request))
+                    event = Replied(action.id, await ask(action.backend or backend, action.request))
             except TimeoutError:
                 event = Failed(action.id, BackendTimeout(f"no answer within {action.request.timeout:.0f} s"))
             except Exception as error:  # noqa: BLE001 - it costs one outcome, not the benchmark

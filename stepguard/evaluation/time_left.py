@@ -8,10 +8,10 @@ from typing import Final
 
 from stepguard.evaluation.arms import Outcome
 
-__all__ = ["Forecast"]
+__all__ = ["TimeLeft"]
 
 
-class Forecast:
+class TimeLeft:
     """Weighs what is outstanding by arm and length.
 
     A run of an arm takes as long for each step as the ended runs of that arm did, whatever their lengths, so that the
