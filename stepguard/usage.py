@@ -42,6 +42,12 @@ class Usage:
         """Input and output together."""
         return self.input_tokens + self.output_tokens
 
+    @property
+    def cached_share(self) -> float:
+        """The part of the prompts that came from a cache, 0 where nothing is known of one."""
+        # Some providers do not count cached tokens among those of the prompt.
+        return self.cached_tokens / max(self.input_tokens, self.cached_tokens, 1)
+
     @classmethod
     def estimate(cls, asked: int, answered: int) -> Usage:
         """One call whose tokens nobody counted, from the characters of its messages and of its reply: four a token."""

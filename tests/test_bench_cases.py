@@ -81,7 +81,7 @@ class Stubborn:
     def complete(self, request: Request) -> Completion:
         completion = self._model.complete(request)
         text = completion.text or ""
-        if request.values.get("price") == Decimal("24.90"):
+        if any(number in request.messages[-1].content for number in ("24.9", "0.0825", "8.25%")):  # in whatever way
             text = text.replace("= 2.05", "= 2.06").replace("24.9 + 2.05 = 26.95", "24.9 + 2.06 = 26.96")
             text = text.replace("Answer: 26.95", "Answer: 26.96")
         return Completion(text, usage=completion.usage)

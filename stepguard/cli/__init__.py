@@ -148,6 +148,11 @@ def _add_run(commands: Any) -> None:
     guard = parser.add_argument_group("the guard")
     guard.add_argument("--segment", metavar="N", type=int, help="how many steps one call asks at most")
     guard.add_argument("--retries", metavar="N", type=int, help="ask a step again so often, instead of the ladder")
+    guard.add_argument(
+        "--learned",
+        metavar="FILE",
+        help="what earlier runs have shown of the model: read where it is there, and added to after the run",
+    )
     guard.add_argument("--max-calls", metavar="N", type=int, help="stop after this many model calls")
     guard.add_argument("--max-tokens", metavar="N", type=int, help="stop once this many tokens are spent")
     guard.add_argument("--max-cost", metavar="AMOUNT", help="stop once this much money is spent; needs --price")

@@ -64,6 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arms", default="cot,chunk,guard", help="what to compare (default: cot,chunk,guard)")
     parser.add_argument("--segment", type=int, default=10, help="steps a call in chunk and guard (default: 10)")
     parser.add_argument("--retries", type=int, help="so many plain retries a step in guard, in place of its ladder")
+    parser.add_argument(
+        "--learned",
+        type=Path,
+        metavar="FILE",
+        help="a profile that 'stepguard run --learned' wrote: guard begins with it, and what it foretells is printed",
+    )
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for one request (default: 1800)")
     parser.add_argument(
         "--seed",
@@ -97,6 +103,7 @@ def main(args: argparse.Namespace) -> int:
     from stepguard.cli.bench_progress import show_progress
     from stepguard.cli.run import EXIT_CODES
     from stepguard.errors import ConfigError
+    from stepguard.evaluation.foretold import make_foretold
     from stepguard.evaluation.html_report import check_png, write_reports
     from stepguard.evaluation.meter import Meter
     from stepguard.evaluation.report import make_results
@@ -166,6 +173,8 @@ def main(args: argparse.Namespace) -> int:
             f"{len(outcomes)} of {plan.total} runs done"
         )
     results = make_results(outcomes, meta, price=price)
+    if args.learned is not None:
+        results["forecast"] = make_foretold(plan, outcomes)
     text = json.dumps(results, indent=1, allow_nan=False)
     if args.out is not None:
         (args.out / "results.json").write_text(text + "\n", encoding="utf-8")
@@ -229,7 +238,8 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
     from rich.table import Table
 
     from stepguard.cli.models import SIMULATED
-    from stepguard.evaluation.report import make_table
+    from stepguard.evaluation.foretold import tell
+    from stepguard.evaluation.report import make_table, tell_assistance
 
     head, *rows = make_table(results)
     table = Table(title=f"{results['meta']['task']} on {results['meta']['model']}", caption="95 % Wilson intervals")
@@ -249,6 +259,10 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
             f"guard - {pair['baseline']} at {pair['length']} steps: {pair['difference']:+.0%} "
             f"[{100 * low:+.0f}, {100 * high:+.0f}], {recovered}; rescued {pair['rescued']}, harmed {pair['harmed']}"
         )
+    for line in tell_assistance(results):
+        console.print(line)
+    for row in results.get("forecast", ()):
+        console.print(tell(row))
     for probe in results["probes"]["self_conditioning"]:
         if probe["slope"] is not None:
             low, high = probe["slope_interval"]

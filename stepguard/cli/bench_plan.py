@@ -16,6 +16,7 @@ from stepguard.evaluation.families import Family, Task, family_named
 from stepguard.evaluation.knobs import split_names
 from stepguard.evaluation.runner import Plan, hash_prompts
 from stepguard.ladder import Ladder
+from stepguard.profile import Profile
 from stepguard.rungs import FIRST, Resample
 
 __all__ = ["describe_cases", "describe_configuration", "make_plan", "version_of"]
@@ -40,7 +41,10 @@ def make_plan(args: argparse.Namespace) -> Plan:
     if args.resume and args.out is None:
         raise ConfigError("--resume goes with --out, the folder to go on in", option="resume")
     repair = Ladder() if args.retries is None else args.retries
-    options = ArmOptions(segment=args.segment, repair=repair, timeout=args.timeout)
+    if args.learned is not None and not args.learned.exists():
+        raise ConfigError(f"there is no profile {args.learned}: stepguard run --learned writes one", option="learned")
+    learned = None if args.learned is None else Profile.load(args.learned)
+    options = ArmOptions(segment=args.segment, repair=repair, profile=learned, timeout=args.timeout)
     # Cases are numbered from 0 on; --seed is the simulated model's alone then.
     seed = args.seed if args.cases is None else 0
     return Plan(family=family, cells=cells, arms=arms, seed=seed, options=options)
@@ -116,6 +120,7 @@ def describe_configuration(args: argparse.Namespace, plan: Plan, model: str) -> 
         "segment": args.segment,
         "retries": args.retries,
         "ladder": [rung.name for rung in Ladder().rungs] if args.retries is None else None,
+        "learned": None if plan.options.profile is None else plan.options.profile.to_dict(),
         "temperature": {"first": FIRST.temperature, "retry": Resample().temperature},
         "prompt_hash": hash_prompts(sample),
         "stepguard": version_of("stepguard"),

@@ -21,6 +21,8 @@ __all__ = ["print_result"]
 _LONGEST: Final = 300
 """Characters of one value or instruction that are shown; ``--json`` has all."""
 
+_HELPED: Final = {"model": "by another model", "person": "by a person"}
+
 Row = tuple[str, str, str, Text]
 
 
@@ -41,6 +43,8 @@ def print_result(result: Result, procedure: Procedure, *, model: str, table: boo
     status = Text(result.status.upper(), style=f"bold {colour}")
     console.print(Text.assemble(status, ": ", printable(_sentence(result, procedure))), soft_wrap=True)
     console.print(Text(f"{_cost(result)}; {printable(model)}"), soft_wrap=True)
+    for note in result.notes:
+        console.print(Text(printable(note), style="yellow"), soft_wrap=True)
 
 
 class _Console(Console):
@@ -102,7 +106,7 @@ def _how(record: StepRecord) -> Text:
     if not record.verified and any(verdict.outcome == "pass" for verdict in record.verdicts):
         done = "right, from unverified values"
     if record.assistance != "none":
-        done += f", {record.assistance}"
+        done += f", {_HELPED.get(record.assistance, record.assistance)}"
     if record.deviations:
         kinds = ", ".join(dict.fromkeys(each.kind for each in record.deviations))
         done += f" on try {record.tries} after {kinds}" if record.tries > 1 else f": {kinds}"
@@ -166,7 +170,8 @@ def _cost(result: Result) -> str:
     usage = result.usage
     calls = f"{usage.calls} call{'' if usage.calls == 1 else 's'}"
     cost = "" if result.cost is None else f", cost {result.cost:f}"
-    return f"{calls}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens{cost}, {result.seconds:.1f} s"
+    cached = f" ({usage.cached_share:.0%} of the prompts from a cache)" if usage.cached_tokens else ""
+    return f"{calls}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens{cached}{cost}, {result.seconds:.1f} s"
 
 
 def _steps(count: int) -> str:

@@ -6,11 +6,13 @@ import argparse
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Final
 
 from stepguard.budget import Budget
 from stepguard.cli.arguments import load_file, read_inputs, read_price
 from stepguard.guard import Guard
+from stepguard.profile import Profile
 from stepguard.results import Status
 
 __all__ = ["EXIT_CODES", "run"]
@@ -39,6 +41,8 @@ def run(options: argparse.Namespace) -> int:
     budget = _budget(options)
     given: dict[str, Any] = {"segment": options.segment, "repair": options.retries, "seed": options.seed}
     chosen = {name: value for name, value in given.items() if value is not None}
+    learned = None if options.learned is None else Path(options.learned)
+    known = chosen["profile"] = Profile.load(learned) if learned is not None and learned.exists() else None
     Guard(_no_model, budget=budget, **chosen)  # wrong options are named before a model is loaded
     backend, name = choose_backend(options)
     with ExitStack() as stack:
@@ -47,6 +51,8 @@ def run(options: argparse.Namespace) -> int:
         progress = watch(procedure, name, quiet=options.quiet)
         with progress:
             result = Guard(backend, budget=budget, observer=progress, **chosen).run(procedure, inputs)
+    if learned is not None:
+        (result.profile if known is None else known + result.profile).save(learned)
     if options.json:
         sys.stdout.write(result.to_json() + "\n")
     else:

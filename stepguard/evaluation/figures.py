@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from stepguard.evaluation.arms import Outcome, kind_of
 from stepguard.evaluation.statistics import Paired, compare, holm, upper_bound, wilson
+from stepguard.results import ASSISTANCE
 
 __all__ = [
     "ENDS",
@@ -32,6 +33,15 @@ __all__ = [
 ]
 
 GUARD: Final = "guard"
+
+_HELPED: Final[Mapping[str, str]] = {
+    "rephrased": "rephrased",
+    "rewritten": "rewritten",
+    "split": "split",
+    "model": "answered by another model",
+    "person": "answered by a person",
+    "code": "performed by code",
+}
 
 End = Literal["right", "abstained", "no answer", "wrong", "error"]
 ENDS: Final[tuple[End, ...]] = ("right", "abstained", "no answer", "wrong", "error")
@@ -216,7 +226,7 @@ def make_headline(study: Study) -> Headline:
         f"{'ends' if len(alike) == 1 else 'end'} {share(best.second_right, paired.n)}: "
         f"{points(paired.difference)} points {points_span(paired.interval)} (n = {paired.n})."
     )
-    return Headline(main, (_recovered(best), _named(study, length), naming), alarm)
+    return Headline(main, (_recovered(best), _named(study, length), _assisted(study, length), naming), alarm)
 
 
 def _without_guard(study: Study) -> Headline:
@@ -251,6 +261,19 @@ def _named(study: Study, length: int) -> str:
         return "It got every program right at that length: there was nothing to abstain from."
     lead = "What it did not get right" if unnamed else "What it did not get right it named"
     return f"{lead}: {_listed(parts)}."
+
+
+def _assisted(study: Study, length: int) -> str:
+    """In which of its steps the guard did more than ask plainly, once or again."""
+    cell = study.cells[GUARD, length]
+    counts: Counter[str] = Counter()
+    for each in cell.outcomes:
+        counts.update(each.assisted)
+    steps = sum(each.steps_right for each in cell.outcomes)
+    if not counts:
+        return "Every step that it completed there was asked plainly, once or again."
+    kinds = _listed([f"{counts[each]} {_HELPED[each]}" for each in ASSISTANCE if counts[each]])
+    return f"Of the {steps} steps that are right there it had {kinds}; all others were asked plainly, once or again."
 
 
 def _silent(study: Study) -> tuple[str, bool]:

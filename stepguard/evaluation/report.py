@@ -13,7 +13,7 @@ from stepguard.evaluation.probes import make_probes
 from stepguard.evaluation.statistics import clustered, compare, upper_bound, wilson
 from stepguard.usage import Price, Usage
 
-__all__ = ["make_results", "make_table"]
+__all__ = ["make_results", "make_table", "tell_assistance"]
 
 
 def make_results(outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, price: Price | None = None) -> dict[str, Any]:
@@ -22,7 +22,8 @@ def make_results(outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, price:
     ``rows`` has one entry for each arm and length: shares of right answers and of right traces with 95 % Wilson
     intervals, errors in the denominator (the traces are None where not all right values are known, and then the share
     of steps is of those that are judged); ``paired`` compares the guard with each other arm on the same instances;
-    ``probes`` is what `stepguard.evaluation.probes` finds.
+    ``assisted`` counts the steps that the guard did not ask plainly; ``cached_share`` is the part of the prompts that
+    came from a cache; ``probes`` is what `stepguard.evaluation.probes` finds.
     With a price a row has its ``cost``, exact, as text: what its runs would cost alone, so that a reply that arms share
     counts in each of them.
     """
@@ -49,8 +50,11 @@ def _row(arm: str, task: str, length: int, found: Sequence[Outcome], price: Pric
     errors = sum(each.error is not None for each in found)
     silent = sum(each.silent_errors for each in found)
     deviations: Counter[str] = Counter()
+    assisted: Counter[str] = Counter()
     for each in found:
         deviations.update(each.deviations)
+        assisted.update(each.assisted)
+    prompts = sum(each.input_tokens for each in found)
     return {
         "arm": arm,
         "task": task,
@@ -74,9 +78,11 @@ def _row(arm: str, task: str, length: int, found: Sequence[Outcome], price: Pric
         "errors": errors,
         "no_answer": sum(each.status in ("no_answer", "truncated") for each in found),
         "calls": sum(each.calls for each in found),
-        "input_tokens": sum(each.input_tokens for each in found),
+        "input_tokens": prompts,
         "output_tokens": sum(each.output_tokens for each in found),
         "cached_tokens": sum(each.cached_tokens for each in found),
+        "cached_share": sum(each.cached_tokens for each in found) / prompts if prompts else None,
+        "assisted": dict(sorted(assisted.items())),
         "seconds": round(sum(each.seconds for each in found), 3),
         "deviations": dict(sorted(deviations.items())),
         "served_by": sorted({name for each in found for name in each.served_by}),
@@ -123,8 +129,8 @@ def _paired(
 
 def make_table(results: Mapping[str, Any]) -> list[list[str]]:
     """The rows as text, the first one holding the column heads; those of probes are left out."""
-    head = ["arm", "steps", "n", "answer right", "(lenient)", "every step right", "abstained", "silent errors"]
-    head += ["errors", "calls", "output tokens"]
+    head = ["arm", "steps", "n", "answer right", "(lenient)", "every step right", "assisted", "abstained"]
+    head += ["silent errors", "errors", "calls", "output tokens"]
     priced = any("cost" in row for row in results["rows"])
     table = [[*head, "cost"] if priced else head]
     for row in results["rows"]:
@@ -139,6 +145,7 @@ def make_table(results: Mapping[str, Any]) -> list[list[str]]:
                 _share(row["accuracy"], row["interval"]),
                 f"{row['accuracy_lenient']:.0%}",
                 _share(row["trace_accuracy"], row["trace_interval"]),
+                _assisted(row),
                 f"{row['abstained']:.0%}",
                 str(row["silent_errors"]) if kind_of(row["arm"]) == "guarded" else "-",
                 str(row["errors"]),
@@ -148,6 +155,21 @@ def make_table(results: Mapping[str, Any]) -> list[list[str]]:
             ]
         )
     return table
+
+
+def _assisted(row: Mapping[str, Any]) -> str:
+    """How many steps a program were had with assistance."""
+    return f"{sum(row['assisted'].values()) / row['n']:.1f}" if kind_of(row["arm"]) == "guarded" else "-"
+
+
+def tell_assistance(results: Mapping[str, Any]) -> list[str]:
+    """A line for each cell in which the guard did more for some steps than ask them plainly."""
+    lines: list[str] = []
+    for row in results["rows"]:
+        if row["assisted"]:
+            kinds = ", ".join(f"{kind} {count}" for kind, count in row["assisted"].items())
+            lines.append(f"{row['arm']} at {row['length']} steps: of {row['n'] * row['length']} steps {kinds}")
+    return lines
 
 
 def _share(share: float | None, interval: Sequence[float] | None) -> str:

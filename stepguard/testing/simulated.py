@@ -203,7 +203,8 @@ class _Reply:
         if self.tendencies.by_situation:
             rate = rate_in(self.tendencies.by_situation, situation_of(step, read), rate)
         asked = work if step.expression is not None else f"{step.instruction} {work}"
-        own = self._random("step", asked, ValueType(step.type.kind, step.type.places, step.type.rounding))
+        kind = ValueType(step.type.kind, step.type.places, step.type.rounding)
+        own = self._random("step", asked, kind, *_way(self.request))
         if own.random() < rate * self.slips.systematic:
             return _wrong(step, value, own)  # the same slip whenever these numbers are asked
         anew = rate * (1 - self.slips.systematic)
@@ -262,6 +263,14 @@ class _Reply:
                 other = written(step, _wrong(step, self.believed[step.id], self.chance))
                 rows += ["Wait, that is not right.", f"Answer: {other}"]
         return "\n".join(rows)
+
+
+def _way(request: Request) -> tuple[str, ...]:
+    """What tells a plain question, and a reply that is made from a draft, from steps that are asked as they stand."""
+    asked = request.messages[-1].content if request.messages and request.reply_format is not None else ""
+    if "\nWorking:\n" in asked:
+        return ("draft",)
+    return ("question",) if "\nKey: " in asked else ()
 
 
 def _wrong(step: Step, value: Value, chance: random.Random) -> Value:

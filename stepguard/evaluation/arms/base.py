@@ -13,6 +13,7 @@ from stepguard.backends.base import Backend, Completion, Request, ask
 from stepguard.errors import BackendError
 from stepguard.evaluation.families import Task
 from stepguard.ladder import Ladder
+from stepguard.profile import Profile
 from stepguard.repair import Repair
 from stepguard.segments import Segments
 from stepguard.transport import Transport
@@ -51,6 +52,7 @@ class Outcome:
         claims: how many claims were judged, by an arm that checks; each of them rests on right values.
         wrong_claims: how many of them were wrong, by the truth.
         wrong_accepted: how many of these were accepted.
+        assisted: how many steps were completed with each assistance; see `stepguard.results.Assistance`.
         served_by: the models that answered, with their fingerprints where the provider names one.
     """
 
@@ -82,6 +84,7 @@ class Outcome:
     claims: int = 0
     wrong_claims: int = 0
     wrong_accepted: int = 0
+    assisted: Mapping[str, int] = field(default_factory=dict)
     served_by: tuple[str, ...] = ()
 
     @property
@@ -107,11 +110,13 @@ class ArmOptions:
     Args:
         segment: steps a call, in the guarded arms.
         repair: what the guarded arms try when a step is not accepted: a policy, or a number of plain retries.
+        profile: what is known of the model beforehand, in the guarded arms; it stays as it is.
         timeout: seconds until one request is given up; a whole transcript of a slow local model takes many minutes.
     """
 
     segment: int = 10
     repair: int | Repair = field(default_factory=Ladder)
+    profile: Profile | None = None
     timeout: float = 1800.0
 
     def __post_init__(self) -> None:

@@ -191,6 +191,7 @@ def _guard(
         repair=options.repair,
         observe=observe,
         history=None,
+        profile=options.profile,
         transport=Transport(timeout=options.timeout),
         seed=task.seed,
         observer=observer,
@@ -375,6 +376,7 @@ def _outcome(arm: str, task: Task, result: Result, seconds: float, *, observe: b
         deviations=counts,
         stopped_at=None if result.problem is None else str(result.problem),
         texts=tuple(attempt.text or "" for attempt in result.attempts),
+        assisted={str(kind): count for kind, count in result.assisted.items()},
         steps_judged=None if task.whole else len(task.truth),
         prefix=wrong[0] if wrong else len(task.truth),
     )
