@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from stepguard.backends.base import Message, Request
+from stepguard.backends.base import Request
 from stepguard.flights import Flight
 from stepguard.procedure import Procedure
 from stepguard.prompts import Prompter
@@ -88,9 +88,10 @@ class Asker:
         asked = id(flight.rung.backend)
         self._least_caps[asked] = max(self._least_caps.get(asked, 0), 2 * (flight.request.max_tokens or 0))
 
-    def fixed(self, messages: tuple[Message, ...]) -> float:
-        """The share of a prompt that every prompt of the run begins with."""
-        return self._prompter.fixed(messages)
+    def fixed(self, flight: Flight) -> float:
+        """The share of a flight's prompt that every prompt of its kind begins with."""
+        assert flight.request is not None
+        return self._prompter.fixed(flight.request.messages)
 
 
 def most_of(request: Request) -> Usage:

@@ -47,8 +47,9 @@ from stepguard.checks.arithmetic import check_defined
 from stepguard.errors import BackendError, EvaluationError, ProcedureError
 from stepguard.flights import Flight, Outbox
 from stepguard.history import History
+from stepguard.learning import Learning
 from stepguard.procedure import Procedure, Step
-from stepguard.profile import Learner, Profile
+from stepguard.profile import Profile
 from stepguard.repair import Repair, Repairs
 from stepguard.replies import read_draft, read_reply
 from stepguard.reply_formats import ReplyFormat
@@ -56,7 +57,7 @@ from stepguard.results import AttemptOutcome, Occurrence, Problem, Result, Statu
 from stepguard.rewriting import StandIn
 from stepguard.rungs import FIRST, Rung
 from stepguard.schedule import Broken, Schedule
-from stepguard.segments import SegmentLength, Segments
+from stepguard.segments import Segments
 from stepguard.situations import kind_of
 from stepguard.transport import Transport
 from stepguard.usage import Usage
@@ -109,8 +110,7 @@ class Engine:
         self._started = self._now = now
         self._random = random.Random(settings.seed)
         self._asker = Asker(procedure, settings.reply_format, self._random)
-        self._length = SegmentLength(settings.segments, settings.profile)
-        self._learned = Learner(settings.profile)
+        self._learning = Learning(settings.segments, settings.profile, self._repairs)
         self._outbox = Outbox(run_id)
         self._stop: tuple[Status, Problem, Exception | None] | None = None
         self._fill()
@@ -217,7 +217,7 @@ class Engine:
             pass
 
     def _start_flight(self) -> bool:
-        size = self._length.size(len(self.procedure) - self._steps.completed)
+        size = self._learning.size(len(self.procedure) - self._steps.completed)
         found = self._steps.next_segment(size, self._repairs.again)
         if found is None or isinstance(found, Broken):
             if not self._outbox and not self._steps.finished:
@@ -303,7 +303,7 @@ class Engine:
             flight.blame = flight.first, replace(text, step=flight.first.step)
             self._close(flight)
             return
-        self._learn_call(flight)
+        self._learning.called(flight, fixed=self._asker.fixed(flight))
         self._spending.blame(flight.first.index, flight.usage, self._now - flight.asked_at)
         self._book(flight, "draft", flight.usage)
         flight.completion = None
@@ -420,7 +420,7 @@ class Engine:
             self._close(flight)
 
     def _committed(self, flight: Flight) -> None:
-        self._learn_accepted(flight)
+        self._learning.accepted(flight, self._steps.read(flight.segment.steps))
         for record in flight.records:
             self._steps.complete(record.occurrence, record.value, verified=record.verified)
             self._history.add(record)
@@ -437,7 +437,7 @@ class Engine:
             if missing:
                 outcome = "partly" if flight.records else "rejected"
             self._book(flight, outcome, flight.usage)
-            self._learn_call(flight)
+            self._learning.called(flight, fixed=self._asker.fixed(flight))
         if flight.blame is None:
             return
         where, deviation = flight.blame
@@ -452,7 +452,7 @@ class Engine:
         step = flight.segment.steps[flight.segment.indices.index(where.index)]
         values = self._steps.read((step,))
         kind = kind_of(step, values)
-        self._learn_refused(flight, where, deviation, kind)
+        self._learning.refused(flight, where.index, deviation, kind)
         self._repairs.failed(
             where.index,
             step,
@@ -462,12 +462,11 @@ class Engine:
             alone=len(flight.segment.steps) == 1,
             wrong=flight.wrong,
             hopeless=hopeless,
-            useless=self._learned.useless(kind),
+            useless=self._learning.useless(kind),
         )
         if deviation.kind == "truncated" and flight.request is not None:
             self._asker.cut_off(flight)
-            if len(flight.segment.steps) > 1:
-                self._length.cut_off()
+            self._learning.cut_off(flight)
         if self._stop is None:
             self._repair(where, deviation)
 
@@ -478,7 +477,7 @@ class Engine:
             self._end("failed", where, f"the repair policy failed: {_told(error)}", deviation, error=error)
             return
         if not again:
-            self._learned.settled(well=False)
+            self._learning.given_up()
             self._end("abstained", where, f"{deviation.kind}: {deviation.reason}", deviation)
 
     def _broken(self, flight: Flight, error: Exception) -> None:
@@ -526,41 +525,6 @@ class Engine:
         flight.waits_since = self._now
         self._spending.reserve(wait.id, most_of(flight.request))
         self._outbox.put(wait, flight)
-
-    # What it shows
-
-    def _learn_call(self, flight: Flight) -> None:
-        if flight.request is None or flight.rung.backend is not None:
-            return
-        steps = len(flight.segment.steps)
-        fixed = self._asker.fixed(flight.request.messages)
-        first = flight.rung is FIRST
-        self._learned.called(flight.usage, steps=steps, seconds=flight.seconds, fixed=fixed, again=not first)
-        if first:
-            self._length.seen(flight.usage, asked=steps, accepted=flight.right, fixed=fixed)
-
-    def _learn_accepted(self, flight: Flight) -> None:
-        if flight.request is None:
-            if flight.rung.assistance == "code" and self._repairs.tries(flight.first.index):
-                self._learned.settled(well=True)
-            return
-        known = dict(self._steps.read(flight.segment.steps))
-        for step, record in zip(flight.segment.steps, flight.records, strict=False):
-            kind = kind_of(step, known)
-            known[step.id] = record.value
-            if flight.rung.backend is None and not self._repairs.tries(record.occurrence.index):
-                self._learned.asked(kind, well=True)
-                continue
-            self._learned.tried(kind, flight.rung.name, well=True)
-            self._learned.settled(well=True)
-
-    def _learn_refused(self, flight: Flight, where: Occurrence, deviation: Deviation, kind: str) -> None:
-        if flight.request is None or deviation.step is None:  # no step is to blame more than another
-            return
-        if self._repairs.tries(where.index):
-            self._learned.tried(kind, flight.rung.name, well=False)
-        else:
-            self._learned.asked(kind, well=False)
 
     # Bookkeeping
 
@@ -656,7 +620,7 @@ class Engine:
             total=len(self.procedure),
             unverified=unverified,
             assisted=self._history.assisted,
-            profile=self._learned.profile(),
+            profile=self._learning.profile,
             profiled=self._settings.profile is not None,
             notes=self._history.notes(),
             problem=problem,

@@ -1,0 +1,87 @@
+"""What one run learns while it goes on: how long segments are to be, and which rungs are worth trying."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stepguard.flights import Flight
+from stepguard.profile import Learner, Profile
+from stepguard.repair import Repairs
+from stepguard.rungs import FIRST
+from stepguard.segments import SegmentLength, Segments
+from stepguard.situations import kind_of
+from stepguard.values import Value
+from stepguard.verdicts import Deviation
+
+__all__ = ["Learning"]
+
+
+class Learning:
+    """Turns what happens to flights into counts.
+
+    Args:
+        segments: how long segments are.
+        known: a profile from before.
+        repairs: how often steps have failed; it is only read.
+    """
+
+    def __init__(self, segments: Segments, known: Profile | None, repairs: Repairs) -> None:
+        self._length = SegmentLength(segments, known)
+        self._learner = Learner(known)
+        self._repairs = repairs
+
+    @property
+    def profile(self) -> Profile:
+        """What the run has shown so far."""
+        return self._learner.profile()
+
+    def size(self, left: int) -> int:
+        """The most steps of the next segment, of so many that are left."""
+        return self._length.size(left)
+
+    def useless(self, kind: str) -> frozenset[str]:
+        """The names of the rungs that seldom cured steps of a kind."""
+        return self._learner.useless(kind)
+
+    def called(self, flight: Flight, *, fixed: float) -> None:
+        """A call was answered and judged; `fixed` is the share of its prompt that every prompt begins with."""
+        if flight.request is None or flight.rung.backend is not None:
+            return
+        steps, first = len(flight.segment.steps), flight.rung is FIRST
+        self._learner.called(flight.usage, steps=steps, seconds=flight.seconds, fixed=fixed, again=not first)
+        if first:
+            self._length.seen(flight.usage, asked=steps, accepted=flight.right, fixed=fixed)
+
+    def cut_off(self, flight: Flight) -> None:
+        """A reply was cut off: a segment of several steps was too long."""
+        if len(flight.segment.steps) > 1:
+            self._length.cut_off()
+
+    def accepted(self, flight: Flight, values: Mapping[str, Value]) -> None:
+        """The steps of a flight's records are done; `values` is what its steps read."""
+        if flight.request is None:
+            if flight.rung.assistance == "code" and self._repairs.tries(flight.first.index):
+                self._learner.settled(well=True)
+            return
+        known = dict(values)
+        for step, record in zip(flight.segment.steps, flight.records, strict=False):
+            kind = kind_of(step, known)
+            known[step.id] = record.value
+            if flight.rung.backend is None and not self._repairs.tries(record.occurrence.index):
+                self._learner.asked(kind, well=True)
+                continue
+            self._learner.tried(kind, flight.rung.name, well=True)
+            self._learner.settled(well=True)
+
+    def refused(self, flight: Flight, index: int, deviation: Deviation, kind: str) -> None:
+        """A step was not accepted."""
+        if flight.request is None or deviation.step is None:  # no step is to blame more than another
+            return
+        if self._repairs.tries(index):
+            self._learner.tried(kind, flight.rung.name, well=False)
+        else:
+            self._learner.asked(kind, well=False)
+
+    def given_up(self) -> None:
+        """A step that was not accepted is not asked again."""
+        self._learner.settled(well=False)
