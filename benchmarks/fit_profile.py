@@ -38,6 +38,7 @@ from stepguard.evaluation.families import family_named
 from stepguard.evaluation.runner import Plan, run_plan
 from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.evaluation.statistics import wilson
+from stepguard.ladder import Ladder
 from stepguard.situations import rate_in
 from stepguard.testing import ModelSlips
 
@@ -182,7 +183,8 @@ def compare(found: ModelSlips, outcomes: Sequence[Outcome], meta: Mapping[str, A
     for outcome in outcomes:
         if outcome.arm in ("cot", "chunk", "guard"):
             cells[outcome.task, outcome.length, outcome.arm].append(outcome)
-    options = ArmOptions(segment=meta.get("segment", 10), repair=meta.get("retries", 4))
+    retries = meta.get("retries")
+    options = ArmOptions(segment=meta.get("segment", 10), repair=Ladder() if retries is None else retries)
     rows = [["steps", "arm", "n", "recorded", "simulated"]]
     for (task, length, arm), recorded in cells.items():
         first = min(each.seed for each in recorded)

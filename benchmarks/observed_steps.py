@@ -22,6 +22,7 @@ from stepguard.evaluation.families import Task
 from stepguard.guard import Guard
 from stepguard.numerals import read_numeral
 from stepguard.procedure import Step
+from stepguard.rungs import FIRST, Resample
 from stepguard.situations import situation_of
 from stepguard.testing.working import work_out
 from stepguard.values import Value
@@ -203,12 +204,12 @@ def _guarded(seen: Observations, outcome: Outcome, task: Task, meta: Mapping[str
     for attempt, request, text in zip(result.attempts, backend.requests, outcome.texts, strict=True):
         entries = read_entries(text) or {}
         question = "\n".join(message.content for message in request.messages)
-        if not request.temperature and question not in asked:
+        if attempt.rung == FIRST.name and question not in asked:
             asked.add(question)
             seen.replies += 1
             seen.deviations.update({deviation.kind for deviation in attempt.deviations})
             _steps(seen, program, _Asked(request.steps, request.values, "structured"), entries)
-        if outcome.arm == "guard":
+        if outcome.arm == "guard" and attempt.rung in (FIRST.name, Resample().name):
             _repeats(seen, request, entries, failed)
 
 

@@ -91,7 +91,8 @@ def test_the_measured_table_is_the_recorded_one() -> None:
         silent = str(row["silent_errors"]) if row["arm"] == "guard" else "-"
         traces = "-" if row["trace_accuracy"] is None else share(row["trace_accuracy"], row["trace_interval"])
         cells = [str(row["length"]), row["arm"], str(n), share(row["accuracy"], row["interval"])]
-        cells += [traces, f"{row['abstained']:.0%}", silent]
+        assisted = f"{sum(row['assisted'].values()) / n:.1f}" if row["arm"] == "guard" else "-"
+        cells += [traces, assisted, f"{row['abstained']:.0%}", silent]
         cells += [f"{row['calls'] / n:.1f}", f"{row['output_tokens'] / n:.0f}"]
         assert f"| {' | '.join(cells)} |" in README
     assert not re.search(r"@\w+@", README)
