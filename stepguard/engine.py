@@ -462,7 +462,7 @@ class Engine:
             alone=len(flight.segment.steps) == 1,
             wrong=flight.wrong,
             hopeless=hopeless,
-            useless=self._learning.useless(kind),
+            useless=self._learning.useless(kind, deviation),
         )
         if deviation.kind == "truncated" and flight.request is not None:
             self._asker.cut_off(flight)

@@ -11,7 +11,7 @@ from stepguard.rungs import FIRST
 from stepguard.segments import SegmentLength, Segments
 from stepguard.situations import kind_of
 from stepguard.values import Value
-from stepguard.verdicts import Deviation
+from stepguard.verdicts import Deviation, DeviationKind
 
 __all__ = ["Learning"]
 
@@ -39,9 +39,9 @@ class Learning:
         """The most steps of the next segment, of so many that are left."""
         return self._length.size(left)
 
-    def useless(self, kind: str) -> frozenset[str]:
-        """The names of the rungs that seldom cured steps of a kind."""
-        return self._learner.useless(kind)
+    def useless(self, kind: str, deviation: Deviation) -> frozenset[str]:
+        """The names of the rungs that seldom cured steps of a kind of what is wrong now."""
+        return self._learner.useless(_failed(kind, deviation.kind))
 
     def called(self, flight: Flight, *, fixed: float) -> None:
         """A call was answered and judged; `fixed` is the share of its prompt that every prompt begins with."""
@@ -70,7 +70,7 @@ class Learning:
             if flight.rung.backend is None and not self._repairs.tries(record.occurrence.index):
                 self._learner.asked(kind, well=True)
                 continue
-            self._learner.tried(kind, flight.rung.name, well=True)
+            self._tried(kind, flight, record.occurrence.index, well=True)
             self._learner.settled(well=True)
 
     def refused(self, flight: Flight, index: int, deviation: Deviation, kind: str) -> None:
@@ -78,10 +78,20 @@ class Learning:
         if flight.request is None or deviation.step is None:  # no step is to blame more than another
             return
         if self._repairs.tries(index):
-            self._learner.tried(kind, flight.rung.name, well=False)
+            self._tried(kind, flight, index, well=False)
         else:
             self._learner.asked(kind, well=False)
+
+    def _tried(self, kind: str, flight: Flight, index: int, *, well: bool) -> None:
+        last = self._repairs.last(index)
+        if last is not None:
+            self._learner.tried(_failed(kind, last), flight.rung.name, well=well)
 
     def given_up(self) -> None:
         """A step that was not accepted is not asked again."""
         self._learner.settled(well=False)
+
+
+def _failed(kind: str, deviation: DeviationKind) -> str:
+    """Steps of a kind that failed alike: a number that was looked up wrongly asks for another cure than a hard sum."""
+    return f"{kind}, {deviation}"

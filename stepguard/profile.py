@@ -73,7 +73,8 @@ class Profile:
 
     Attributes:
         kinds: by kind of step: how often it was asked as it stands, and how often it was accepted then.
-        rungs: by kind, then by the name of the rung: how often it was tried, and how often it cured.
+        rungs: by kind and what was wrong (``"- double, wrong_value"``), then by the name of the rung: how often it was
+            tried, and how often it cured.
         first: the calls that asked steps as they stand.
         again: the calls that asked steps again.
         hard: steps that were not accepted at first, and how many of them were in the end.
@@ -227,7 +228,7 @@ class Learner:
             self._first += made
 
     def useless(self, kind: str) -> frozenset[str]:
-        """The names of the rungs that seldom cured steps of a kind: in less than 3 of 10 tries, as far as is known.
+        """The names of the rungs that seldom cured such steps: in less than 3 of 10 tries, as far as is known.
 
         The rate is smoothed, (cured + 1/2) / (tried + 1): one try that failed is enough to go on to the next rung.
         """

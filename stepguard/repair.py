@@ -102,6 +102,11 @@ class Repairs:
         failures = self._failures.get(index)
         return 0 if failures is None else len(failures.kinds)
 
+    def last(self, index: int) -> DeviationKind | None:
+        """What was wrong about a step the last time, None where nothing was."""
+        failures = self._failures.get(index)
+        return None if failures is None else failures.kinds[-1]
+
     def deviations(self, index: int) -> tuple[Deviation, ...]:
         """What was wrong about a step so far."""
         return tuple(self._deviations.get(index, ()))

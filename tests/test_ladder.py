@@ -156,8 +156,8 @@ def test_a_profile_carries_it_to_the_next_run() -> None:
     assert all(each.profiled for each in again)
     for each in again:
         assert [attempt.rung for attempt in each.attempts] == ["ask", "question", "ask"]
-        assert each.profile.rungs["- double"]["question"].made == 1
-    assert (first.profile + again[0].profile).rungs["- double"]["question"].made == 2
+        assert each.profile.rungs["- double, wrong_value"]["question"].made == 1
+    assert (first.profile + again[0].profile).rungs["- double, wrong_value"]["question"].made == 2
 
 
 def test_a_profile_never_takes_the_ladder_away() -> None:

@@ -234,7 +234,7 @@ def test_the_fitted_profile_is_what_its_command_prints(fitting: tuple[ModuleType
     outcomes, meta = observed_steps.read_recording(fit_profile.RECORDING)
     found = fit_profile.fit(observed_steps.observe(outcomes, meta))
     assert found.slips == QWEN_1_5B
-    assert (len(found.seen.steps), found.seen.skipped) == (2303, 0)
+    assert (len(found.seen.steps), found.seen.skipped) == (3392, 0)
 
 
 def test_the_fitted_profile_slips_as_the_model_did(fitting: tuple[ModuleType, ModuleType]) -> None:

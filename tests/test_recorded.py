@@ -29,7 +29,7 @@ def test_recorded_replies_end_as_they_did(outcome: dict[str, Any]) -> None:
     """A guarded run over the recorded replies makes the same calls, ends alike, and vouches for nothing wrong."""
     task = Arithmetic().make(outcome["seed"], outcome["length"])
     with ScriptedBackend(*outcome["texts"]) as backend:
-        guard = Guard(backend, segment=10, repair=4, observe=outcome["arm"] == "chunk", seed=outcome["seed"])
+        guard = Guard(backend, segment=10, observe=outcome["arm"] == "chunk", seed=outcome["seed"])
         result = guard.run(task.procedure, task.inputs)
     assert (result.status, result.usage.calls) == (outcome["status"], outcome["calls"])
     right = [record.value == task.truth[record.occurrence.step] for record in result.steps]

@@ -118,11 +118,13 @@ def headline(outcomes: Sequence[Outcome]) -> str:
 def test_the_headline_of_the_recorded_run() -> None:
     """The first sentence says what the guard recovers at the longest length, with the intervals of results.json."""
     assert headline(OUTCOMES) == (
-        "At 50 steps the guard ends 75% [41, 93] of the programs right where the best unguarded arms, direct, cot, "
-        "trace and chunk alike, end 0% [0, 32]: +75 points [+28, +93] (n = 8). Recovered accuracy, the part of the "
-        "wrong answers of chunk that the guard removes: 75% [38, 100]. What it did not get right it named: 25% "
-        "abstained. 0 of 48 guarded runs, all lengths together, were silently wrong (at most 6.1%, one-sided "
-        "95% bound)."
+        "At 50 steps the guard ends 100% [80, 100] of the programs right where the best unguarded arms, direct, cot, "
+        "trace and chunk alike, end 0% [0, 20]: +100 points [+71, +100] (n = 15). Recovered accuracy, the part of the "
+        "wrong answers of chunk that the guard removes: 100% [100, 100] (an interval without width, which tells "
+        "nothing: every resample gave the same ratio). It got every program right at that length: there was nothing to "
+        "abstain from. Of the 750 steps that are right there it had 13 rephrased, 2 rewritten and 1 split; all others "
+        "were asked plainly, once or again. 0 of 55 guarded runs, all lengths together, were silently wrong (at most "
+        "5.4%, one-sided 95% bound)."
     )
     assert headline(OUTCOMES).split(" Recovered")[0] in words(OUTCOMES)
 
@@ -152,11 +154,11 @@ def test_the_recorded_report_shows_every_row() -> None:
     for row in RESULTS["rows"]:
         low, high = row["interval"]
         assert f"{row['accuracy']:.0%} [{100 * low:.0f}, {100 * high:.0f}]" in text
-    assert "wrong_operand: the working '76 - (-164)' is not '76 - t3'" in text
+    assert "wrong_value: t13 - t11 is -229, not 117" in text
     assert "t7 = 95 - t5 = 95 - (-102) = 207" in text
     assert "right is 197" in text
     assert META["prompt_hash"] in text
-    assert "stepguard bench --model qwen2.5-coder-1.5b --task arithmetic --lengths 5,20,50 -n 20,20,8" in text
+    assert "stepguard bench --model qwen2.5-coder-1.5b --task arithmetic --lengths 5,20,50 -n 20,20,15" in text
 
 
 def test_every_recorded_guarded_run_can_be_replayed() -> None:
@@ -172,12 +174,11 @@ def test_the_runs_to_browse_are_chosen_by_rule() -> None:
     """The verified run with most deviations is shown, and the failed transcript of the same program."""
     chosen = choose_guarded(OUTCOMES)
     assert chosen is not None
-    assert (chosen.length, chosen.seed, sum(chosen.deviations.values())) == (20, 0, 5)
+    assert (chosen.length, chosen.seed, sum(chosen.deviations.values())) == (50, 0, 9)
     failed = choose_failed(OUTCOMES, chosen)
     assert failed is not None
-    assert (failed.arm, failed.length, failed.seed) == ("cot", 20, 0)
-    abstained = [each for each in OUTCOMES if each.arm != "guard" or each.abstained]
-    last = choose_guarded(abstained)
+    assert (failed.arm, failed.length, failed.seed) == ("cot", 50, 0)
+    last = choose_guarded([replace(each, status="abstained", verified=False, abstained=True) for each in OUTCOMES])
     assert last is not None
     assert last.abstained
     assert choose_guarded([]) is None
