@@ -21,6 +21,8 @@ __all__ = ["Asker", "most_of"]
 
 _TOKENS_PER_STEP: Final = 96
 _TOKENS_OF_DRAFT: Final = 512
+_HIGHEST: Final = 16
+"""A cap is never raised to more than so many times the largest that a reply of the run had at first."""
 
 
 class Asker:
@@ -36,6 +38,7 @@ class Asker:
         self._prompter = Prompter(procedure, reply_format)
         self._reply_format = reply_format
         self._random = chance
+        self._usual = 0
         self._least_caps: dict[int, int] = {}  # a cap that cut a reply would cut it again: twice as much from then on
 
     def flight(self, segment: Segment, rung: Rung, values: Mapping[str, Value], *, attempt: int) -> Flight:
@@ -58,6 +61,7 @@ class Asker:
         else:
             messages = self._prompter.messages(steps, values, before=before)
         cap = 64 + _TOKENS_PER_STEP * len(steps) + (_TOKENS_OF_DRAFT if rung.draft else 0)
+        self._usual = max(self._usual, cap)
         request = Request(
             messages=messages,
             steps=steps,
@@ -86,7 +90,8 @@ class Asker:
         """A reply was cut off."""
         assert flight.request is not None
         asked = id(flight.rung.backend)
-        self._least_caps[asked] = max(self._least_caps.get(asked, 0), 2 * (flight.request.max_tokens or 0))
+        cap = min(2 * (flight.request.max_tokens or 0), _HIGHEST * self._usual)
+        self._least_caps[asked] = max(self._least_caps.get(asked, 0), cap)
 
     def fixed(self, flight: Flight) -> float:
         """The share of a flight's prompt that every prompt of its kind begins with."""

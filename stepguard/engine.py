@@ -276,7 +276,13 @@ class Engine:
         flaw = find_flaw(completion)
         flight.completion = Completion(None, None) if flaw else completion
         if flaw:
-            self._broken(flight, BackendError(f"the backend made a wrong Completion: {flaw}", retryable=False))
+            error = BackendError(f"the backend made a wrong Completion: {flaw}", retryable=False)
+            if flight.rung.backend is None:
+                self._broken(flight, error)
+                return
+            self._book(flight, "error", flight.usage, error=_told(error))
+            flight.blame = flight.first, Deviation("empty", flight.first.step, str(error))
+            self._refuse(flight, *flight.blame)
             return
         if flight.drafting:
             self._drafted(flight, completion)
@@ -514,7 +520,7 @@ class Engine:
             if stop is not None and stop[0] == "failed" and flight.rung.backend is not None:
                 # Somebody else does not answer: that ends the rung, not the run.
                 flight.blame = flight.first, Deviation("empty", flight.first.step, stop[1])
-                self._refuse(flight, flight.first, flight.blame[1])
+                self._refuse(flight, *flight.blame)
                 return
             self._steps.land(flight.segment)
             if stop is not None:

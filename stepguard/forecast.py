@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from stepguard.errors import ConfigError
 from stepguard.profile import Profile, Tries
 from stepguard.segments import SegmentLength, Segments
-from stepguard.situations import kind_of
+from stepguard.situations import SIGNS, kind_of
 
 if TYPE_CHECKING:
     from stepguard.procedure import Procedure
@@ -76,7 +77,7 @@ def forecast(
     Raises:
         ConfigError: the profile holds no calls.
     """
-    if not profile.first.calls or not profile.asked.made:
+    if not profile.tells:
         raise ConfigError("a forecast needs a profile that has seen calls: add up Result.profile", option="profile")
     length = SegmentLength(segments or Segments(), profile).size(len(procedure))
     looked = min(len(procedure), _MOST)
@@ -94,18 +95,22 @@ def forecast(
     )
 
 
-def _right(procedure: Procedure, index: int, profile: Profile) -> float:
-    """The probability that a step is accepted at first, or 1 where code performs it."""
+def _right(procedure: Procedure, index: int, profile: Profile) -> float | None:
+    """The probability that a step is accepted at first, None where code performs it."""
     step = procedure.steps[index]
     if step.performer == "code":
-        return 1.0
-    kind = kind_of(step, {})  # the operation alone, since no value is known
-    alike = [tries for name, tries in profile.kinds.items() if name == kind or name.startswith(f"{kind} ")]
+        return None
+    kind = kind_of(step, {})  # without signs, since no value is known
+    alike = [tries for name, tries in profile.kinds.items() if _without_signs(name) == kind]
     tries = sum(alike, Tries()) if alike else profile.asked
     return (tries.well + 0.5) / (tries.made + 1)
 
 
-def _solve(right: list[float], length: int, profile: Profile) -> tuple[list[float], float]:
+def _without_signs(kind: str) -> str:
+    return " ".join(word for word in kind.split() if word not in SIGNS)
+
+
+def _solve(right: list[float | None], length: int, profile: Profile) -> tuple[list[float], float]:
     """Expected calls, input tokens, output tokens and seconds, and the probability to complete."""
     first, again, hard = profile.first, profile.again, profile.hard
     kept = (hard.well + 0.5) / (hard.made + 1)
@@ -119,16 +124,21 @@ def _solve(right: list[float], length: int, profile: Profile) -> tuple[list[floa
     expected = [[0.0] * 4 for _ in range(ends + 1)]
     success = [0.0] * ends + [1.0]
     for at in range(ends - 1, -1, -1):
-        asked = min(length, ends - at)
+        if right[at] is None:  # it costs nothing, and is no part of a call
+            expected[at], success[at] = expected[at + 1], success[at + 1]
+            continue
+        segment = list(takewhile(lambda each: each is not None, right[at : at + length]))
+        asked = len(segment)
         given, written = fixed + step_in * asked, step_out * asked
         sums = [1.0, given, written, per_token * (given + written)]
         whole, done = 1.0, 0.0
-        for place in range(at, at + asked):
-            failed = whole * (1 - right[place])
+        for place, accepted in enumerate(segment, at):
+            assert accepted is not None
+            failed = whole * (1 - accepted)
             for number in range(4):
                 sums[number] += failed * (repair[number] + kept * expected[place + 1][number])
             done += failed * kept * success[place + 1]
-            whole *= right[place]
+            whole *= accepted
         behind = at + asked
         expected[at] = [each + whole * later for each, later in zip(sums, expected[behind], strict=True)]
         success[at] = done + whole * success[behind]

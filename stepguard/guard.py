@@ -21,7 +21,7 @@ from stepguard.actions import (
     Wait,
     Woke,
 )
-from stepguard.backends.base import Backend, Completion, SyncBackend, as_backend, ask
+from stepguard.backends.base import FORBIDDEN, Backend, Completion, SyncBackend, as_backend, ask
 from stepguard.budget import Budget
 from stepguard.errors import BackendError, BackendTimeout, ConfigError, UsageError
 from stepguard.ladder import Ladder
@@ -282,8 +282,10 @@ class Guard:
             if action.backend is not None:
                 backend = _sync(action.backend, "a rung asks somebody who can only be awaited")
             return _replied(action, backend.complete(action.request))
-        except (UsageError, AssertionError):  # the caller is to mend it; a test double speaks to its test
-            raise
+        except (UsageError, AssertionError) as error:  # the caller is to mend it; a test double speaks to its test
+            if not _ends_the_rung(action):
+                raise
+            return Failed(action.id, error)
         except Exception as error:  # noqa: BLE001 - a backend may be foreign code
             return Failed(action.id, error)
 
@@ -294,8 +296,10 @@ class Guard:
             try:
                 async with asyncio.timeout(action.request.timeout):
                     return _replied(action, await ask(action.backend or self._backend, action.request))
-            except (UsageError, AssertionError):
-                raise
+            except (UsageError, AssertionError) as error:
+                if not _ends_the_rung(action):
+                    raise
+                return Failed(action.id, error)
             except TimeoutError as error:
                 if action.request.timeout is None:  # it is the backend's own
                     return Failed(action.id, error)
@@ -306,6 +310,11 @@ class Guard:
             await asyncio.sleep(action.seconds)
             return Woke(action.id)
         return await _in_thread(run, action)
+
+
+def _ends_the_rung(action: Ask) -> bool:
+    """Whether it was somebody else who was asked, so that their fault ends a rung and not the run."""
+    return action.backend is not None and FORBIDDEN.get() is None
 
 
 def _sync(backend: Backend, told: str) -> SyncBackend:

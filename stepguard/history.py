@@ -9,12 +9,10 @@ from typing import Final
 from stepguard.backends.base import Completion
 from stepguard.results import ASSISTANCE, Assistance, Attempt, AttemptOutcome, Occurrence, StepRecord
 from stepguard.usage import Usage
-from stepguard.verdicts import Deviation, DeviationKind
+from stepguard.verdicts import FORMAL, Deviation, DeviationKind
 
-__all__ = ["FORMAL", "History"]
+__all__ = ["History"]
 
-FORMAL: Final[tuple[DeviationKind, ...]] = ("malformed", "unfaithful_work", "missing_step", "empty", "truncated")
-"""Deviations of form: what is wrong is how the reply is written."""
 _MANY: Final = 3
 
 

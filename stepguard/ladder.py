@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 from stepguard.errors import ConfigError
 from stepguard.repair import Failures
-from stepguard.rungs import Draft, Question, Resample, Rewrite, Rung, Split, Vote
+from stepguard.rungs import FIRST, Draft, Question, Resample, Rewrite, Rung, Split, Vote
+from stepguard.verdicts import FORMAL
 
 __all__ = ["DEFAULT_RUNGS", "Ladder"]
 
@@ -28,6 +30,8 @@ DEFAULT_RUNGS: Final[tuple[Rung, ...]] = (
 )
 """Cheap rungs first, as far as they cure; each way of asking once more with some randomness before the end."""
 
+_LONGER_TWICE: Final = 3
+"""After so many replies in a row that were cut off it is not the cap."""
 _WHOLE: Final = Resample(alone=False)
 _LONGER: Final = Rung("longer")
 
@@ -53,6 +57,8 @@ class Ladder:
     few: int = 4
 
     def __init__(self, rungs: Iterable[Rung] = DEFAULT_RUNGS, *, same: int = 2, few: int = 4) -> None:
+        if isinstance(rungs, Rung) or not isinstance(rungs, Iterable):
+            raise ConfigError(f"a ladder has rungs such as [Resample()], not {rungs!r}", option="repair")
         held: tuple[object, ...] = tuple(rungs)
         for rung in held:
             if not isinstance(rung, Rung):
@@ -85,13 +91,14 @@ class Ladder:
         last, rung = failures.kinds[-1], failures.rungs[-1]
         if failures.hopeless or not self.rungs:
             return None
-        if last == "truncated":  # as it was, with a higher cap; the engine puts an end to this
-            return _LONGER if rung.plain else rung
+        if last == "truncated" and failures.kinds[-_LONGER_TWICE:].count(last) < _LONGER_TWICE:
+            return _LONGER if rung in (FIRST, _LONGER, _WHOLE) else rung  # as it was, with a higher cap
         if failures.unread and len(failures.kinds) == 1 and last != "refused":
             return _WHOLE  # nothing could be read: no step is to blame more than another
-        if self.vote is not None and (last == "undecided" or rung == self.vote):
-            return self.vote if failures.rungs.count(self.vote) < self.vote.times else None
-        blind = self._gives_away(failures) or self._declines(failures)
+        votes = self.vote is not None and (last == "undecided" or (rung == self.vote and last in FORMAL))
+        if self.vote is not None and votes and failures.rungs.count(self.vote) < self.vote.times:
+            return self.vote
+        blind = votes or self._gives_away(failures) or self._declines(failures)
         for rung in self._open(failures):
             if (rung.independent or not blind) and failures.can(rung):
                 return rung
@@ -110,17 +117,24 @@ class Ladder:
     def _open(self, failures: Failures) -> list[Rung]:
         """The rungs that are left: the last one again while its bound allows, and those that were not used.
 
-        Those that seldom cured steps of this kind come last.
+        Those that seldom cured such steps come last, before or among the others that the run's own model is asked on:
+        nobody else is asked earlier for that.
         """
         cut = [kind == "truncated" for kind in failures.kinds]
         used = [rung for rung, longer in zip(failures.rungs, cut, strict=True) if not longer]
         if isinstance(self.rungs[0], Resample):  # asking the whole segment again was one
             used = [self.rungs[0] if rung is _WHOLE else rung for rung in used]
         repeats = failures.last_wrong is not None and failures.wrong.count(failures.last_wrong) >= self.same
-        last = used[-1] if used and not repeats else None
+        climbed = [rung for rung in used if rung in self.rungs]
+        last = climbed[-1] if climbed and not repeats else None
         left = [
             rung
             for rung in self.rungs
             if not isinstance(rung, Vote) and (used.count(rung) < rung.times if rung == last else rung not in used)
         ]
-        return sorted(left, key=lambda rung: rung.name in failures.useless and not (rung.independent or rung == last))
+
+        def seldom(rung: Rung) -> bool:
+            return rung.name in failures.useless and rung != last and not rung.independent
+
+        groups = groupby(left, key=lambda rung: rung.independent)
+        return [rung for _, group in groups for rung in sorted(group, key=seldom)]

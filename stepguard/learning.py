@@ -75,9 +75,11 @@ class Learning:
 
     def refused(self, flight: Flight, index: int, deviation: Deviation, kind: str) -> None:
         """A step was not accepted."""
-        if flight.request is None or deviation.step is None:  # no step is to blame more than another
+        if flight.request is None:
             return
         if self._repairs.tries(index):
+            if deviation.step is None:  # no step is to blame more than another
+                return
             self._tried(kind, flight, index, well=False)
         else:
             self._learner.asked(kind, well=False)

@@ -105,6 +105,11 @@ class Profile:
         """Steps that were asked as they stand, and how many of them were accepted then."""
         return sum(self.kinds.values(), Tries())
 
+    @property
+    def tells(self) -> bool:
+        """Whether it has seen enough to foretell anything: calls, and steps that were asked in them."""
+        return bool(self.first.calls and self.first.steps and self.asked.made)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON data."""
         return {
@@ -159,10 +164,13 @@ class Profile:
         return cls.from_dict(data)
 
     def save(self, path: str | Path) -> None:
-        """Write it as JSON."""
+        """Write it as JSON: whole, or not at all."""
+        import os
         from pathlib import Path
 
-        Path(path).write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
+        written = Path(f"{path}.{os.getpid()}.new")
+        written.write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
+        written.replace(path)
 
 
 def _tries(pair: Any) -> Tries:

@@ -86,8 +86,7 @@ class StepRecord:
             same holds for everything it rests on; inputs are taken as given.
         verdicts: what each check said of the accepted claim; empty for a step performed by code.
         claim: the accepted entry of the reply as it was written, None for a step performed by code.
-        tries: 1 and one more for every reply that was not accepted because of this step; 0 for a step performed by
-            code.
+        tries: 1 and one more for every time the step was not accepted; of a step that code performed only those.
         assistance: what the guard did beyond asking plainly.
         deviations: why earlier replies about this step were not accepted, oldest first.
     """
@@ -109,7 +108,7 @@ class Attempt:
     Attributes:
         number: counts the calls of the run from 1.
         steps: the occurrences that were asked.
-        rung: the way of asking (``"ask"`` for the first time, see `stepguard.repair`).
+        rung: the way of asking (``"ask"`` for the first time, see `stepguard.rungs`).
         outcome: accepted (all steps), partly (some), rejected (none), draft (free text that the next call builds on)
             or error (no reply, or nobody to read it).
         committed: how many of the asked steps were committed.

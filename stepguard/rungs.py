@@ -92,6 +92,10 @@ class Rung:
             raise ConfigError(f"{self.name}: times is a whole number of 1 or more, not {self.times!r}", option="repair")
         if self.timeout is not None:
             Transport(timeout=self.timeout)
+        if self.backend is not None and self.assistance not in ("model", "person"):
+            raise ConfigError(
+                f"{self.name}: where somebody else answers, assistance is 'model' or 'person'", option="repair"
+            )
 
     @property
     def independent(self) -> bool:
@@ -101,11 +105,12 @@ class Rung:
     @property
     def plain(self) -> bool:
         """Whether the run's own model is asked the step as it stands."""
-        return not self.independent and self.assistance == "none"
+        asked = self.wording == "steps" and not self.draft
+        return asked and not self.independent and self.assistance == "none"
 
     def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
         """Whether the step, with these values, can be asked in this way."""
-        return True
+        return self.assistance != "code" or step.expression is not None
 
     def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
         """What is asked in the place of the step, None where it is asked itself."""
@@ -226,10 +231,6 @@ class Code(Rung):
         """See `Rung.independent`."""
         return True
 
-    def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
-        """See `Rung.applies`."""
-        return step.expression is not None
-
 
 def another_model(backend: object, *, model: str | None = None, times: int = 1, timeout: float | None = 600.0) -> Rung:
     """A rung that asks the step by itself, greedily, of another model.
@@ -258,6 +259,8 @@ def another_model(backend: object, *, model: str | None = None, times: int = 1, 
 
 def person(ask: AskPerson, *, times: int = 1, timeout: float | None = None) -> Rung:
     """A rung that asks a person, through a callback: plain, or async (then with `Guard.arun`).
+
+    An answer counts as a call of the run, without tokens.
 
     Where the callback raises, or takes too long, the next rung is tried.
 

@@ -121,7 +121,7 @@ class Schedule:
             steps.append(step)
             ids.add(step.id)
             rung = again.get(indices[0])
-            if step.performer == "code" or (rung is not None and rung.alone and not rung.plain):
+            if step.performer == "code" or (rung is not None and not rung.plain):
                 break
             alone = rung is not None and rung.alone
             leads_on = step.with_next and len(indices) < size + _MOST_BEFORE

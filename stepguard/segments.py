@@ -47,7 +47,7 @@ class Segments:
         output: the most tokens that the model writes in one reply, None where that sets no bound.
         context: the most tokens that prompt and reply have together, None where that sets no bound.
 
-    After a reply that was cut off, the run goes on with segments of at most half the length.
+    After a reply that was cut off, the run goes on with segments of at most half the length, also of a fixed one.
 
     Raises:
         ConfigError: a number is out of range.
@@ -107,7 +107,7 @@ class SegmentLength:
             return self._bound
         chosen, most = self._choose()
         calls = 1 if left is None else -(-left // chosen)
-        if left is None or calls == 1:
+        if left is None or calls <= 1:
             return chosen
         longer = -(-left // (calls - 1))
         return longer if longer <= min(most, _REST * chosen) else chosen

@@ -8,7 +8,7 @@ from typing import Final, Literal, get_args
 
 from stepguard.errors import ConfigError
 
-__all__ = ["DEVIATION_KINDS", "Claim", "Deviation", "DeviationKind", "Outcome", "Verdict", "shorten"]
+__all__ = ["DEVIATION_KINDS", "FORMAL", "Claim", "Deviation", "DeviationKind", "Outcome", "Verdict", "shorten"]
 
 DeviationKind = Literal[
     "missing_step",
@@ -47,6 +47,9 @@ undecided          a check could not decide
 """
 
 DEVIATION_KINDS: Final[tuple[str, ...]] = get_args(DeviationKind)
+
+FORMAL: Final[tuple[DeviationKind, ...]] = ("malformed", "unfaithful_work", "missing_step", "empty", "truncated")
+"""Deviations of form: what is wrong is how the reply is written."""
 
 Outcome = Literal["pass", "fail", "undecided", "not_applicable"]
 

@@ -234,7 +234,7 @@ def _fails(step: Step, values: Mapping[str, Value]) -> object:
 
 
 @pytest.mark.parametrize(
-    "ask", [lambda step, values: None, lambda step, values: 11, _fails, _raises, lambda s, v: _raises]
+    "ask", [lambda step, values: None, lambda step, values: 11, _fails, _raises, lambda s, v: _raises(s, v)]
 )
 def test_a_person_who_is_no_help_ends_the_rung_and_not_the_run(ask: Callable[..., object]) -> None:
     """Not knowing, a wrong value and an exception lead to the next rung; nothing wrong is taken."""
@@ -316,6 +316,48 @@ def test_a_policy_that_names_a_rung_that_does_not_apply_ends_the_run_as_failed()
     assert "does not apply" in result.problem.reason
 
 
+class _Misused:
+    def complete(self, request: Request) -> Completion:
+        raise ConfigError("no key is set")
+
+
+class _Garbled:
+    def complete(self, request: Request) -> Completion:
+        return Completion(7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("helper", [_Misused(), _Garbled()])
+@pytest.mark.parametrize("driver", ["run", "arun"])
+def test_a_helper_that_is_set_up_wrongly_ends_the_rung_and_not_the_run(helper: Any, driver: str) -> None:
+    """A missing key or a made-up completion of somebody else loses nothing of the run."""
+    guard = Guard(Stubborn(never), segment=1, repair=Ladder([another_model(helper), Code()]))
+    result = guard.run(MINUS, INPUTS) if driver == "run" else asyncio.run(guard.arun(MINUS, INPUTS))
+    assert result.verified
+    assert [attempt.outcome for attempt in result.attempts] == ["rejected", "error", "accepted"]
+
+
+def test_others_are_asked_no_earlier_for_what_was_learned() -> None:
+    """What seldom cured is put behind the other ways of asking the run's own model, not behind code or a person."""
+    procedure = Procedure.parse("inputs: x, y\nt1 = x - y\nt2 = x - t1\nt3 = t2 - y")
+    model = Stubborn(never, "t1", "t3")
+    result = Guard(model, segment=1, repair=Ladder([Resample(), Code()])).run(procedure, INPUTS)
+    assert [attempt.rung for attempt in result.attempts] == ["ask", "resample", "ask", "ask", "resample"]
+    assert result.assisted == {"code": 2}
+
+
+def test_rungs_of_your_own_are_held_to_what_they_say() -> None:
+    """Help by others is called so, a question asks one step, and code performs no words."""
+    with pytest.raises(ConfigError, match="assistance"):
+        Rung("x", backend=Stubborn(never))
+    helper = Stubborn(lambda request: True)
+    ladder = Ladder([Rung("helper", backend=helper, assistance="model")])
+    result = Guard(Stubborn(never), segment=3, repair=ladder).run(MINUS, INPUTS)
+    assert result.assisted == {"model": 1}
+    assert [len(request.steps) for request in helper.requests] == [1]
+    assert not Rung("q", wording="question").plain
+    assert not Rung("c", assistance="code").applies(Step("a", instruction="Say it."), {})
+
+
 # Votes
 
 
@@ -347,6 +389,34 @@ def test_a_vote_that_cannot_be_read_is_given_again() -> None:
     with ScriptedBackend(*said("a", "b"), "nonsense", *said("b", "b")) as model:
         result = Guard(model, repair=Ladder([Vote(ahead=2)])).run(WORDS)
     assert (result.status, result.answer) == ("unverified", "b")
+
+
+def test_who_is_behind_an_undecided_vote_is_asked() -> None:
+    """Where no value gets ahead others decide, and what they say is not outvoted."""
+    for rungs in (
+        [Vote(ahead=2, times=3), person(lambda step, values: "Lyon")],
+        [person(lambda s, v: "Lyon"), Vote(times=3)],
+    ):
+        with ScriptedBackend(*said("a", "b", "a", "b")) as model:
+            result = Guard(model, repair=Ladder(rungs)).run(WORDS)
+        assert (result.status, result.answer) == ("unverified", "Lyon")
+
+
+def test_a_vote_gives_no_second_guess() -> None:
+    """A check that decides later ends the vote: a truth value that it found wrong is not guessed again."""
+    calls = 0
+
+    def shaky(step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise OSError("not now")
+        return values["ok"] is True
+
+    step = Step("ok", instruction="Is it?", type="boolean", checks=[shaky])
+    replies = [{"ok": {"work": "", "value": value}} for value in ("false", "false", "true")]
+    result = Guard(ScriptedBackend(*replies), repair=Ladder([Vote()])).run(Procedure([step]))
+    assert result.status == "abstained"
 
 
 def test_what_a_check_decides_is_not_put_to_the_vote() -> None:
@@ -466,6 +536,40 @@ def test_a_reply_that_was_cut_off_is_asked_again_in_the_same_way() -> None:
         result = Guard(model, segment=1, repair=Ladder([rung])).run(MINUS, INPUTS)
         assert result.verified
         assert [attempt.rung for attempt in result.attempts] == ["ask", rung.name, rung.name, "ask"]
+
+
+def test_a_reply_that_never_ends_is_asked_for_in_other_ways() -> None:
+    """After two higher caps the ladder goes on: sampled, a model that loops may come to an end."""
+
+    class Looping(Stubborn):
+        def complete(self, request: Request) -> Completion:
+            self.requests.append(request)
+            if not request.temperature:
+                return Completion('{"t1": "1 1 1 1', finish_reason="length")
+            return self.right.complete(request)
+
+    model = Looping(never)
+    result = Guard(model, segment=1).run(Procedure.parse("inputs: x, y\nt1 = x - y"), INPUTS)
+    assert result.verified
+    assert [attempt.rung for attempt in result.attempts] == ["ask", "longer", "longer", "resample"]
+
+
+def test_a_cap_is_not_raised_for_ever() -> None:
+    """However many replies are cut off in a run, none is allowed more than sixteen times what it may take at first."""
+    right = SimulatedModel(slips=Slips.none())
+    caps: list[int] = []
+    seen = 0
+
+    class Cutting:
+        def complete(self, request: Request) -> Completion:
+            nonlocal seen
+            seen += 1
+            caps.append(request.max_tokens or 0)
+            return Completion("{", finish_reason="length") if seen % 4 == 0 else right.complete(request)
+
+    task = Arithmetic().make(1, 60)
+    assert Guard(Cutting(), segment=4).run(task.procedure, task.inputs).verified
+    assert max(caps) <= 16 * (64 + 96 * 4)
 
 
 # Many runs

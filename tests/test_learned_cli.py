@@ -61,3 +61,21 @@ def test_the_bench_prints_what_was_foretold_and_what_was_spent(
     assert main([*command, "--out", str(tmp_path / "out")]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "guard at 8 steps: forecast" in shown
+
+
+def test_a_file_that_cannot_be_written_costs_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder that is not there, or is no file, is named before anything is asked; later failures lose no output."""
+    assert main(["run", INVOICE, *INPUTS, "--learned", str(tmp_path / "none" / "m.json")]) == 2
+    assert main(["run", INVOICE, *INPUTS, "--learned", str(tmp_path)]) == 2
+    assert "--learned" in capsys.readouterr().err
+
+
+def test_a_profile_that_has_seen_nothing_is_refused_before_the_bench(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It foretells nothing, and that is said at once."""
+    path = tmp_path / "empty.json"
+    Profile().save(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["empty.json"]
+    assert main(["bench", "--lengths", "3", "-n", "1", "--json", "--learned", str(path)]) == 2
+    assert "has seen no calls" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from stepguard import Budget, Guard, Price, Procedure, Profile, Result, Step
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families import Arithmetic
 from stepguard.forecast import forecast
-from stepguard.profile import Tries
+from stepguard.profile import Calls, Tries
 from stepguard.situations import kind_of
 from stepguard.testing import ModelSlips, SimulatedModel, Slips
 from stepguard.testing.profiles import PROFILES, QWEN_1_5B
@@ -174,6 +174,8 @@ def test_a_forecast_without_experience_is_refused() -> None:
         Guard(SimulatedModel()).forecast(procedure)
     with pytest.raises(ConfigError, match="profile"):
         forecast(procedure, Profile(kinds={"+": Tries(3, 3)}))
+    with pytest.raises(ConfigError, match="profile"):
+        forecast(procedure, Profile(kinds={"+": Tries(3, 3)}, first=Calls(calls=3)))
 
 
 def test_a_forecast_of_a_very_long_procedure_is_made_from_its_beginning() -> None:
@@ -193,8 +195,41 @@ def test_a_forecast_of_a_very_long_procedure_is_made_from_its_beginning() -> Non
     assert made < 10_000
     assert told.calls == pytest.approx(10**6, rel=0.02)
     assert told.success == pytest.approx(1, abs=0.01)
-    free = Procedure([Step("a", "1 + 1", performer="code")])
-    assert forecast(free, profile).success == 1
+
+
+def test_what_code_performs_costs_nothing() -> None:
+    """Steps by code are no part of a call, and end one."""
+    profile = learned(Slips.none(), 2, 20)
+    free = forecast(Procedure([Step("a", "1 + 1", performer="code")]), profile)
+    assert (free.calls, free.tokens, free.success) == (0, 0, 1)
+    steps = [Step(f"s{at}", "x + 1", performer="code" if at % 2 else "model") for at in range(40)]
+    procedure = Procedure(steps, inputs=["x"])
+    told = forecast(procedure, profile)
+    spent = Guard(SimulatedModel(slips=Slips.none())).run(procedure, {"x": 1})
+    assert told.calls == pytest.approx(spent.usage.calls, rel=0.15)
+
+
+def test_typed_steps_are_foretold_by_steps_of_their_type() -> None:
+    """A rounded product is foretold by rounded products, whatever their signs, and not by others."""
+    profile = replace(
+        learned(Slips.none(), 2, 20),
+        kinds={"* plain decimal": Tries(1000, 100), "* negative": Tries(1000, 1000)},
+        hard=Tries(1000, 1000),
+        again=learned(Slips.none(), 2, 20).first,
+    )
+    rounded = forecast(Procedure([Step("t", "x * y", type="decimal(2)")], inputs=["x", "y"]), profile)
+    plain = forecast(Procedure([Step("t", "x * y")], inputs=["x", "y"]), profile)
+    assert plain.calls == pytest.approx(1, abs=0.01)
+    assert rounded.calls > plain.calls
+
+
+def test_replies_that_cannot_be_read_are_foretold() -> None:
+    """A model that often breaks the form costs what it costs."""
+    slips = replace(Slips.none(), malformed=0.3)
+    profile = learned(slips, 40, 20, segment=5)
+    spent = runs(slips, range(40), 20, segment=5, profile=profile)
+    told = Guard(SimulatedModel(), segment=5, profile=profile).forecast(Arithmetic().make(0, 20).procedure)
+    assert told.calls == pytest.approx(sum(each.usage.calls for each in spent) / 40, rel=0.2)
 
 
 def test_every_profile_of_the_benchmark_can_be_forecast() -> None:

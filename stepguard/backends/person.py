@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stepguard.backends.base import Backend, Completion, Request
 from stepguard.deadlines import Overrun, within
-from stepguard.errors import BackendTimeout, ConfigError, ValueRefused
+from stepguard.errors import BackendError, BackendTimeout, ConfigError, ValueRefused
 from stepguard.exact import substitute
 from stepguard.usage import Usage
 from stepguard.values import Value
@@ -52,9 +52,11 @@ class _Person:
         except Overrun:
             raise BackendTimeout(f"no answer within {request.timeout:.0f} s") from None
         if inspect.isawaitable(given):
-            raise ConfigError(
+            if inspect.iscoroutine(given):
+                given.close()
+            raise BackendError(
                 "the person's callback gave an awaitable: make it an async function, and use `await guard.arun(...)`",
-                option="repair",
+                retryable=False,
             )
         return _completion(request, given)
 

@@ -44,6 +44,8 @@ def make_plan(args: argparse.Namespace) -> Plan:
     if args.learned is not None and not args.learned.exists():
         raise ConfigError(f"there is no profile {args.learned}: stepguard run --learned writes one", option="learned")
     learned = None if args.learned is None else Profile.load(args.learned)
+    if learned is not None and not learned.tells:
+        raise ConfigError(f"the profile {args.learned} has seen no calls: it foretells nothing", option="learned")
     options = ArmOptions(segment=args.segment, repair=repair, profile=learned, timeout=args.timeout)
     # Cases are numbered from 0 on; --seed is the simulated model's alone then.
     seed = args.seed if args.cases is None else 0

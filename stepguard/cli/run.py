@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from stepguard.budget import Budget
 from stepguard.cli.arguments import load_file, read_inputs, read_price
+from stepguard.errors import ConfigError
 from stepguard.guard import Guard
 from stepguard.profile import Profile
 from stepguard.results import Status
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     given: dict[str, Any] = {"segment": options.segment, "repair": options.retries, "seed": options.seed}
     chosen = {name: value for name, value in given.items() if value is not None}
     learned = None if options.learned is None else Path(options.learned)
-    known = chosen["profile"] = Profile.load(learned) if learned is not None and learned.exists() else None
+    chosen["profile"] = _known(learned)
     Guard(_no_model, budget=budget, **chosen)  # wrong options are named before a model is loaded
     backend, name = choose_backend(options)
     with ExitStack() as stack:
@@ -51,15 +52,29 @@ def run(options: argparse.Namespace) -> int:
         progress = watch(procedure, name, quiet=options.quiet)
         with progress:
             result = Guard(backend, budget=budget, observer=progress, **chosen).run(procedure, inputs)
-    if learned is not None:
-        (result.profile if known is None else known + result.profile).save(learned)
     if options.json:
         sys.stdout.write(result.to_json() + "\n")
     else:
         from stepguard.cli.report import print_result
 
         print_result(result, procedure, model=name, table=not options.quiet)
+    if learned is not None:
+        sys.stdout.flush()
+        # Another run may have added to it meanwhile.
+        (result.profile + (_known(learned) or Profile())).save(learned)
     return EXIT_CODES[result.status]
+
+
+def _known(learned: Path | None) -> Profile | None:
+    """What earlier runs have shown, None where there is nothing."""
+    if learned is None:
+        return None
+    try:
+        if not learned.parent.is_dir():
+            raise ConfigError(f"--learned: there is no folder {learned.parent}", option="learned")
+        return Profile.load(learned) if learned.exists() else None
+    except OSError as error:
+        raise ConfigError(f"--learned: {learned} cannot be read: {error}", option="learned") from None
 
 
 def _budget(options: argparse.Namespace) -> Budget:
