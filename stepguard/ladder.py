@@ -30,7 +30,7 @@ DEFAULT_RUNGS: Final[tuple[Rung, ...]] = (
 )
 """Cheap rungs first, as far as they cure; each way of asking once more with some randomness before the end."""
 
-_LONGER_TWICE: Final = 3
+_CUTS: Final = 3
 """After so many replies in a row that were cut off it is not the cap."""
 _WHOLE: Final = Resample(alone=False)
 _LONGER: Final = Rung("longer")
@@ -91,7 +91,7 @@ class Ladder:
         last, rung = failures.kinds[-1], failures.rungs[-1]
         if failures.hopeless or not self.rungs:
             return None
-        if last == "truncated" and failures.kinds[-_LONGER_TWICE:].count(last) < _LONGER_TWICE:
+        if last == "truncated" and failures.kinds[-_CUTS:].count(last) < _CUTS:
             return _LONGER if rung in (FIRST, _LONGER, _WHOLE) else rung  # as it was, with a higher cap
         if failures.unread and len(failures.kinds) == 1 and last != "refused":
             return _WHOLE  # nothing could be read: no step is to blame more than another
@@ -117,8 +117,8 @@ class Ladder:
     def _open(self, failures: Failures) -> list[Rung]:
         """The rungs that are left: the last one again while its bound allows, and those that were not used.
 
-        Those that seldom cured such steps come last, before or among the others that the run's own model is asked on:
-        nobody else is asked earlier for that.
+        Among rungs that follow each other, and on which the run's own model is asked, those that seldom cured such
+        steps come last; nobody else is asked earlier for that.
         """
         cut = [kind == "truncated" for kind in failures.kinds]
         used = [rung for rung, longer in zip(failures.rungs, cut, strict=True) if not longer]

@@ -132,7 +132,10 @@ class Resample(Rung):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Isolate(Rung):
-    """The step by itself, greedily. Cures operands that were looked up wrongly in a long reply."""
+    """The step by itself, greedily. Cures operands that were looked up wrongly in a long reply.
+
+    Once is enough, whatever `times` says: the same question would bring the same reply.
+    """
 
     name: str = "isolate"
     alone: bool = True
