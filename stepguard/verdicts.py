@@ -8,7 +8,18 @@ from typing import Final, Literal, get_args
 
 from stepguard.errors import ConfigError
 
-__all__ = ["DEVIATION_KINDS", "FORMAL", "Claim", "Deviation", "DeviationKind", "Outcome", "Verdict", "shorten"]
+__all__ = [
+    "DEVIATION_KINDS",
+    "FORMAL",
+    "STRENGTHS",
+    "Claim",
+    "Deviation",
+    "DeviationKind",
+    "Outcome",
+    "Strength",
+    "Verdict",
+    "shorten",
+]
 
 DeviationKind = Literal[
     "missing_step",
@@ -53,6 +64,20 @@ FORMAL: Final[tuple[DeviationKind, ...]] = ("malformed", "unfaithful_work", "mis
 
 Outcome = Literal["pass", "fail", "undecided", "not_applicable"]
 
+Strength = Literal["unverified", "agreed", "grounded", "constrained", "proved"]
+"""What stands behind an accepted value, from the weakest to the strongest.
+
+===========  ===================================================================================
+unverified   nothing
+agreed       several answers, or another model, say the same
+grounded     it stands in the document that it was read from
+constrained  it has properties that a right value has; another value may have them too
+proved       it was worked out independently, or shown to be right: no other value would pass
+===========  ===================================================================================
+"""
+
+STRENGTHS: Final[tuple[Strength, ...]] = get_args(Strength)
+
 _OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -96,9 +121,11 @@ class Verdict:
         kind: for a failure, the kind of deviation.
         reason: for people and logs; it may name the right value and never enters a prompt.
         retry: whether asking again could change an undecided verdict.
+        strength: what a pass means for the value: ``"constrained"`` unless the check says otherwise; None for every
+            other outcome.
 
     Raises:
-        ConfigError: the outcome or the kind is none of those, or `check` or `reason` is no text.
+        ConfigError: the outcome, the kind or the strength is none of those, or `check` or `reason` is no text.
     """
 
     outcome: Outcome
@@ -106,6 +133,7 @@ class Verdict:
     kind: DeviationKind | None = None
     reason: str = ""
     retry: bool = True
+    strength: Strength | None = None
 
     def __post_init__(self) -> None:
         if self.outcome not in _OUTCOMES:
@@ -117,6 +145,14 @@ class Verdict:
             given: object = getattr(self, option)
             if not isinstance(given, str):
                 raise ConfigError(f"{option} is text, not {type(given).__name__}", option=option)
+        if self.strength is None:
+            object.__setattr__(self, "strength", "constrained" if self.outcome == "pass" else None)
+        elif self.outcome != "pass" or self.strength not in STRENGTHS[1:]:
+            raise ConfigError(
+                f"a verdict of {self.outcome} has no strength {self.strength!r}: a pass is one of "
+                f"{', '.join(STRENGTHS[1:])}, others have none",
+                option="strength",
+            )
         object.__setattr__(self, "reason", _safe(self.reason))
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["check_arithmetic", "check_defined"]
 
 _NAME = "arithmetic"
-_PASS = Verdict("pass", _NAME)
+_PASS = Verdict("pass", _NAME, strength="proved")
 _LATEX_SIGNS = {"times": " * ", "cdot": " * ", "div": " / ", "bmod": " mod ", "left": "", "right": ""}
 _LATEX = re.compile(r"\\(times|cdot|div|bmod|left|right)(?![A-Za-z])")
 _LATEX_CALL = re.compile(r"\\[dt]?frac ?(?:\{([^{}]*)\}|([0-9])) ?(?:\{([^{}]*)\}|([0-9]))|\\sqrt ?\{([^{}]*)\}")
@@ -79,7 +79,9 @@ def check_arithmetic(step: Step, values: Mapping[str, Value], claim: Claim, valu
         work = _check_work(_targets(step, values, exact_value), step, claim.work)
     within = step.type.within
     if within is not None and within.accepts(cast(Exact, value), cast(Exact, expected)):
-        return _fail(*work) if work is not None else Verdict("pass", _NAME, reason=f"within {within}")
+        return (
+            _fail(*work) if work is not None else Verdict("pass", _NAME, reason=f"within {within}", strength="proved")
+        )
     if type(value) is type(expected) and value == expected:
         return _fail(*work) if work is not None else _PASS
     if work is not None and work[0] in ("wrong_operand", "malformed"):
