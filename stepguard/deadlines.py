@@ -1,13 +1,14 @@
-"""A blocking call that is waited for only so long."""
+"""A blocking call that is waited for only so long, by a thread or by an event loop."""
 
 from __future__ import annotations
 
 import contextvars
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
-__all__ = ["Overrun", "within"]
+__all__ = ["Overrun", "awithin", "within"]
 
 _Found = TypeVar("_Found")
 
@@ -49,6 +50,43 @@ def within(seconds: float | None, call: Callable[[], _Found], *, name: str) -> _
     if not outcome:
         raise Overrun
     found, error = outcome[0]
+    if error is not None:
+        raise error
+    return found  # type: ignore[return-value]
+
+
+async def awithin(seconds: float | None, call: Callable[[], _Found], *, name: str) -> _Found:
+    """As `within`, without blocking the event loop; the call always has a thread of its own.
+
+    The thread neither keeps other calls waiting nor the program alive.
+    """
+    import asyncio
+
+    if seconds is not None and seconds <= 0:
+        raise Overrun
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[tuple[_Found | None, BaseException | None]] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(found: _Found | None, error: BaseException | None) -> None:
+        if not outcome.done():  # it is when nobody waits any more
+            outcome.set_result((found, error))  # not every exception may be set
+
+    def work() -> None:
+        found, error = None, None
+        try:
+            found = context.run(call)
+        except BaseException as raised:  # noqa: BLE001 - raised again where it is awaited
+            error = raised
+        with suppress(RuntimeError):  # the loop was closed meanwhile
+            loop.call_soon_threadsafe(settle, found, error)
+
+    threading.Thread(target=work, name=name, daemon=True).start()
+    await asyncio.wait((outcome,), timeout=seconds)
+    if not outcome.done():
+        outcome.cancel()
+        raise Overrun
+    found, error = outcome.result()
     if error is not None:
         raise error
     return found  # type: ignore[return-value]

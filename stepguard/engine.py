@@ -62,7 +62,7 @@ from stepguard.situations import kind_of
 from stepguard.transport import Transport
 from stepguard.usage import Usage
 from stepguard.values import Value, show_value, to_exact
-from stepguard.verdicts import Claim, Deviation
+from stepguard.verdicts import Claim, Deviation, Strength
 
 __all__ = ["Engine", "Settings"]
 
@@ -406,11 +406,17 @@ class Engine:
         sound = self._steps.sound(reads) and not any(
             not r.verified and r.occurrence.step in reads for r in flight.records
         )
-        passed = code if judgement is None else judgement.verdict is not None and judgement.verdict.outcome == "pass"
+        strength: Strength = "proved"
+        if judgement is not None:
+            strength = judgement.strength
+            if strength == "unverified" and self._is_put_to_the_vote(flight, judgement):  # and was elected
+                strength = "agreed"
+        passed = strength not in ("unverified", "agreed")
         return StepRecord(
             occurrence=where,
             value=value,
             verified=passed and sound and not self._settings.observe,
+            strength=strength,
             verdicts=() if judgement is None else judgement.verdicts,
             claim=None if code or judgement is None else judgement.claim.text,
             tries=self._repairs.tries(where.index) + (0 if code else 1),
@@ -624,6 +630,7 @@ class Engine:
             run_id=self.run_id,
             completed=self._steps.completed,
             total=len(self.procedure),
+            strength=self._history.strength,
             unverified=unverified,
             assisted=self._history.assisted,
             profile=self._learning.profile,

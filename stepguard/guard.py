@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AsyncExitStack, suppress
-from typing import TYPE_CHECKING, Any, Final, TypeGuard
+from collections.abc import Iterable, Mapping
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from stepguard.actions import (
     Act,
     Action,
     Ask,
     Check,
+    Checked,
     Commit,
     Event,
     Failed,
@@ -23,6 +24,7 @@ from stepguard.actions import (
 )
 from stepguard.backends.base import FORBIDDEN, Backend, Completion, SyncBackend, as_backend, ask
 from stepguard.budget import Budget
+from stepguard.checks import ajudge_claims
 from stepguard.errors import BackendError, BackendTimeout, ConfigError, UsageError
 from stepguard.ladder import Ladder
 from stepguard.procedure import Procedure
@@ -255,7 +257,7 @@ class Guard:
                         if quick % _BREATH == 0:
                             await asyncio.sleep(0)
                     else:
-                        tasks[asyncio.create_task(self._aperform(run, action))] = action
+                        tasks[asyncio.create_task(self._aperform(action))] = action
             except BaseException:
                 _abandon(run, tasks)
                 telemetry.done(run.result())
@@ -289,7 +291,7 @@ class Guard:
         except Exception as error:  # noqa: BLE001 - a backend may be foreign code
             return Failed(action.id, error)
 
-    async def _aperform(self, run: Run, action: Action) -> Event:
+    async def _aperform(self, action: Action) -> Event:
         import asyncio
 
         if isinstance(action, Ask):
@@ -309,7 +311,16 @@ class Guard:
         if isinstance(action, Wait):
             await asyncio.sleep(action.seconds)
             return Woke(action.id)
-        return await _in_thread(run, action)
+        assert isinstance(action, Check)
+        judgements = await ajudge_claims(
+            action.steps,
+            action.claims,
+            action.values,
+            beyond_failure=action.beyond_failure,
+            timeout=action.timeout,
+            remaining=action.remaining,
+        )
+        return Checked(action.id, judgements)
 
 
 def _ends_the_rung(action: Ask) -> bool:
@@ -321,33 +332,6 @@ def _sync(backend: Backend, told: str) -> SyncBackend:
     if not isinstance(backend, SyncBackend) or getattr(backend, "is_async", False):
         raise ConfigError(f"{told}: use `await guard.arun(...)`", option="backend")
     return backend
-
-
-async def _in_thread(run: Run, action: Action) -> Event:
-    """Perform an action whose checks may block, in a thread that neither keeps others waiting nor the program alive."""
-    import asyncio
-    import contextvars
-    import threading
-
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Event] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def settle(set_outcome: Callable[[Any], None], outcome: object) -> None:
-        if not future.done():  # it is when the run was cancelled
-            set_outcome(outcome)
-
-    def work() -> None:
-        done: tuple[Callable[[Any], None], object]
-        try:
-            done = future.set_result, context.run(run.perform, action)
-        except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
-            done = future.set_exception, error
-        with suppress(RuntimeError):  # the loop was closed meanwhile
-            loop.call_soon_threadsafe(settle, *done)
-
-    threading.Thread(target=work, name="stepguard-checks", daemon=True).start()
-    return await future
 
 
 def _abandon(run: Run, tasks: Iterable[asyncio.Task[Event]]) -> None:

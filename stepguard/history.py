@@ -9,7 +9,7 @@ from typing import Final
 from stepguard.backends.base import Completion
 from stepguard.results import ASSISTANCE, Assistance, Attempt, AttemptOutcome, Occurrence, StepRecord
 from stepguard.usage import Usage
-from stepguard.verdicts import FORMAL, Deviation, DeviationKind
+from stepguard.verdicts import FORMAL, STRENGTHS, Deviation, DeviationKind, Strength
 
 __all__ = ["History"]
 
@@ -30,12 +30,18 @@ class History:
         self._attempts: deque[Attempt] = deque(maxlen=keep)
         self._unverified: list[str] = []
         self._assisted: Counter[Assistance] = Counter()
+        self._strength: Strength | None = None
         self._kinds: Counter[DeviationKind] = Counter()
 
     @property
     def assisted(self) -> dict[Assistance, int]:
         """How many steps were completed with each assistance, without those that had none."""
         return {each: self._assisted[each] for each in ASSISTANCE if each != "none" and self._assisted[each]}
+
+    @property
+    def strength(self) -> Strength:
+        """What stands behind the weakest of the completed steps."""
+        return self._strength or "unverified"
 
     def notes(self) -> tuple[str, ...]:
         """What the caller should know: that the form of the replies costs more than their content."""
@@ -69,6 +75,7 @@ class History:
         """Book a completed step."""
         self._records.append(record)
         self._assisted[record.assistance] += 1
+        self._strength = min(self._strength or record.strength, record.strength, key=STRENGTHS.index)
         if not record.verified and (self._keep is None or len(self._unverified) < self._keep):
             self._unverified.append(record.occurrence.step)
 

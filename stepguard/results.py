@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from stepguard.errors import (
 from stepguard.profile import Profile
 from stepguard.usage import Usage
 from stepguard.values import Value, show_value
-from stepguard.verdicts import Deviation, Verdict
+from stepguard.verdicts import STRENGTHS, Deviation, Strength, Verdict
 
 __all__ = [
     "ASSISTANCE",
@@ -83,7 +83,8 @@ class StepRecord:
         occurrence: which step.
         value: its value.
         verified: whether at least one check applied and all that did passed (or code performed the step), and the
-            same holds for everything it rests on; inputs are taken as given.
+            same holds for everything it rests on; inputs are taken as given. What is only agreed on is not verified.
+        strength: what stands behind the value itself, whatever it rests on; see `stepguard.verdicts.Strength`.
         verdicts: what each check said of the accepted claim; empty for a step performed by code.
         claim: the accepted entry of the reply as it was written, None for a step performed by code.
         tries: 1 and one more for every time the step was not accepted; of a step that code performed only those.
@@ -94,6 +95,7 @@ class StepRecord:
     occurrence: Occurrence
     value: Value
     verified: bool
+    strength: Strength = "unverified"
     verdicts: tuple[Verdict, ...] = ()
     claim: str | None = None
     tries: int = 1
@@ -166,6 +168,7 @@ class Result:
         error: the exception behind ``failed``.
         completed: how many steps were completed; more than `steps` holds when the guard keeps a limited history.
         total: how many steps the procedure has.
+        strength: what stands behind the weakest of the completed steps; ``unverified`` where none is completed.
         unverified: the ids of completed steps that no check vouches for (the first of them, under a limited history).
         assisted: how many steps were completed with each assistance, without those that had none.
         profile: what this run has shown of the model; see `stepguard.profile`.
@@ -186,6 +189,7 @@ class Result:
     completed: int
     total: int
     cost: Decimal | None = None
+    strength: Strength = "unverified"
     unverified: tuple[str, ...] = ()
     assisted: Mapping[Assistance, int] = field(default_factory=dict)
     profile: Profile = field(default_factory=Profile)
@@ -208,23 +212,30 @@ class Result:
         """Whether every step was verified."""
         return self.status == "verified"
 
-    def raise_for_status(self, *, allow_unverified: bool = False) -> Result:
+    def raise_for_status(self, *, allow_unverified: bool = False, at_least: Strength = "grounded") -> Result:
         """Return self if the run was verified; raise what went wrong otherwise.
 
         Args:
             allow_unverified: accept a completed run in which some steps had no applicable check.
+            at_least: what is to stand behind every step of a verified run; ``"proved"`` refuses values that are only
+                constrained or grounded.
 
         Raises:
             StepNotVerified, RunUnverified, BudgetExhausted, RunFailed: by status; each carries this result.
         """
         match self.status:
             case "verified":
-                return self
+                if STRENGTHS.index(self.strength) >= STRENGTHS.index(at_least):
+                    return self
+                weak = [each for each in self.steps if STRENGTHS.index(each.strength) < STRENGTHS.index(at_least)]
+                told = (
+                    _listed([f"{each.occurrence} is {each.strength}" for each in weak]) or f"a step is {self.strength}"
+                )
+                raise RunUnverified(f"{self.procedure}: {told}, not {at_least}", result=self)
             case "unverified":
                 if allow_unverified:
                     return self
-                names = ", ".join(self.unverified[:5]) + (" ..." if len(self.unverified) > 5 else "")
-                raise RunUnverified(f"{self.procedure}: nothing vouches for {names}", result=self)
+                raise RunUnverified(f"{self.procedure}: nothing vouches for {_listed(self.unverified)}", result=self)
             case "abstained":
                 raise StepNotVerified(f"{self.procedure}: {self.problem}", result=self)
             case "exhausted":
@@ -236,6 +247,7 @@ class Result:
         """Everything as JSON data; numbers that JSON would round are text."""
         return {
             "status": self.status,
+            "strength": self.strength,
             "answer": _json_value(self.answer),
             "procedure": self.procedure,
             "run_id": self.run_id,
@@ -268,6 +280,10 @@ class Result:
         return json.dumps(self.to_dict(), allow_nan=False)
 
 
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (" ..." if len(names) > 5 else "")
+
+
 def _rebuild(facts: dict[str, Any]) -> Result:
     return Result(**facts)
 
@@ -295,11 +311,18 @@ def _step(record: StepRecord) -> dict[str, Any]:
         "index": record.occurrence.index,
         "value": _json_value(record.value),
         "verified": record.verified,
+        "strength": record.strength,
         "claim": record.claim,
         "tries": record.tries,
         "assistance": record.assistance,
         "verdicts": [
-            {"check": each.check, "outcome": each.outcome, "kind": each.kind, "reason": each.reason}
+            {
+                "check": each.check,
+                "outcome": each.outcome,
+                "strength": each.strength,
+                "kind": each.kind,
+                "reason": each.reason,
+            }
             for each in record.verdicts
         ],
         "deviations": [_deviation(each) for each in record.deviations],

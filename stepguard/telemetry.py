@@ -3,7 +3,7 @@
 =================  ==========  ===============================================================================
 event              level       with
 =================  ==========  ===============================================================================
-``step_done``      info        run_id, procedure, step, index, verified, tries, assistance, deviations (kinds)
+``step_done``      info        run_id, procedure, step, index, verified, strength, tries, assistance, deviations (kinds)
 ``call_failed``    warning     run_id, procedure, steps (how many were asked), error (the name of its class)
 ``run_done``       info        run_id, procedure, status, completed, total, calls, tokens, seconds, step, kind
 =================  ==========  ===============================================================================
@@ -76,6 +76,7 @@ class Telemetry:
                     step=record.occurrence.step,
                     index=record.occurrence.index,
                     verified=record.verified,
+                    strength=record.strength,
                     tries=record.tries,
                     assistance=record.assistance,
                     deviations=[deviation.kind for deviation in record.deviations],

@@ -77,6 +77,7 @@ proved       it was worked out independently, or shown to be right: no other val
 """
 
 STRENGTHS: Final[tuple[Strength, ...]] = get_args(Strength)
+"""From the weakest to the strongest."""
 
 _OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")

@@ -106,19 +106,6 @@ def test_an_error_text_is_no_pass() -> None:
     assert (judgement.value, judgement.verdicts, judgement.verdict) == ("Error: tool not available", (), None)
 
 
-def test_an_async_check_is_told_to_be_plain() -> None:
-    """An async check cannot decide; it is neither run nor left behind with a warning."""
-
-    async def check(*_: object) -> bool:
-        await asyncio.sleep(0)
-        return True
-
-    verdict = words(check).verdict
-    assert verdict is not None
-    assert (verdict.outcome, verdict.kind, verdict.retry) == ("undecided", "undecided", False)
-    assert "async" in verdict.reason
-
-
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1), asyncio.CancelledError()])
 def test_an_interruption_is_not_a_verdict(error: BaseException) -> None:
     """Interrupts and cancellation leave a check as they would leave any code."""

@@ -10,25 +10,27 @@ A check of your own is a plain callable::
         return values["ordered"] <= values["stock"]     # True: pass, False: fail, None: not applicable
 
     Step("ordered", instruction="How many does the customer want?", reads=["stock"], type="integer", checks=[in_stock])
+
+It may be async: an async run awaits it in its own event loop, any other run in a loop of the check's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from stepguard.checks.arithmetic import check_arithmetic, check_defined
-from stepguard.checks.user import Check, Patience, run_check
+from stepguard.checks.user import Check, Patience, arun_check, run_check
 from stepguard.errors import ValueRefused
 from stepguard.values import Value
-from stepguard.verdicts import Claim, Verdict
+from stepguard.verdicts import STRENGTHS, Claim, Strength, Verdict
 
 if TYPE_CHECKING:
     from stepguard.procedure import Step
 
-__all__ = ["Check", "Judgement", "judge_claims"]
+__all__ = ["Check", "Judgement", "ajudge_claims", "judge_claims"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,14 @@ class Judgement:
                 best = each
         return best
 
+    @property
+    def strength(self) -> Strength:
+        """What stands behind the value: the strongest pass where nothing failed or was undecided."""
+        verdict = self.verdict
+        if verdict is None or verdict.outcome != "pass":
+            return "unverified"
+        return max((each.strength for each in self.verdicts if each.strength is not None), key=STRENGTHS.index)
+
 
 def judge_claims(
     steps: Sequence[Step],
@@ -73,11 +83,48 @@ def judge_claims(
         timeout: seconds that one check of the user's may take; None waits for as long as it takes.
         remaining: seconds that all of these checks may take together.
     """
-    state = dict(values)
     patience = Patience(timeout, remaining)
+    judging = _judge(steps, claims, values, beyond_failure)
+    verdict: Verdict | None = None
+    while True:
+        try:
+            verdict = run_check(*judging.send(verdict), patience)  # type: ignore[arg-type]  # None starts it
+        except StopIteration as end:
+            return cast("tuple[Judgement, ...]", end.value)
+
+
+async def ajudge_claims(
+    steps: Sequence[Step],
+    claims: Sequence[Claim],
+    values: Mapping[str, Value],
+    *,
+    beyond_failure: bool = False,
+    timeout: float | None = None,
+    remaining: float | None = None,
+) -> tuple[Judgement, ...]:
+    """As `judge_claims`, without blocking the event loop: async checks are awaited in it, others run in threads."""
+    patience = Patience(timeout, remaining)
+    judging = _judge(steps, claims, values, beyond_failure)
+    verdict: Verdict | None = None
+    while True:
+        try:
+            due = judging.send(verdict)  # type: ignore[arg-type]
+        except StopIteration as end:
+            return cast("tuple[Judgement, ...]", end.value)
+        verdict = await arun_check(*due, patience)
+
+
+_Due = tuple[Check, "Step", Mapping[str, Value], Claim]
+
+
+def _judge(
+    steps: Sequence[Step], claims: Sequence[Claim], values: Mapping[str, Value], beyond_failure: bool
+) -> Generator[_Due, Verdict, tuple[Judgement, ...]]:
+    """Yields every check of the user's that is due, takes in its verdict, and returns the judgements."""
+    state = dict(values)
     judged: list[Judgement] = []
     for step, claim in zip(steps, claims, strict=True):
-        judgement = _judge(step, state, claim, patience)
+        judgement = yield from _judge_one(step, state, claim)
         judged.append(judgement)
         verdict = judgement.verdict
         if judgement.value is None or (verdict is not None and verdict.outcome != "pass" and not beyond_failure):
@@ -86,7 +133,7 @@ def judge_claims(
     return tuple(judged)
 
 
-def _judge(step: Step, values: Mapping[str, Value], claim: Claim, patience: Patience) -> Judgement:
+def _judge_one(step: Step, values: Mapping[str, Value], claim: Claim) -> Generator[_Due, Verdict, Judgement]:
     try:
         value = step.type.read(claim.value)
     except ValueRefused as error:
@@ -98,5 +145,5 @@ def _judge(step: Step, values: Mapping[str, Value], claim: Claim, patience: Pati
         verdicts.append(check_arithmetic(step, values, claim, value))
     for check in step.checks:
         read = MappingProxyType({**{name: values[name] for name in step.reads}, step.id: value})
-        verdicts.append(run_check(check, step, read, claim, patience))
+        verdicts.append((yield check, step, read, claim))
     return Judgement(claim, value, tuple(verdicts))

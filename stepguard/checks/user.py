@@ -1,30 +1,36 @@
-"""Checks of the user's own: plain callables, called within a time limit, whatever they do."""
+"""Checks of the user's own: callables, sync or async, called within a time limit, whatever they do."""
 
 from __future__ import annotations
 
 import inspect
+import threading
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Mapping
+from typing import TYPE_CHECKING, Final, Protocol
 
-from stepguard.deadlines import Overrun, within
+from stepguard.deadlines import Overrun, awithin, within
 from stepguard.values import Value
 from stepguard.verdicts import Claim, Verdict, shorten
 
 if TYPE_CHECKING:
     from stepguard.procedure import Step
 
-__all__ = ["Check", "Patience", "run_check"]
+__all__ = ["Check", "Patience", "arun_check", "run_check"]
+
+_THREAD: Final = "stepguard-check"
 
 
 class Check(Protocol):
     """A check of one step.
 
     Returns True (pass), False (fail), None (not applicable) or a `Verdict`. `values` holds what the step reads and,
-    under its own id, the value it would get; `claim` holds what was written.
+    under its own id, the value it would get; `claim` holds what was written. A check that needs variables may name
+    them in an attribute ``reads``: a step that does not read them is refused.
     """
 
-    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> Verdict | bool | None: ...
+    def __call__(
+        self, step: Step, values: Mapping[str, Value], claim: Claim, /
+    ) -> Verdict | bool | Awaitable[Verdict | bool | None] | None: ...
 
 
 class Patience:
@@ -48,20 +54,71 @@ class Patience:
 def run_check(check: Check, step: Step, values: Mapping[str, Value], claim: Claim, patience: Patience) -> Verdict:
     """What a check says. Where it raises, returns something else or takes too long it did not decide.
 
-    A check with a time limit runs in a thread of its own: see `stepguard.deadlines`.
+    A check with a time limit runs in a thread of its own (see `stepguard.deadlines`), an async one in an event loop of
+    its own.
     """
-    named: object = getattr(check, "__name__", None)
-    name = named if isinstance(named, str) else type(check).__name__
+    seconds = patience.left()
+
+    def call() -> object:
+        found = check(step, values, claim)
+        return _settle(found, seconds) if inspect.isawaitable(found) else found
+
+    try:
+        return _verdict(check, within(seconds, call, name=_THREAD))
+    except Overrun:
+        return _late(check, seconds)
+    except Exception as error:  # noqa: BLE001 - a check is foreign code: whatever it raises, it did not decide
+        return _raised(check, error)
+
+
+async def arun_check(
+    check: Check, step: Step, values: Mapping[str, Value], claim: Claim, patience: Patience
+) -> Verdict:
+    """As `run_check`: an async check is awaited in this event loop, any other runs in a thread."""
     seconds = patience.left()
     try:
-        found: object = within(seconds, lambda: check(step, values, claim), name="stepguard-check")
+        found: object
+        if inspect.iscoroutinefunction(check) or inspect.iscoroutinefunction(getattr(check, "__call__", None)):  # noqa: B004
+            found = check(step, values, claim)
+        else:
+            found = await awithin(seconds, lambda: check(step, values, claim), name=_THREAD)
+        if inspect.isawaitable(found):
+            found = await _bounded(found, seconds)
+        return _verdict(check, found)
     except Overrun:
-        return Verdict("undecided", name, "undecided", f"{name} did not answer within {max(seconds or 0, 0):.3g} s")
-    except Exception as error:  # noqa: BLE001 - a check is foreign code: whatever it raises, it did not decide
-        import traceback  # it also knows what to say of an error whose own text fails
+        return _late(check, seconds)
+    except Exception as error:  # noqa: BLE001 - as in `run_check`
+        return _raised(check, error)
 
-        reason = "".join(traceback.format_exception_only(error)).strip()
-        return Verdict("undecided", name, "undecided", shorten(reason, 500))
+
+def _settle(found: Awaitable[object], seconds: float | None) -> object:
+    """What an async check says, in an event loop of its own."""
+    import asyncio
+
+    def run() -> object:
+        return asyncio.run(_bounded(found, seconds))
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return run()
+    return within(threading.TIMEOUT_MAX, run, name=_THREAD)  # one loop cannot run inside another
+
+
+async def _bounded(found: Awaitable[object], seconds: float | None) -> object:
+    import asyncio
+
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await found
+    except TimeoutError:
+        if limit.expired():
+            raise Overrun from None
+        raise
+
+
+def _verdict(check: Check, found: object) -> Verdict:
+    name = _name(check)
     if isinstance(found, Verdict):
         return found
     if found is True:
@@ -70,7 +127,21 @@ def run_check(check: Check, step: Step, values: Mapping[str, Value], claim: Clai
         return Verdict("fail", name, "wrong_value", f"{name} says no")
     if found is None:
         return Verdict("not_applicable", name)
-    if inspect.iscoroutine(found):
-        found.close()
-        return Verdict("undecided", name, "undecided", f"{name} is async; a check is a plain function", retry=False)
     return Verdict("undecided", name, "undecided", f"{name} returned {type(found).__name__}, not a verdict")
+
+
+def _late(check: Check, seconds: float | None) -> Verdict:
+    name = _name(check)
+    return Verdict("undecided", name, "undecided", f"{name} did not answer within {max(seconds or 0, 0):.3g} s")
+
+
+def _raised(check: Check, error: Exception) -> Verdict:
+    import traceback  # it also knows what to say of an error whose own text fails
+
+    reason = "".join(traceback.format_exception_only(error)).strip()
+    return Verdict("undecided", _name(check), "undecided", shorten(reason, 500))
+
+
+def _name(check: Check) -> str:
+    named: object = getattr(check, "__name__", None)
+    return named if isinstance(named, str) else type(check).__name__

@@ -102,7 +102,9 @@ def _written(answer: Value, procedure: Procedure) -> str:
 def _how(record: StepRecord) -> Text:
     if record.assistance == "code":
         return Text("by code" if record.verified else "by code, from unverified values", style="green")
-    done = "verified" if record.verified else "not checked"
+    done = "verified" if record.verified else "agreed on, not checked" if record.strength == "agreed" else "not checked"
+    if record.verified and record.strength != "proved":
+        done = record.strength
     if not record.verified and any(verdict.outcome == "pass" for verdict in record.verdicts):
         done = "right, from unverified values"
     if record.assistance != "none":
@@ -132,7 +134,8 @@ def _sentence(result: Result, procedure: Procedure) -> str:
     total = f"all {result.total} steps" if result.total > 1 else "the one step"
     match result.status:
         case "verified":
-            return f"{total} of {result.procedure}; {answer}"
+            weakest = "" if result.strength == "proved" else f" (the weakest only {result.strength})"
+            return f"{total} of {result.procedure}{weakest}; {answer}"
         case "unverified":
             names = ", ".join(result.unverified[:5]) + (" ..." if len(result.unverified) > 5 else "")
             why = f"no check vouches for {names}" if names else "the run only observed"
