@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, get_args
 
 from stepguard.errors import (
     BudgetExhausted,
+    ConfigError,
     RunFailed,
     RunUnverified,
     StepNotVerified,
@@ -222,7 +223,10 @@ class Result:
 
         Raises:
             StepNotVerified, RunUnverified, BudgetExhausted, RunFailed: by status; each carries this result.
+            ConfigError: `at_least` is no strength.
         """
+        if at_least not in STRENGTHS:
+            raise ConfigError(f"{at_least!r} is no strength: use one of {', '.join(STRENGTHS)}", option="at_least")
         match self.status:
             case "verified":
                 if STRENGTHS.index(self.strength) >= STRENGTHS.index(at_least):

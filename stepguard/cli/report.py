@@ -102,7 +102,7 @@ def _written(answer: Value, procedure: Procedure) -> str:
 def _how(record: StepRecord) -> Text:
     if record.assistance == "code":
         return Text("by code" if record.verified else "by code, from unverified values", style="green")
-    done = "verified" if record.verified else "agreed on, not checked" if record.strength == "agreed" else "not checked"
+    done = "verified" if record.verified else "only agreed on" if record.strength == "agreed" else "not checked"
     if record.verified and record.strength != "proved":
         done = record.strength
     if not record.verified and any(verdict.outcome == "pass" for verdict in record.verdicts):
