@@ -102,11 +102,11 @@ def _written(answer: Value, procedure: Procedure) -> str:
 def _how(record: StepRecord) -> Text:
     if record.assistance == "code":
         return Text("by code" if record.verified else "by code, from unverified values", style="green")
-    done = "verified" if record.verified else "only agreed on" if record.strength == "agreed" else "not checked"
-    if record.verified and record.strength != "proved":
-        done = record.strength
-    if not record.verified and any(verdict.outcome == "pass" for verdict in record.verdicts):
-        done = "right, from unverified values"
+    if record.verified:
+        done = "verified" if record.strength == "proved" else record.strength
+    else:
+        weak = {"unverified": "not checked", "agreed": "only agreed on"}
+        done = weak.get(record.strength, "right, from unverified values")
     if record.assistance != "none":
         done += f", {_HELPED.get(record.assistance, record.assistance)}"
     if record.deviations:
