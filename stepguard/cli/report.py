@@ -102,6 +102,7 @@ def _written(answer: Value, procedure: Procedure) -> str:
 def _how(record: StepRecord) -> Text:
     if record.assistance == "code":
         return Text("by code" if record.verified else "by code, from unverified values", style="green")
+    done: str
     if record.verified:
         done = "verified" if record.strength == "proved" else record.strength
     else:
