@@ -186,6 +186,27 @@ def row(name: str, results: Sequence[Result | None]) -> str:
     )
 
 
+def greedy(table: Mapping[str, Sequence[Result | None]]) -> list[str]:
+    """The order in which each rung cures most of what those before it left; of equal ones the cheaper comes first."""
+    left = set(range(len(next(iter(table.values())))))
+    rest = dict(table)
+    lines = ["most cured first:"]
+    while left and rest:
+        scores: dict[str, tuple[int, float]] = {}
+        for name, results in rest.items():
+            asked = [each for at in left if (each := results[at]) is not None]
+            tokens = sum(each.usage.output_tokens for each in asked) / max(1, len(asked))
+            scores[name] = sum(each.status == "verified" for each in asked), -tokens
+        best = max(scores, key=lambda name: scores[name])
+        well, tokens = scores[best]
+        if not well:
+            break
+        lines.append(f"  {best:<20} {well:>3} of {len(left):<3} left {-tokens:>4.0f} tokens")
+        results = rest.pop(best)
+        left = {at for at in left if (each := results[at]) is None or each.status != "verified"}
+    return lines
+
+
 def left_over(table: Mapping[str, Sequence[Result | None]], steps: Sequence[Hard]) -> list[str]:
     """Of the steps that the control did not cure: how many each rung did."""
     control = table[RUNGS[0][0]]
@@ -227,7 +248,7 @@ async def main() -> None:
         chosen = [at for at, each in enumerate(steps) if each.deviation == kind]
         lines.append(f"{kind}: {len(chosen)}")
         lines += ["  " + row(name, [results[at] for at in chosen]) for name, results in table.items()]
-    lines += left_over(table, steps)
+    lines += [*greedy(table), *left_over(table, steps)]
     print("\n".join(lines))
     if args.replay is None:
         backend.export(args.out / "replies.jsonl")

@@ -126,6 +126,15 @@ class Step:
                 raise ProcedureError(f"step {id!r}: reads follow from the expression; leave them out", step=id)
         for name in named:
             _check_name(name, f"a variable read by step {id!r}")
+        checked = tuple(checks)
+        for check in checked:
+            if not callable(check):
+                raise ProcedureError(f"step {id!r}: {check!r} is no check: it cannot be called", step=id)
+            lacking = [name for name in getattr(check, "reads", ()) if name != id and name not in named]
+            if lacking:
+                raise ProcedureError(
+                    f"step {id!r}: the check {check!r} needs {lacking[0]!r}, which the step does not read", step=id
+                )
         default = "text" if tree is None else "boolean" if isinstance(tree, Compare) else "number"
         kind = ValueType.parse(type if type is not None else default)
         if tree is not None and not isinstance(tree, Name):  # a plain copy may be of any type
@@ -139,7 +148,7 @@ class Step:
         put(self, "instruction", instruction.strip() if instruction and instruction.strip() else None)
         put(self, "type", kind)
         put(self, "reads", named)
-        put(self, "checks", tuple(checks))
+        put(self, "checks", checked)
         put(self, "performer", performer)
         put(self, "show_work", tree is not None if show_work is None else bool(show_work))
         leads = instruction is not None and _LEADS_ON.search(instruction.strip()) is not None

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from stepguard.checks import Check, Judgement, judge_claims
-from stepguard.errors import ConfigError
+from stepguard.errors import ConfigError, ProcedureError
 from stepguard.procedure import Step
 from stepguard.values import Value
 from stepguard.verdicts import Claim, Deviation, Outcome, Verdict, shorten
@@ -75,7 +75,6 @@ class UnspeakableError(Exception):
         (raising(UnspeakableError()), "undecided"),
         (raising(ExceptionGroup("many", [ValueError("odd")])), "undecided"),
         (partial(giving(True)), "pass"),
-        ("not callable", "undecided"),
     ],
 )
 def test_a_check_passes_only_by_saying_so(check: object, outcome: str) -> None:
@@ -91,6 +90,26 @@ def test_a_check_that_did_not_decide_says_so(check: object) -> None:
     verdict = words(check).verdict
     assert verdict is not None
     assert (verdict.kind, verdict.retry) == ("undecided", True)
+
+
+def test_a_check_that_cannot_be_called_is_refused() -> None:
+    """Where the step is made, not when it is reached."""
+    with pytest.raises(ProcedureError, match="no check"):
+        words("not callable")
+
+
+def test_a_check_that_lacks_a_variable_is_refused() -> None:
+    """A check that says what it reads is only given to steps that read it, or set it."""
+
+    class Needing:
+        reads = ("x", "t")
+
+        def __call__(self, *_: object) -> bool:
+            return True
+
+    assert words(Needing()).value == "Lyon"
+    with pytest.raises(ProcedureError, match="needs 'x', which the step does not read"):
+        Step("t", instruction="Name it.", reads=["y"], checks=[Needing()])
 
 
 def test_none_is_not_applicable() -> None:
