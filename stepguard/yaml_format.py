@@ -17,27 +17,47 @@
         reads: [customer]
     answer: total                             # optional; the last step otherwise
 
+Checks stand under their names (see `stepguard.checks.registry`), with their options::
+
+      - id: total
+        instruction: Copy the total of the invoice.
+        type: money(USD)
+        reads: [subtotal, tax]
+        checks:
+          - holds: total == subtotal + tax        # one value: the first option
+          - range: {least: 0, most: 10000}
+          - in_stock                              # no options
+
+In options a plain ``true``, ``false`` or number is one, and what stands in quotes is text.
+
 A step may further have ``performer: code``, ``show_work: false`` and ``with_next: true`` (its text is only understood
-with that of the next step). Every scalar is taken as the text that stands there, so that a name like ``no`` or a type
-of YAML's own cannot change its meaning. What is not known is refused.
+with that of the next step). Every other scalar is taken as the text that stands there, so that a name like ``no`` or a
+type of YAML's own cannot change its meaning. What is not known is refused.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from difflib import get_close_matches
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from stepguard.checks.registry import make_check
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
 from stepguard.formats import make_procedure, parse_step
 from stepguard.procedure import Input, Performer, Procedure, Step, make_step_error
 from stepguard.value_types import NUMBER
 
+if TYPE_CHECKING:
+    from stepguard.checks import Check
+
 __all__ = ["parse_yaml"]
 
 _TOP: Final = ("name", "inputs", "steps", "answer")
-_STEP: Final = ("id", "expression", "instruction", "type", "reads", "performer", "show_work", "with_next")
+_STEP: Final = ("id", "expression", "instruction", "type", "reads", "checks", "performer", "show_work", "with_next")
+_NOT_TEXT: Final = ("reads", "checks")
+_NUMBER: Final = re.compile(r"[-+]?[0-9]{1,100}(\.[0-9]{1,100})?\Z")
 _JSON_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\t', re.DOTALL)
 _TRUTH: Final = {"true": True, "false": False}
 
@@ -127,7 +147,7 @@ def _step(node: Any) -> Step:
     found = _mapping(node, "a step", _STEP)
     if "id" not in found:
         raise ProcedureError("id: is missing", line=_line(node))
-    given = {key: _text(value, key) for key, value in found.items() if key != "reads"}
+    given = {key: _text(value, key) for key, value in found.items() if key not in _NOT_TEXT}
     truths: dict[str, bool | None] = {}
     for key in ("show_work", "with_next"):
         text = given.get(key)
@@ -141,10 +161,46 @@ def _step(node: Any) -> Step:
         instruction=given.get("instruction"),
         type=given.get("type"),
         reads=reads,
+        checks=[_check(each) for each in _sequence(found["checks"], "checks")] if "checks" in found else (),
         performer=cast(Performer, given.get("performer", "model")),
         show_work=truths["show_work"],
         with_next=truths["with_next"],
     )
+
+
+def _check(node: Any) -> Check:
+    if node.id == "scalar":
+        name, given = _text(node, "a check"), None
+    elif node.id == "mapping" and len(node.value) == 1:
+        key, value = node.value[0]
+        name, given = _text(key, "the name of a check"), _option(value)
+    else:
+        raise ProcedureError("a check is its name, or one name with its options: range: {least: 0}", line=_line(node))
+    try:
+        return make_check(name, given)
+    except ConfigError as error:
+        raise ProcedureError(str(error), line=_line(node)) from error
+
+
+def _option(node: Any) -> object:
+    """What an option of a check is given."""
+    if node.id == "mapping":
+        found: dict[str, object] = {}
+        for key, value in node.value:
+            name = _text(key, "an option")
+            if name in found:
+                raise ProcedureError(f"{name!r} stands twice", line=_line(key))
+            found[name] = _option(value)
+        return found
+    if node.id == "sequence":
+        return [_option(each) for each in node.value]
+    text = _text(node, "the value of an option")
+    if node.style is not None:  # it stands in quotes
+        return text
+    if text in _TRUTH:
+        return _TRUTH[text]
+    number = _NUMBER.match(text)
+    return text if number is None else Decimal(text) if number[1] else int(text)
 
 
 def _mapping(node: Any, what: str, known: Sequence[str]) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from family_harness import feeding, rerun
 
-from stepguard import Guard
+from stepguard import Guard, plugins
 from stepguard.cli import main
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import ArmOptions, arm_named, read_run
@@ -27,7 +27,6 @@ from stepguard.evaluation.families import (
     WordLists,
     family_named,
     family_names,
-    registry,
 )
 from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.prompts import Prompter
@@ -319,8 +318,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Entry points as other packages would bring them."""
 
     def add(**points: str) -> None:
-        found = [EntryPoint(name.rstrip("_"), value, registry.GROUP) for name, value in points.items()]
-        monkeypatch.setattr(registry, "entry_points", lambda *, group: found)
+        found = [EntryPoint(name.rstrip("_"), value, "stepguard.families") for name, value in points.items()]
+        monkeypatch.setattr(plugins, "entry_points", lambda *, group: found)
 
     return add
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-__all__ = ["full_name", "knobs_of", "read_name", "split_names"]
+__all__ = ["full_name", "read_name", "split_names"]
 
 _NAME: Final = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*(?:\((.*)\)\s*)?\Z", re.DOTALL)
 _KNOB: Final = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*("(?:[^"\\]|\\.)*"|[^,"()=]*[^,"()=\s])\s*(?:,|\Z)')
@@ -44,12 +43,6 @@ def full_name(named: Any, word: str) -> str:
         if value != each.default:
             knobs.append(f"{each.name}={_written(value)}")
     return f"{word}({', '.join(knobs)})" if knobs else word
-
-
-def knobs_of(make: Callable[..., object]) -> list[str]:
-    """The knobs that something takes which is called with them."""
-    taken = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return [name for name, each in inspect.signature(make).parameters.items() if each.kind in taken]
 
 
 def _written(value: object) -> str:

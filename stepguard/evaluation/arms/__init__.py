@@ -31,7 +31,8 @@ from stepguard.evaluation.arms.guarded import Blind, Chunk, Guarded
 from stepguard.evaluation.arms.primed import Primed
 from stepguard.evaluation.arms.reading import Reading, read_run
 from stepguard.evaluation.arms.transcripts import ChainOfThought, Direct, Resample, StructuredTrace
-from stepguard.evaluation.knobs import knobs_of, read_name
+from stepguard.evaluation.knobs import read_name
+from stepguard.plugins import options_of
 
 __all__ = [
     "ARMS",
@@ -97,7 +98,7 @@ def arm_named(text: str) -> Arm:
     name, knobs = read
     if name not in ARMS:
         raise ConfigError(f"unknown arm {name!r}: use {', '.join(ARMS)}", option="arms")
-    allowed = knobs_of(ARMS[name])
+    allowed = options_of(ARMS[name])
     unknown = [knob for knob in knobs if knob not in allowed]
     if unknown:
         takes = f"it takes {', '.join(allowed)}" if allowed else "it takes none"

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stepguard.evaluation.families.base import Demonstration, Family, Task
-from stepguard.evaluation.families.registry import BUNDLED, family_named, family_names
+from stepguard.evaluation.families.registry import FAMILIES, family_named, family_names
 
 if TYPE_CHECKING:
     from stepguard.evaluation.families.arithmetic import Arithmetic
@@ -44,7 +44,7 @@ if not TYPE_CHECKING:  # each family is loaded when it is first asked for
     def __getattr__(name: str) -> object:
         from importlib import import_module
 
-        for module, attribute in BUNDLED.values():
+        for module, attribute in FAMILIES.bundled.values():
             if attribute == name:
                 return getattr(import_module(module), attribute)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,76 @@
+"""Checks by name, for procedures that stand in a file.
+
+Other packages add checks by the entry point group ``stepguard.checks``::
+
+    [project.entry-points."stepguard.checks"]
+    in_stock = "my_package.checks:in_stock"
+    iban = "my_package.checks:Iban"
+
+What is named there is a check, or a class of checks, which is called with the options and refuses wrong ones with
+`ConfigError`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Final, cast
+
+from stepguard.checks.user import Check
+from stepguard.errors import ConfigError, ExpressionError, ProcedureError
+from stepguard.plugins import Plugins, options_of
+
+__all__ = ["CHECKS", "make_check"]
+
+CHECKS: Final = Plugins(
+    "stepguard.checks",
+    "check",
+    {},
+)
+"""Name -> module and class of the checks of this package, and those of others."""
+
+
+def make_check(name: str, given: object = None) -> Check:
+    """The check that a name means.
+
+    Args:
+        name: such as ``range``.
+        given: its options, by name; anything but a mapping is the value of its first option; None: none.
+
+    Raises:
+        ConfigError: there is no such check, it has no such option or not that value of it, or the package that brings
+            it is broken.
+    """
+    found, source = CHECKS.find(name)
+    if not isinstance(found, type):
+        if not callable(found):
+            raise ConfigError(f"check {name!r}, {source}, is no check: it cannot be called", option="check")
+        if given is not None:
+            raise ConfigError(f"check {name!r} takes no options", option="check")
+        return cast(Check, found)
+    allowed = options_of(found)
+    options: dict[str, object] = {}
+    if isinstance(given, Mapping):
+        options = dict(given)
+        unknown = [key for key in options if key not in allowed]
+        if unknown:
+            raise ConfigError(f"check {name!r} has no option {unknown[0]!r}: {_taken(allowed)}", option="check")
+    elif given is not None and allowed:
+        options = {allowed[0]: given}
+    try:
+        inspect.signature(found).bind(**options)
+    except TypeError as error:
+        raise ConfigError(f"check {name!r}: {error}; {_taken(allowed)}", option="check") from None
+    try:
+        made: object = found(**options)
+    except (ConfigError, ExpressionError, ProcedureError) as error:
+        raise ConfigError(f"check {name!r}: {error}", option="check") from error
+    except Exception as error:  # it may be foreign code
+        raise CHECKS.broken(name, source, error) from error
+    if not callable(made):
+        raise ConfigError(f"check {name!r}, {source}, is no check: it cannot be called", option="check")
+    return cast(Check, made)
+
+
+def _taken(allowed: list[str]) -> str:
+    return f"it takes {', '.join(allowed)}" if allowed else "it takes none"

@@ -1,0 +1,78 @@
+"""What is found by name: that of this package, and what other packages bring as entry points."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+
+from stepguard.errors import ConfigError
+
+__all__ = ["Plugins", "options_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """Objects of one kind by name.
+
+    Attributes:
+        group: the entry point group by which other packages bring theirs.
+        what: what one of them is called in messages, which is also the option that errors name.
+        bundled: those of this package: name -> module and attribute, loaded when first asked for.
+    """
+
+    group: str
+    what: str
+    bundled: Mapping[str, tuple[str, str]]
+
+    def names(self) -> list[str]:
+        """The names of all: the bundled ones, then those of other packages."""
+        brought = {each.name for each in entry_points(group=self.group)}
+        return [*self.bundled, *sorted(brought - set(self.bundled))]
+
+    def find(self, name: str) -> tuple[object, str]:
+        """What has this name, and where it is from.
+
+        Raises:
+            ConfigError: nothing has it, several packages bring it, or the one that does is broken.
+        """
+        points = [each for each in entry_points(group=self.group) if each.name == name]
+        if name in self.bundled:
+            if points:
+                raise self._error(
+                    f"{name!r} is one of stepguard's own, and {_source(points[0])} brings another: one has to go"
+                )
+            module, attribute = self.bundled[name]
+            return getattr(import_module(module), attribute), "bundled"
+        if not points:
+            raise ConfigError(f"unknown {self.what} {name!r}: use {', '.join(self.names())}", option=self.what)
+        if len(points) > 1:
+            places = " and ".join(map(_source, points))
+            raise self._error(f"{name!r} is brought twice, by {places}: one has to go")
+        (point,) = points
+        try:
+            return point.load(), _source(point)
+        except Exception as error:  # whatever a foreign module raises when it is imported
+            raise self.broken(name, _source(point), error) from error
+
+    def broken(self, name: str, source: str, error: Exception) -> ConfigError:
+        """The error that says that a package cannot be used."""
+        return self._error(
+            f"{name!r}, {source}, cannot be made: {type(error).__name__}: {error}; mend or remove that package"
+        )
+
+    def _error(self, message: str) -> ConfigError:
+        return ConfigError(f"{self.what} {message}", option=self.what)
+
+
+def options_of(make: Callable[..., object]) -> list[str]:
+    """The options that something takes which is called with them, in their order."""
+    taken = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [name for name, each in inspect.signature(make).parameters.items() if each.kind in taken]
+
+
+def _source(point: EntryPoint) -> str:
+    package = point.dist.name if point.dist is not None else "an unknown package"
+    return f"{package} ({point.value})"
