@@ -32,9 +32,13 @@ class Asker:
         procedure: what is run.
         reply_format: how replies are structured.
         chance: draws the sampling seeds.
+        stop_early: whether replies about several steps may be stopped at the first wrong one.
     """
 
-    def __init__(self, procedure: Procedure, reply_format: ReplyFormat, chance: random.Random) -> None:
+    def __init__(
+        self, procedure: Procedure, reply_format: ReplyFormat, chance: random.Random, *, stop_early: bool = False
+    ) -> None:
+        self._stop_early = stop_early
         self._prompter = Prompter(procedure, reply_format)
         self._reply_format = reply_format
         self._random = chance
@@ -71,6 +75,7 @@ class Asker:
             max_tokens=max(cap, self._least_caps.get(id(rung.backend), 0)),
             seed=self._random.getrandbits(31),
             attempt=attempt,
+            stop_early=self._stop_early and len(steps) > 1 and stand_in is None and not rung.draft,
         )
         return Flight(segment, rung, request, stand_in, drafting=rung.draft)
 

@@ -80,6 +80,7 @@ class Settings:
     reply_format: ReplyFormat
     parallel: int
     check_timeout: float | None
+    stop_early: bool
     observe: bool
     history: int | None
     seed: int
@@ -109,7 +110,8 @@ class Engine:
         self._history = History(settings.history)
         self._started = self._now = now
         self._random = random.Random(settings.seed)
-        self._asker = Asker(procedure, settings.reply_format, self._random)
+        stop_early = settings.stop_early and not settings.observe
+        self._asker = Asker(procedure, settings.reply_format, self._random, stop_early=stop_early)
         self._learning = Learning(settings.segments, settings.profile, self._repairs)
         self._outbox = Outbox(run_id)
         self._stop: tuple[Status, Problem, Exception | None] | None = None

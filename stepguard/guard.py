@@ -71,6 +71,9 @@ class Guard:
         check_timeout: seconds after which a check of yours is given up; the claim is undecided then. Such a check runs
             in a thread of its own. None waits for as long as it takes, unless the budget has a limit on seconds; what
             that has left bounds checks in any case.
+        stop_early: have a streamed reply stopped at its first wrong step, which saves what the model would write behind
+            it. The tokens of a stopped reply are estimated where the server does not count as it goes. The backend has
+            to be able to (`OpenAIBackend`, and recordings of one), and no such reply is stopped for a check of yours.
         observe: check and record, but take every claim that can be read as it stands. The result is never called
             verified. For measuring what a model does without the guard.
         history: how many of the last steps and attempts a result keeps; None keeps all.
@@ -95,6 +98,7 @@ class Guard:
         reply_format: ReplyFormat | None = None,
         parallel: int = 1,
         check_timeout: float | None = 60.0,
+        stop_early: bool = False,
         observe: bool = False,
         history: int | None = 10_000,
         profile: Profile | None = None,
@@ -117,6 +121,8 @@ class Guard:
         if transport is not None and not isinstance(transport, Transport):
             raise ConfigError(f"transport is a Transport, not {transport!r}", option="transport")
         self._backend: Final[Backend] = as_backend(backend, model=model)
+        if stop_early and not getattr(self._backend, "can_stop", False):
+            raise ConfigError("this backend cannot stop a reply: leave stop_early out", option="stop_early")
         if profile is not None and not isinstance(profile, Profile):
             raise ConfigError(f"profile is a Profile, such as that of a result, not {profile!r:.60}", option="profile")
         self._segments: Final = segment if isinstance(segment, Segments) else Segments(segment)
@@ -134,6 +140,7 @@ class Guard:
         self._reply_format: Final[ReplyFormat] = _EQUATIONS if reply_format is None else reply_format
         self._parallel: Final = parallel
         self._check_timeout: Final = check_timeout
+        self._stop_early: Final = stop_early
         self._observe: Final = observe
         self._history: Final = history
         self._seed: Final = seed
@@ -171,6 +178,7 @@ class Guard:
             reply_format=self._reply_format,
             parallel=self._parallel,
             check_timeout=self._check_timeout,
+            stop_early=self._stop_early,
             observe=self._observe,
             history=self._history,
             profile=self._profile,

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from stepguard.partial_replies import STOPPED, complete_entries
 from stepguard.reply_formats import RESPONSE_NAME, ReplyFormat
 from stepguard.strict_json import JsonObject, decode, decode_at, same
 from stepguard.verdicts import Claim, Deviation, DeviationKind, shorten
@@ -99,10 +100,25 @@ def read_reply(completion: Completion, steps: Sequence[Step], reply_format: Repl
     the content and a tool call (neither goes before the other) refuse the reply as a whole. Reasoning that came apart
     from the content is never read as the answer.
     """
+    if completion.finish_reason == STOPPED:
+        return _stopped(completion, steps, reply_format)
     found = _document(completion, [step.id for step in steps])
     if isinstance(found, Deviation):
         return Reading((), (found,), found)
     return _claims(found, steps, reply_format)
+
+
+def _stopped(completion: Completion, steps: Sequence[Step], reply_format: ReplyFormat) -> Reading:
+    """Read the complete entries of a reply that was stopped because one of them is wrong."""
+    texts = [call.arguments for call in completion.tool_calls] or [completion.text or ""]
+    found = complete_entries(texts[0])
+    answered = steps[: len(found)]
+    reading = _claims(found, answered, reply_format)
+    if reading.failed is not None or len(answered) == len(steps):
+        return reading
+    # It is not told: a step before it is to blame.
+    rest = Deviation("truncated", steps[len(answered)].id, "the reply was stopped before it")
+    return Reading(reading.claims, reading.deviations, rest)
 
 
 def read_draft(completion: Completion) -> str | Deviation:

@@ -75,14 +75,17 @@ class Received:
 class Reply:
     """One response: `body` goes out as JSON, or as it is where it is text; `delay` is in seconds.
 
-    With `drip`, white space goes out first, a byte every so many seconds, for as long as somebody listens.
+    With `drip`, white space goes out first, a byte every so many seconds, for as long as somebody listens. With
+    `events` the body is a stream of server-sent events, one every `pause` seconds while somebody listens.
     """
 
-    body: object
+    body: object = None
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
     drip: float | None = None
+    events: Sequence[object] | None = None
+    pause: float = 0.0
 
 
 Script = Sequence[Reply] | Callable[[Received], Reply]
@@ -93,6 +96,7 @@ class ChatServer:
 
     def __init__(self) -> None:
         self.requests: list[Received] = []
+        self.events = 0
         self._script: Script = ()
         self._lock = threading.Lock()
         self._stopping = threading.Event()
@@ -113,6 +117,16 @@ class ChatServer:
         reply = script(received) if callable(script) else script[min(number, len(script)) - 1]
         self._stopping.wait(reply.delay)
         return reply
+
+    def stream(self, write: Callable[[bytes], object], reply: Reply) -> None:
+        """Send the events of a reply; without a length, so that the end of the connection is that of the body."""
+        write(b"HTTP/1.1 200 Scripted\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+        for event in reply.events or ():
+            data = event if isinstance(event, str) else json.dumps(event)
+            write(f"data: {data}\n\n".encode())
+            self.events += 1
+            if reply.pause and self._stopping.wait(reply.pause):
+                raise OSError
 
     def drip(self, write: Callable[[bytes], object], head: bytes, seconds: float) -> None:
         """Begin a response that never ends, until the client or this server gives up."""
@@ -157,6 +171,10 @@ def _server(chat: ChatServer) -> ThreadingHTTPServer:
             lines = [f"HTTP/1.1 {reply.status} Scripted", *(f"{name}: {value}" for name, value in given.items())]
             head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode()
             try:
+                if reply.events is not None:
+                    self.close_connection = True
+                    chat.stream(self.wfile.write, reply)
+                    return
                 if reply.drip is not None:
                     chat.drip(self.wfile.write, head, reply.drip)
                 self.wfile.write(head + body)  # in one piece, or Nagle's algorithm delays the second

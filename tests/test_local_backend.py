@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -133,6 +134,22 @@ class TestCalls:
         schema = double.body["response_format"]["json_schema"]["schema"]
         assert list(schema["properties"]) == schema["required"] == ["t1", "t2"]
         assert schema["additionalProperties"] is False
+
+    def test_wrong_step(self, local: Callable[..., tuple[LocalBackend, LlamaDouble]]) -> None:
+        """A reply that may be stopped ends at its first wrong step, with the tokens that llama.cpp has counted."""
+        said = ['{"t1": "1 + 1 =', ' 3"', ', "t2": ', '"3 * 2 = 6"}']
+        pieces = [
+            {**piece(text), "timings": {"prompt_n": 4, "cache_n": 3, "predicted_n": 5 * at + 5}}
+            for at, text in enumerate(said)
+        ]
+        backend, double = local([*pieces, piece("", "stop"), USAGE])
+        steps = tuple(Procedure.parse("inputs: x\nt1 = x + 1\nt2 = t1 * 2").steps)
+        request = Request(HELLO, steps, {"x": 1}, EquationFormat())
+        assert backend.complete(request).finish_reason == "stop"
+        stopped = backend.complete(replace(request, stop_early=True))
+        assert (stopped.text, stopped.finish_reason) == ('{"t1": "1 + 1 = 3"', "stopped_early")
+        assert stopped.usage == Usage(calls=1, input_tokens=7, output_tokens=10, cached_tokens=3)
+        assert double.sent == 6 + 2
 
     def test_timeout(self, local: Callable[..., tuple[LocalBackend, LlamaDouble]]) -> None:
         """A time-out stops the model at its next token."""

@@ -63,6 +63,8 @@ class Request:
         seed: sampling seed, for providers that take one.
         timeout: seconds until the call is to be given up; None waits forever.
         attempt: 1 for the first time the leading step is asked, counted up with every further try.
+        stop_early: whether a reply may be stopped where a step in it is wrong (see `stepguard.partial_replies`); what
+            is behind it would not be used. A backend that cannot stop one gives the whole.
     """
 
     messages: tuple[Message, ...]
@@ -74,6 +76,7 @@ class Request:
     seed: int | None = None
     timeout: float | None = None
     attempt: int = 1
+    stop_early: bool = False
 
     @property
     def response_model(self) -> type[BaseModel] | None:

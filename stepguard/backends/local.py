@@ -6,14 +6,16 @@ import asyncio
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 from stepguard.backends.base import Completion, Request, about_to_send
+from stepguard.backends.openai_streams import counted_so_far
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError, MissingExtraError
+from stepguard.partial_replies import STOPPED, watch
 from stepguard.usage import Usage
 
 __all__ = ["LocalBackend"]
@@ -40,6 +42,9 @@ class LocalBackend:
         ConfigError: the file is missing or no GGUF file, an option cannot work, or llama.cpp cannot load the file.
         MissingExtraError: xllamacpp is not installed.
     """
+
+    can_stop: Final = True
+    """Whether replies can be stopped early."""
 
     def __init__(self, path: str | Path, *, threads: int | None = None, context: int = 8192, parallel: int = 1) -> None:
         for name, value, least in (("threads", threads, 1), ("context", context, 256), ("parallel", parallel, 1)):
@@ -105,7 +110,7 @@ class LocalBackend:
         server = self._server
         if server is None:
             raise BackendError(f"{self.name} is closed", retryable=False)
-        reply = _Reply(stop, request.timeout)
+        reply = _Reply(stop, request.timeout, watch(request) if request.stop_early else None)
         try:
             server.handle_chat_completions(_body(request), reply.take)
         except (ValueError, RuntimeError) as error:
@@ -120,9 +125,13 @@ class _Reply:
     Args:
         stop: set when nobody waits for the answer any more.
         timeout: seconds until it is given up; None waits forever.
+        wrong: says of all the text so far whether a step in it is wrong; None where that is no reason to stop.
     """
 
-    def __init__(self, stop: threading.Event, timeout: float | None) -> None:
+    def __init__(
+        self, stop: threading.Event, timeout: float | None, wrong: Callable[[str], bool] | None = None
+    ) -> None:
+        self._wrong = wrong
         self._stop = stop
         self._timeout = timeout
         self._deadline = None if timeout is None else time.monotonic() + timeout
@@ -143,6 +152,9 @@ class _Reply:
             self._fault = BackendError(f"llama.cpp sent something unexpected: {error!r}", retryable=False)
             return True
         if self._finish is None and self._error is None:
+            if self._wrong is not None and self._wrong("".join(self._text)):
+                self._finish = STOPPED
+                return True
             late = self._deadline is not None and time.monotonic() > self._deadline
             self._stopped = late or self._stop.is_set()
         return self._stopped or self._error is not None
@@ -152,7 +164,7 @@ class _Reply:
             self._error = dict(piece["error"])
             return
         self._fingerprint = piece.get("system_fingerprint") or self._fingerprint
-        self._usage = piece.get("usage") or self._usage
+        self._usage = counted_so_far(piece) or self._usage
         for choice in piece.get("choices", ()):
             delta = choice.get("delta") or {}
             self._text.append(delta.get("content") or "")
@@ -199,6 +211,8 @@ def _body(request: Request) -> dict[str, Any]:
         "stream": True,  # only a streamed answer can be stopped on the way
         "stream_options": {"include_usage": True},
     }
+    if request.stop_early:
+        body["timings_per_token"] = True  # or the tokens of a stopped reply would not be known
     for name in ("temperature", "max_tokens", "seed"):
         value = getattr(request, name)
         if value is not None:

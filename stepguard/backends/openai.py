@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, cast, 
 
 from stepguard.backends.base import FORBIDDEN, Completion, Request, about_to_send
 from stepguard.backends.openai_answers import as_backend_error, field, read_completion, redact, refused_reply, texts_of
+from stepguard.backends.openai_streams import OPTIONS, Stream
 from stepguard.backends.providers import OPENAI, ReplyMode, client_maker, find_provider, split_name
-from stepguard.deadlines import within
+from stepguard.deadlines import Overrun, within
 from stepguard.errors import BackendError, ConfigError, StepguardError
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class OpenAIBackend:
     The messages go out as they are. Nothing of instructor's own prompts is added, so in mode ``"json"`` the model
     knows the format from the messages alone; a provider may insist that they hold the word JSON.
 
+    Where a request may be stopped early the reply is streamed, and the connection is closed at its first wrong step.
+
     A backend does not change, and may be shared between threads and event loops.
 
     Args:
@@ -100,6 +103,9 @@ class OpenAIBackend:
     Raises:
         ConfigError: an argument cannot work.
     """
+
+    can_stop: Final = True
+    """Whether replies can be stopped early."""
 
     def __init__(
         self,
@@ -203,7 +209,18 @@ class OpenAIBackend:
         call = _Call(self._label, client)
         with call:
             arguments = self._arguments(request)
-            call.raw = within(request.timeout, lambda: call.create(**arguments), name="stepguard-request")
+            stream = Stream(request) if request.stop_early else None
+
+            def answer() -> object:
+                raw = call.create(**arguments)
+                return raw if stream is None else stream.read(raw)
+
+            try:
+                call.raw = within(request.timeout, answer, name="stepguard-request")
+            except Overrun:
+                if stream is not None:
+                    stream.given_up = True
+                raise
         return call.completion(answer_in_reasoning=self._answer_in_reasoning)
 
     async def acomplete(self, request: Request) -> Completion:
@@ -218,7 +235,8 @@ class OpenAIBackend:
             call = _Call(self._label, client)
             with call:
                 async with asyncio.timeout(request.timeout):
-                    call.raw = await call.create(**self._arguments(request))
+                    raw = await call.create(**self._arguments(request))
+                    call.raw = await Stream(request).aread(raw) if request.stop_early else raw
         return call.completion(answer_in_reasoning=self._answer_in_reasoning)
 
     @asynccontextmanager
@@ -264,6 +282,7 @@ class OpenAIBackend:
             self._max_tokens_parameter: request.max_tokens,
             "seed": request.seed,
             "timeout": request.timeout,
+            **(OPTIONS if request.stop_early else {}),
             **self._extra,
         }
         sent = {name: value for name, value in parameters.items() if value is not None}

@@ -83,6 +83,7 @@ class RecordedBackend:
             _import(self._store, Path(path))
         self.signature: Final = self._agreed()
         self.name: Final = str(self.signature.get("model", "recorded"))
+        self.can_stop: Final = backend is None or bool(getattr(backend, "can_stop", False))
 
     def _agreed(self) -> Mapping[str, Any]:
         """What shaped the replies, the same for all of a recording."""
@@ -231,6 +232,8 @@ class _Wanted:
             "max_tokens": request.max_tokens,
             "seed": None if request.temperature == 0 else request.seed,
         }
+        if request.stop_early:
+            shape["stop_early"] = True
         text = json.dumps(shape, sort_keys=True)
         free = request.temperature != 0 and request.seed is None
         asked = ", ".join(step.id for step in request.steps) or "no steps"

@@ -148,6 +148,7 @@ def _add_run(commands: Any) -> None:
     guard = parser.add_argument_group("the guard")
     guard.add_argument("--segment", metavar="N", type=int, help="how many steps one call asks at most")
     guard.add_argument("--retries", metavar="N", type=int, help="ask a step again so often, instead of the ladder")
+    guard.add_argument("--stop-early", action="store_true", help="stop a streamed reply at its first wrong step")
     guard.add_argument(
         "--learned",
         metavar="FILE",

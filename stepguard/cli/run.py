@@ -50,8 +50,9 @@ def run(options: argparse.Namespace) -> int:
         if callable(close := getattr(backend, "close", None)):
             stack.callback(close)
         progress = watch(procedure, name, quiet=options.quiet)
+        guard = Guard(backend, budget=budget, observer=progress, stop_early=options.stop_early, **chosen)
         with progress:
-            result = Guard(backend, budget=budget, observer=progress, **chosen).run(procedure, inputs)
+            result = guard.run(procedure, inputs)
     if options.json:
         sys.stdout.write(result.to_json() + "\n")
     else:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, overload
 
+from stepguard.asking import most_of
 from stepguard.backends.base import Backend, Completion, Request, ask
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.runner import PlanStopped, TaskBackend
@@ -65,7 +66,7 @@ class Meter:
             PlanStopped: it is not, and will not be.
             BackendError: the model did not answer.
         """
-        most = _most(request)
+        most = most_of(request)
         async with self._settled:
             while not self.stopped and not self._fits(most):
                 if not self._on_the_way:
@@ -103,6 +104,10 @@ class _Metered:
     def signature(self) -> object:
         return getattr(self.backend, "signature", None)
 
+    @property
+    def can_stop(self) -> bool:
+        return bool(getattr(self.backend, "can_stop", False))
+
     async def acomplete(self, request: Request) -> Completion:
         return await self.meter.complete(self.backend, request)
 
@@ -118,9 +123,3 @@ class _MeteredTasks:
 
     def for_task(self, task: Task) -> Backend:
         return self.meter.over(self.tasks.for_task(task))
-
-
-def _most(request: Request) -> Usage:
-    """What a call may cost at most: no tokenizer makes more tokens than there are bytes."""
-    size = sum(len(message.content.encode("utf-8", "surrogatepass")) for message in request.messages)
-    return Usage(calls=1, input_tokens=size, output_tokens=request.max_tokens or 0)

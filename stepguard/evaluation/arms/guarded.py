@@ -55,6 +55,7 @@ class Guarded:
             with probability `catch`.
         catch: see `checker`.
         modulus: see `checker`.
+        stop_early: have a reply stopped at its first wrong step, where the model's backend can.
 
     Raises:
         ConfigError: a knob is out of range.
@@ -62,6 +63,7 @@ class Guarded:
 
     segment: int | None = None
     retries: int | None = None
+    stop_early: bool = False
     checker: Checker = "full"
     catch: float = 0.9
     modulus: int = 9
@@ -75,6 +77,8 @@ class Guarded:
         if type(self.catch) not in (int, float) or not 0 <= self.catch <= 1:
             raise ConfigError(f"catch is a probability from 0 to 1, not {self.catch!r}", option="catch")
         check_whole(self.modulus, "modulus", 2, 10**6)
+        if self.stop_early and self.checker != "full":
+            raise ConfigError("only the guard's own checker stops replies: leave stop_early out", option="stop_early")
 
     @property
     def name(self) -> str:
@@ -85,7 +89,7 @@ class Guarded:
         """See `Arm.run`."""
         mine = _with(options, self.segment, self.retries)
         if self.checker == "full":
-            return await run_guarded(self.name, task, backend, mine)
+            return await run_guarded(self.name, task, backend, replace(mine, stop_early=self.stop_early))
         judging = Limited(self.checker, task, catch=self.catch, modulus=self.modulus)
         return await run_guarded(self.name, task, backend, _plainly(mine), judging)
 
@@ -190,6 +194,7 @@ def _guard(
         segment=options.segment,
         repair=options.repair,
         observe=observe,
+        stop_early=options.stop_early,
         history=None,
         profile=options.profile,
         transport=Transport(timeout=options.timeout),
