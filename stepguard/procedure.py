@@ -153,6 +153,10 @@ class Step:
         put(self, "show_work", tree is not None if show_work is None else bool(show_work))
         leads = instruction is not None and _LEADS_ON.search(instruction.strip()) is not None
         put(self, "with_next", (leads and tree is None) if with_next is None else bool(with_next))
+        for check in checked:
+            misfit = getattr(check, "misfit", None)
+            if callable(misfit) and (reason := misfit(self)) is not None:
+                raise ProcedureError(f"step {id!r}: {reason}", step=id)
 
     @property
     def formula(self) -> str | None:

@@ -112,6 +112,21 @@ def test_a_check_that_lacks_a_variable_is_refused() -> None:
         Step("t", instruction="Name it.", reads=["y"], checks=[Needing()])
 
 
+def test_a_check_that_does_not_fit_is_refused() -> None:
+    """A check that says that it cannot judge such a step is refused where the step is made."""
+
+    class Numeric:
+        def misfit(self, step: Step) -> str | None:
+            return None if step.type.numeric else f"{step.type} is no number"
+
+        def __call__(self, *_: object) -> bool:
+            return True
+
+    assert words(Numeric(), type_="integer", value="3").value == 3
+    with pytest.raises(ProcedureError, match="step 't': text is no number"):
+        words(Numeric())
+
+
 def test_none_is_not_applicable() -> None:
     """A check that returns None does not apply, and a step to which none applies has no verdict."""
     judgement = words(giving(None))

@@ -13,7 +13,7 @@ What is named there is a check, or a class of checks, which is called with the o
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
 from stepguard.checks.user import Check
@@ -35,7 +35,8 @@ def make_check(name: str, given: object = None) -> Check:
 
     Args:
         name: such as ``range``.
-        given: its options, by name; anything but a mapping is the value of its first option; None: none.
+        given: its options, by name; anything but a mapping is the value of its first option, or of a check that takes
+            any number of values a list of them; None: none.
 
     Raises:
         ConfigError: there is no such check, it has no such option or not that value of it, or the package that brings
@@ -50,19 +51,22 @@ def make_check(name: str, given: object = None) -> Check:
         return cast(Check, found)
     allowed = options_of(found)
     options: dict[str, object] = {}
+    values: Iterable[object] = ()
     if isinstance(given, Mapping):
         options = dict(given)
         unknown = [key for key in options if key not in allowed]
         if unknown:
             raise ConfigError(f"check {name!r} has no option {unknown[0]!r}: {_taken(allowed)}", option="check")
+    elif given is not None and _takes_many(found):
+        values = given if isinstance(given, list) else [given]
     elif given is not None and allowed:
         options = {allowed[0]: given}
     try:
-        inspect.signature(found).bind(**options)
+        inspect.signature(found).bind(*values, **options)
     except TypeError as error:
         raise ConfigError(f"check {name!r}: {error}; {_taken(allowed)}", option="check") from None
     try:
-        made: object = found(**options)
+        made: object = found(*values, **options)
     except (ConfigError, ExpressionError, ProcedureError) as error:
         raise ConfigError(f"check {name!r}: {error}", option="check") from error
     except Exception as error:  # it may be foreign code
@@ -70,6 +74,11 @@ def make_check(name: str, given: object = None) -> Check:
     if not callable(made):
         raise ConfigError(f"check {name!r}, {source}, is no check: it cannot be called", option="check")
     return cast(Check, made)
+
+
+def _takes_many(found: type) -> bool:
+    first = next(iter(inspect.signature(found).parameters.values()), None)
+    return first is not None and first.kind is inspect.Parameter.VAR_POSITIONAL
 
 
 def _taken(allowed: list[str]) -> str:

@@ -25,7 +25,8 @@ class Check(Protocol):
 
     Returns True (pass), False (fail), None (not applicable) or a `Verdict`. `values` holds what the step reads and,
     under its own id, the value it would get; `claim` holds what was written. A check that needs variables may name
-    them in an attribute ``reads``: a step that does not read them is refused.
+    them in an attribute ``reads``: a step that does not read them is refused. It may also have a method
+    ``misfit(step)`` that says why it cannot judge a step at all, None where it can: such a step is refused, too.
     """
 
     def __call__(
