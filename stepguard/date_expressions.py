@@ -48,13 +48,14 @@ class _Offset:
 
 @dataclass(frozen=True, slots=True)
 class DateExpression:
-    """A date expression."""
+    """A date expression: a date or a variable, and what is added to it in turn."""
 
     base: date | str
     offsets: tuple[_Offset, ...]
 
     @property
     def reads(self) -> tuple[str, ...]:
+        """The variables in it."""
         return tuple(each for each in (self.base, *(offset.count for offset in self.offsets)) if isinstance(each, str))
 
     def __str__(self) -> str:
@@ -66,6 +67,11 @@ class DateExpression:
 
 
 def parse_date_expression(text: object) -> DateExpression:
+    """Read a date expression.
+
+    Raises:
+        ConfigError: the text is none; the message says what is not understood.
+    """
     if not isinstance(text, str) or len(text) > _MAX_EXPRESSION:
         raise ConfigError(f"a date expression is text {_EXAMPLE}, not {text!r:.60}", option="expression")
     match = _BASE.match(text)
@@ -111,6 +117,11 @@ def _variable(name: str, text: str) -> str:
 
 
 def read_holidays(given: Iterable[date | str]) -> frozenset[date]:
+    """Holidays of a configuration, as dates or ISO texts.
+
+    Raises:
+        ConfigError: one of them is no date.
+    """
     if isinstance(given, str):
         raise ConfigError("holidays are a list of dates: ['2026-12-25']", option="holidays")
     found: set[date] = set()
@@ -123,6 +134,11 @@ def read_holidays(given: Iterable[date | str]) -> frozenset[date]:
 
 
 def date_in(value: Value, name: str, order: DateOrder | None) -> date:
+    """The date that the value of a variable holds.
+
+    Raises:
+        NoDate: it holds none.
+    """
     if not isinstance(value, str):
         raise NoDate(f"{name} is no text that holds a date")
     try:
@@ -134,7 +150,11 @@ def date_in(value: Value, name: str, order: DateOrder | None) -> date:
 def value_of(
     tree: DateExpression, values: Mapping[str, Value], order: DateOrder | None, holidays: frozenset[date]
 ) -> date:
-    """The date that an expression gives."""
+    """The date that an expression gives.
+
+    Raises:
+        NoDate: a variable holds none, or the result is outside the years 1 to 9999.
+    """
     found = tree.base if isinstance(tree.base, date) else date_in(values[tree.base], tree.base, order)
     for offset in tree.offsets:
         count = offset.count if isinstance(offset.count, int) else to_exact(values[offset.count])

@@ -270,7 +270,7 @@ def test_relations_between_dates(relations: list[str], right: str, wrong: str, s
 
 @pytest.mark.parametrize("check", [DateIs("start + 1 day"), DateHolds("t > start")])
 def test_what_is_no_date_never_passes(check: BuiltCheck) -> None:
-    """A claim that is no date fails as malformed; a date it is compared with that is none cannot be mended by asking."""
+    """A claim that is no date fails as malformed; where what it is compared with is none, asking again is pointless."""
     for claimed in (ERROR, "", "03/04/2026", "\ud800", "9" * 10_000):
         found = judge(check, claimed, type="text", start="2026-01-01")
         assert (found.outcome, found.kind) == ("fail", "malformed")
