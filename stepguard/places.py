@@ -15,6 +15,8 @@ written                  is
 ``(1,234)``              1234, also where accountants mean a loss by it
 ``1 234``                nothing: one number or two, unless the blank is a no-break or a thin one
 ``007``                  nothing: a code
+``3/4``  ``1.5 × 10^6``  nothing, and not 3, 4 or 1.5 either
+``28 November 2026``     28 and 2026; in ``2026-11-28`` no number
 =======================  =====================================================================================
 """
 
@@ -56,11 +58,20 @@ _BEHIND: Final = re.compile(
     rf"(?:{_BLANKS}?(?P<percent>%|(?i:per{_BLANKS}?cent)\b)|{_BLANKS}?(?P<currency>{_CURRENCY})"
     rf"|{_BLANKS}(?P<code>{_CODE})\b|{_BLANKS}(?P<word>(?i:{'|'.join(WORDS)}))\b)?"
 )
-_GLUED_BEFORE: Final = re.compile(r"[\w#@]\Z|[\w)\]][-+\u2212\u2013/._*^~%]\Z|[0-9][:,=]\Z|[/\\]\Z|\w['’]\Z")
+_GLUED_BEFORE: Final = re.compile(
+    r"[\w#@]\Z|[\w)\]][-+\u2212\u2013/._*^~%]\Z|[0-9][:,=]\Z|[/\\]\Z|\w['’]\Z|[\w)]\*\*\Z"
+)
 _SIGN_AFTER: Final = re.compile(r"[\s(\[{=<>≤≥≠≈~:;,|\"'“‘*]\Z")
 _GLUED_BEHIND: Final = re.compile(
     rf"(?!(?:{_UNITS})(?![\w]))\w|[-\u2010\u2011\u2013/:.,_@^*=+][0-9]|[-_/@][A-Z]\b|[/_@]\w|-\w?\d"
 )
+_GOES_ON: Final = re.compile(
+    "[ \u00a0]?(?:[¼-¾⅐-⅞]|[0-9]{1,3}/[0-9])|['’][0-9]"
+    "|[ \u00a0]?(?:[×x*·]|\\\\times)[ \u00a0]?10(?:\\^|\\*\\*|[⁻⁺⁰¹²³⁴-⁹])"
+    "|[ \u00a0](?:hundred|thousand|million|billion|trillion)",
+    re.IGNORECASE,
+)
+"""What makes a number another one: ``5 ½``, ``1'234``, ``1.5 × 10^6``, ``5 hundred thousand``."""
 _RANGE: Final = "\u2013"
 _CODE_NUMBER: Final = re.compile(r"0[0-9]")  # 007 is a code
 _FIRST_GROUP: Final = re.compile(r"[1-9][0-9]{0,2} [0-9]{3}(?![0-9A-Za-z])")
@@ -135,7 +146,7 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
         return None
     end = match.end("digits") - cut if cut else match.end()
     start, negative = match.start(), False
-    before = text[max(start - 2, 0) : start]
+    before = text[max(start - 3, 0) : start]
     sign = match["sign"]
     if _CODE_NUMBER.match(digits) or _in_blank_groups(text, match.start("digits"), digits):
         return None
@@ -169,7 +180,7 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
         unit = unit or second
     if text[end : end + 1] == _RANGE and text[end + 1 : end + 2].isdigit():  # 10–20: both ends stand there
         pass
-    elif _GLUED_BEHIND.match(text, end):
+    elif _GLUED_BEHIND.match(text, end) or _GOES_ON.match(text, end):
         return None
     try:
         value = Fraction(read_numeral(digits + (match["exponent"] or ""), decimal=decimal).value) * scale
