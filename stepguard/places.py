@@ -63,7 +63,7 @@ _GLUED_BEFORE: Final = re.compile(
 )
 _SIGN_AFTER: Final = re.compile(r"[\s(\[{=<>≤≥≠≈~:;,|\"'“‘*]\Z")
 _GLUED_BEHIND: Final = re.compile(
-    rf"(?!(?:{_UNITS})(?![\w]))\w|[-\u2010\u2011\u2013/:.,_@^*=+][0-9]|[-_/@][A-Z]\b|[/_@]\w|-\w?\d"
+    rf"(?!(?:{_UNITS})(?![\w]))\w|[-\u2010\u2011\u2013/:.,_@^*=+][0-9]|[-_/@][A-Z]\b|[/_@]\w|-\w?\d|[⁻⁺]"
 )
 _GOES_ON: Final = re.compile(
     "[ \u00a0]?(?:[¼-¾⅐-⅞]|[0-9]{1,3}/[0-9])|['’][0-9]"
