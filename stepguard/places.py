@@ -12,7 +12,7 @@ written                  is
 ``€50``  ``50 EUR``      50, but no amount in another currency
 ``1.5 million``          1,500,000 and not 1.5; also ``$1.5M``, ``£2bn``
 ``5km``  ``3rd``         5 and 3
-``(1,234)``              1234, also where accountants mean a loss by it
+``(1,234)``              1234, also where accountants mean a loss by it; ``$(1,234)`` is nothing
 ``1 234``                nothing: one number or two, unless the blank is a no-break or a thin one
 ``007``                  nothing: a code
 ``3/4``  ``1.5 × 10^6``  nothing, and not 3, 4 or 1.5 either
@@ -68,10 +68,13 @@ _GLUED_BEHIND: Final = re.compile(
 _GOES_ON: Final = re.compile(
     "[ \u00a0]?(?:[¼-¾⅐-⅞]|[0-9]{1,3}/[0-9])|['’][0-9]"
     "|[ \u00a0]?(?:[×x*·]|\\\\times)[ \u00a0]?10(?:\\^|\\*\\*|[⁻⁺⁰¹²³⁴-⁹])"
-    "|[ \u00a0](?:hundred|thousand|million|billion|trillion)",
+    "|\\)?[ \u00a0](?:hundred|thousand|million|billion|trillion)",
     re.IGNORECASE,
 )
-"""What makes a number another one: ``5 ½``, ``1'234``, ``1.5 × 10^6``, ``5 hundred thousand``."""
+"""What makes a number another one: ``5 ½``, ``1'234``, ``1.5 × 10^6``, ``(5) million``."""
+_ACCOUNT_BEFORE: Final = re.compile(rf"(?:{_CURRENCY}) ?\(\Z")
+_EACH: Final = re.compile(r"/[a-z]+(?![\w/-])")
+"""Behind an amount: ``$0.75/share``."""
 _RANGE: Final = "\u2013"
 _CODE_NUMBER: Final = re.compile(r"0[0-9]")  # 007 is a code
 _FIRST_GROUP: Final = re.compile(r"[1-9][0-9]{0,2} [0-9]{3}(?![0-9A-Za-z])")
@@ -180,7 +183,11 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
         unit = unit or second
     if text[end : end + 1] == _RANGE and text[end + 1 : end + 2].isdigit():  # 10–20: both ends stand there
         pass
-    elif _GLUED_BEHIND.match(text, end) or _GOES_ON.match(text, end):
+    elif (
+        _GOES_ON.match(text, end)
+        or _ACCOUNT_BEFORE.search(before)
+        or (_GLUED_BEHIND.match(text, end) and not (unit and _EACH.match(text, end)))
+    ):
         return None
     try:
         value = Fraction(read_numeral(digits + (match["exponent"] or ""), decimal=decimal).value) * scale

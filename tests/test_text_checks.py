@@ -70,7 +70,7 @@ def test_a_pattern_matches_the_whole_text(pattern: str, right: list[str], wrong:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["(", "a)|(b", "(?=a)b", r"(a)\1", r"a\Z", "a{1000}{1000}{100}", "x" * 20_000, 3, None]
+    "pattern", ["(", "a)|(b", "(?=a)b", r"(a)\1", r"a\Z", "a{1000}{1000}{100}", "x" * 20_000, 3, None, ["a"], "\ud800"]
 )
 def test_a_pattern_that_cannot_work_is_refused(pattern: Any) -> None:
     """What the engine does not know, or is too large, is refused when the check is made."""

@@ -15,8 +15,8 @@ conserved                                   ``total + out == before + in_``
 a tolerance                                 ``abs(total - estimate) <= estimate / 100``
 ==========================================  ====================================================================
 
-Everything is computed exactly. Where a relation leaves one value only (the step's own on its own, ``==``, and the
-rest known), a pass is ``"proved"``, otherwise ``"constrained"``.
+Everything is computed exactly; a percentage counts as its ratio. Where a relation leaves one value only (the step's
+own on its own, ``==``, and the rest known), a pass is ``"proved"``, otherwise ``"constrained"``.
 """
 
 from __future__ import annotations

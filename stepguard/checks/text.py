@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from stepguard.checks.built import BuiltCheck
 from stepguard.errors import ConfigError
-from stepguard.values import Value, show_value
+from stepguard.values import Value, encodable, show_value
 from stepguard.verdicts import Claim, Verdict, shorten
 
 if TYPE_CHECKING:
@@ -41,19 +41,23 @@ FAILURES: Final = ("Error: tool not available", "I'm sorry, but I can't help wit
 _MAX_PATTERN: Final = 10_000
 
 
-@lru_cache(maxsize=256)
 def compile_pattern(pattern: str, *, whole: bool = False) -> Callable[[str], bool]:
     """A function that says whether a pattern matches a text: all of it where `whole`, anywhere otherwise.
 
     Raises:
         ConfigError: the pattern is none of the engine's, or too large.
     """
-    from pydantic_core import SchemaError, SchemaValidator, core_schema
-
-    if not isinstance(pattern, str) or len(pattern) > _MAX_PATTERN:
+    if not isinstance(pattern, str) or len(pattern) > _MAX_PATTERN or not encodable(pattern):
         raise ConfigError(
             f"a pattern is text of at most {_MAX_PATTERN} characters, not {pattern!r:.60}", option="pattern"
         )
+    return _compiled(pattern, whole)
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str, whole: bool) -> Callable[[str], bool]:
+    from pydantic_core import SchemaError, SchemaValidator, core_schema
+
     validator: SchemaValidator | None = None
     # First alone, so that brackets cannot reach out of it: `a)|(b`.
     for text in (pattern, rf"\A(?:{pattern})\z") if whole else (pattern,):
