@@ -22,7 +22,7 @@ from stepguard.errors import ConfigError, ValueRefused
 from stepguard.expressions import RESERVED
 from stepguard.values import Value, to_exact
 
-__all__ = ["DateExpression", "NoDate", "date_in", "parse_date_expression", "read_holidays", "value_of"]
+__all__ = ["DateExpression", "NoDate", "OutOfRange", "date_in", "parse_date_expression", "read_holidays", "value_of"]
 
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 _BASE: Final = re.compile(rf"\s*(?:(?P<literal>[0-9][^\s+]*)|(?P<name>{_NAME}))\s*")
@@ -37,6 +37,10 @@ _EXAMPLE: Final = "such as 'start + 30 days' or '2026-11-28'"
 
 class NoDate(Exception):
     """A date expression has no value; the text says why."""
+
+
+class OutOfRange(NoDate):
+    """The value would be before the year 1 or after 9999."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +157,8 @@ def value_of(
     """The date that an expression gives.
 
     Raises:
-        NoDate: a variable holds none, or the result is outside the years 1 to 9999.
+        NoDate: a variable holds no date, or no number of days.
+        OutOfRange: the result is outside the years 1 to 9999.
     """
     found = tree.base if isinstance(tree.base, date) else date_in(values[tree.base], tree.base, order)
     for offset in tree.offsets:
@@ -170,5 +175,5 @@ def value_of(
                 case _:
                     found = add_months(found, count * (12 if offset.unit == "year" else 1))
         except OverflowError:
-            raise NoDate(f"{tree} is outside the years 1 to 9999") from None
+            raise OutOfRange(f"{tree} is outside the years 1 to 9999") from None
     return found

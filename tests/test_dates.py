@@ -302,6 +302,8 @@ def test_a_claim_that_takes_a_date_out_of_range_is_undecided() -> None:
     """Where only the claim makes the expression impossible, another claim may be judged."""
     found = judge(DateHolds("t + 1 day > start"), "9999-12-31", type="text", start="2026-01-01")
     assert (found.outcome, found.retry) == ("undecided", True)
+    lost = judge(DateHolds("t + n days > 2026-01-01"), "2026-01-01", type="text", n="some")
+    assert (lost.outcome, lost.retry) == ("undecided", False)
 
 
 @pytest.mark.parametrize(

@@ -279,6 +279,7 @@ def test_without_pint_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     finally:
         monkeypatch.undo()
         quantities._registry.cache_clear()
+        quantities.require_units()
 
 
 def test_checks_are_values() -> None:

@@ -14,6 +14,7 @@ from stepguard.checks.built import BuiltCheck
 from stepguard.date_expressions import (
     DateExpression,
     NoDate,
+    OutOfRange,
     date_in,
     parse_date_expression,
     read_holidays,
@@ -149,8 +150,9 @@ class DateHolds(BuiltCheck):
                 try:
                     sides.append(value_of(side, values, self.order, self.holidays))
                 except NoDate as error:
-                    # Only of a side without the claim can be said that no claim helps.
-                    undecided = self._undecided(str(error), retry=step.id in side.reads)
+                    # The claim is a date, so only how far it is taken can be its fault.
+                    retry = isinstance(error, OutOfRange) and step.id in side.reads
+                    undecided = self._undecided(str(error), retry=retry)
                     break
             if len(sides) < 2:
                 continue
