@@ -1,0 +1,33 @@
+"""One claim of one step, judged by one check, that the tests of the built checks share."""
+
+from __future__ import annotations
+
+from stepguard import Guard, Procedure, Result, Step
+from stepguard.checks import judge_claims
+from stepguard.checks.built import BuiltCheck
+from stepguard.procedure import Input
+from stepguard.testing import ScriptedSteps
+from stepguard.values import Value
+from stepguard.verdicts import Claim, Verdict
+
+
+def judge(check: BuiltCheck, claimed: str, *, type: str = "number", **values: Value) -> Verdict:
+    """The verdict on a claim of step ``t`` that reads these values."""
+    step = Step("t", instruction="Say it.", type=type, reads=list(values), checks=[check])
+    (judgement,) = judge_claims([step], [Claim("t", (), claimed, claimed)], values)
+    assert judgement.value is not None, judgement.verdicts
+    (verdict,) = judgement.verdicts
+    return verdict
+
+
+def outcome(check: BuiltCheck, claimed: str, *, type: str = "number", **values: Value) -> str:
+    """The outcome of that verdict."""
+    return judge(check, claimed, type=type, **values).outcome
+
+
+def guarded(check: BuiltCheck, *claimed: str, type: str = "text", **inputs: str) -> Result:
+    """A run of a procedure with this one step, whose model gives these answers in turn; the last one stays."""
+    step = Step("t", instruction="Say it.", type=type, reads=list(inputs), checks=[check])
+    procedure = Procedure([step], inputs=[Input(name, "text") for name in inputs])
+    answers = [*claimed, *[claimed[-1]] * 20]
+    return Guard(ScriptedSteps({"t": answers})).run(procedure, inputs)
