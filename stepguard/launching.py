@@ -6,7 +6,7 @@ from typing import Final
 
 from stepguard.actions import Act, Ask
 from stepguard.asking import most_of
-from stepguard.checks.arithmetic import check_defined
+from stepguard.checks import find_hopeless
 from stepguard.flights import Flight
 from stepguard.results import Occurrence
 from stepguard.run_state import RunState
@@ -52,13 +52,13 @@ class Launcher:
             if not self._state.outbox:
                 self._state.end("exhausted", found.occurrences[0], self._state.limit_reason(limit))
             return False
-        undefined = (
-            None if code or self._state.settings.observe else check_defined(found.steps[0], self._state.steps.values)
+        hopeless = (
+            None if code or self._state.settings.observe else find_hopeless(found.steps[0], self._state.steps.values)
         )
-        if undefined is not None:  # no reply could be accepted
+        if hopeless is not None:  # no reply could be accepted
             if not self._state.outbox:
-                deviation = Deviation("undecided", found.steps[0].id, undefined.reason)
-                self._state.end("abstained", found.occurrences[0], f"undecided: {undefined.reason}", deviation)
+                deviation = Deviation("undecided", found.steps[0].id, hopeless.reason)
+                self._state.end("abstained", found.occurrences[0], f"undecided: {hopeless.reason}", deviation)
             return False
         self._state.steps.start(found)
         if code:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from stepguard import Guard, Procedure, Result, Step
 from stepguard.checks import judge_claims
 from stepguard.checks.built import BuiltCheck
+from stepguard.errors import ProcedureError
 from stepguard.procedure import Input
 from stepguard.testing import ScriptedSteps
 from stepguard.values import Value
@@ -18,6 +21,14 @@ def judge(check: BuiltCheck, claimed: str, *, type: str = "number", **values: Va
     assert judgement.value is not None, judgement.verdicts
     (verdict,) = judgement.verdicts
     return verdict
+
+
+def unfit(check: BuiltCheck, claimed: str, *, type: str = "number", **values: Value) -> Verdict:
+    """The verdict where a check that does not fit the step is called all the same: the step itself refuses it."""
+    with pytest.raises(ProcedureError):
+        Step("t", instruction="Say it.", type=type, reads=list(values), checks=[check])
+    step = Step("t", instruction="Say it.", type=type, reads=list(values))
+    return check(step, {**values, "t": step.type.read(claimed)}, Claim("t", (), claimed, claimed))
 
 
 def outcome(check: BuiltCheck, claimed: str, *, type: str = "number", **values: Value) -> str:

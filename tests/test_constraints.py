@@ -8,14 +8,15 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from constraint_harness import guarded, judge, outcome
+from constraint_harness import guarded, judge, outcome, unfit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepguard import Step
+from stepguard import Guard, Procedure, Step
 from stepguard.checks.built import BuiltCheck
 from stepguard.checks.constraints import Distinct, Holds, Range, Requires
 from stepguard.errors import ConfigError, ExpressionError
+from stepguard.testing import ScriptedBackend
 from stepguard.values import Value
 from stepguard.verdicts import Claim
 
@@ -71,8 +72,8 @@ def test_a_range_of_percentages_is_written_so() -> None:
     """A percentage is held against percentages only, never against ratios."""
     assert outcome(Range("0%", "100%"), "28%", type="percent") == "pass"
     assert outcome(Range("0%", "100%"), "128%", type="percent") == "fail"
-    assert outcome(Range(0, 100), "28%", type="percent") == "undecided"
-    assert outcome(Range("0%", "100%"), "28") == "undecided"
+    assert unfit(Range(0, 100), "28%", type="percent").outcome == "undecided"
+    assert unfit(Range("0%", "100%"), "28").outcome == "undecided"
 
 
 BALANCE: dict[str, Any] = {"subtotal": Decimal("10.00"), "tax": Decimal("0.80")}
@@ -292,3 +293,28 @@ def test_a_relation_verifies_a_step_of_words() -> None:
     assert guarded(check, "11.01", "11.00", type="money(USD)").status == "verified"
     wrong = guarded(check, "11.01", type="money(USD)")
     assert (wrong.status, wrong.answer) == ("abstained", None)
+
+
+@pytest.mark.parametrize(("stock", "calls"), [(-1, 0), (2, 1)])
+def test_a_precondition_is_looked_at_before_a_call_is_paid_for(stock: int, calls: int) -> None:
+    """Where it does not hold no claim can be right: the run abstains there, and nothing is asked."""
+    checks = [Requires("stock >= 0"), Range(0, 100)]
+    step = Step("ordered", instruction="How many?", reads=["stock"], type="integer", checks=checks)
+    backend = ScriptedBackend({"ordered": {"work": "", "value": "5"}})
+    result = Guard(backend).run(Procedure([step], inputs=["stock"]), {"stock": stock})
+    assert result.usage.calls == calls
+    assert result.status == ("verified" if calls else "abstained")
+    if not calls:
+        assert result.problem is not None
+        assert "the precondition stock >= 0 does not hold" in result.problem.reason
+
+
+def test_a_precondition_that_falls_within_a_segment_ends_the_run() -> None:
+    """The verified steps before it are kept, and the step is asked only once."""
+    steps = [
+        Step("t", "x - 5"),
+        Step("n", instruction="How many?", reads=["t"], type="integer", checks=[Requires("t > 0"), Range(0, 9)]),
+    ]
+    reply = {"t": "3 - 5 = -2", "n": {"work": "", "value": "5"}}
+    result = Guard(ScriptedBackend(reply)).run(Procedure(steps, inputs=["x"]), {"x": 3})
+    assert (result.status, result.usage.calls, result.values["t"]) == ("abstained", 1, -2)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from constraint_harness import guarded, judge, outcome
+from constraint_harness import guarded, judge, outcome, unfit
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -268,7 +268,7 @@ def test_options_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
 def test_a_check_that_does_not_fit_the_step_never_passes(check: BuiltCheck, type: str, claimed: str) -> None:
     """A check that cannot judge a step says so beforehand, and is undecided when it is called all the same."""
     assert check.misfit(Step("t", instruction="Say it.", type=type, reads=["doc"]))
-    verdict = judge(check, claimed, type=type, doc=f"{claimed} true")
+    verdict = unfit(check, claimed, type=type, doc=f"{claimed} true")
     assert (verdict.outcome, verdict.retry) == ("undecided", False)
 
 

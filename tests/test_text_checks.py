@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from constraint_harness import guarded, judge, outcome
+from constraint_harness import guarded, judge, outcome, unfit
 from pydantic import BaseModel, ConfigDict
 
 from stepguard import Step
@@ -186,7 +186,7 @@ def test_options_that_cannot_work_are_refused(make: Callable[[], BuiltCheck]) ->
 def test_checks_on_text_are_for_text(check: BuiltCheck) -> None:
     """A check on text does not fit a step with a number, and never passes it."""
     assert check.misfit(Step("t", instruction="Say it.", type="integer"))
-    found = judge(check, "1", type="integer")
+    found = unfit(check, "1", type="integer")
     assert (found.outcome, found.retry) == ("undecided", False)
 
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from constraint_harness import guarded, judge, outcome
+from constraint_harness import guarded, judge, outcome, unfit
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -254,7 +254,7 @@ def test_a_check_that_does_not_fit_the_step_never_passes(check: BuiltCheck, type
     step = Step("t", instruction="Say it.", type=type)
     assert check.misfit(step)
     claimed = {"boolean": "true", "percent": "5%"}.get(type, "5")
-    found = judge(check, claimed, type=type)
+    found = unfit(check, claimed, type=type)
     assert (found.outcome, found.retry) == ("undecided", False)
 
 

@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from stepguard.checks.arithmetic import check_arithmetic, check_defined
+from stepguard.checks.constraints import Requires
 from stepguard.checks.user import Check, Patience, arun_check, run_check
 from stepguard.errors import ValueRefused
 from stepguard.values import Value
@@ -30,7 +31,7 @@ from stepguard.verdicts import STRENGTHS, Claim, Strength, Verdict
 if TYPE_CHECKING:
     from stepguard.procedure import Step
 
-__all__ = ["Check", "Judgement", "ajudge_claims", "judge_claims"]
+__all__ = ["Check", "Judgement", "ajudge_claims", "find_hopeless", "judge_claims"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,18 @@ class Judgement:
         if verdict is None or verdict.outcome != "pass":
             return "unverified"
         return max((each.strength for each in self.verdicts if each.strength is not None), key=STRENGTHS.index)
+
+
+def find_hopeless(step: Step, values: Mapping[str, Value]) -> Verdict | None:
+    """The verdict on every claim about a step where none can be accepted, from the values alone; None where one can.
+
+    The step has no exact value, or a precondition of it (`Requires`) does not hold.
+    """
+    undefined = check_defined(step, values)
+    if undefined is not None:
+        return undefined
+    conditions = (check for check in step.checks if isinstance(check, Requires))
+    return next((found for check in conditions if (found := check.precondition(values)) is not None), None)
 
 
 def judge_claims(

@@ -50,7 +50,7 @@ class DateIs(BuiltCheck):
         ConfigError: the expression, the order or a holiday is none.
     """
 
-    name: ClassVar[str] = "date"
+    name: ClassVar[str] = "date_is"
     expression: DateExpression
     order: DateOrder | None
     holidays: frozenset[date]
@@ -102,7 +102,7 @@ class DateHolds(BuiltCheck):
         ConfigError: a relation, the order or a holiday is none.
     """
 
-    name: ClassVar[str] = "date"
+    name: ClassVar[str] = "date_holds"
     relations: tuple[tuple[DateExpression, str, DateExpression], ...]
     order: DateOrder | None
     holidays: frozenset[date]
@@ -199,7 +199,7 @@ class DaysBetween(BuiltCheck):
         ConfigError: an expression, the order or a holiday is none.
     """
 
-    name: ClassVar[str] = "days"
+    name: ClassVar[str] = "days_between"
     first: DateExpression
     last: DateExpression
     inclusive: bool

@@ -41,7 +41,7 @@ class DurationIs(BuiltCheck):
         ConfigError: the expression or the tolerance is no duration, or the unit is unknown.
     """
 
-    name: ClassVar[str] = "duration"
+    name: ClassVar[str] = "duration_is"
     terms: tuple[tuple[int, Exact | str], ...]
     unit: str | None
     within: Exact | None

@@ -40,7 +40,6 @@ class _Measure(BuiltCheck):
     """What checks of one quantity share."""
 
     __slots__ = ()
-    name: ClassVar[str] = "units"
     converts: bool
     bare: Bare
 
@@ -92,6 +91,7 @@ class Quantity(_Measure):
         MissingExtraError: pint is not installed.
     """
 
+    name: ClassVar[str] = "quantity"
     expected: Amount | str | Expression
     unit: Unit | None
     converts: bool
@@ -196,6 +196,7 @@ class Measured(_Measure):
         MissingExtraError: pint is not installed.
     """
 
+    name: ClassVar[str] = "measured"
     unit: Unit
     least: Exact | None
     most: Exact | None
