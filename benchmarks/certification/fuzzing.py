@@ -28,7 +28,7 @@ from certification.hostile import HOSTILE, extreme
 from certification.looks import Look, show
 from certification.right_ways import RIGHT_WAYS
 from certification.traces import Trace, make_trace
-from certification.truth import Bin, Cmp, Fn, Lit, Neg, Tree, Truth, Undefined, Var, compute
+from certification.truth import Bin, Cmp, Fn, Lit, Neg, Tree, Truth, Undefined, Unknown, Var, compute
 
 from stepguard.backends import Completion
 from stepguard.checks import judge_claims
@@ -221,7 +221,7 @@ def _tree(chance: random.Random, size: int) -> Tree:
     if roll < 0.32:
         return Bin("^", _tree(chance, min(size - 1, 2)), Lit(Fraction(chance.randint(-3, 5))))
     left = chance.randint(1, size - 1)
-    return Bin(chance.choice("+-*/+-*/+-*//%"[:-1] + "%"), _tree(chance, left), _tree(chance, size - left))
+    return Bin(chance.choice(("+", "-", "*", "/", "+", "-", "*", "/", "//", "%")), _tree(chance, left), _tree(chance, size - left))
 
 
 _LOOKS = (
@@ -231,11 +231,9 @@ _LOOKS = (
 
 
 def _grammar(chance: random.Random) -> _Item:
-    tree = _tree(chance, chance.choice([2, 2, 3, 3, 4, 5, 6, 8, 12, 20]))
+    tree = _tree(chance, chance.choice([2, 2, 2, 3, 3, 3, 4, 5, 6, 8, 12]))
     if chance.random() < 0.1:
         tree = Cmp(chance.choice(["<", "<=", ">", ">=", "==", "!="]), tree, _tree(chance, 3))
-    if chance.random() < 0.1 and isinstance(tree, Bin) and tree.operator == "/":
-        tree = Bin("//", tree.left, tree.right)
     text = show(tree, _STATE, chance.choice(_LOOKS))
 
     def judge(result: object, found: Found) -> str | None:
@@ -248,8 +246,8 @@ def _grammar(chance: random.Random) -> _Item:
             return None
         found.compared += 1
         same = result is wanted if isinstance(wanted, bool) else not isinstance(result, bool) and result == wanted
-        if not same:
-            return f"{result!r:.80} should be {wanted!r:.80}"
+        if not same or found.n % 4:
+            return None if same else f"{result!r:.80} should be {wanted!r:.80}"
         again = parse_expression(text)
         return None if parse_expression(format_expression(again)) == again else "printed and parsed it is another one"
 
@@ -305,6 +303,9 @@ def _as_python(text: str, result: object, found: Found) -> str | None:
         return None if re.search(r"(?<![0-9.])0[0-9]", text) else "Python does not read it"
     except Undefined:
         return "it has no value"
+    except Unknown:
+        found.compared -= 1
+        return None
     return None if wanted == result else f"{result!r:.80} should be {wanted!r:.80}"
 
 

@@ -19,9 +19,10 @@ from certification.wrong_replies import WRONG_REPLIES
 from stepguard import Guard, Result
 from stepguard.backends import Completion, Request
 from stepguard.evaluation.statistics import upper_bound, wilson
+from stepguard.testing import SimulatedModel, Slips
 from stepguard.values import Value
 
-__all__ = ["Tally", "refused_ways", "right_steps", "wrong_steps"]
+__all__ = ["Tally", "ladder_runs", "refused_ways", "right_steps", "wrong_steps"]
 
 _TRIES = 200
 _SHOWN = 20
@@ -172,3 +173,29 @@ def refused_ways(seed: int, each: int, way: str) -> Tally:
                 tally.add(len(result.steps) > at, f"{entry!r}")
                 break
     return tally
+
+
+def ladder_runs(seed: int, runs: int) -> dict[str, int]:
+    """Whole runs up the whole ladder, on a model that slips in every known way; what was committed is compared.
+
+    The model works its answers out with the package's own arithmetic; the truth that they are compared with does not.
+    """
+    chance = random.Random(f"ladder:{seed}")
+    found = dict.fromkeys(("runs", "verified", "attempts", "replies_with_deviations", "steps_committed", "untrue_steps"), 0)
+    for number in range(runs):
+        trace = make_trace(chance, length=8)
+        answers = {made.id: _object(made.truth) for made in trace.steps if made.tree is None}
+        slips = Slips.all(chance.choice([0.05, 0.1, 0.2]), systematic=chance.choice([0.1, 0.9]))
+        model = SimulatedModel(slips=slips, seed=number, answers=answers)
+        result = Guard(model, seed=number).run(trace.procedure, trace.inputs)
+        found["runs"] += 1
+        found["verified"] += result.verified
+        found["attempts"] += len(result.attempts)
+        found["replies_with_deviations"] += sum(bool(attempt.deviations) for attempt in result.attempts)
+        found["steps_committed"] += len(result.steps)
+        found["untrue_steps"] += len(_untrue(trace, result, chance))
+    return found
+
+
+def _object(truth: Truth) -> object:
+    return truth.numerator if isinstance(truth, Fraction) else truth

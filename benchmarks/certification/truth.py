@@ -18,6 +18,7 @@ __all__ = [
     "Tree",
     "Truth",
     "Undefined",
+    "Unknown",
     "Var",
     "compute",
     "decimal_text",
@@ -32,6 +33,10 @@ MODES = ("half_up", "half_down", "half_even", "up", "down", "ceiling", "floor")
 
 class Undefined(Exception):
     """There is no exact value."""
+
+
+class Unknown(Exception):
+    """The value is too much to work out here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,7 @@ def compute(tree: Tree, state: Mapping[str, Truth]) -> Truth:
 
     Raises:
         Undefined: there is none.
+        Unknown: it is too large to be worked out by these plain means.
     """
     if isinstance(tree, Var):
         return state[tree.name]
@@ -139,8 +145,12 @@ def _apply(operator: str, a: Fraction, b: Fraction) -> Fraction:
 
 
 def _power(base: Fraction, exponent: Fraction) -> Fraction:
-    if exponent.denominator != 1 or (base == 0 and exponent <= 0) or abs(exponent) > 400:
+    if exponent.denominator != 1 or (base == 0 and exponent <= 0):
         raise Undefined("no exact power")
+    if base in (0, 1, -1):
+        return base if exponent % 2 else abs(base)
+    if abs(exponent) * (base.numerator.bit_length() + base.denominator.bit_length()) > 20_000:
+        raise Unknown("a large power")
     result = Fraction(1)
     for _ in range(abs(exponent.numerator)):
         result *= base
