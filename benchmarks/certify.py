@@ -10,8 +10,8 @@ Prints what was counted and exits with 1 where a promise is broken:
 - of fuzzed text, nothing but values and errors of the package comes out, no item takes over 50 ms, no value differs
   from an independent one, and what passes a check is true.
 
-Kinds are registered in ``certification/``: of steps in `steps`, of wrong entries in `wrong_entries` and `statements`, of
-wrong replies in `wrong_replies`, of ways of writing in `right_ways` and `right_replies`.
+Kinds are registered in ``certification/``: of steps in `steps`, of wrong entries in `wrong_entries` and `statements`,
+of wrong replies in `wrong_replies`, of ways of writing in `right_ways` and `right_replies`.
 """
 
 from __future__ import annotations

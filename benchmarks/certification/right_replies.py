@@ -7,7 +7,6 @@ import random
 from collections.abc import Callable
 
 from certification.cases import pairs_text
-
 from stepguard.backends import Completion, ToolCall
 
 __all__ = ["RIGHT_REPLIES"]

@@ -166,7 +166,9 @@ _value("zeros behind", lambda case, number: _zeros(number) if _finite(number_tex
 _value("many zeros behind", lambda case, number: f"{_zeros(number)}000" if _finite(number_text(number)) else None)
 _value("as few places as possible", lambda case, number: number_text(number) if "." in case.plain else None)
 _value("a point behind", lambda case, number: f"{number_text(number)}." if number.denominator == 1 else None)
-_value("a fraction", lambda case, number: f"{number.numerator}/{number.denominator}" if number.denominator > 1 else None)
+_value(
+    "a fraction", lambda case, number: f"{number.numerator}/{number.denominator}" if number.denominator > 1 else None
+)
 _value("a fraction not reduced", lambda case, number: f"{number.numerator * 3}/{number.denominator * 3}")
 _value("a mixed number", lambda case, number: _mixed(number))
 _value("a fraction of LaTeX", lambda case, number: _latex_fraction(number))
@@ -253,7 +255,13 @@ def _hundred(case: Case) -> object:
     return f"{show(Bin('*', tree, Lit(Fraction(100))), case.state)} = {case.plain}"
 
 
-_MARKS = {"USD": ("$", "US$"), "EUR": ("\u20ac", "\u20ac "), "GBP": ("\u00a3", "\u00a3"), "JPY": ("\u00a5", "\u00a5"), "KWD": ("KWD ", "KWD")}
+_MARKS = {
+    "USD": ("$", "US$"),
+    "EUR": ("\u20ac", "\u20ac "),
+    "GBP": ("\u00a3", "\u00a3"),
+    "JPY": ("\u00a5", "\u00a5"),
+    "KWD": ("KWD ", "KWD"),
+}
 
 
 def _currency(name: str, write: Callable[[str, str], str]) -> None:
@@ -322,7 +330,9 @@ def _folded(tree: Tree, case: Case) -> Tree:
     """Without minus signs that stand next to another one, as most people write it."""
     match tree:
         case Bin(("+" | "-") as operator, left, right):
-            value = case.state[right.name] if isinstance(right, Var) else right.value if isinstance(right, Lit) else None
+            value = (
+                case.state[right.name] if isinstance(right, Var) else right.value if isinstance(right, Lit) else None
+            )
             other = "-" if operator == "+" else "+"
             if isinstance(right, Neg):
                 return Bin(other, _folded(left, case), _folded(right.operand, case))
@@ -475,7 +485,11 @@ def _no_working(case: Case) -> object:
     return None if case.work() is None else case.plain
 
 
-_value("a boxed value (not among the notations of a number)", lambda case, number: f"\\boxed{{{number_text(number)}}}", refused=True)
+_value(
+    "a boxed value (not among the notations of a number)",
+    lambda case, number: f"\\boxed{{{number_text(number)}}}",
+    refused=True,
+)
 _value(
     "a decimal comma (refused unless the format has decimal=',')",
     lambda case, number: number_text(number).replace(".", ",") if "." in number_text(number) else None,

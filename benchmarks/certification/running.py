@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from certification.cases import Case, answer, pairs_text
 from certification.right_replies import RIGHT_REPLIES
@@ -15,15 +16,17 @@ from certification.traces import STEP_KINDS, Trace, make_trace
 from certification.truth import Truth
 from certification.wrong_entries import WRONG_ENTRIES
 from certification.wrong_replies import WRONG_REPLIES
-
 from stepguard import Guard, Result
 from stepguard.backends import Completion, Request
 from stepguard.evaluation.statistics import upper_bound, wilson
+from stepguard.reply_formats import EquationFormat
 from stepguard.testing import SimulatedModel, Slips
 from stepguard.values import Value
 
 __all__ = ["Tally", "ladder_runs", "refused_ways", "right_steps", "wrong_steps"]
 
+_Separator = Literal[".", ","]
+_SEPARATOR = re.compile(r"(?<=[0-9])[.,](?=[0-9])")
 _TRIES = 200
 _SHOWN = 20
 
@@ -65,9 +68,27 @@ class _Parrot:
         return self.completion
 
 
-def _run(trace: Trace, completion: Completion, *, again: int = 0) -> Result:
-    """One run of a trace on a model that always replies the same; all steps are asked at once."""
-    return Guard(_Parrot(completion), segment=len(trace.steps), repair=again, seed=0).run(trace.procedure, trace.inputs)
+def _run(
+    trace: Trace, completion: Completion, *, segment: int | None = None, again: int = 0, decimal: _Separator = "."
+) -> Result:
+    """One run of a trace on a model that always replies the same; all steps are asked at once if not told otherwise."""
+    guard = Guard(
+        _Parrot(completion),
+        segment=segment or len(trace.steps),
+        repair=again,
+        reply_format=EquationFormat(decimal=decimal),
+        seed=0,
+    )
+    return guard.run(trace.procedure, trace.inputs)
+
+
+def _with_commas(entry: object, numeric: bool) -> object:
+    """An entry as a model writes it that writes decimals with a comma; a number of JSON's own keeps its point."""
+    if isinstance(entry, str):
+        return _SEPARATOR.sub(lambda found: ",."[found[0] == ","], entry) if numeric else entry
+    if isinstance(entry, dict) and isinstance(entry.get("value"), str):
+        return {**entry, "value": _with_commas(entry["value"], numeric)}
+    return entry
 
 
 def _true(value: Value | None, truth: Truth, case: Case) -> bool:
@@ -91,8 +112,9 @@ def wrong_steps(seed: int, each: int, kind: str) -> tuple[Tally, dict[str, int]]
     """Wrong steps of one kind planted in right traces; how many of them were accepted, and in which kinds of steps."""
     chance = random.Random(f"wrong:{seed}:{kind}")
     tally, seen = Tally(), dict.fromkeys(STEP_KINDS, 0)
-    for trace, completion, at, said in _planted(chance, each, kind):
-        result = _run(trace, completion, again=2 if chance.random() < 0.1 else 0)
+    for trace, completion, at, said, decimal in _planted(chance, each, kind):
+        again, segment = chance.choice([0, 0, 0, 0, 2]), chance.choice([None, None, 1, 2])
+        result = _run(trace, completion, again=again, segment=segment, decimal=decimal)
         made = trace.steps[at]
         untrue = _untrue(trace, result, chance)
         accepted = len(result.steps) > at or result.verified or bool(untrue)
@@ -101,9 +123,12 @@ def wrong_steps(seed: int, each: int, kind: str) -> tuple[Tally, dict[str, int]]
     return tally, {name: count for name, count in seen.items() if count}
 
 
-def _planted(chance: random.Random, each: int, kind: str) -> Iterator[tuple[Trace, Completion, int, str]]:
+_Planted = tuple[Trace, Completion, int, str, _Separator]
+
+
+def _planted(chance: random.Random, each: int, kind: str) -> Iterator[_Planted]:
     kinds = list(STEP_KINDS)
-    useful = {name: 1 for name in kinds}  # kinds of steps at which this cannot be planted are tried less and less
+    useful = dict.fromkeys(kinds, 1)  # kinds of steps at which this cannot be planted are tried less and less
     for _ in range(each):
         for _ in range(_TRIES):
             focus = chance.choices(kinds, [useful[name] for name in kinds])[0]
@@ -113,7 +138,7 @@ def _planted(chance: random.Random, each: int, kind: str) -> Iterator[tuple[Trac
             if kind in WRONG_REPLIES:
                 reply = WRONG_REPLIES[kind](trace, chance, at)
                 if reply is not None:
-                    yield trace, reply.completion, reply.at, (reply.completion.text or "")[:300]
+                    yield trace, reply.completion, reply.at, (reply.completion.text or "")[:300], "."
                     break
             else:
                 wrong = WRONG_ENTRIES[kind](Case(chance, trace, at))
@@ -121,8 +146,18 @@ def _planted(chance: random.Random, each: int, kind: str) -> Iterator[tuple[Trac
                     useful[focus] = min(useful[focus] + 4, 40)
                     pairs = answer(trace, chance)
                     pairs[at] = pairs[at][0], wrong.entry
-                    yield trace, Completion(pairs_text(pairs)), at, str(wrong.entry)[:300]
+                    decimal: _Separator = "," if chance.random() < 0.15 else "."
+                    if decimal == ",":
+                        pairs = _commas(trace, pairs)
+                    yield trace, Completion(pairs_text(pairs)), at, str(pairs[at][1])[:300], decimal
                     break
+
+
+def _commas(trace: Trace, pairs: list[tuple[str, object]]) -> list[tuple[str, object]]:
+    return [
+        (name, _with_commas(entry, made.spec.numeric or made.spec.kind == "boolean"))
+        for (name, entry), made in zip(pairs, trace.steps, strict=True)
+    ]
 
 
 def right_steps(seed: int, each: int, way: str) -> Tally:
@@ -146,7 +181,10 @@ def right_steps(seed: int, each: int, way: str) -> Tally:
         if not any(used):
             continue
         wrap = chance.choice(wraps)
-        result = _run(trace, RIGHT_REPLIES[wrap](pairs, chance))
+        decimal: _Separator = "," if chance.random() < 0.15 else "."
+        if decimal == ",":
+            pairs = _commas(trace, pairs)
+        result = _run(trace, RIGHT_REPLIES[wrap](pairs, chance), decimal=decimal)
         untrue = _untrue(trace, result, chance)
         for at, made in enumerate(trace.steps[: len(result.steps) + 1]):
             if used[at]:
@@ -181,11 +219,13 @@ def ladder_runs(seed: int, runs: int) -> dict[str, int]:
     The model works its answers out with the package's own arithmetic; the truth that they are compared with does not.
     """
     chance = random.Random(f"ladder:{seed}")
-    found = dict.fromkeys(("runs", "verified", "attempts", "replies_with_deviations", "steps_committed", "untrue_steps"), 0)
+    found = dict.fromkeys(
+        ("runs", "verified", "attempts", "replies_with_deviations", "steps_committed", "untrue_steps"), 0
+    )
     for number in range(runs):
         trace = make_trace(chance, length=8)
         answers = {made.id: _object(made.truth) for made in trace.steps if made.tree is None}
-        slips = Slips.all(chance.choice([0.05, 0.1, 0.2]), systematic=chance.choice([0.1, 0.9]))
+        slips = Slips.all(chance.choice([0.01, 0.03, 0.06]), systematic=chance.choice([0.1, 0.9]))
         model = SimulatedModel(slips=slips, seed=number, answers=answers)
         result = Guard(model, seed=number).run(trace.procedure, trace.inputs)
         found["runs"] += 1

@@ -27,26 +27,120 @@ def _texts(name: str, *ways: str) -> None:
         way = case.chance.choice(ways)
         other = case.spec.write(number + case.chance.choice([1, -1, 10]))
         value = way.replace("{other}", other).replace("{}", case.plain)
+        if value.lstrip("-") in ("10\u00b9", "10^1"):  # a power of ten, which is a number
+            return None
         return Wrong(case.with_work(case.work(), value), "statement")
 
 
 _texts("about it", "about {}", "approximately {}", "~{}", "ca. {}", "roughly {}", "{} (approx.)", "{}-ish", "almost {}")
 _texts("a hedge", "maybe {}", "{}?", "{}, I think", "probably {}", "{} (not sure)", "{}!", "it should be {}")
-_texts("two values", "{} or {other}", "{} and {other}", "{}, {other}", "{} to {other}", "{}..{other}", "{} / {other}.0.0")
-_texts("a choice", "either {} or {other}", "{other}|{}", "[{}, {other}]", "{{}, {other}}", "({other}; {})", "{}±1", "{} +- 1")
-_texts("taken back", "{other}, wait, {}", "{other}. No, {}", "{other} (correction: {})", "{other} sorry {}", "~~{other}~~ {}")
+_texts(
+    "two values", "{} or {other}", "{} and {other}", "{}, {other}", "{} to {other}", "{}..{other}", "{} / {other}.0.0"
+)
+_texts(
+    "a choice",
+    "either {} or {other}",
+    "{other}|{}",
+    "[{}, {other}]",
+    "{{}, {other}}",
+    "({other}; {})",
+    "{}±1",
+    "{} +- 1",
+)
+_texts(
+    "taken back",
+    "{other}, wait, {}",
+    "{other}. No, {}",
+    "{other} (correction: {})",
+    "{other} sorry {}",
+    "~~{other}~~ {}",
+)
 _texts("a relation", "> {}", "< {}", ">= {other}", "not {}", "!= {other}", "at least {}", "{} == {}", "{} < {other}")
-_texts("no number", "NaN", "nan", "inf", "Infinity", "-Infinity", "\u221e", "undefined", "None", "null", "n/a", "?", "x")
-_texts("a word", "the answer", "nineteen", "a dozen", "result", "same as above", "t1", "see above", "{} apples", "{} kg")
-_texts("a unit", "{} kg", "{} m", "{}\u00b0", "{} USD EUR", "{} units", "#{}", "{} hours", "No. {}", "{}x", "{}k", "{} million")
-_texts("broken digits", "{}_000", "{},0000", "0x{}", "{}e", "{}e+", "--{}", "+-{}", "- -{}", "{}-", "{}+", "{} {}", "{}.{}.{}")
+_texts(
+    "no number", "NaN", "nan", "inf", "Infinity", "-Infinity", "\u221e", "undefined", "None", "null", "n/a", "?", "x"
+)
+_texts(
+    "a word", "the answer", "nineteen", "a dozen", "result", "same as above", "t1", "see above", "{} apples", "{} kg"
+)
+_texts(
+    "a unit",
+    "{} kg",
+    "{} m",
+    "{}\u00b0",
+    "{} USD EUR",
+    "{} units",
+    "#{}",
+    "{} hours",
+    "No. {}",
+    "{}x",
+    "{}k",
+    "{} million",
+)
+_texts(
+    "broken digits",
+    "{}_000",
+    "{},0000",
+    "0x{}",
+    "{}e",
+    "{}e+",
+    "--{}",
+    "+-{}",
+    "- -{}",
+    "{}-",
+    "{}+",
+    "{} {}",
+    "{}.{}.{}",
+)
 _texts("broken grouping", "{},00", "1,{},0", ",{}", "{},", "{}'000", "{}.000.00", "0,{}00", "{} 000,0", "{};0")
 _texts("an open bracket", "({}", "{})", "[{}", "{}]", "{{}", "\\frac{{}}", "\\frac{{}}{}", "\\frac{}{{}}", "\\sqrt{{}")
-_texts("an operation", "{} +", "+ {} +", "{} * 1", "{} - 0", "{}/1/1", "{}/0", "{}^1", "1 * {}", "{} mod", "sqrt({})", "-({})")
+_texts(
+    "an operation",
+    "{} +",
+    "+ {} +",
+    "{} * 1",
+    "{} - 0",
+    "{}/1/1",
+    "{}/0",
+    "{}^1",
+    "1 * {}",
+    "{} mod",
+    "sqrt({})",
+    "-({})",
+)
 _texts("a superscript", "{}\u00b2", "{}\u2070", "{}\u00b9", "\u00b2{}", "{}\u2081", "{}\u00bd\u00bd", "{}\u00aa")
-_texts("text around it", "answer: {}", "{} (rounded)", "{}; done", "value={}{}", "{}\u200b1", "{}\n{other}", "{}\t{other}", "{} // ok")
-_texts("hidden characters", "{}\u0000", "\u202e{}", "{}\u200b", "\ufeff{}0\ufeff", "{}\u0301", "\u2066{}\u2069", "{}\x1b[0m")
-_texts("code", "int({})", "{}.__class__", "lambda: {}", "__import__('os')", "{}if 1 else 0", "f'{}'", "eval('{}')", "{}L", "{}j")
+_texts(
+    "text around it",
+    "answer: {}",
+    "{} (rounded)",
+    "{}; done",
+    "value={}{}",
+    "{}\u200b1",
+    "{}\n{other}",
+    "{}\t{other}",
+    "{} // ok",
+)
+_texts(
+    "hidden characters",
+    "{}\u0000",
+    "\u202e{}",
+    "{}\u200b",
+    "\ufeff{}0\ufeff",
+    "{}\u0301",
+    "\u2066{}\u2069",
+    "{}\x1b[0m",
+)
+_texts(
+    "code",
+    "int({})",
+    "{}.__class__",
+    "lambda: {}",
+    "__import__('os')",
+    "{}if 1 else 0",
+    "f'{}'",
+    "eval('{}')",
+    "{}L",
+    "{}j",
+)
 _texts("nothing", "", " ", "-", "+", ".", "%", "$", "**", "``", "()", "\\(\\)", "{}"[:0], "\u2014", "=")
 
 
@@ -79,7 +173,7 @@ def _comma(case: Case) -> Wrong | None:
 @wrong_kind("a point that groups thousands")
 def _point(case: Case) -> Wrong | None:
     number = case.number
-    if number is None or number.denominator != 1 or not 1000 <= abs(number) or case.spec.kind == "percent":
+    if number is None or number.denominator != 1 or not abs(number) >= 1000 or case.spec.kind == "percent":
         return None
     written = f"{int(number):,}".replace(",", ".")
     value = Fraction(written) if written.count(".") == 1 else None
@@ -118,7 +212,9 @@ def _currency(case: Case) -> Wrong | None:
         return None
     code = case.chance.choice([each for each in _MARKS if each != case.spec.currency])
     text = case.plain.removesuffix("%")
-    return Wrong(case.with_work(case.work(), case.chance.choice([f"{_MARKS[code]}{text}", f"{text} {code}"])), "statement")
+    return Wrong(
+        case.with_work(case.work(), case.chance.choice([f"{_MARKS[code]}{text}", f"{text} {code}"])), "statement"
+    )
 
 
 @wrong_kind("no truth value")
@@ -128,8 +224,23 @@ def _truth(case: Case) -> Wrong | None:
         return None
     said = str(truth).lower()
     ways = (
-        *("yes" if truth else "no", "1" if truth else "0", "T" if truth else "F", f"{said} or {not truth}", f"not {not truth}"),
-        *(f"{said}?", f"probably {said}", f"{said} {said}", "", "maybe", f"{said}, {not truth}", "\u2713", f"{said[:-1]}"),
+        *(
+            "yes" if truth else "no",
+            "1" if truth else "0",
+            "T" if truth else "F",
+            f"{said} or {not truth}",
+            f"not {not truth}",
+        ),
+        *(
+            f"{said}?",
+            f"probably {said}",
+            f"{said} {said}",
+            "",
+            "maybe",
+            f"{said}, {not truth}",
+            "\u2713",
+            f"{said[:-1]}",
+        ),
     )
     return Wrong(case.with_work(case.work(), case.chance.choice(ways)), "statement")
 
@@ -142,8 +253,24 @@ def _options(case: Case) -> Wrong | None:
     right = case.plain
     other = case.chance.choice([each for each in options if each != right])
     ways = (
-        *(f"{right} or {other}", f"{right}, {other}", f"probably {right}", f"{right}?", f"not {other}", f"{right}!", ""),
-        *(f"{right}{other}", f"{right} {right}", right[:-1], f"the {right} one", f"{other} -> {right}", f"[{right}]", "1"),
+        *(
+            f"{right} or {other}",
+            f"{right}, {other}",
+            f"probably {right}",
+            f"{right}?",
+            f"not {other}",
+            f"{right}!",
+            "",
+        ),
+        *(
+            f"{right}{other}",
+            f"{right} {right}",
+            right[:-1],
+            f"the {right} one",
+            f"{other} -> {right}",
+            f"[{right}]",
+            "1",
+        ),
     )
     return Wrong(case.with_work(None, case.chance.choice(ways)), "statement")
 

@@ -10,7 +10,6 @@ from fractions import Fraction
 
 from certification.traces import Plan, step_kind
 from certification.truth import MODES, Bin, Cmp, Fn, Lit, Neg, Spec, Tree, Truth, Var
-
 from stepguard import Step
 from stepguard.values import Value
 from stepguard.verdicts import Claim
@@ -109,7 +108,9 @@ def _tie(chance: random.Random, state: State) -> Plan:
 @step_kind("nearly a tie")
 def _nearly(chance: random.Random, state: State) -> Plan:
     places = chance.randint(0, 3)
-    near = Fraction(chance.choice([45, 46, 49, 51, 54]), 100 * 10**places) + Fraction(chance.randint(-999, 999), 10**places)
+    near = Fraction(chance.choice([45, 46, 49, 51, 54]), 100 * 10**places) + Fraction(
+        chance.randint(-999, 999), 10**places
+    )
     one = _variable(chance, state, whole=True, below=10**6)
     value = state[one.name]
     assert isinstance(value, Fraction)
@@ -126,7 +127,9 @@ def _round(chance: random.Random, state: State) -> Plan:
 def _percent(chance: random.Random, state: State) -> Plan:
     one = _variable(chance, state, below=10**5)
     places = chance.choice([None, 0, 1, 2])
-    two: Tree = _operand(chance, state, below=10**5) if places is not None else Lit(Fraction(chance.choice([8, 20, 25])))
+    two: Tree = (
+        _operand(chance, state, below=10**5) if places is not None else Lit(Fraction(chance.choice([8, 20, 25])))
+    )
     return Plan(Bin("/", one, two), Spec(kind="percent", places=places, mode=chance.choice(MODES[:3])))
 
 
@@ -199,7 +202,9 @@ def _nested(chance: random.Random, state: State) -> Plan:
         return Neg(tree) if chance.random() < 0.1 else tree
 
     return Plan(
-        _pair(chance, chance.choice("+-*"), _variable(chance, state, whole=True, below=10**4), some(chance.randint(1, 3))),
+        _pair(
+            chance, chance.choice("+-*"), _variable(chance, state, whole=True, below=10**4), some(chance.randint(1, 3))
+        ),
         Spec(),
     )
 
@@ -216,7 +221,8 @@ def _chain(chance: random.Random, state: State) -> Plan:
 def _copy(chance: random.Random, state: State) -> Plan:
     if chance.random() < 0.5:
         return Plan(_variable(chance, state), Spec())
-    return Plan(Var("label"), Spec(kind="one_of", options=("blue", "dark red", "green")))
+    options = ("blue", "dark red", "green")
+    return Plan(Var("label"), Spec(kind="text") if chance.random() < 0.4 else Spec(kind="one_of", options=options))
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +254,4 @@ def _count(chance: random.Random, state: State) -> Plan:
     value = state[name]
     assert isinstance(value, Fraction)
     truth = Fraction(len(str(abs(value.numerator))))
-    return Plan(
-        None, Spec(kind="integer"), f"Count the digits of the numerator of {name}.", truth, (name,), _Is(truth)
-    )
+    return Plan(None, Spec(kind="integer"), f"Count the digits of the numerator of {name}.", truth, (name,), _Is(truth))

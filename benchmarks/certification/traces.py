@@ -9,7 +9,6 @@ from fractions import Fraction
 
 from certification.looks import Look, show
 from certification.truth import Spec, Tree, Truth, Undefined, compute
-
 from stepguard import Input, Procedure, Step
 from stepguard.checks import Check
 

@@ -103,7 +103,7 @@ def compute(tree: Tree, state: Mapping[str, Truth]) -> Truth:
     if isinstance(tree, Cmp):
         a, b = _number(tree.left, state), _number(tree.right, state)
         ordered = {"<": a < b, ">": a > b, "<=": not a > b, ">=": not a < b, "==": not (a < b or a > b)}
-        return ordered[tree.operator] if tree.operator in ordered else a < b or a > b
+        return ordered.get(tree.operator, a < b or a > b)
     return _number(tree, state)
 
 
@@ -250,7 +250,9 @@ class Spec:
         if self.options:
             return f"one_of({', '.join(self.options)})"
         if self.within is not None:
-            return f"number(within {number_text(self.within * 100) + '%' if self.relative else number_text(self.within)})"
+            return (
+                f"number(within {number_text(self.within * 100) + '%' if self.relative else number_text(self.within)})"
+            )
         inside = [each for each in (self.currency, "" if self.places is None else str(self.places)) if each]
         return f"{self.kind}({', '.join([*inside, self.mode])})" if self.places is not None else self.kind
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from certification.cases import Case, operands
-from certification.looks import show
+from certification.looks import Look, show
 from certification.truth import (
     MODES,
     Bin,
@@ -107,7 +107,8 @@ def _last_place(case: Case, number: Fraction) -> Fraction:
 
 @_values("carry lost")
 def _carry(case: Case, number: Fraction) -> Fraction:
-    return number + case.chance.choice([-1, 1]) * 10 ** case.chance.randint(1, max(1, len(str(int(abs(number)))) - 1))
+    places = case.chance.randint(1, max(1, len(str(int(abs(number)))) - 1))
+    return number + Fraction(case.chance.choice([-1, 1]) * int("1" + "0" * places))
 
 
 @_values("sign")
@@ -117,7 +118,7 @@ def _sign(case: Case, number: Fraction) -> Fraction:
 
 @_values("decimal point moved")
 def _shifted(case: Case, number: Fraction) -> Fraction | None:
-    moved = number * case.chance.choice([10, 100, 1000, Fraction(1, 10), Fraction(1, 100)])
+    moved = number * Fraction(case.chance.choice([1_000, 10_000, 100_000, 10, 1]), 100)
     return moved if case.spec.kind != "integer" or moved.denominator == 1 else None
 
 
@@ -212,7 +213,7 @@ def _digits_changed(change: Callable[[Case, str], Iterator[str]], name: str) -> 
 
 def _transposed(case: Case, text: str) -> Iterator[str]:
     for at in range(len(text) - 1):
-        one, two = text[at : at + 2]
+        one, two = text[at], text[at + 1]
         if one.isdigit() and two.isdigit() and one != two:
             yield text[:at] + two + one + text[at + 2 :]
 
@@ -252,6 +253,25 @@ def _negated(case: Case) -> Wrong | None:
 @wrong_kind("another option")
 def _other_option(case: Case) -> Wrong | None:
     return wrong_value(case, case.chance.choice(case.spec.options)) if case.spec.options else None
+
+
+@wrong_kind("another text")
+def _other_text(case: Case) -> Wrong | None:
+    if case.spec.kind != "text":
+        return None
+    text = case.plain
+    ways = (
+        f"{text}s",
+        text.upper(),
+        text[:-1],
+        f"{text}.",
+        f'"{text}"',
+        f"the {text}",
+        "",
+        f"{text} {text}",
+        f"{text} or so",
+    )
+    return wrong_value(case, case.chance.choice(ways))
 
 
 @wrong_kind("value of another variable")
@@ -438,6 +458,21 @@ def _floored(case: Case, tree: Tree) -> Iterator[Tree]:
     return _changed(tree, change)
 
 
+@wrong_kind("operands swapped, by their names")
+def _swapped_names(case: Case) -> Wrong | None:
+    tree = case.made.tree
+    found = [] if tree is None or not case.work() else list(_swapped(case, tree))
+    if tree is None or not found:
+        return None
+    other = case.chance.choice(found)
+    try:
+        if compute(other, case.state) == case.made.exact:
+            return None
+    except Undefined:
+        pass
+    return Wrong(f"{show(other, case.state, Look(names=True))} = {case.work()} = {case.plain}", "working")
+
+
 _variants("another operation", _other_operation)
 _variants("operands swapped", _swapped)
 _variants("stale operand", _stale)
@@ -521,7 +556,9 @@ def _foreign(case: Case) -> Wrong | None:
     if work is None or not others or case.number is None:
         return None
     name = case.chance.choice([*others, "total", "unknown"])
-    return Wrong(f"{work} = {name} = {case.plain}" if case.chance.random() < 0.5 else f"{name} = {case.plain}", "working")
+    return Wrong(
+        f"{work} = {name} = {case.plain}" if case.chance.random() < 0.5 else f"{name} = {case.plain}", "working"
+    )
 
 
 @wrong_kind("words as working")

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from certification.cases import Case, answer, pairs_text
 from certification.traces import Trace
 from certification.wrong_entries import wrong_value
-
 from stepguard.backends import Completion, ToolCall
 
 __all__ = ["WRONG_REPLIES", "WrongReply", "wrong_reply"]
@@ -56,7 +55,7 @@ def _other_entry(trace: Trace, chance: random.Random, at: int) -> object | None:
     if isinstance(truth, bool):
         other = wrong_value(case, not truth)
     elif isinstance(truth, str):
-        other = wrong_value(case, next(each for each in case.spec.options if each != truth))
+        other = wrong_value(case, next((each for each in case.spec.options if each != truth), f"{truth}x"))
     else:
         other = wrong_value(case, truth + chance.choice([1, -1, 10]))
     return None if other is None else other.entry
@@ -73,7 +72,16 @@ def _skipped(trace: Trace, chance: random.Random, at: int) -> WrongReply:
 def _renamed(trace: Trace, chance: random.Random, at: int) -> WrongReply:
     pairs = answer(trace, chance)
     name, entry = pairs[at]
-    ways = (name.upper(), f"step_{name}", f"{name} ", f"{name}.", name[1:], f"{name}_1", f" {name}", name[:1] + "\u200b" + name[1:])
+    ways = (
+        name.upper(),
+        f"step_{name}",
+        f"{name} ",
+        f"{name}.",
+        name[1:],
+        f"{name}_1",
+        f" {name}",
+        name[:1] + "\u200b" + name[1:],
+    )
     pairs[at] = chance.choice(ways), entry
     return _text(pairs, at)
 
@@ -162,7 +170,9 @@ def _last_value(trace: Trace, chance: random.Random, at: int) -> WrongReply | No
 @wrong_reply("cut off, and said so")
 def _cut(trace: Trace, chance: random.Random, at: int) -> WrongReply:
     text = pairs_text(answer(trace, chance))
-    return WrongReply(Completion(text[: chance.randrange(len(text))], chance.choice(["length", "max_tokens", "incomplete"])), 0)
+    return WrongReply(
+        Completion(text[: chance.randrange(len(text))], chance.choice(["length", "max_tokens", "incomplete"])), 0
+    )
 
 
 @wrong_reply("cut off in silence")
@@ -210,7 +220,9 @@ def _broken(trace: Trace, chance: random.Random, at: int) -> WrongReply:
 def _constant(trace: Trace, chance: random.Random, at: int) -> WrongReply:
     pairs = answer(trace, chance)
     text = pairs_text([*pairs[:at], (pairs[at][0], "@"), *pairs[at + 1 :]])
-    return WrongReply(Completion(text.replace('"@"', chance.choice(["NaN", "Infinity", "-Infinity", "null", "1e999999"]))), at)
+    return WrongReply(
+        Completion(text.replace('"@"', chance.choice(["NaN", "Infinity", "-Infinity", "null", "1e999999"]))), at
+    )
 
 
 @wrong_reply("a tool call that differs from the text")
@@ -240,7 +252,19 @@ def _nested(trace: Trace, chance: random.Random, at: int) -> WrongReply:
 
 @wrong_reply("no answer")
 def _none(trace: Trace, chance: random.Random, at: int) -> WrongReply:
-    ways = ("", " \n", "I cannot help with that.", "Sure! Here are the steps.", "{}", "[]", "null", "42", '""', "```json\n```", None)
+    ways = (
+        "",
+        " \n",
+        "I cannot help with that.",
+        "Sure! Here are the steps.",
+        "{}",
+        "[]",
+        "null",
+        "42",
+        '""',
+        "```json\n```",
+        None,
+    )
     return WrongReply(Completion(chance.choice(ways)), 0)
 
 
