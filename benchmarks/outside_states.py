@@ -38,15 +38,14 @@ class _Told:
 
 
 def accepted_states(
-    first: State, states: Sequence[State], moves: Sequence[Callable[[State], State | None]], *, observe: bool = False
+    first: State, states: Sequence[State], moves: Sequence[Callable[[State], State | None]]
 ) -> list[bool]:
-    """Which states of a transcript a guard accepts, each from the one before it.
+    """Which states of a transcript a guard accepts, each from the one before it; the list ends with a wrong one.
 
     Args:
         first: the state that is given.
         states: the states behind it, as they are told.
         moves: what leads to each of them; None where a state does not allow the move.
-        observe: go on behind a state that is wrong, from what is told; otherwise the list ends with it.
     """
     names = ["s0", *(f"s{number}" for number in range(1, len(states) + 1))]
     steps = [
@@ -55,8 +54,6 @@ def accepted_states(
     ]
     procedure = Procedure(steps, inputs=[Input("s0", "text")])
     backend = _Told(dict(zip(names[1:], states, strict=True)))
-    result = Guard(backend, segment=10, repair=0 if not observe else None, observe=observe, seed=0).run(
-        procedure, {"s0": first}
-    )
+    result = Guard(backend, segment=10, repair=0, seed=0).run(procedure, {"s0": first})
     found = [record.verified for record in result.steps]
     return found if len(found) == len(states) else [*found, False]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import random
 import re
+from collections import defaultdict
 from decimal import Decimal
 from fractions import Fraction
 
 from certification.fuzz_items import Found, Item, as_truth, mutated
 from certification.hostile import HOSTILE, extreme
 from certification.looks import Look, show
+from certification.python_reading import tree_of
 from certification.truth import Bin, Cmp, Fn, Lit, Neg, Tree, Truth, Undefined, Unknown, Var, compute
 from stepguard.errors import EvaluationError, TooLargeError
 from stepguard.exact import evaluate
@@ -26,6 +27,9 @@ _STATE: dict[str, Truth] = {
 }  # fmt: skip
 _PYTHON = re.compile(r"[0-9.xyzw+\-*/%() ]{1,300}\Z")
 _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,200}(?:\.[0-9]{1,200})?\Z")
+
+
+_NAMED: dict[str, Truth] = defaultdict(lambda: Fraction(7), _STATE)
 
 
 class _AnyName(dict[str, Value]):
@@ -96,6 +100,8 @@ def grammar(chance: random.Random) -> Item:
         except Undefined:
             found.compared += 1
             return None if isinstance(result, EvaluationError) else f"{result!r:.80} has no value"
+        except Unknown:
+            return None
         if isinstance(result, TooLargeError):
             return None
         found.compared += 1
@@ -126,7 +132,7 @@ def _as_python(text: str, result: object, found: Found) -> str | None:
         return None
     found.compared += 1
     try:
-        wanted = _walk(ast.parse(text.strip(), mode="eval").body, text.strip())
+        wanted = compute(tree_of(text), _NAMED)
     except (SyntaxError, ValueError):
         # Python has no numbers such as 007.
         return None if re.search(r"(?<![0-9.])0[0-9]", text) else "Python does not read it"
@@ -136,31 +142,6 @@ def _as_python(text: str, result: object, found: Found) -> str | None:
         found.compared -= 1
         return None
     return None if wanted == result else f"{result!r:.80} should be {wanted!r:.80}"
-
-
-_OPERATORS = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "^",
-}  # fmt: skip
-
-
-def _walk(node: ast.expr, text: str) -> Fraction:
-    match node:
-        case ast.Constant():
-            return Fraction(text.encode()[node.col_offset : node.end_col_offset].decode())
-        case ast.Name(id=name):
-            value = _STATE.get(name, Fraction(7))
-            assert isinstance(value, Fraction)
-            return value
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_walk(operand, text)
-        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return _walk(operand, text)
-        case ast.BinOp(left=left, op=operation, right=right):
-            one, two = Lit(_walk(left, text)), Lit(_walk(right, text))
-            value = compute(Bin(_OPERATORS[type(operation)], one, two), {})
-            assert isinstance(value, Fraction)
-            return value
-    raise Undefined("other syntax")
 
 
 _TYPES = tuple(
