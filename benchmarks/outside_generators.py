@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from certification.looks import Look, show
@@ -48,9 +49,7 @@ def generated(name: str, size: int, seed: int) -> dict[str, Any]:
     Raises:
         ImportError: the package is not installed.
     """
-    import reasoning_gym
-
-    dataset = reasoning_gym.create_dataset(name, size=size, seed=seed)
+    dataset: Any = import_module("reasoning_gym").create_dataset(name, size=size, seed=seed)
     chance = random.Random(f"{name}:{seed}")
     counted = Counted()
     for index in range(size):

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from certification import statements, steps, wrong_entries, wrong_replies
+from certification import right_ways, right_workings, statements, steps, wrong_entries, wrong_replies, wrong_working
 
-__all__ = ["statements", "steps", "wrong_entries", "wrong_replies"]
+__all__ = ["right_ways", "right_workings", "statements", "steps", "wrong_entries", "wrong_replies", "wrong_working"]
