@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,13 @@ from typing import Any
 import pytest
 
 import stepguard.checks
+from stepguard.exact import evaluate
+from stepguard.expressions import Expression
+from stepguard.values import Value
 from stepguard.verdicts import Verdict
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{BENCHMARKS}{os.pathsep}{BENCHMARKS.parent}", "PYTHONIOENCODING": "utf-8"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -30,21 +36,21 @@ def test_the_certification_holds(tmp_path: Path) -> None:
     out = tmp_path / "figures" / "results.json"
     command = [sys.executable, "-W", "error", str(BENCHMARKS / "certify.py")]
     ran = subprocess.run(
-        [*command, "--seed", "5", "--each", "4", "--fuzz", "6000", "--json", str(out)],
+        [*command, "--seed", "5", "--each", "3", "--fuzz", "4000", "--json", str(out)],
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
-        env={"PYTHONPATH": str(BENCHMARKS.parent), "PYTHONIOENCODING": "utf-8"},
+        env=ENVIRONMENT,
     )
     assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
     found = json.loads(out.read_text(encoding="utf-8"))
     assert found["broken"] == []
     assert found["meta"]["seed"] == 5
-    assert found["wrong_steps"]["all"]["n"] >= 400
+    assert found["wrong_steps"]["all"]["n"] >= 300
     assert found["wrong_steps"]["all"]["bad"] == 0
-    assert found["right_steps"]["all"]["n"] >= 300
-    assert found["fuzzed"]["expressions"] == 6000
+    assert found["right_steps"]["all"]["n"] >= 200
+    assert found["fuzzed"]["expressions"] == 4000
     assert all(count > 0 for count in found["wrong_steps"]["planted_by_kind_of_step"].values())
 
 
@@ -78,8 +84,11 @@ def test_an_evaluator_that_is_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch
     from certification import fuzz_expressions
     from certification.fuzz_items import Found
 
-    right = fuzz_expressions.evaluate
-    monkeypatch.setattr(fuzz_expressions, "evaluate", lambda tree, values: right(tree, values) + 1)
+    def off_by_one(tree: Expression, values: Mapping[str, Value]) -> object:
+        found = evaluate(tree, values)
+        return found if isinstance(found, bool | str) else found + 1
+
+    monkeypatch.setattr(fuzz_expressions, "evaluate", off_by_one)
     chance = random.Random(1)
     found = Found()
     wrong = 0
@@ -109,9 +118,9 @@ print(len(found.escapes), found.n, *found.outcomes)
         text=True,
         timeout=60,
         check=False,
-        env={"PYTHONPATH": f"{BENCHMARKS}:{BENCHMARKS.parent}"},
+        env=ENVIRONMENT,
     )
-    assert ran.stdout.startswith("3 "), ran.stdout + ran.stderr
+    assert ran.stdout.startswith("4 "), ran.stdout + ran.stderr
 
 
 @pytest.mark.parametrize(
@@ -173,19 +182,20 @@ def test_without_the_material_nothing_outside_is_judged_and_that_is_said(tmp_pat
         text=True,
         timeout=120,
         check=False,
-        env={"PYTHONPATH": str(BENCHMARKS.parent)},
+        env=ENVIRONMENT,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     found = json.loads(out.read_text(encoding="utf-8"))
     assert found["broken"] == []
-    assert [line.split(":")[0] for line in found["skipped"]][-3:] == ["notes", "chains", "tracking"]
+    assert [line.split(":")[0] for line in found["skipped"]][-3:] == ["annotations", "chains", "tracking"]
 
 
 def test_made_up_transcripts_are_judged_as_they_are(tmp_path: Path) -> None:
     """False links and states are listed by their places; what cannot be read has a reason; nothing is unexplained."""
     chain = "Let's calculate A = (1 + 2 * 3) = (1 + 6) = 8.\nThen, the final equation is A - B = 8 - 2 = 6."
     notes = "He has 3 + 4 = <<3+4=7>>7.\nThen 7 * 2 = <<7*2=15>>15.\nA third: <<10/3=3.33>>3.33, <<1,000/4=250>>250"
-    told = "(0) At the start: Ann: cup, Ben: hat.\n(1) Ann and Ben swap: Ann: hat, Ben: cup.\n(2) Ann and Ben swap: Ann: hat, Ben: cup."
+    start = "(0) At the start: Ann: cup, Ben: hat."
+    told = f"{start}\n(1) Ann and Ben swap: Ann: hat, Ben: cup.\n(2) Ann and Ben swap: Ann: hat, Ben: cup."
     question = "First, Ann and Ben swap hats. Finally, Ann and Ben swap hats."
     rows = {
         "bbh_arithmetic_transcripts.jsonl": {"id": 1, "transcript": chain},

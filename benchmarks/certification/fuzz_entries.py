@@ -34,11 +34,11 @@ def _values_of(trace: Trace, at: int) -> dict[str, Value]:
 
 
 class Entries:
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random, size: int) -> None:
         self.format = EquationFormat()
         self.cases: list[tuple[Case, str, dict[str, Value]]] = []
         ways = list(RIGHT_WAYS.values())
-        while len(self.cases) < 3000:
+        while len(self.cases) < size:
             trace = make_trace(chance)
             at = chance.randrange(len(trace.steps))
             case = Case(chance, trace, at)

@@ -75,7 +75,7 @@ def fuzz(seed: int, expressions: int) -> dict[str, Found]:
             case "mutant":
                 maker = Mutants(chance).item
             case "entry":
-                maker = Entries(chance).item
+                maker = Entries(chance, min(3000, expressions // 20 + 10)).item
             case "numeral":
                 maker = Numerals(chance).item
             case _:
