@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -323,6 +324,37 @@ def _broken_operator(case: Case) -> Wrong | None:
     sign = tree.operator
     ways = [f"{left} {right}", f"{left} {sign} * {right}", f"{left} {sign} {right} {sign}", f"({left} {sign} {right}"]
     return Wrong(f"{case.chance.choice(ways)} = {case.plain}", "working")
+
+
+_NUMBER = re.compile(r"[0-9]{2,}")
+_BETWEEN = (
+    "\\left",
+    "\\right",
+    "\\left\\right",
+    "\\times",
+    "\\,",
+    " ",
+    "\u2009",
+    "\u00a0",
+    "\u200b",
+    "$",
+    "{}",
+    "_",
+    "'",
+    "()",
+    "\\",
+)
+
+
+@wrong_kind("something between the digits of an operand")
+def _between_digits(case: Case) -> Wrong | None:
+    work = case.work()
+    numbers = [] if work is None else list(_NUMBER.finditer(work))
+    if work is None or not numbers:
+        return None
+    found = case.chance.choice(numbers)
+    at = case.chance.randrange(found.start() + 1, found.end())
+    return Wrong(f"{work[:at]}{case.chance.choice(_BETWEEN)}{work[at:]} = {case.plain}", "working")
 
 
 @wrong_kind("operands that happen to give it")
