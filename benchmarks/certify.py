@@ -29,7 +29,7 @@ from certification import kinds as _kinds
 from certification.fuzzing import EXPRESSIONS, fuzz
 from certification.right_replies import RIGHT_REPLIES
 from certification.right_ways import REFUSED_WAYS, RIGHT_WAYS
-from certification.running import Tally, ladder_runs, refused_ways, right_steps, wrong_steps
+from certification.running import Tally, ladder_runs, refused_ways, right_steps, stand_ins, wrong_steps
 from certification.traces import STEP_KINDS
 from certification.wrong_entries import WRONG_ENTRIES
 from certification.wrong_replies import WRONG_REPLIES
@@ -50,7 +50,7 @@ def certify(seed: int, each: int, expressions: int) -> dict[str, Any]:
             steps[name] += count
     right = {way: right_steps(seed, each, way).to_dict() for way in RIGHT_WAYS}
     refused = {way: refused_ways(seed, max(each // 4, 1), way).to_dict() for way in REFUSED_WAYS}
-    ladder = ladder_runs(seed, max(each, 1))
+    ladder = ladder_runs(seed, each)
     fuzzed = {target: found.to_dict() for target, found in fuzz(seed, expressions).items()} if expressions else {}
     found: dict[str, Any] = {
         "meta": {
@@ -65,6 +65,7 @@ def certify(seed: int, each: int, expressions: int) -> dict[str, Any]:
         "right_steps": {"all": _sum(right), "ways": right, "wrapped_in": list(RIGHT_REPLIES)},
         "refused_by_documentation": {"all": _sum(refused), "ways": refused},
         "ladder": ladder,
+        "stand_ins": stand_ins(seed, each),
         "fuzzed": {
             "expressions": sum(fuzzed[target]["n"] for target in EXPRESSIONS if fuzzed),
             "items": sum(part["n"] for part in fuzzed.values()),
@@ -95,6 +96,8 @@ def broken(found: Mapping[str, Any]) -> list[str]:
         said.append(f"{right['all']['bad']} of {right['all']['n']} right steps were refused")
     if found["ladder"]["untrue_steps"]:
         said.append(f"{found['ladder']['untrue_steps']} untrue steps were committed up the ladder")
+    if found["stand_ins"]["untrue"]:
+        said.append(f"{found['stand_ins']['untrue']} steps were rewritten or split into what is something else")
     parts = {**wrong["kinds"], **right["ways"], **found["refused_by_documentation"]["ways"]}
     said += [f"nothing could be made of {name!r}" for name, part in parts.items() if not part["n"]]
     passing = [name for name, part in found["refused_by_documentation"]["ways"].items() if part["bad"]]
@@ -148,6 +151,7 @@ def _print(found: Mapping[str, Any], seconds: float) -> None:
         f"right steps: {right['bad']} of {right['n']} refused (95 %: below {right['upper_bound']:.4%})\n"
         f"up the ladder: {ladder['untrue_steps']} of {ladder['steps_committed']} committed steps untrue, "
         f"{ladder['replies_with_deviations']} of {ladder['attempts']} replies deviated\n"
+        f"rewritten or split: {found['stand_ins']['untrue']} of {found['stand_ins']['stand_ins']} stand-ins untrue\n"
         f"fuzzed expressions: {found['fuzzed']['expressions']}"
     )
     for line in found["broken"]:

@@ -11,8 +11,9 @@ from fractions import Fraction
 from certification.looks import Look, show
 from certification.traces import Made, Trace
 from certification.truth import Spec, Tree, Truth, Var, leaves
+from stepguard.values import Value
 
-__all__ = ["Case", "answer", "operands", "pairs_text"]
+__all__ = ["Case", "answer", "operands", "pairs_text", "values_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +95,16 @@ def operands(tree: Tree, state: Mapping[str, Truth]) -> list[int]:
         if isinstance(value, Fraction):
             found += [abs(value.numerator)] + [value.denominator] * (value.denominator != 1)
     return sorted(found)
+
+
+def values_of(trace: Trace, at: int) -> dict[str, Value]:
+    """The values before the step at an index, as the package has them."""
+    kinds = {made.id: made.step.type for made in trace.steps}
+    found: dict[str, Value] = {}
+    for name, value in trace.states[at].items():
+        if not isinstance(value, Fraction):
+            found[name] = value
+            continue
+        exact = value.numerator if value.denominator == 1 else value
+        found[name] = kinds[name].convert(exact) if name in kinds else exact
+    return found

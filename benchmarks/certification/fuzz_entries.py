@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from fractions import Fraction
 
-from certification.cases import Case, answer, pairs_text
+from certification.cases import Case, answer, pairs_text, values_of
 from certification.fuzz_items import Found, Item, Passed, as_truth, mutated
 from certification.hostile import HOSTILE
 from certification.right_ways import RIGHT_WAYS
-from certification.traces import Trace, make_trace
+from certification.traces import make_trace
 from stepguard.backends import Completion
 from stepguard.checks import judge_claims
 from stepguard.replies import Reading, read_reply
@@ -19,18 +18,6 @@ from stepguard.values import Value
 from stepguard.verdicts import Claim, Deviation
 
 __all__ = ["Entries", "Replies"]
-
-
-def _values_of(trace: Trace, at: int) -> dict[str, Value]:
-    kinds = {made.id: made.step.type for made in trace.steps}
-    found: dict[str, Value] = {}
-    for name, value in trace.states[at].items():
-        if not isinstance(value, Fraction):
-            found[name] = value
-            continue
-        exact = value.numerator if value.denominator == 1 else value
-        found[name] = kinds[name].convert(exact) if name in kinds else exact
-    return found
 
 
 class Entries:
@@ -44,7 +31,7 @@ class Entries:
             case = Case(chance, trace, at)
             entry = chance.choice(ways)(case)
             if isinstance(entry, str) and case.made.tree is not None:
-                self.cases.append((case, entry, _values_of(trace, at)))
+                self.cases.append((case, entry, values_of(trace, at)))
         self.pool = [*(entry for _, entry, _ in self.cases), *HOSTILE]
 
     def item(self, chance: random.Random) -> Item:
@@ -90,7 +77,7 @@ class Replies:
         trace = chance.choice(self.traces)
         text = mutated(chance, pairs_text(answer(trace, chance)), self.pool)
         steps = [made.step for made in trace.steps]
-        values = _values_of(trace, 0)
+        values = values_of(trace, 0)
 
         def run(text: str) -> object:
             return read_reply(Completion(text), steps, self.format)

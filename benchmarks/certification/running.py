@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
-from certification.cases import Case, answer, pairs_text
+from certification.cases import Case, answer, pairs_text, values_of
 from certification.right_replies import RIGHT_REPLIES
 from certification.right_ways import REFUSED_WAYS, RIGHT_WAYS
 from certification.traces import STEP_KINDS, Trace, make_trace
@@ -19,11 +19,13 @@ from certification.wrong_replies import WRONG_REPLIES
 from stepguard import Guard, Result
 from stepguard.backends import Completion, Request
 from stepguard.evaluation.statistics import upper_bound, wilson
+from stepguard.exact import evaluate
 from stepguard.reply_formats import EquationFormat
+from stepguard.rewriting import rewrite, split
 from stepguard.testing import SimulatedModel, Slips
 from stepguard.values import Value
 
-__all__ = ["Tally", "ladder_runs", "refused_ways", "right_steps", "wrong_steps"]
+__all__ = ["Tally", "ladder_runs", "refused_ways", "right_steps", "stand_ins", "wrong_steps"]
 
 _Separator = Literal[".", ","]
 _SEPARATOR = re.compile(r"(?<=[0-9])[.,](?=[0-9])")
@@ -234,6 +236,29 @@ def ladder_runs(seed: int, runs: int) -> dict[str, int]:
         found["replies_with_deviations"] += sum(bool(attempt.deviations) for attempt in result.attempts)
         found["steps_committed"] += len(result.steps)
         found["untrue_steps"] += len(_untrue(trace, result, chance))
+    return found
+
+
+def stand_ins(seed: int, traces: int) -> dict[str, int]:
+    """What the ladder asks in the place of a step: rewritten or split, it must come to the value of the step."""
+    chance = random.Random(f"stand-ins:{seed}")
+    found = {"stand_ins": 0, "untrue": 0}
+    for _ in range(traces):
+        trace = make_trace(chance)
+        for at, made in enumerate(trace.steps):
+            if made.tree is None:
+                continue
+            values = values_of(trace, at)
+            for stand_in in (rewrite(made.step, values), split(made.step, values)):
+                if stand_in is None:
+                    continue
+                reached = dict(values)
+                for step in stand_in.steps:
+                    assert step.expression is not None
+                    reached[step.id] = step.type.convert(evaluate(step.expression, reached))
+                value = stand_in.restore(reached[stand_in.steps[-1].id])
+                found["stand_ins"] += 1
+                found["untrue"] += not _true(value, made.truth, Case(chance, trace, at))
     return found
 
 
