@@ -29,7 +29,7 @@ from certification import kinds as _kinds
 from certification.fuzzing import EXPRESSIONS, fuzz
 from certification.right_replies import RIGHT_REPLIES
 from certification.right_ways import REFUSED_WAYS, RIGHT_WAYS
-from certification.running import Tally, ladder_runs, refused_ways, right_steps, stand_ins, wrong_steps
+from certification.running import Tally, ladder_runs, refused_ways, right_steps, stand_ins, stubborn_runs, wrong_steps
 from certification.traces import STEP_KINDS
 from certification.wrong_entries import WRONG_ENTRIES
 from certification.wrong_replies import WRONG_REPLIES
@@ -65,6 +65,7 @@ def certify(seed: int, each: int, expressions: int) -> dict[str, Any]:
         "right_steps": {"all": _sum(right), "ways": right, "wrapped_in": list(RIGHT_REPLIES)},
         "refused_by_documentation": {"all": _sum(refused), "ways": refused},
         "ladder": ladder,
+        "stubborn": stubborn_runs(seed, each // 15 + 1),
         "stand_ins": stand_ins(seed, each),
         "fuzzed": {
             "expressions": sum(fuzzed[target]["n"] for target in EXPRESSIONS if fuzzed),
@@ -96,6 +97,8 @@ def broken(found: Mapping[str, Any]) -> list[str]:
         said.append(f"{right['all']['bad']} of {right['all']['n']} right steps were refused")
     if found["ladder"]["untrue_steps"]:
         said.append(f"{found['ladder']['untrue_steps']} untrue steps were committed up the ladder")
+    if found["stubborn"]["untrue_steps"]:
+        said.append(f"{found['stubborn']['untrue_steps']} untrue steps were committed from a stubborn model")
     if found["stand_ins"]["untrue"]:
         said.append(f"{found['stand_ins']['untrue']} steps were rewritten or split into what is something else")
     parts = {**wrong["kinds"], **right["ways"], **found["refused_by_documentation"]["ways"]}
@@ -151,6 +154,8 @@ def _print(found: Mapping[str, Any], seconds: float) -> None:
         f"right steps: {right['bad']} of {right['n']} refused (95 %: below {right['upper_bound']:.4%})\n"
         f"up the ladder: {ladder['untrue_steps']} of {ladder['steps_committed']} committed steps untrue, "
         f"{ladder['replies_with_deviations']} of {ladder['attempts']} replies deviated\n"
+        f"wrong replies said again on every rung: {found['stubborn']['untrue_steps']} untrue steps in "
+        f"{found['stubborn']['runs']} runs\n"
         f"rewritten or split: {found['stand_ins']['untrue']} of {found['stand_ins']['stand_ins']} stand-ins untrue\n"
         f"fuzzed expressions: {found['fuzzed']['expressions']}"
     )

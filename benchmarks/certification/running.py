@@ -25,7 +25,7 @@ from stepguard.rewriting import rewrite, split
 from stepguard.testing import SimulatedModel, Slips
 from stepguard.values import Value
 
-__all__ = ["Tally", "ladder_runs", "refused_ways", "right_steps", "stand_ins", "wrong_steps"]
+__all__ = ["Tally", "ladder_runs", "refused_ways", "right_steps", "stand_ins", "stubborn_runs", "wrong_steps"]
 
 _Separator = Literal[".", ","]
 _SEPARATOR = re.compile(r"(?<=[0-9])[.,](?=[0-9])")
@@ -71,9 +71,17 @@ class _Parrot:
 
 
 def _run(
-    trace: Trace, completion: Completion, *, segment: int | None = None, again: int = 0, decimal: _Separator = "."
+    trace: Trace,
+    completion: Completion,
+    *,
+    segment: int | None = None,
+    again: int | None = 0,
+    decimal: _Separator = ".",
 ) -> Result:
-    """One run of a trace on a model that always replies the same; all steps are asked at once if not told otherwise."""
+    """One run of a trace on a model that always replies the same; all steps are asked at once if not told otherwise.
+
+    `again` is how often it is asked again, None for the whole ladder.
+    """
     guard = Guard(
         _Parrot(completion),
         segment=segment or len(trace.steps),
@@ -236,6 +244,21 @@ def ladder_runs(seed: int, runs: int) -> dict[str, int]:
         found["replies_with_deviations"] += sum(bool(attempt.deviations) for attempt in result.attempts)
         found["steps_committed"] += len(result.steps)
         found["untrue_steps"] += len(_untrue(trace, result, chance))
+    return found
+
+
+def stubborn_runs(seed: int, each: int) -> dict[str, int]:
+    """Wrong replies of every kind, said again on every rung of the ladder; what was committed is compared.
+
+    A step may be committed here: where a rung asks for it without its signs, a reply that had lost them is right.
+    """
+    found = {"runs": 0, "untrue_steps": 0}
+    for kind in (*WRONG_ENTRIES, *WRONG_REPLIES):
+        chance = random.Random(f"stubborn:{seed}:{kind}")
+        for trace, completion, _, _, decimal in _planted(chance, each, kind):
+            result = _run(trace, completion, again=None, decimal=decimal)
+            found["runs"] += 1
+            found["untrue_steps"] += len(_untrue(trace, result, chance))
     return found
 
 
