@@ -36,7 +36,7 @@ def test_the_certification_holds(tmp_path: Path) -> None:
     out = tmp_path / "figures" / "results.json"
     command = [sys.executable, "-W", "error", str(BENCHMARKS / "certify.py")]
     ran = subprocess.run(
-        [*command, "--seed", "5", "--each", "3", "--fuzz", "4000", "--json", str(out)],
+        [*command, "--seed", "5", "--each", "3", "--fuzz", "4000", "--limit-ms", "5000", "--json", str(out)],
         capture_output=True,
         text=True,
         timeout=300,
@@ -109,7 +109,7 @@ from certification.fuzzing import _one, _Watch, Found
 from certification.fuzz_items import Item
 watch, found = _Watch(), Found()
 for run in (eval, open, lambda text: 1 / 0, lambda text: int(text)):
-    _one(Item("12", run, lambda result, found: None), found, watch)
+    _one(Item("12", run, lambda result, found: None), found, watch, 5.0)
 print(len(found.escapes), found.n, *found.outcomes)
 """
     ran = subprocess.run(

@@ -61,7 +61,7 @@ class Found:
             "compared_with_an_independent_value": self.compared,
             "escapes": self.escapes,
             "disagreements": self.disagreements,
-            "over_50_ms": self.slow,
+            "too_slow": self.slow,
             "slowest_ms": round(self.slowest * 1000, 2),
             "slowest_item": self.slowest_item,
         }

@@ -26,7 +26,7 @@ from stepguard.replies import Reading
 __all__ = ["EXPRESSIONS", "LIMIT", "TARGETS", "Found", "fuzz"]
 
 LIMIT = 0.05
-"""Seconds of processor time that one item may take."""
+"""Seconds of processor time that one item may take, unless told otherwise."""
 EXPRESSIONS = ("grammar", "mutant", "entry")
 TARGETS = {"grammar": 0.45, "mutant": 0.45, "entry": 0.1, "numeral": 0.2, "reply": 0.02}
 """The targets, and how many items of each there are for every fuzzed expression."""
@@ -62,8 +62,8 @@ class _Watch:
             self.seen.append(f"{event} {arguments!r:.100}")
 
 
-def fuzz(seed: int, expressions: int) -> dict[str, Found]:
-    """Fuzz so many expressions, and other text in proportion."""
+def fuzz(seed: int, expressions: int, limit: float = LIMIT) -> dict[str, Found]:
+    """Fuzz so many expressions, and other text in proportion; `limit` is what one item may take, in seconds."""
     watch = _Watch()
     found: dict[str, Found] = {}
     for target, share in TARGETS.items():
@@ -84,11 +84,11 @@ def fuzz(seed: int, expressions: int) -> dict[str, Found]:
         for _ in range(round(expressions * share)):
             item = maker(chance)
             each.n += 1
-            _one(item, each, watch)
+            _one(item, each, watch, limit)
     return found
 
 
-def _one(item: Item, found: Found, watch: _Watch) -> None:
+def _one(item: Item, found: Found, watch: _Watch, limit: float) -> None:
     result: object = None
     watch.on = True
     start = time.thread_time()
@@ -107,9 +107,9 @@ def _one(item: Item, found: Found, watch: _Watch) -> None:
     if watch.seen:
         found.escapes.append(f"{watch.seen[0]}: {item.text[:200]!a}")
         watch.seen.clear()
-    if took > LIMIT:
+    if took > limit:
         took = min(took, *(_timed(item) for _ in range(2)))
-        if took > LIMIT:
+        if took > limit:
             found.slow.append(f"{took * 1000:.0f} ms, {len(item.text)} characters: {item.text[:100]!a}")
     if took > found.slowest:
         found.slowest, found.slowest_item = took, f"{len(item.text)} characters: {item.text[:100]!a}"

@@ -7,6 +7,7 @@ package refuses by its documentation; they are counted apart.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -133,7 +134,8 @@ _around("blanks around it", "  ", " ")
 @right_way("a line break behind it")
 def _broken(case: Case) -> object:
     entry = case.right()
-    return f"{entry}\n" if isinstance(entry, str) else None
+    # A text that is copied is verbatim.
+    return f"{entry}\n" if isinstance(entry, str) and case.spec.kind != "text" else None
 
 
 # The value
@@ -383,3 +385,40 @@ def _multiplied(case: Case) -> object:
         Bin(tree.left.operator, Bin("*", tree.left.left, tree.right), Bin("*", tree.left.right, tree.right)), case.state
     )
     return f"{text} = {case.plain}"
+
+
+def _signs(name: str, look: Look) -> None:
+    @right_way(f"{name} (not in the expression language)", refused=True)
+    def way(case: Case) -> object:
+        plain, shown = case.work(), case.work(look)
+        return None if plain is None or shown is None or shown == plain else f"{shown} = {case.plain}"
+
+
+_signs("a letter x for times", Look(signs={"*": "x"}))
+_signs("a colon for a division", Look(signs={"/": ":"}))
+_signs("times in a word", Look(signs={"*": "times"}))
+
+
+@right_way("a power in braces of LaTeX (not in the expression language)", refused=True)
+def _braces(case: Case) -> object:
+    work = case.work()
+    found = None if work is None else re.sub(r"\^([0-9]+)", r"^{\1}", work)
+    return None if found is None or found == work else f"{found} = {case.plain}"
+
+
+@right_way("an arrow to the result (no equation)", refused=True)
+def _arrow(case: Case) -> object:
+    work = case.work()
+    return None if work is None else f"{work} {case.chance.choice(['->', chr(0x2192), '=>'])} {case.plain}"
+
+
+@right_way("the result first (the value is the last side)", refused=True)
+def _result_first(case: Case) -> object:
+    tree = case.made.tree
+    return f"{case.plain} = {case.work()}" if isinstance(tree, Bin) and case.work() is not None else None
+
+
+@right_way("a remark behind the result (the value stands alone)", refused=True)
+def _remark(case: Case) -> object:
+    work = case.work()
+    return None if work is None else f"{work} = {case.plain}{case.chance.choice([' (rounded)', ';', ' exactly'])}"

@@ -27,7 +27,8 @@ def _texts(name: str, *ways: str) -> None:
         way = case.chance.choice(ways)
         other = case.spec.write(number + case.chance.choice([1, -1, 10]))
         value = way.replace("{other}", other).replace("{}", case.plain)
-        if value.lstrip("-") in ("10\u00b9", "10^1"):  # a power of ten, which is a number
+        # A power of ten, and a fraction of LaTeX with a bare digit, which are numbers.
+        if value.lstrip("-") in ("10\u00b9", "10^1") or ("frac" in value and case.plain == "1"):
             return None
         return Wrong(case.with_work(case.work(), value), "statement")
 
