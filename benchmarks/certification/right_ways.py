@@ -415,7 +415,9 @@ def _arrow(case: Case) -> object:
 @right_way("the result first (the value is the last side)", refused=True)
 def _result_first(case: Case) -> object:
     tree = case.made.tree
-    return f"{case.plain} = {case.work()}" if isinstance(tree, Bin) and case.work() is not None else None
+    if not isinstance(tree, Bin) or tree.operator == "/" or case.work() is None:
+        return None  # a quotient of two numbers is a value too
+    return f"{case.plain} = {case.work()}"
 
 
 @right_way("a remark behind the result (the value stands alone)", refused=True)
