@@ -1,0 +1,448 @@
+"""What is said with formulas: equations, sets of solutions, ranges and matrices, as people and models write them.
+
+=============  ==================================================================================================
+relation       ``a = b``, ``x <= 3``, ``1 < x <= 3``, ``a = b = c``
+solutions      ``2, 3``, ``{2, 3}``, ``x = 2 or x = 3``, ``x_1 = 2, x_2 = 3``, ``x = ±3``, ``x = 1 ± sqrt(2)``,
+               ``no solution``, ``all real numbers``; of several unknowns ``x = 1, y = 2`` and ``(1, 2)``,
+               alternatives joined by ``or`` or ``;``
+range          ``x < 1 or x >= 3``, ``-2 < x and x < 3``, ``(1, 3]``, ``(-∞, 1) ∪ [3, ∞)``, ``x != 2``,
+               ``no solution``, ``all real numbers``
+matrix         ``[[1, 2], [3, 4]]``, ``\\begin{pmatrix} 1 & 2 \\\\ 3 & 4 \\end{pmatrix}``
+=============  ==================================================================================================
+
+Where a comma could mean "and" as well as "or" (``x < 1, x > 3``), or group digits (``100,200``), the text is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from stepguard.errors import ExpressionError
+from stepguard.formula_tokens import MAX_LENGTH, Token, tokenize, unwrap
+from stepguard.formulas import Formula, FormulaParser, Name
+
+__all__ = [
+    "Condition",
+    "Region",
+    "Relation",
+    "Solutions",
+    "parse_matrix",
+    "parse_region",
+    "parse_relation",
+    "parse_solutions",
+    "parse_systems",
+]
+
+MAX_ITEMS: Final = 50
+"""The most solutions, ranges, rows or columns that are read."""
+
+_ORDER: Final = frozenset({"<", "<=", ">", ">="})
+_RELATIONS: Final = ("=", "<", "<=", ">", ">=", "!=")
+_NONE: Final = re.compile(
+    r"(?:(?:there (?:is|are) )?no(?: real)? (?:solutions?|roots?)(?: exists?)?|none|no values?|\{\s*\}|∅|\\emptyset"
+    r"|\\varnothing|the empty set|empty set|\\\{\s*\\\})\Z",
+    re.IGNORECASE,
+)
+_ALL: Final = re.compile(
+    r"(?:(?P<name>[A-Za-z])\s*(?:∈|\\in|in)\s*)?(?:all(?: the)? real(?: numbers)?|all reals|every real number|any real number|ℝ|\\mathbb\{R\}|\\R"
+    r"|\(-(?:∞|\\infty|oo), ?(?:∞|\\infty|oo)\))\Z",
+    re.IGNORECASE,
+)
+_INFINITE: Final = frozenset({"∞", "oo", "inf", "infinity"})
+_ENVIRONMENT: Final = re.compile(r"\\begin\{([bpv]?matrix)\}(.*)\\end\{\1\}\Z", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Formulas compared with each other, left to right; one operator fewer than sides."""
+
+    operators: tuple[str, ...]
+    sides: tuple[Formula, ...]
+
+    @property
+    def equation(self) -> bool:
+        """Whether this is one equation."""
+        return self.operators == ("=",)
+
+
+@dataclass(frozen=True, slots=True)
+class Solutions:
+    """The solutions that are claimed: the values in the order they are written, or every real number."""
+
+    values: tuple[Formula, ...]
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One bound: the variable `operator` `bound`."""
+
+    operator: str
+    bound: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Alternatives, each of conditions that hold together: none is the empty set, an empty one every real number."""
+
+    alternatives: tuple[tuple[Condition, ...], ...]
+
+
+def parse_relation(text: str, *, declared: Iterable[str] = (), known: Iterable[str] | None = None) -> Relation | Formula:
+    """Read a relation, or a formula where there is none.
+
+    Raises:
+        ExpressionError: the text is neither.
+    """
+    return _relation(_parser(text, tokenize(text), declared, known))
+
+
+def _parser(
+    text: str, tokens: Sequence[Token], declared: Iterable[str], known: Iterable[str] | None
+) -> FormulaParser:
+    end = Token("end", "", tokens[-1].end, tokens[-1].end) if tokens else Token("end", "", 0, 0)
+    return FormulaParser(text, (*(each for each in tokens if each.kind != "end"), end), declared=declared, known=known)
+
+
+def _relation(parser: FormulaParser) -> Relation | Formula:
+    sides = [parser.formula()]
+    operators: list[str] = []
+    while operator := parser.accept(*_RELATIONS):
+        operators.append(operator)
+        sides.append(parser.formula())
+        if len(sides) > 6:
+            raise parser.error("a chain of more than 6 sides")
+    parser.expect_end()
+    return Relation(tuple(operators), tuple(sides)) if operators else sides[0]
+
+
+def _check_groups(text: str, tokens: Sequence[Token]) -> None:
+    """Refuse a comma that could group digits."""
+    for left, comma, right in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if comma.text == "," and left.kind == right.kind == "number" and left.end + 1 == right.start:
+            digits = right.text.partition(".")[0]
+            if len(digits) == 3 and len(left.text) <= 3 and "." not in left.text:
+                raise ExpressionError(
+                    "a comma that could group digits: leave it out, or write a blank behind it",
+                    text=text,
+                    position=comma.start,
+                )
+
+
+def _split(tokens: Sequence[Token], *signs: str) -> list[list[Token]]:
+    """Parts between signs that stand outside every bracket."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        if token.kind == "end":
+            continue
+        if token.kind == "sign":
+            depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        if depth == 0 and token.text in signs and token.kind in ("sign", "word"):
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def _within(tokens: Sequence[Token], opening: str, closing: str) -> list[Token] | None:
+    """What stands between two brackets that enclose everything, None where they do not."""
+    held = [each for each in tokens if each.kind != "end"]
+    if len(held) < 2 or held[0].text != opening or held[-1].text != closing:
+        return None
+    depth = 0
+    for index, token in enumerate(held):
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        if depth == 0 and index < len(held) - 1:
+            return None
+    return held[1:-1]
+
+
+def _after_in(tokens: Sequence[Token], variable: str) -> Sequence[Token]:
+    """What stands behind ``x ∈``."""
+    if len(tokens) > 2 and tokens[0].text == variable and tokens[1].text in ("∈", "in"):
+        return tokens[2:]
+    return tokens
+
+
+def parse_solutions(
+    text: str, variable: str, *, declared: Iterable[str] = (), known: Iterable[str] | None = None
+) -> Solutions:
+    """Read the solutions of an equation in one unknown.
+
+    Raises:
+        ExpressionError: the text names another unknown, can be read in two ways, or is no set of solutions.
+    """
+    body = unwrap(text)
+    if _NONE.match(body):
+        return Solutions(())
+    everything = _ALL.match(body)
+    if everything and everything["name"] in (None, variable):
+        return Solutions((), everything=True)
+    tokens: Sequence[Token] = _after_in(tokenize(text), variable)
+    _check_groups(text, tokens)
+    tokens = _named_set(tokens, variable)
+    inner = _within(tokens, "{", "}")
+    items = _split(inner if inner is not None else tokens, ",", ";", "or", "and")
+    if len(items) > MAX_ITEMS:
+        raise ExpressionError(f"more than {MAX_ITEMS} solutions", text=text, position=0)
+    if len(items) > 2 and len(items[-1]) and not items[-2]:  # 1, 2, and 3
+        del items[-2]
+    values: list[Formula] = []
+    for item in items:
+        for signed in _signs(item, text):
+            values.append(_solution(_parser(text, signed, declared, known), variable))
+    return Solutions(tuple(values))
+
+
+def _named_set(tokens: Sequence[Token], variable: str) -> Sequence[Token]:
+    """What stands behind ``x =`` where that is a set in braces."""
+    if len(tokens) > 3 and tokens[0].text == variable and [each.text for each in tokens[1:3]] == ["=", "{"]:
+        return tokens[2:]
+    return tokens
+
+
+def _signs(tokens: Sequence[Token], text: str) -> list[list[Token]]:
+    """An item with ± as two items."""
+    places = [index for index, token in enumerate(tokens) if token.text == "±"]
+    if not places:
+        return [list(tokens)]
+    if len(places) > 1:
+        raise ExpressionError("more than one ± in a solution", text=text, position=tokens[places[1]].start)
+    at = places[0]
+    mark = tokens[at]
+    return [
+        [*tokens[:at], Token("sign", sign, mark.start, mark.end), *tokens[at + 1 :]] for sign in ("+", "-")
+    ]
+
+
+def _solution(parser: FormulaParser, variable: str) -> Formula:
+    found = _relation(parser)
+    if not isinstance(found, Relation):
+        return found
+    if not found.equation:
+        raise parser.error("a solution is a value, or an equation such as x = 2")
+    left, right = found.sides
+    if _is_unknown(left, variable):
+        return right
+    if _is_unknown(right, variable):
+        return left
+    raise parser.error(f"a value of {variable} was expected")
+
+
+def _is_unknown(tree: Formula, variable: str) -> bool:
+    """Whether a formula is the unknown, or one of its numbered values: ``x_1``, ``x1``."""
+    if not isinstance(tree, Name):
+        return False
+    behind = tree.name.removeprefix(variable)
+    return tree.name == variable or (
+        behind != tree.name and len(behind) <= 3 and behind.removeprefix("_").isdigit() and behind.isascii()
+    )
+
+
+def parse_systems(
+    text: str, variables: Sequence[str], *, declared: Iterable[str] = (), known: Iterable[str] | None = None
+) -> tuple[tuple[Formula, ...], ...]:
+    """Read the solutions of equations in several unknowns, each as the values of the unknowns in their order.
+
+    Raises:
+        ExpressionError: a solution lacks an unknown or names one twice, or the text is none.
+    """
+    body = unwrap(text)
+    if _NONE.match(body):
+        return ()
+    tokens: Sequence[Token] = tokenize(text)
+    _check_groups(text, tokens)
+    inner = _within(tokens, "{", "}")
+    alternatives = _split(inner if inner is not None else tokens, "or", ";")
+    if len(alternatives) == 1:
+        parts = _split(alternatives[0], ",", "and")
+        if len(parts) > 1 and all(_within(part, "(", ")") is not None for part in parts):
+            alternatives = parts
+    if len(alternatives) > MAX_ITEMS:
+        raise ExpressionError(f"more than {MAX_ITEMS} solutions", text=text, position=0)
+    return tuple(_assignment(each, text, variables, declared, known) for each in alternatives)
+
+
+def _assignment(
+    tokens: Sequence[Token], text: str, variables: Sequence[str], declared: Iterable[str], known: Iterable[str] | None
+) -> tuple[Formula, ...]:
+    wrong = ExpressionError(
+        f"a value of each of {', '.join(variables)} was expected", text=text, position=tokens[0].start if tokens else 0
+    )
+    names = [token.text for token in tokens[: 2 * len(variables) + 2]]
+    head = ["(", *(sign for name in variables for sign in (name, ","))][:-1] + [")", "="]
+    if names == head:  # (x, y) = (1, 2)
+        tokens = tokens[len(head) :]
+    inner = _within(tokens, "(", ")")
+    parts = _split(inner if inner is not None else tokens, ",", "and")
+    found: dict[str, Formula] = {}
+    bare: list[Formula] = []
+    for part in parts:
+        value = _relation(_parser(text, part, declared, known))
+        if isinstance(value, Relation):
+            name = value.sides[0]
+            if not value.equation or not isinstance(name, Name) or name.name not in variables or name.name in found:
+                raise wrong
+            found[name.name] = value.sides[1]
+        else:
+            bare.append(value)
+    if inner is not None and not found and len(bare) == len(variables):
+        return tuple(bare)
+    if bare or len(found) != len(variables):
+        raise wrong
+    return tuple(found[name] for name in variables)
+
+
+def parse_region(
+    text: str, variable: str, *, declared: Iterable[str] = (), known: Iterable[str] | None = None
+) -> Region:
+    """Read a range of one variable.
+
+    Raises:
+        ExpressionError: the text is no range, or can be read in two ways.
+    """
+    body = unwrap(text)
+    if _NONE.match(body):
+        return Region(())
+    everything = _ALL.match(body)
+    if everything and everything["name"] in (None, variable):
+        return Region(((),))
+    tokens: Sequence[Token] = _after_in(tokenize(text), variable)
+    alternatives: list[tuple[Condition, ...]] = []
+    for index, part in enumerate(_joined(tokens)):
+        if index >= MAX_ITEMS:
+            raise ExpressionError(f"more than {MAX_ITEMS} ranges", text=text, position=0)
+        alternatives += _alternative(_after_in(part, variable), text, variable, declared, known)
+    return Region(tuple(alternatives))
+
+
+def _joined(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The alternatives of a range; the brackets of half-open intervals do not match each other."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        if token.kind == "end":
+            continue
+        if token.kind == "sign":
+            depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        joins = token.kind == "word" and token.text == "or"
+        union = token.kind == "name" and token.text == "U" and bool(parts[-1]) and parts[-1][-1].text in (")", "]")
+        if depth == 0 and (joins or union):
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def _alternative(
+    tokens: Sequence[Token], text: str, variable: str, declared: Iterable[str], known: Iterable[str] | None
+) -> list[tuple[Condition, ...]]:
+    interval = _interval(tokens, text, declared, known)
+    if interval is not None:
+        return [interval]
+    inner = _within(tokens, "{", "}")
+    if inner is not None:
+        return [
+            (Condition("=", _value(_parser(text, item, declared, known), variable)),) for item in _split(inner, ",")
+        ]
+    conditions: list[Condition] = []
+    for part in _split(tokens, "and"):
+        parser = _parser(text, part, declared, known)
+        found = _relation(parser)
+        if not isinstance(found, Relation):
+            raise parser.error("a range is a comparison such as x < 3, or an interval")
+        conditions += _conditions(found, parser, variable)
+    return [tuple(conditions)]
+
+
+def _value(parser: FormulaParser, variable: str) -> Formula:
+    return _solution(parser, variable)
+
+
+def _conditions(found: Relation, parser: FormulaParser, variable: str) -> list[Condition]:
+    """``1 < x <= 3`` as conditions on x."""
+    sides, operators = found.sides, found.operators
+    places = [index for index, side in enumerate(sides) if side == Name(variable)]
+    directions = {operator[0] for operator in operators}
+    if len(places) != 1 or len(sides) > 3 or (len(sides) == 3 and (places != [1] or len(directions) != 1)):
+        raise parser.error(f"a comparison of {variable} with a bound was expected")
+    if len(sides) == 3 and not directions <= {"<", ">"}:
+        raise parser.error("only a range such as 1 < x <= 3 has two bounds")
+    at = places[0]
+    conditions = []
+    for index, operator in enumerate(operators):
+        bound = sides[index] if at == index + 1 else sides[index + 1]
+        conditions.append(Condition(_turned(operator) if at == index + 1 else operator, bound))
+    return conditions
+
+
+def _turned(operator: str) -> str:
+    return {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
+
+
+def _interval(
+    tokens: Sequence[Token], text: str, declared: Iterable[str], known: Iterable[str] | None
+) -> tuple[Condition, ...] | None:
+    if len(tokens) < 5 or tokens[0].text not in ("(", "[") or tokens[-1].text not in (")", "]"):
+        return None
+    parts = _split(tokens[1:-1], ",", ";")
+    if len(parts) != 2 or not all(parts):
+        return None
+    conditions: list[Condition] = []
+    for part, operator, sign in zip(parts, (">", "<"), ("-", "+"), strict=True):
+        closed = (tokens[0] if operator == ">" else tokens[-1]).text in ("[", "]")
+        words = [each.text for each in part]
+        infinite = words[-1] in _INFINITE
+        if infinite:
+            if closed or words[:-1] not in ([[sign]] if sign == "-" else [[], [sign]]):
+                raise ExpressionError("an infinite end is open, as in (-∞, 1]", text=text, position=part[0].start)
+            continue
+        parser = _parser(text, part, declared, known)
+        bound = parser.formula()
+        parser.expect_end()
+        conditions.append(Condition(f"{operator}=" if closed else operator, bound))
+    return tuple(conditions)
+
+
+def parse_matrix(
+    text: str, *, declared: Iterable[str] = (), known: Iterable[str] | None = None
+) -> tuple[tuple[Formula, ...], ...]:
+    """Read a matrix, as its rows.
+
+    Raises:
+        ExpressionError: the text is no matrix, or its rows are not of one length.
+    """
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(f"too long: {len(text)} characters, at most {MAX_LENGTH}", text=text, position=MAX_LENGTH)
+    body = unwrap(text).replace("\\left", "").replace("\\right", "")
+    environment = _ENVIRONMENT.match(body)
+    if environment:
+        lines = environment[2].strip().removesuffix("\\\\").split("\\\\")
+        cells = [[tokenize(cell) for cell in line.split("&")] for line in lines]
+        rows = [[[token for token in cell if token.kind != "end"] for cell in row] for row in cells]
+    else:
+        inner = _within(tokenize(body), "[", "]")
+        if inner is None:
+            raise ExpressionError("a matrix such as [[1, 2], [3, 4]] was expected", text=text, position=0)
+        rows = []
+        for part in _split(inner, ",", ";"):
+            row = _within(part, "[", "]")
+            if row is None:
+                raise ExpressionError("a row in brackets was expected", text=text, position=part[0].start if part else 0)
+            _check_groups(text, row)
+            rows.append(_split(row, ","))
+    if len(rows) > MAX_ITEMS or any(len(row) != len(rows[0]) or len(row) > MAX_ITEMS for row in rows):
+        raise ExpressionError("the rows are not of one length", text=text, position=0)
+    found: list[tuple[Formula, ...]] = []
+    for row in rows:
+        entries = []
+        for cell in row:
+            parser = _parser(text, cell, declared, known)
+            entries.append(parser.formula())
+            parser.expect_end()
+        found.append(tuple(entries))
+    return tuple(found)
