@@ -63,11 +63,22 @@ _LATEX: Final = {
     "land": "and", "in": "∈", "lvert": "|", "rvert": "|", "vert": "|", "leqslant": "<=", "geqslant": ">=",
     "lbrace": "{", "rbrace": "}", "mathbb": "",
 }  # fmt: skip
-_LATEX_BLANK: Final = frozenset({"left", "right", "quad", "qquad", "displaystyle", "big", "Big", "bigl", "bigr", "limits"})
+_LATEX_BLANK: Final = frozenset(
+    {"left", "right", "quad", "qquad", "displaystyle", "big", "Big", "bigl", "bigr", "limits"}
+)
 _WORDS: Final = frozenset({"or", "and", "in"})
 _SUPER: Final = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _SUB: Final = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
-_VULGAR: Final = {"½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅙": (1, 6), "⅛": (1, 8)}
+_VULGAR: Final = {
+    "½": (1, 2),
+    "⅓": (1, 3),
+    "⅔": (2, 3),
+    "¼": (1, 4),
+    "¾": (3, 4),
+    "⅕": (1, 5),
+    "⅙": (1, 6),
+    "⅛": (1, 8),
+}
 _TEXT: Final = re.compile(r"\\(?:text|mathrm|operatorname|mathbf|mathit)\s*\{\s*([A-Za-z ]{1,30}?)\s*\}")
 _TOKEN: Final = re.compile(
     r"(?P<blank>[\s\u00a0\u2009\u202f\u2061\u2062]+|\\[,;:! ]|~)"
@@ -187,7 +198,9 @@ def _number(piece: str, body: str, start: int, end: int) -> Token:
     if _SCIENTIFIC.match(body, end):
         # 2e-3 is two thousandths, or twice Euler's number less three.
         raise ExpressionError(
-            f"{body[start : end + 2]!r} can be read in two ways: write 2*10^3, or 2*e with a sign", text=body, position=start
+            f"{body[start : end + 2]!r} can be read in two ways: write 2*10^3, or 2*e with a sign",
+            text=body,
+            position=start,
         )
     return Token("number", piece, start, end, exact(Fraction(piece)))
 

@@ -51,10 +51,12 @@ __all__ = [
     "parse_formula",
     "product",
     "quotient",
+    "rebuilt",
     "replace_names",
     "root",
     "symbols_in",
     "total",
+    "walk",
 ]
 
 MAX_DEPTH: Final = 30
@@ -287,7 +289,9 @@ class FormulaParser:
     @staticmethod
     def _runs_on(last: Formula, before: Token, token: Token) -> bool:
         # e^2x is usually meant as e^(2x), and x^2y as x^2 y.
-        plain = isinstance(last, Power) and isinstance(last.base, Constant | Number) and before.kind in ("number", "name")
+        plain = (
+            isinstance(last, Power) and isinstance(last.base, Constant | Number) and before.kind in ("number", "name")
+        )
         return plain and token.start == before.end
 
     def _signed(self) -> Formula:
@@ -316,7 +320,7 @@ class FormulaParser:
         else:
             exponent = self._signed()
         self.depth -= 1
-        if isinstance(exponent, Number) and abs(exponent.value) > _MAX_EXPONENT:
+        if isinstance(exponent, Number) and not -_MAX_EXPONENT <= exponent.value <= _MAX_EXPONENT:
             raise self.error(f"the exponent is too large: at most {_MAX_EXPONENT}")
         return exponent
 
@@ -384,9 +388,9 @@ class FormulaParser:
         degree = 2
         if function == "sqrt" and self.accept("["):
             index = self._inside("]")
-            if not isinstance(index, Number) or type(index.value) is not int or not 2 <= index.value <= 100:
+            degree = index.value if isinstance(index, Number) and isinstance(index.value, int) else 0
+            if not 2 <= degree <= 100:
                 raise self.error("the index of a root is a number from 2 to 100", token)
-            degree = index.value
         exponent = None
         if self.accept("^"):
             exponent = self._exponent()
@@ -434,15 +438,16 @@ class FormulaParser:
 
 def symbols_in(*trees: Formula) -> frozenset[str]:
     """The symbols in formulas."""
-    return frozenset(node.name for tree in trees for node in _walk(tree) if isinstance(node, Name))
+    return frozenset(node.name for tree in trees for node in walk(tree) if isinstance(node, Name))
 
 
 def count_nodes(tree: Formula) -> int:
     """How many nodes a formula has."""
-    return sum(1 for _ in _walk(tree))
+    return sum(1 for _ in walk(tree))
 
 
-def _walk(tree: Formula) -> Iterable[Formula]:
+def walk(tree: Formula) -> Iterable[Formula]:
+    """A formula and everything in it."""
     stack: list[Formula] = [tree]
     while stack:
         node = stack.pop()
@@ -495,7 +500,9 @@ def format_formula(tree: Formula) -> str:
         case Name(name) | Constant(name):
             return name
         case Sum(terms):
-            shown = [format_formula(term) if not isinstance(term, Sum) else f"({format_formula(term)})" for term in terms]
+            shown = [
+                format_formula(term) if not isinstance(term, Sum) else f"({format_formula(term)})" for term in terms
+            ]
             return shown[0] + "".join(f" - {each[1:]}" if each[0] == "-" else f" + {each}" for each in shown[1:])
         case Product(factors):
             return _format_product(factors)

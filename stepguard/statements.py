@@ -47,7 +47,9 @@ _NONE: Final = re.compile(
     re.IGNORECASE,
 )
 _ALL: Final = re.compile(
-    r"(?:(?P<name>[A-Za-z])\s*(?:∈|\\in|in)\s*)?(?:all(?: the)? real(?: numbers)?|all reals|every real number|any real number|ℝ|\\mathbb\{R\}|\\R"
+    r"(?:(?P<name>[A-Za-z])\s*(?:∈|\\in|in)\s*)?"
+    r"(?:all(?: the)? real(?: numbers)?|all reals|every real number"
+    r"|any real number|ℝ|\\mathbb\{R\}|\\R"
     r"|\(-(?:∞|\\infty|oo), ?(?:∞|\\infty|oo)\))\Z",
     re.IGNORECASE,
 )
@@ -91,7 +93,9 @@ class Region:
     alternatives: tuple[tuple[Condition, ...], ...]
 
 
-def parse_relation(text: str, *, declared: Iterable[str] = (), known: Iterable[str] | None = None) -> Relation | Formula:
+def parse_relation(
+    text: str, *, declared: Iterable[str] = (), known: Iterable[str] | None = None
+) -> Relation | Formula:
     """Read a relation, or a formula where there is none.
 
     Raises:
@@ -100,9 +104,7 @@ def parse_relation(text: str, *, declared: Iterable[str] = (), known: Iterable[s
     return _relation(_parser(text, tokenize(text), declared, known))
 
 
-def _parser(
-    text: str, tokens: Sequence[Token], declared: Iterable[str], known: Iterable[str] | None
-) -> FormulaParser:
+def _parser(text: str, tokens: Sequence[Token], declared: Iterable[str], known: Iterable[str] | None) -> FormulaParser:
     end = Token("end", "", tokens[-1].end, tokens[-1].end) if tokens else Token("end", "", 0, 0)
     return FormulaParser(text, (*(each for each in tokens if each.kind != "end"), end), declared=declared, known=known)
 
@@ -191,11 +193,8 @@ def parse_solutions(
         raise ExpressionError(f"more than {MAX_ITEMS} solutions", text=text, position=0)
     if len(items) > 2 and len(items[-1]) and not items[-2]:  # 1, 2, and 3
         del items[-2]
-    values: list[Formula] = []
-    for item in items:
-        for signed in _signs(item, text):
-            values.append(_solution(_parser(text, signed, declared, known), variable))
-    return Solutions(tuple(values))
+    signed = (each for item in items for each in _signs(item, text))
+    return Solutions(tuple(_solution(_parser(text, each, declared, known), variable) for each in signed))
 
 
 def _named_set(tokens: Sequence[Token], variable: str) -> Sequence[Token]:
@@ -214,9 +213,7 @@ def _signs(tokens: Sequence[Token], text: str) -> list[list[Token]]:
         raise ExpressionError("more than one ± in a solution", text=text, position=tokens[places[1]].start)
     at = places[0]
     mark = tokens[at]
-    return [
-        [*tokens[:at], Token("sign", sign, mark.start, mark.end), *tokens[at + 1 :]] for sign in ("+", "-")
-    ]
+    return [[*tokens[:at], Token("sign", sign, mark.start, mark.end), *tokens[at + 1 :]] for sign in ("+", "-")]
 
 
 def _solution(parser: FormulaParser, variable: str) -> Formula:
@@ -274,7 +271,8 @@ def _assignment(
         f"a value of each of {', '.join(variables)} was expected", text=text, position=tokens[0].start if tokens else 0
     )
     names = [token.text for token in tokens[: 2 * len(variables) + 2]]
-    head = ["(", *(sign for name in variables for sign in (name, ","))][:-1] + [")", "="]
+    head = ["(", *(sign for name in variables for sign in (name, ","))]
+    head[-1:] = [")", "="]
     if names == head:  # (x, y) = (1, 2)
         tokens = tokens[len(head) :]
     inner = _within(tokens, "(", ")")
@@ -432,15 +430,17 @@ def parse_matrix(
         for part in _split(inner, ",", ";"):
             row = _within(part, "[", "]")
             if row is None:
-                raise ExpressionError("a row in brackets was expected", text=text, position=part[0].start if part else 0)
+                raise ExpressionError(
+                    "a row in brackets was expected", text=text, position=part[0].start if part else 0
+                )
             _check_groups(text, row)
             rows.append(_split(row, ","))
     if len(rows) > MAX_ITEMS or any(len(row) != len(rows[0]) or len(row) > MAX_ITEMS for row in rows):
         raise ExpressionError("the rows are not of one length", text=text, position=0)
     found: list[tuple[Formula, ...]] = []
-    for row in rows:
+    for cells_of_row in rows:
         entries = []
-        for cell in row:
+        for cell in cells_of_row:
             parser = _parser(text, cell, declared, known)
             entries.append(parser.formula())
             parser.expect_end()

@@ -218,7 +218,7 @@ class Canonical:
         """Euler's number to a polynomial, as a product over its terms."""
         found = Quotient(_constant(1), _constant(1))
         for monomial, value in exponent.items():
-            # e^(3x/2) is the third power of e^(x/2); halves and wholes of one term do not meet, which only costs a proof.
+            # e^(3x/2) is the third power of e^(x/2). Halves and wholes of one term do not meet: that costs a proof.
             unit = exact(Fraction(1, value.denominator))
             name = f"exp({_monomial_text(monomial, unit)})"
             found = self.multiply(found, self._whole(_unknown(name), value.numerator))
@@ -236,7 +236,7 @@ class Canonical:
                 sign = -1 if function in _ODD else 1
         number = _number(argument)
         if function == "abs" and number is not None:
-            return Quotient(_constant(abs(number)), _constant(1))
+            return Quotient(_constant(-number if number < 0 else number), _constant(1))
         if function == "log" and number == 1:
             return Quotient({}, _constant(1))
         found = _unknown(f"{function}({self._text(argument)})")
@@ -319,4 +319,3 @@ def _monomial_text(monomial: Monomial, value: Exact) -> str:
 
 def _polynomial_text(polynomial: Polynomial) -> str:
     return "+".join(_monomial_text(monomial, polynomial[monomial]) for monomial in sorted(polynomial))
-

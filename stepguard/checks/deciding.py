@@ -86,11 +86,17 @@ class Decider:
         self.assumptions = dict(assumptions)
         self._end = time.monotonic() + seconds
 
-    def equal(self, left: Formula, right: Formula) -> Finding:
-        """Whether two formulas are equal."""
+    def equal(self, left: Formula, right: Formula, *, same_domain: bool = True) -> Finding:
+        """Whether two formulas are equal.
+
+        Args:
+            left: one formula.
+            right: the other.
+            same_domain: whether they differ where only one of them is defined; otherwise such points do not count.
+        """
         if max(count_nodes(left), count_nodes(right)) > MAX_NODES:
             return Finding("open", f"a formula has more than {MAX_NODES} parts")
-        sampled = self._sample(left, right)
+        sampled = self._sample(left, right, same_domain=same_domain)
         if sampled.finding is not None:
             return sampled.finding
         same = left == right
@@ -178,7 +184,7 @@ class Decider:
         value = exact(Fraction(draw.randint(1, 4 * parts) * scale) / (4 * parts) * 2)
         return value if kind == "positive" or above or draw.random() < 0.5 else -value
 
-    def _sample(self, left: Formula, right: Formula) -> _Sample:
+    def _sample(self, left: Formula, right: Formula, *, same_domain: bool) -> _Sample:
         sample = _Sample()
         # A pole at one drawn point may be an accident; at every one it is none.
         poles = {"left": 0, "right": 0}
@@ -188,6 +194,8 @@ class Decider:
             if isinstance(one, _Missing) and isinstance(other, _Missing):
                 continue
             if isinstance(one, _Missing) or isinstance(other, _Missing):
+                if not same_domain:
+                    continue
                 missing, tree, present = (one, left, right) if isinstance(one, _Missing) else (other, right, left)
                 assert isinstance(missing, _Missing)
                 side = "left" if tree is left else "right"

@@ -119,9 +119,7 @@ def evaluate_at(tree: Formula, point: Mapping[str, Exact]) -> Value:
             return _FUNCTIONS[function](evaluate_at(argument, point))
 
 
-def _fold(
-    operation: Callable[[Value, Value], Value], parts: tuple[Formula, ...], point: Mapping[str, Exact]
-) -> Value:
+def _fold(operation: Callable[[Value, Value], Value], parts: tuple[Formula, ...], point: Mapping[str, Exact]) -> Value:
     found = evaluate_at(parts[0], point)
     for part in parts[1:]:
         found = operation(found, evaluate_at(part, point))
@@ -168,6 +166,10 @@ def _float(call: Callable[[float], float], argument: float) -> float:
         return call(argument)
     except (OverflowError, ValueError):
         raise Unknown from None
+
+
+def _unsigned(value: Exact) -> Exact:
+    return -value if value < 0 else value
 
 
 def _monotone(call: Callable[[float], float], value: Interval) -> Interval:
@@ -301,7 +303,7 @@ def _cosh(value: Value) -> Value:
 
 def _abs(value: Value) -> Value:
     if not isinstance(value, Interval):
-        return abs(value)
+        return _unsigned(value)
     if value.low >= 0:
         return value
     if value.high <= 0:
@@ -311,7 +313,7 @@ def _abs(value: Value) -> Value:
 
 def _cbrt(value: Value) -> Value:
     if not isinstance(value, Interval):
-        found = exact_root(abs(value), 3)
+        found = exact_root(_unsigned(value), 3)
         if found is not None:
             return -found if value < 0 else found
     return _monotone(math.cbrt, enclose(value))

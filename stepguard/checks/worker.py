@@ -11,6 +11,7 @@ A worker is used by one thread at a time. One that was killed, or that failed in
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import math
 import os
@@ -138,10 +139,8 @@ class _Worker:
         """Close the pipes, which ends a worker that waits; one that was inherited by a fork is someone else's."""
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
-            try:
+            with contextlib.suppress(OSError):
                 pipe.close()
-            except OSError:
-                pass
         if inherited and self._process.returncode is None:
             self._process.returncode = 0  # the parent's child, not ours: never wait for it
 
