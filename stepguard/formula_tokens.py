@@ -14,7 +14,7 @@ from typing import Final, Literal
 from stepguard.errors import ExpressionError
 from stepguard.numerals import Exact, exact
 
-__all__ = ["FUNCTIONS", "MATRIX_FUNCTIONS", "MAX_DIGITS", "MAX_LENGTH", "Token", "tokenize"]
+__all__ = ["FUNCTIONS", "GREEK", "MATRIX_FUNCTIONS", "MAX_DIGITS", "MAX_LENGTH", "Token", "tokenize"]
 
 MAX_LENGTH: Final = 2000
 """The longest formula that is read, in characters."""
@@ -52,6 +52,9 @@ _GREEK: Final = {
     "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "θ": "theta", "κ": "kappa", "λ": "lambda",
     "μ": "mu", "ν": "nu", "ρ": "rho", "σ": "sigma", "τ": "tau", "φ": "phi", "ω": "omega", "π": "pi", "Δ": "Delta",
 }  # fmt: skip
+GREEK: Final = frozenset(_GREEK.values())
+"""The names that Greek letters have."""
+
 _SIGNS: Final = {
     "**": "^", "\u2212": "-", "\u2013": "-", "\u00d7": "*", "\u00b7": "*", "\u22c5": "*", "\u2217": "*",
     "\u00f7": "/", "\u2215": "/", "==": "=", "≤": "<=", "≥": ">=", "≠": "!=", "\u2228": "or", "∪": "or",
@@ -171,7 +174,7 @@ def _add_latex(tokens: list[Token], command: str, body: str, start: int, end: in
             tokens.append(Token("word" if sign in _WORDS else "sign", sign, start, end))
     elif command in ("frac", "dfrac", "tfrac"):
         tokens.append(Token("sign", "\\frac", start, end))
-    elif command in _GREEK.values() or command in FUNCTIONS or command in _OTHER_NAMES:
+    elif command in GREEK or command in FUNCTIONS or command in _OTHER_NAMES:
         tokens.append(_name(command, start, end))
     else:
         raise ExpressionError(f"\\{command} is not known", text=body, position=start)

@@ -7,7 +7,7 @@ This is the language of the symbolic checks (`stepguard.checks.symbolic`). The l
 numbers                ``2``, ``0.5`` and ``½``, always exact; ``2e3`` is refused (it could hold Euler's number)
 ``+ - * /``            also ``× · ÷ −``, ``\\cdot``, ``\\times``, ``\\frac{a}{b}``
 ``^`` or ``**``        power, right-associative, binds tighter than a leading minus; also ``x²``, ``x^{2}``
-implicit product       ``2x``, ``3(x+1)``, ``(x+1)(x-2)``, ``2 sin(x)``, ``x(x+1)``
+implicit product       ``2x``, ``3(x+1)``, ``(x+1)(x-2)``, ``2 sin(x)``, ``x(x+1)``; between words ``*`` is written
 functions              ``sqrt cbrt abs exp log sin cos tan asin acos atan sinh cosh tanh factorial``; also ``ln``,
                        ``arcsin``, ``√2``, ``|x|``, ``n!``, ``log_2(x)``, ``log10(x)``, ``log(x, 2)``, ``sin^2(x)``
 constants              ``pi`` and ``e``
@@ -29,7 +29,7 @@ from typing import Final, Literal
 
 from stepguard.errors import ExpressionError
 from stepguard.expressions import Name, Number
-from stepguard.formula_tokens import MATRIX_FUNCTIONS, Token, tokenize
+from stepguard.formula_tokens import GREEK, MATRIX_FUNCTIONS, Token, tokenize
 from stepguard.numerals import format_exact
 
 __all__ = [
@@ -169,6 +169,11 @@ def parse_formula(
     return tree
 
 
+def _is_word(name: str) -> bool:
+    """Whether a name is a word, which nobody multiplies by writing it beside another one."""
+    return len(name) > 1 and name.isalpha() and name not in GREEK
+
+
 class FormulaParser:
     """Reads formulas from tokens; `stepguard.statements` reads relations and sets with it."""
 
@@ -274,6 +279,8 @@ class FormulaParser:
                 token = self.token
                 if token.kind == "number":
                     raise self.error("a number behind another factor: write * between them")
+                if token.kind == before.kind == "name" and (_is_word(token.text) or _is_word(before.text)):
+                    raise self.error("write * between words")
                 if divided:
                     raise self.error("what is divided by can be read in two ways: use brackets, or *")
                 if self._runs_on(factors[-1], before, token):
@@ -423,6 +430,8 @@ class FormulaParser:
             self.bars = bars
             self.depth -= 1
             return argument, base
+        if self.token.text == "|" and not self.bars:
+            return self._atom(), None
         # Without brackets: a number, a name or both (sin 2x); what could still belong to it is refused.
         if self.token.kind not in ("number", "name"):
             raise self.error(f"{token.text} needs its argument in brackets", token)

@@ -192,7 +192,7 @@ class Integral(SymbolicCheck):
     def __post_init__(self) -> None:
         check_symbol(self.variable, "variable")
         limits = [limit for limit in (self.low, self.high) if limit is not None]
-        self._check_options(self.formula, *limits, bound=(self.variable,))
+        self._check_options(self.formula, bound=(self.variable,))
         self._check_variable(self.variable, read_text(self.formula, "formula", self._declared()))
         if len(limits) == 1:
             raise ConfigError("an integral has two limits or none", option="low" if self.low is None else "high")
@@ -274,7 +274,7 @@ class Substituted(SymbolicCheck):
         for name, _ in pairs:
             check_symbol(name, "values")
         object.__setattr__(self, "values", pairs)
-        self._check_options(self.formula, *(value for _, value in pairs), bound=(name for name, _ in pairs))
+        self._check_options(self.formula, bound=(name for name, _ in pairs))
         if self.form is not None and self.form not in FORMS:
             raise ConfigError(f"{self.form!r} is no form: use one of {', '.join(FORMS)}", option="form")
         tree = read_text(self.formula, "formula", self._declared())
