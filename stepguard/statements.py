@@ -186,15 +186,22 @@ def parse_solutions(
         return Solutions((), everything=True)
     tokens: Sequence[Token] = _after_in(tokenize(text), variable)
     _check_groups(text, tokens)
-    tokens = _named_set(tokens, variable)
+    tokens = _named_set(_without_list_commas(tokens), variable)
     inner = _within(tokens, "{", "}")
     items = _split(inner if inner is not None else tokens, ",", ";", "or", "and")
     if len(items) > MAX_ITEMS:
         raise ExpressionError(f"more than {MAX_ITEMS} solutions", text=text, position=0)
-    if len(items) > 2 and len(items[-1]) and not items[-2]:  # 1, 2, and 3
-        del items[-2]
     signed = (each for item in items for each in _signs(item, text))
     return Solutions(tuple(_solution(_parser(text, each, declared, known), variable) for each in signed))
+
+
+def _without_list_commas(tokens: Sequence[Token]) -> list[Token]:
+    """Without the comma in ``1, 2, and 3``."""
+    return [
+        token
+        for token, behind in zip(tokens, [*tokens[1:], tokens[-1]], strict=True)
+        if token.text != "," or behind.kind != "word"
+    ]
 
 
 def _named_set(tokens: Sequence[Token], variable: str) -> Sequence[Token]:

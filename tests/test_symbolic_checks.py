@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -551,7 +551,7 @@ def test_names_that_the_step_reads_stand_for_their_values(
     check: SymbolicCheck, claim: str, reads: dict[str, Value], outcome: str
 ) -> None:
     """A variable that the step reads is its value, a number or a formula; every other name is a symbol."""
-    assert judge(check, claim, **reads).outcome == outcome
+    assert judge(check, claim, **cast(Any, reads)).outcome == outcome
 
 
 def test_symbols_can_be_declared() -> None:

@@ -20,7 +20,7 @@ from stepguard.checks.reading import Question
 from stepguard.checks.real_roots import Coefficients, RealRoot, sign_of
 from stepguard.checks.sign_charts import SignChart, satisfies
 from stepguard.formulas import Formula, Number, Power, format_formula, product, symbols_in, total
-from stepguard.numerals import Exact, exact
+from stepguard.numerals import Exact, exact, format_exact
 from stepguard.statements import Region
 from stepguard.verdicts import shorten
 
@@ -91,7 +91,7 @@ def _sign(value: float) -> int:
 
 
 def _shown(value: Fraction) -> str:
-    return str(value) if value.denominator < 1000 else f"about {float(value):.9g}"
+    return format_exact(value) if value.denominator < 1000 else f"about {format_exact(round(value, 9))}"
 
 
 def _holds(chart: SignChart, operator: str, cut: _Cut) -> bool:
