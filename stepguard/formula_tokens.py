@@ -97,20 +97,28 @@ _TOKEN: Final = re.compile(
     r"\u2227\u2228\u2019\u2032])"
 )
 _SCIENTIFIC: Final = re.compile(r"[eE][-+]?[0-9]")
-_WRAPPED: Final = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"), ("`", "`"), ("**", "**"))
+_WRAPPED: Final = (
+    ("$$", "$$"),
+    ("$", "$"),
+    ("\\(", "\\)"),
+    ("\\[", "\\]"),
+    ("`", "`"),
+    ("**", "**"),
+    ("\\boxed{", "}"),
+)
 _LOG_BASE: Final = re.compile(r"log_?([0-9]{1,6})\Z")
 
 
 def unwrap(text: str) -> str:
     """A formula without the markup around it and a full stop behind it."""
     body = text.strip()
-    changed = True
+    changed = len(body) <= MAX_LENGTH  # what is longer is refused anyway
     while changed and body:
         changed = False
         for left, right in _WRAPPED:
             if len(body) > len(left) + len(right) and body.startswith(left) and body.endswith(right):
                 inner = body[len(left) : -len(right)].strip()
-                if left not in inner and right not in inner:
+                if left not in inner and (right not in inner or right == "}"):
                     body, changed = inner, True
         if len(body) > 1 and body.endswith("."):
             body, changed = body[:-1].rstrip(), True

@@ -1,16 +1,14 @@
-"""What is said with formulas: equations, sets of solutions, ranges and matrices, as people and models write them.
+"""What is said with formulas: equations, sets of solutions and matrices, as people and models write them.
 
 =============  ==================================================================================================
 relation       ``a = b``, ``x <= 3``, ``1 < x <= 3``, ``a = b = c``
 solutions      ``2, 3``, ``{2, 3}``, ``x = 2 or x = 3``, ``x_1 = 2, x_2 = 3``, ``x = ±3``, ``x = 1 ± sqrt(2)``,
                ``no solution``, ``all real numbers``; of several unknowns ``x = 1, y = 2`` and ``(1, 2)``,
                alternatives joined by ``or`` or ``;``
-range          ``x < 1 or x >= 3``, ``-2 < x and x < 3``, ``(1, 3]``, ``(-∞, 1) ∪ [3, ∞)``, ``x != 2``,
-               ``no solution``, ``all real numbers``
 matrix         ``[[1, 2], [3, 4]]``, ``\\begin{pmatrix} 1 & 2 \\\\ 3 & 4 \\end{pmatrix}``
 =============  ==================================================================================================
 
-Where a comma could mean "and" as well as "or" (``x < 1, x > 3``), or group digits (``100,200``), the text is refused.
+Where a comma could group digits (``100,200``), the text is refused. Ranges are in `stepguard.ranges`.
 """
 
 from __future__ import annotations
@@ -25,12 +23,9 @@ from stepguard.formula_tokens import MAX_LENGTH, Token, tokenize, unwrap
 from stepguard.formulas import Formula, FormulaParser, Name
 
 __all__ = [
-    "Condition",
-    "Region",
     "Relation",
     "Solutions",
     "parse_matrix",
-    "parse_region",
     "parse_relation",
     "parse_solutions",
     "parse_systems",
@@ -39,21 +34,19 @@ __all__ = [
 MAX_ITEMS: Final = 50
 """The most solutions, ranges, rows or columns that are read."""
 
-_ORDER: Final = frozenset({"<", "<=", ">", ">="})
 _RELATIONS: Final = ("=", "<", "<=", ">", ">=", "!=")
-_NONE: Final = re.compile(
+NONE: Final = re.compile(
     r"(?:(?:there (?:is|are) )?no(?: real)? (?:solutions?|roots?)(?: exists?)?|none|no values?|\{\s*\}|∅|\\emptyset"
     r"|\\varnothing|the empty set|empty set|\\\{\s*\\\})\Z",
     re.IGNORECASE,
 )
-_ALL: Final = re.compile(
+ALL: Final = re.compile(
     r"(?:(?P<name>[A-Za-z])\s*(?:∈|\\in|in)\s*)?"
     r"(?:all(?: the)? real(?: numbers)?|all reals|every real number"
     r"|any real number|ℝ|\\mathbb\{R\}|\\R"
     r"|\(-(?:∞|\\infty|oo), ?(?:∞|\\infty|oo)\))\Z",
     re.IGNORECASE,
 )
-_INFINITE: Final = frozenset({"∞", "oo", "inf", "infinity"})
 _ENVIRONMENT: Final = re.compile(r"\\begin\{([bpv]?matrix)\}(.*)\\end\{\1\}\Z", re.DOTALL)
 
 
@@ -78,21 +71,6 @@ class Solutions:
     everything: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """One bound: the variable `operator` `bound`."""
-
-    operator: str
-    bound: Formula
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """Alternatives, each of conditions that hold together: none is the empty set, an empty one every real number."""
-
-    alternatives: tuple[tuple[Condition, ...], ...]
-
-
 def parse_relation(
     text: str, *, declared: Iterable[str] = (), known: Iterable[str] | None = None
 ) -> Relation | Formula:
@@ -101,15 +79,17 @@ def parse_relation(
     Raises:
         ExpressionError: the text is neither.
     """
-    return _relation(_parser(text, tokenize(text), declared, known))
+    return read_relation(parser_of(text, tokenize(text), declared, known))
 
 
-def _parser(text: str, tokens: Sequence[Token], declared: Iterable[str], known: Iterable[str] | None) -> FormulaParser:
+def parser_of(
+    text: str, tokens: Sequence[Token], declared: Iterable[str], known: Iterable[str] | None
+) -> FormulaParser:
     end = Token("end", "", tokens[-1].end, tokens[-1].end) if tokens else Token("end", "", 0, 0)
     return FormulaParser(text, (*(each for each in tokens if each.kind != "end"), end), declared=declared, known=known)
 
 
-def _relation(parser: FormulaParser) -> Relation | Formula:
+def read_relation(parser: FormulaParser) -> Relation | Formula:
     sides = [parser.formula()]
     operators: list[str] = []
     while operator := parser.accept(*_RELATIONS):
@@ -134,7 +114,7 @@ def _check_groups(text: str, tokens: Sequence[Token]) -> None:
                 )
 
 
-def _split(tokens: Sequence[Token], *signs: str) -> list[list[Token]]:
+def split_at(tokens: Sequence[Token], *signs: str) -> list[list[Token]]:
     """Parts between signs that stand outside every bracket."""
     parts: list[list[Token]] = [[]]
     depth = 0
@@ -150,7 +130,7 @@ def _split(tokens: Sequence[Token], *signs: str) -> list[list[Token]]:
     return parts
 
 
-def _within(tokens: Sequence[Token], opening: str, closing: str) -> list[Token] | None:
+def enclosed(tokens: Sequence[Token], opening: str, closing: str) -> list[Token] | None:
     """What stands between two brackets that enclose everything, None where they do not."""
     held = [each for each in tokens if each.kind != "end"]
     if len(held) < 2 or held[0].text != opening or held[-1].text != closing:
@@ -163,7 +143,7 @@ def _within(tokens: Sequence[Token], opening: str, closing: str) -> list[Token] 
     return held[1:-1]
 
 
-def _after_in(tokens: Sequence[Token], variable: str) -> Sequence[Token]:
+def behind_in(tokens: Sequence[Token], variable: str) -> Sequence[Token]:
     """What stands behind ``x ∈``."""
     if len(tokens) > 2 and tokens[0].text == variable and tokens[1].text in ("∈", "in"):
         return tokens[2:]
@@ -179,20 +159,20 @@ def parse_solutions(
         ExpressionError: the text names another unknown, can be read in two ways, or is no set of solutions.
     """
     body = unwrap(text)
-    if _NONE.match(body):
+    if NONE.match(body):
         return Solutions(())
-    everything = _ALL.match(body)
+    everything = ALL.match(body)
     if everything and everything["name"] in (None, variable):
         return Solutions((), everything=True)
-    tokens: Sequence[Token] = _after_in(tokenize(text), variable)
+    tokens: Sequence[Token] = behind_in(tokenize(text), variable)
     _check_groups(text, tokens)
     tokens = _named_set(_without_list_commas(tokens), variable)
-    inner = _within(tokens, "{", "}")
-    items = _split(inner if inner is not None else tokens, ",", ";", "or", "and")
+    inner = enclosed(tokens, "{", "}")
+    items = split_at(inner if inner is not None else tokens, ",", ";", "or", "and")
     if len(items) > MAX_ITEMS:
         raise ExpressionError(f"more than {MAX_ITEMS} solutions", text=text, position=0)
     signed = (each for item in items for each in _signs(item, text))
-    return Solutions(tuple(_solution(_parser(text, each, declared, known), variable) for each in signed))
+    return Solutions(tuple(read_solution(parser_of(text, each, declared, known), variable) for each in signed))
 
 
 def _without_list_commas(tokens: Sequence[Token]) -> list[Token]:
@@ -223,8 +203,8 @@ def _signs(tokens: Sequence[Token], text: str) -> list[list[Token]]:
     return [[*tokens[:at], Token("sign", sign, mark.start, mark.end), *tokens[at + 1 :]] for sign in ("+", "-")]
 
 
-def _solution(parser: FormulaParser, variable: str) -> Formula:
-    found = _relation(parser)
+def read_solution(parser: FormulaParser, variable: str) -> Formula:
+    found = read_relation(parser)
     if not isinstance(found, Relation):
         return found
     if not found.equation:
@@ -256,15 +236,15 @@ def parse_systems(
         ExpressionError: a solution lacks an unknown or names one twice, or the text is none.
     """
     body = unwrap(text)
-    if _NONE.match(body):
+    if NONE.match(body):
         return ()
     tokens: Sequence[Token] = tokenize(text)
     _check_groups(text, tokens)
-    inner = _within(tokens, "{", "}")
-    alternatives = _split(inner if inner is not None else tokens, "or", ";")
+    inner = enclosed(tokens, "{", "}")
+    alternatives = split_at(inner if inner is not None else tokens, "or", ";")
     if len(alternatives) == 1:
-        parts = _split(alternatives[0], ",", "and")
-        if len(parts) > 1 and all(_within(part, "(", ")") is not None for part in parts):
+        parts = split_at(alternatives[0], ",", "and")
+        if len(parts) > 1 and all(enclosed(part, "(", ")") is not None for part in parts):
             alternatives = parts
     if len(alternatives) > MAX_ITEMS:
         raise ExpressionError(f"more than {MAX_ITEMS} solutions", text=text, position=0)
@@ -282,12 +262,12 @@ def _assignment(
     head[-1:] = [")", "="]
     if names == head:  # (x, y) = (1, 2)
         tokens = tokens[len(head) :]
-    inner = _within(tokens, "(", ")")
-    parts = _split(inner if inner is not None else tokens, ",", "and")
+    inner = enclosed(tokens, "(", ")")
+    parts = split_at(inner if inner is not None else tokens, ",", "and")
     found: dict[str, Formula] = {}
     bare: list[Formula] = []
     for part in parts:
-        value = _relation(_parser(text, part, declared, known))
+        value = read_relation(parser_of(text, part, declared, known))
         if isinstance(value, Relation):
             name = value.sides[0]
             if not value.equation or not isinstance(name, Name) or name.name not in variables or name.name in found:
@@ -300,117 +280,6 @@ def _assignment(
     if bare or len(found) != len(variables):
         raise wrong
     return tuple(found[name] for name in variables)
-
-
-def parse_region(
-    text: str, variable: str, *, declared: Iterable[str] = (), known: Iterable[str] | None = None
-) -> Region:
-    """Read a range of one variable.
-
-    Raises:
-        ExpressionError: the text is no range, or can be read in two ways.
-    """
-    body = unwrap(text)
-    if _NONE.match(body):
-        return Region(())
-    everything = _ALL.match(body)
-    if everything and everything["name"] in (None, variable):
-        return Region(((),))
-    tokens: Sequence[Token] = _after_in(tokenize(text), variable)
-    alternatives: list[tuple[Condition, ...]] = []
-    for index, part in enumerate(_joined(tokens)):
-        if index >= MAX_ITEMS:
-            raise ExpressionError(f"more than {MAX_ITEMS} ranges", text=text, position=0)
-        alternatives += _alternative(_after_in(part, variable), text, variable, declared, known)
-    return Region(tuple(alternatives))
-
-
-def _joined(tokens: Sequence[Token]) -> list[list[Token]]:
-    """The alternatives of a range; the brackets of half-open intervals do not match each other."""
-    parts: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens:
-        if token.kind == "end":
-            continue
-        if token.kind == "sign":
-            depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
-        joins = token.kind == "word" and token.text == "or"
-        union = token.kind == "name" and token.text == "U" and bool(parts[-1]) and parts[-1][-1].text in (")", "]")
-        if depth == 0 and (joins or union):
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return parts
-
-
-def _alternative(
-    tokens: Sequence[Token], text: str, variable: str, declared: Iterable[str], known: Iterable[str] | None
-) -> list[tuple[Condition, ...]]:
-    interval = _interval(tokens, text, declared, known)
-    if interval is not None:
-        return [interval]
-    inner = _within(tokens, "{", "}")
-    if inner is not None:
-        return [
-            (Condition("=", _value(_parser(text, item, declared, known), variable)),) for item in _split(inner, ",")
-        ]
-    conditions: list[Condition] = []
-    for part in _split(tokens, "and"):
-        parser = _parser(text, part, declared, known)
-        found = _relation(parser)
-        if not isinstance(found, Relation):
-            raise parser.error("a range is a comparison such as x < 3, or an interval")
-        conditions += _conditions(found, parser, variable)
-    return [tuple(conditions)]
-
-
-def _value(parser: FormulaParser, variable: str) -> Formula:
-    return _solution(parser, variable)
-
-
-def _conditions(found: Relation, parser: FormulaParser, variable: str) -> list[Condition]:
-    """``1 < x <= 3`` as conditions on x."""
-    sides, operators = found.sides, found.operators
-    places = [index for index, side in enumerate(sides) if side == Name(variable)]
-    directions = {operator[0] for operator in operators}
-    if len(places) != 1 or len(sides) > 3 or (len(sides) == 3 and (places != [1] or len(directions) != 1)):
-        raise parser.error(f"a comparison of {variable} with a bound was expected")
-    if len(sides) == 3 and not directions <= {"<", ">"}:
-        raise parser.error("only a range such as 1 < x <= 3 has two bounds")
-    at = places[0]
-    conditions = []
-    for index, operator in enumerate(operators):
-        bound = sides[index] if at == index + 1 else sides[index + 1]
-        conditions.append(Condition(_turned(operator) if at == index + 1 else operator, bound))
-    return conditions
-
-
-def _turned(operator: str) -> str:
-    return {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
-
-
-def _interval(
-    tokens: Sequence[Token], text: str, declared: Iterable[str], known: Iterable[str] | None
-) -> tuple[Condition, ...] | None:
-    if len(tokens) < 5 or tokens[0].text not in ("(", "[") or tokens[-1].text not in (")", "]"):
-        return None
-    parts = _split(tokens[1:-1], ",", ";")
-    if len(parts) != 2 or not all(parts):
-        return None
-    conditions: list[Condition] = []
-    for part, operator, sign in zip(parts, (">", "<"), ("-", "+"), strict=True):
-        closed = (tokens[0] if operator == ">" else tokens[-1]).text in ("[", "]")
-        words = [each.text for each in part]
-        infinite = words[-1] in _INFINITE
-        if infinite:
-            if closed or words[:-1] not in ([[sign]] if sign == "-" else [[], [sign]]):
-                raise ExpressionError("an infinite end is open, as in (-∞, 1]", text=text, position=part[0].start)
-            continue
-        parser = _parser(text, part, declared, known)
-        bound = parser.formula()
-        parser.expect_end()
-        conditions.append(Condition(f"{operator}=" if closed else operator, bound))
-    return tuple(conditions)
 
 
 def parse_matrix(
@@ -430,25 +299,25 @@ def parse_matrix(
         cells = [[tokenize(cell) for cell in line.split("&")] for line in lines]
         rows = [[[token for token in cell if token.kind != "end"] for cell in row] for row in cells]
     else:
-        inner = _within(tokenize(body), "[", "]")
+        inner = enclosed(tokenize(body), "[", "]")
         if inner is None:
             raise ExpressionError("a matrix such as [[1, 2], [3, 4]] was expected", text=text, position=0)
         rows = []
-        for part in _split(inner, ",", ";"):
-            row = _within(part, "[", "]")
+        for part in split_at(inner, ",", ";"):
+            row = enclosed(part, "[", "]")
             if row is None:
                 raise ExpressionError(
                     "a row in brackets was expected", text=text, position=part[0].start if part else 0
                 )
             _check_groups(text, row)
-            rows.append(_split(row, ","))
+            rows.append(split_at(row, ","))
     if len(rows) > MAX_ITEMS or any(len(row) != len(rows[0]) or len(row) > MAX_ITEMS for row in rows):
         raise ExpressionError("the rows are not of one length", text=text, position=0)
     found: list[tuple[Formula, ...]] = []
     for cells_of_row in rows:
         entries = []
         for cell in cells_of_row:
-            parser = _parser(text, cell, declared, known)
+            parser = parser_of(text, cell, declared, known)
             entries.append(parser.formula())
             parser.expect_end()
         found.append(tuple(entries))

@@ -24,12 +24,10 @@ from stepguard.formulas import (
     replace_names,
     symbols_in,
 )
+from stepguard.ranges import Condition, Region, parse_region
 from stepguard.statements import (
-    Condition,
-    Region,
     Relation,
     parse_matrix,
-    parse_region,
     parse_relation,
     parse_solutions,
     parse_systems,
@@ -90,6 +88,7 @@ X = Name("x")
         (r"\pi \times r^2", "pi*r^2"),
         (r"\alpha + x_{12}", "alpha + x_12"),
         ("`x + 1`.", "x + 1"),
+        (r"$\boxed{x + 1}$", "x + 1"),
     ],
 )
 def test_notations(text: str, shown: str) -> None:

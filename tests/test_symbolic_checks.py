@@ -683,6 +683,10 @@ def test_verdicts_are_reproducible() -> None:
         "x\x00",
         "²³" * 500,
         "√" * 900 + "2",
+        "." * 300_000,
+        "x = " * 100_000,
+        "$" * 100_000,
+        " " * 300_000,
     ],
 )
 def test_foreign_text_never_raises_or_hangs(claim: str) -> None:
@@ -700,6 +704,17 @@ def test_foreign_text_never_raises_or_hangs(claim: str) -> None:
     ]
     for check in checks:
         assert judge(check, claim).outcome in ("fail", "undecided")
+
+
+def test_a_check_that_takes_too_long_is_undecided_and_the_next_one_is_not_affected() -> None:
+    """A limit of time ends one check and nothing else; what is only rewritten needs none."""
+    rewritten_sign = judge(Equivalent("sin(tan(-4*x**2 - 3)**3)"), "-sin(tan(4*x**2 + 3)**3)")
+    assert rewritten_sign.outcome == "pass"
+    hard = "cosh((-2)*pi*tan(y))"
+    verdict = judge(Equivalent(hard, seconds=0.2), "e^log(cosh((((-2)*pi*tan(y))^2)^0.5))")
+    assert verdict.outcome == "undecided"
+    assert "within" in verdict.reason
+    assert judge(Equivalent("sin(x)^2 + cos(x)^2"), "1").outcome == "pass"
 
 
 LEAVES: st.SearchStrategy[Formula] = st.one_of(

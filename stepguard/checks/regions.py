@@ -21,7 +21,7 @@ from stepguard.checks.real_roots import Coefficients, RealRoot, sign_of
 from stepguard.checks.sign_charts import SignChart, satisfies
 from stepguard.formulas import Formula, Number, Power, format_formula, product, symbols_in, total
 from stepguard.numerals import Exact, exact, format_exact
-from stepguard.statements import Region
+from stepguard.ranges import Region
 from stepguard.verdicts import shorten
 
 __all__ = ["compare_region"]

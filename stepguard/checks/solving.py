@@ -26,7 +26,8 @@ from stepguard.checks.sign_charts import SignChart, make_chart
 from stepguard.errors import ConfigError
 from stepguard.formulas import Formula, difference, replace_names, symbols_in
 from stepguard.numerals import Exact, exact
-from stepguard.statements import Relation, Solutions, parse_region, parse_solutions, parse_systems
+from stepguard.ranges import parse_region
+from stepguard.statements import Relation, Solutions, parse_solutions, parse_systems
 from stepguard.verdicts import Verdict
 
 __all__ = ["Solves", "SolvesInequality", "SolvesSystem"]

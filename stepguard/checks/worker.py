@@ -51,7 +51,10 @@ class _Worker:
             raise WorkerFailed("this program has no Python interpreter to start a worker process with")
         environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
         # What can be imported here can be imported there. Nothing else of the environment is handed on: no keys.
-        environment |= {"PYTHONPATH": os.pathsep.join(part for part in sys.path if part), "PYTHONHASHSEED": "0"}
+        environment |= {
+            "PYTHONPATH": os.pathsep.join(map(os.path.abspath, filter(None, sys.path))),
+            "PYTHONHASHSEED": "0",
+        }
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", str(_SCRIPT), str(memory or 0)],
@@ -65,6 +68,9 @@ class _Worker:
             raise WorkerFailed(f"a worker process cannot be started: {error}") from None
         try:
             ready = self._read(_START_SECONDS)
+        except WorkerFailed as error:
+            self.kill()
+            raise WorkerFailed(f"a worker process could not be started: {error}", late=error.late) from None
         except BaseException:
             self.kill()
             raise
