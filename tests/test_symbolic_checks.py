@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
@@ -12,6 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stepguard import Guard, Input, Procedure
+from stepguard.backends import Request
 from stepguard.calculus import differentiate
 from stepguard.checks import Check, judge_claims
 from stepguard.checks.matrices import SameMatrix
@@ -33,16 +36,17 @@ from stepguard.formulas import (
     quotient,
 )
 from stepguard.procedure import Step
+from stepguard.testing import ScriptedBackend
 from stepguard.values import Value
 from stepguard.verdicts import Claim, Verdict
 
 PASS, FAIL, OPEN = "pass", "fail", "undecided"
 
 
-def judge(check: Check, claim: str, *, type: str = "text", **reads: Value) -> Verdict:
+def judge(check: Check, claim: str, *, type: str = "text", step_id: str = "answer", **reads: Value) -> Verdict:
     """The verdict of a check on a claim of a step that reads these variables."""
-    step = Step("answer", instruction="Work it out.", type=type, reads=list(reads), checks=[check])
-    (judgement,) = judge_claims([step], [Claim("answer", (), claim, claim)], reads)
+    step = Step(step_id, instruction="Work it out.", type=type, reads=list(reads), checks=[check])
+    (judgement,) = judge_claims([step], [Claim(step_id, (), claim, claim)], reads)
     assert judgement.verdict is not None
     return judgement.verdict
 
@@ -581,6 +585,8 @@ def test_the_steps_own_name_may_stand_in_front() -> None:
     """``answer = x + 1`` is a claim of the step `answer`; another name is no label."""
     assert judge(Equivalent("1 + x"), "answer = x + 1").outcome == "pass"
     assert judge(Equivalent("1 + x"), "other = x + 1").outcome == "fail"
+    assert judge(SolvesInequality("x^2 <= 0", "x"), "x = 0", step_id="x").outcome == "pass"
+    assert judge(SolvesSystem(["x + y = 3", "x - y = 1"], ["x", "y"]), "x = 2, y = 1", step_id="x").outcome == "pass"
 
 
 @pytest.mark.parametrize(
@@ -846,3 +852,34 @@ def test_ranges_of_random_polynomials(
         agree &= held == satisfied(operator, value(at))
     outcome = judge(SolvesInequality(f"{left} {operator} 0", "x"), claim).outcome
     assert outcome == ("pass" if agree else "fail")
+
+
+def test_a_guarded_run_is_verified_by_symbolic_checks() -> None:
+    """In a run a wrong formula is asked for again, and a later step is judged by the formula that was accepted."""
+    procedure = Procedure(
+        [
+            Step("slope", instruction="Differentiate f by x.", reads=["f"], checks=[Derivative("f", "x")]),
+            Step(
+                "zeros",
+                instruction="Where is the slope zero?",
+                reads=["slope"],
+                checks=[Solves("slope = 0", "x", reads=("slope",))],
+            ),
+        ],
+        inputs=[Input("f", "text")],
+    )
+    answers = {"slope": ["3x^2", "3x^2 - 3"], "zeros": ["1", "-1, 1"]}
+
+    def answered(request: Request) -> str:
+        last = request.attempt > 1
+        found = {step.id: answers[step.id][last] for step in request.steps[:1]}
+        later = {step.id: answers[step.id][0] for step in request.steps[1:]}
+        return json.dumps({name: {"work": "", "value": value} for name, value in (found | later).items()})
+
+    result = Guard(ScriptedBackend(*[answered] * 6)).run(procedure, {"f": "x^3 - 3x"})
+    assert result.status == "verified"
+    assert result.values == {"f": "x^3 - 3x", "slope": "3x^2 - 3", "zeros": "-1, 1"}
+    assert [(each.kind, each.step) for attempt in result.attempts for each in attempt.deviations] == [
+        ("wrong_value", "slope"),
+        ("wrong_value", "zeros"),
+    ]

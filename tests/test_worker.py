@@ -98,9 +98,9 @@ def test_hanging_requests_do_not_keep_others_waiting() -> None:
     pool = WorkerPool(size=5, spare=2)
     try:
         with ThreadPoolExecutor(5) as threads:
-            hanging = [threads.submit(_outcome, pool, HARD, 12.0) for _ in range(4)]
+            hanging = [threads.submit(_outcome, pool, HARD, 8.0) for _ in range(4)]
             assert wait_until(lambda: len(pool.pids) == 4, 60)
-            assert pool.ask(zero(EASY), seconds=12) == {"proved": True}
+            assert pool.ask(zero(EASY), seconds=8) == {"proved": True}
             assert [each.result() for each in hanging] == ["late"] * 4
         assert len(pool.pids) <= 2
     finally:

@@ -147,10 +147,13 @@ class Question:
         return replace_names(tree, self._numbers())
 
     def without_label(self, labels: Iterable[str] = ()) -> str:
-        """What is claimed, without the step's own name or one of these labels and an equals sign in front."""
+        """What is claimed, without the step's own name or one of these labels and an equals sign in front.
+
+        A label that is an unknown of the check stays: ``x = 2`` says something of x.
+        """
         body = unwrap(self.claimed)
         left, sign, right = body.partition("=")
-        known = {"".join(label.split()) for label in (self.step, *labels)}
+        known = {"".join(label.split()) for label in (self.step, *labels)} - self.bound
         return right if sign and "".join(left.split()) in known else body
 
 
