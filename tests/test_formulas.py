@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stepguard.errors import ExpressionError
-from stepguard.formulas import (
+from stepguard.symbolic.formulas import (
     Call,
     Constant,
     Formula,
@@ -24,8 +24,8 @@ from stepguard.formulas import (
     replace_names,
     symbols_in,
 )
-from stepguard.ranges import Condition, Region, parse_region
-from stepguard.statements import (
+from stepguard.symbolic.ranges import Condition, Region, parse_region
+from stepguard.symbolic.statements import (
     Relation,
     parse_matrix,
     parse_relation,

@@ -15,14 +15,15 @@ from hypothesis import strategies as st
 
 from stepguard import Guard, Input, Procedure
 from stepguard.backends import Request
-from stepguard.calculus import differentiate
 from stepguard.checks import Check, judge_claims
 from stepguard.checks.matrices import SameMatrix
-from stepguard.checks.reading import SymbolicCheck
 from stepguard.checks.solving import Solves, SolvesInequality, SolvesSystem
 from stepguard.checks.symbolic import Derivative, Equivalent, Integral, Substituted
-from stepguard.errors import ConfigError
-from stepguard.formulas import (
+from stepguard.checks.symbolic_base import SymbolicCheck
+from stepguard.errors import ConfigError, ProcedureError
+from stepguard.procedure import Step
+from stepguard.symbolic.calculus import differentiate
+from stepguard.symbolic.formulas import (
     Call,
     Formula,
     Name,
@@ -35,7 +36,6 @@ from stepguard.formulas import (
     parse_formula,
     quotient,
 )
-from stepguard.procedure import Step
 from stepguard.testing import ScriptedBackend
 from stepguard.values import Value
 from stepguard.verdicts import Claim, Verdict
@@ -641,7 +641,8 @@ def test_a_check_names_what_it_reads() -> None:
     assert Equivalent("f*g", reads=["g", "f"]).reads == ("g", "f")  # type: ignore[arg-type]
     assert Integral("f", "x", low="a", high="3").reads == ("f",)
     assert SolvesSystem(["p", "q"], ["x", "y"]).reads == ("p", "q")
-    assert judge(Derivative("f", "x"), "0", g="x").outcome == "undecided"
+    with pytest.raises(ProcedureError, match="needs 'f'"):
+        judge(Derivative("f", "x"), "0", g="x")
 
 
 def test_checks_are_values() -> None:

@@ -19,11 +19,11 @@ from pathlib import Path
 
 import pytest
 
-from stepguard.checks import worker
-from stepguard.checks.deciding import Decider, to_data
-from stepguard.checks.worker import WorkerFailed, WorkerPool, shared_pool
 from stepguard.errors import ConfigError
-from stepguard.formulas import parse_formula
+from stepguard.symbolic import worker
+from stepguard.symbolic.deciding import Decider, to_data
+from stepguard.symbolic.formulas import parse_formula
+from stepguard.symbolic.worker import WorkerFailed, WorkerPool, shared_pool
 
 HARD = "(sin(x) + cos(y) + tan(x*y))^40*(x + sqrt(y^2 + 1))^40"
 """What sympy expands for longer than anyone waits."""
@@ -230,7 +230,7 @@ def test_no_python_to_start_is_a_clear_failure(monkeypatch: pytest.MonkeyPatch) 
             pool.ask(zero(EASY), seconds=5)
         pool.close()
     monkeypatch.setattr(worker, "shared_pool", lambda: pool)
-    monkeypatch.setattr("stepguard.checks.deciding.shared_pool", lambda: WorkerPool())
+    monkeypatch.setattr("stepguard.symbolic.deciding.shared_pool", lambda: WorkerPool())
     finding = Decider({}, 5).equal(parse_formula(EASY), parse_formula("0"))
     assert finding.answer == "open"
     assert "worker process" in finding.reason
@@ -304,9 +304,9 @@ def test_a_script_without_a_main_guard_can_check(tmp_path: Path) -> None:
     script = tmp_path / "plain.py"
     script.write_text(
         textwrap.dedent("""
-        from stepguard.checks.deciding import Decider
-        from stepguard.checks.worker import shared_pool
-        from stepguard.formulas import parse_formula
+        from stepguard.symbolic.deciding import Decider
+        from stepguard.symbolic.worker import shared_pool
+        from stepguard.symbolic.formulas import parse_formula
         print(Decider({}, 20).equal(parse_formula("sin(x)^2 + cos(x)^2"), parse_formula("1")).answer)
         print(*shared_pool().pids)
         """)
@@ -331,9 +331,9 @@ def test_a_worker_ends_with_the_program_that_started_it(tmp_path: Path) -> None:
     script.write_text(
         textwrap.dedent(f"""
         import threading
-        from stepguard.checks.deciding import to_data
-        from stepguard.checks.worker import WorkerPool
-        from stepguard.formulas import parse_formula
+        from stepguard.symbolic.deciding import to_data
+        from stepguard.symbolic.worker import WorkerPool
+        from stepguard.symbolic.formulas import parse_formula
         pool = WorkerPool()
         request = {{"op": "zero", "tree": to_data(parse_formula("{HARD}")), "assume": {{}}}}
         threading.Thread(target=pool.ask, args=(request,), kwargs={{"seconds": 600}}, daemon=True).start()
@@ -361,8 +361,8 @@ def test_importing_the_checks_does_not_load_sympy() -> None:
     """sympy is loaded by workers only, and never in the program itself."""
     code = (
         "import sys, stepguard, stepguard.checks.symbolic, stepguard.checks.solving, stepguard.checks.matrices\n"
-        "from stepguard.checks.deciding import Decider\n"
-        "from stepguard.formulas import parse_formula\n"
+        "from stepguard.symbolic.deciding import Decider\n"
+        "from stepguard.symbolic.formulas import parse_formula\n"
         "Decider({}, 20).equal(parse_formula('sin(x)^2 + cos(x)^2'), parse_formula('1'))\n"
         "print('sympy' in sys.modules, 'mpmath' in sys.modules)"
     )

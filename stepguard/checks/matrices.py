@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from stepguard.checks.reading import Question, SymbolicCheck, Unusable, is_variable
+from stepguard.checks.symbolic_base import Question, SymbolicCheck, Unusable, is_variable
 from stepguard.errors import ConfigError, ExpressionError
-from stepguard.formulas import (
+from stepguard.symbolic.formulas import (
     MAX_NODES,
     Call,
     Formula,
@@ -30,7 +30,7 @@ from stepguard.formulas import (
     symbols_in,
     total,
 )
-from stepguard.statements import parse_matrix
+from stepguard.symbolic.statements import parse_matrix
 from stepguard.verdicts import Verdict
 
 __all__ = ["Matrix", "SameMatrix"]
@@ -51,7 +51,7 @@ class SameMatrix(SymbolicCheck):
             ``+ - *``, whole powers, ``A^T``, ``transpose(A)``, ``inverse(A)`` or ``A^-1``, and ``det(A)`` or
             ``trace(A)`` as numbers in it. A formula that is a number as a whole (``det(A)``) asks for a formula.
 
-    Matrices that are inverted have at most 4 rows. Further options: see `stepguard.checks.reading.SymbolicCheck`.
+    Matrices that are inverted have at most 4 rows. Further options: see `stepguard.checks.symbolic_base.SymbolicCheck`.
 
     Raises:
         ConfigError: an option cannot work.
@@ -75,7 +75,7 @@ class SameMatrix(SymbolicCheck):
         except ExpressionError as error:
             raise ConfigError(f"matrix: {error}", option="matrix") from None
 
-    def _judge(self, question: Question) -> Verdict:
+    def _answer(self, question: Question) -> Verdict:
         wanted = self._wanted(question)
         if not isinstance(wanted, tuple):
             claim = question.claimed_formula(wanted)

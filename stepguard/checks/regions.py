@@ -13,15 +13,15 @@ from functools import cmp_to_key
 from itertools import pairwise
 from typing import Final
 
-from stepguard.checks.canonical import TooBig
-from stepguard.checks.deciding import Finding
-from stepguard.checks.numerics import Interval, Pole, Undefined, Unknown, enclose, evaluate_at
-from stepguard.checks.reading import Question
-from stepguard.checks.real_roots import Coefficients, RealRoot, sign_of
-from stepguard.checks.sign_charts import SignChart, satisfies
-from stepguard.formulas import Formula, Number, Power, format_formula, product, symbols_in, total
+from stepguard.checks.symbolic_base import Question
 from stepguard.numerals import Exact, exact, format_exact
-from stepguard.ranges import Region
+from stepguard.symbolic.canonical import TooBig
+from stepguard.symbolic.deciding import Finding
+from stepguard.symbolic.formulas import Formula, Number, Power, format_formula, product, symbols_in, total
+from stepguard.symbolic.numerics import Interval, Pole, Undefined, Unknown, enclose, evaluate_at
+from stepguard.symbolic.ranges import Region
+from stepguard.symbolic.real_roots import Coefficients, RealRoot, sign_of
+from stepguard.symbolic.sign_charts import SignChart, satisfies
 from stepguard.verdicts import shorten
 
 __all__ = ["compare_region"]

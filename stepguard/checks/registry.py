@@ -42,6 +42,14 @@ CHECKS: Final = Plugins(
         "forbidden": ("stepguard.checks.text", "Forbidden"),
         "length": ("stepguard.checks.text", "Length"),
         "schema": ("stepguard.checks.schema", "Schema"),
+        "equivalent": ("stepguard.checks.symbolic", "Equivalent"),
+        "derivative": ("stepguard.checks.symbolic", "Derivative"),
+        "integral": ("stepguard.checks.symbolic", "Integral"),
+        "substituted": ("stepguard.checks.symbolic", "Substituted"),
+        "solves": ("stepguard.checks.solving", "Solves"),
+        "solves_system": ("stepguard.checks.solving", "SolvesSystem"),
+        "solves_inequality": ("stepguard.checks.solving", "SolvesInequality"),
+        "same_matrix": ("stepguard.checks.matrices", "SameMatrix"),
     },
 )
 """Name -> module and class of the checks of this package, and those of others."""

@@ -5,7 +5,7 @@
     Step("roots", instruction="Solve x^2 - 5x + 6 = 0.", checks=[Solves("x^2 - 5*x + 6 = 0", "x")])
 
 Solutions are real numbers, and sets of them are compared as a whole: one that is missing, one too many and one that
-is written twice all fail. How solutions and ranges are written, `stepguard.statements` says.
+is written twice all fail. How solutions and ranges are written, `stepguard.symbolic.statements` says.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import ClassVar, Final
 
-from stepguard.checks.canonical import Canonical, TooBig
-from stepguard.checks.deciding import Finding, to_data
-from stepguard.checks.numerics import Pole, Undefined, Unknown, Value, compare, evaluate_at
-from stepguard.checks.reading import Question, SymbolicCheck, Unusable, check_symbol, is_variable, read_relation
 from stepguard.checks.regions import compare_region
-from stepguard.checks.scanning import missed_solution
-from stepguard.checks.sign_charts import SignChart, make_chart
+from stepguard.checks.symbolic_base import Question, SymbolicCheck, Unusable, check_symbol, is_variable, read_relation
 from stepguard.errors import ConfigError
-from stepguard.formulas import Formula, difference, replace_names, symbols_in
 from stepguard.numerals import Exact, exact
-from stepguard.ranges import parse_region
-from stepguard.statements import Relation, Solutions, parse_solutions, parse_systems
+from stepguard.symbolic.canonical import Canonical, TooBig
+from stepguard.symbolic.deciding import Finding, to_data
+from stepguard.symbolic.formulas import Formula, difference, replace_names, symbols_in
+from stepguard.symbolic.numerics import Pole, Undefined, Unknown, Value, compare, evaluate_at
+from stepguard.symbolic.ranges import parse_region
+from stepguard.symbolic.scanning import missed_solution
+from stepguard.symbolic.sign_charts import SignChart, make_chart
+from stepguard.symbolic.statements import Relation, Solutions, parse_solutions, parse_systems
 from stepguard.verdicts import Verdict
 
 __all__ = ["Solves", "SolvesInequality", "SolvesSystem"]
@@ -50,7 +50,7 @@ class Solves(SymbolicCheck):
         all: whether every real solution has to be there. Otherwise one is enough, and none of them may be wrong.
         ordered: whether they have to be listed in ascending order.
 
-    Further options: see `stepguard.checks.reading.SymbolicCheck`.
+    Further options: see `stepguard.checks.symbolic_base.SymbolicCheck`.
 
     Raises:
         ConfigError: an option cannot work, or the equation does not hold the unknown.
@@ -72,7 +72,7 @@ class Solves(SymbolicCheck):
     def _bound(self) -> frozenset[str]:
         return frozenset({self.variable})
 
-    def _judge(self, question: Question) -> Verdict:
+    def _answer(self, question: Question) -> Verdict:
         left, right = _sides(question, self.equation, ("=",))
         claimed = parse_solutions(
             question.without_label(),
@@ -165,7 +165,7 @@ class SolvesSystem(SymbolicCheck):
         variables: the unknowns, at most 4; a claim without names gives them in this order.
         all: whether every real solution has to be there. Otherwise one is enough, and none of them may be wrong.
 
-    Further options: see `stepguard.checks.reading.SymbolicCheck`.
+    Further options: see `stepguard.checks.symbolic_base.SymbolicCheck`.
 
     Raises:
         ConfigError: an option cannot work, or an unknown stands in no equation.
@@ -198,7 +198,7 @@ class SolvesSystem(SymbolicCheck):
     def _bound(self) -> frozenset[str]:
         return frozenset(self.variables)
 
-    def _judge(self, question: Question) -> Verdict:
+    def _answer(self, question: Question) -> Verdict:
         sides = [_sides(question, equation, ("=",)) for equation in self.equations]
         claimed = parse_systems(
             question.without_label(),
@@ -254,7 +254,7 @@ class SolvesInequality(SymbolicCheck):
         inequality: the inequality, or two in a chain: ``1 < x^2 <= 4``.
         variable: the unknown.
 
-    Further options: see `stepguard.checks.reading.SymbolicCheck`.
+    Further options: see `stepguard.checks.symbolic_base.SymbolicCheck`.
 
     Raises:
         ConfigError: an option cannot work, or the inequality does not hold the unknown.
@@ -273,7 +273,7 @@ class SolvesInequality(SymbolicCheck):
     def _bound(self) -> frozenset[str]:
         return frozenset({self.variable})
 
-    def _judge(self, question: Question) -> Verdict:
+    def _answer(self, question: Question) -> Verdict:
         wanted = question.relation(self.inequality)
         if not isinstance(wanted, Relation) or set(wanted.operators) - {*_ORDERED, "!="}:
             raise Unusable("what is solved is no inequality")

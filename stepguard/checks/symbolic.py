@@ -5,10 +5,10 @@
     Step("expanded", instruction="Expand (x + 1)^2.", checks=[Equivalent("(x + 1)^2", form="expanded")])
     Step("slope", instruction="Differentiate f.", reads=["f"], checks=[Derivative("f", "x")])
 
-What is claimed is read by `stepguard.formulas` and compared by `stepguard.checks.deciding`: a pass is a proof, a
-failure is a refutation, everything else is undecided. Formulas are functions of real numbers, and are compared where
-both are defined. How names are understood, `stepguard.checks.reading` says; equations to be solved and inequalities
-are in `stepguard.checks.solving`, matrices in `stepguard.checks.matrices`.
+What is claimed is read by `stepguard.symbolic.formulas` and compared by `stepguard.symbolic.deciding`: a pass is a
+proof, a failure is a refutation, everything else is undecided. Formulas are functions of real numbers, and are compared
+where both are defined. How names are understood, `stepguard.checks.symbolic_base` says; equations to be solved and
+inequalities are in `stepguard.checks.solving`, matrices in `stepguard.checks.matrices`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Final, Literal, get_args
 
-from stepguard.calculus import differentiate
-from stepguard.checks.forms import FORMS, Form, in_form
-from stepguard.checks.integrals import check_definite
-from stepguard.checks.numerics import Pole, Undefined, Unknown, evaluate_at
-from stepguard.checks.reading import (
+from stepguard.checks.symbolic_base import (
     Question,
     SymbolicCheck,
     check_symbol,
@@ -30,8 +26,12 @@ from stepguard.checks.reading import (
     read_text,
 )
 from stepguard.errors import ConfigError, ExpressionError
-from stepguard.formulas import Formula, Name, difference, replace_names, symbols_in
-from stepguard.statements import Relation
+from stepguard.symbolic.calculus import differentiate
+from stepguard.symbolic.forms import FORMS, Form, in_form
+from stepguard.symbolic.formulas import Formula, Name, difference, replace_names, symbols_in
+from stepguard.symbolic.integrals import check_definite
+from stepguard.symbolic.numerics import Pole, Undefined, Unknown, evaluate_at
+from stepguard.symbolic.statements import Relation
 from stepguard.verdicts import Verdict
 
 __all__ = ["Derivative", "Equivalent", "Integral", "Substituted"]
@@ -52,9 +52,9 @@ class Equivalent(SymbolicCheck):
     Args:
         formula: the formula or equation.
         form: how the claim must be written: ``"expanded"``, ``"factored"``, ``"simplified"`` or ``"number"`` (see
-            `stepguard.checks.forms`); None where that does not matter.
+            `stepguard.symbolic.forms`); None where that does not matter.
 
-    Further options: see `stepguard.checks.reading.SymbolicCheck`.
+    Further options: see `stepguard.checks.symbolic_base.SymbolicCheck`.
 
     Raises:
         ConfigError: an option cannot work.
@@ -79,7 +79,7 @@ class Equivalent(SymbolicCheck):
             if self.form is not None:
                 raise ConfigError("a form goes with a formula, not with an equation", option="form")
 
-    def _judge(self, question: Question) -> Verdict:
+    def _answer(self, question: Question) -> Verdict:
         wanted = question.relation(self.formula)
         if isinstance(wanted, Relation):
             return self._judge_equation(question, wanted)
@@ -117,7 +117,7 @@ class Derivative(SymbolicCheck):
         variable: the symbol by which it is.
         order: how often it is, 1 to 5.
 
-    Further options: see `stepguard.checks.reading.SymbolicCheck`.
+    Further options: see `stepguard.checks.symbolic_base.SymbolicCheck`.
 
     Raises:
         ConfigError: an option cannot work, or the formula does not hold the variable.
@@ -140,7 +140,7 @@ class Derivative(SymbolicCheck):
     def _bound(self) -> frozenset[str]:
         return frozenset({self.variable})
 
-    def _judge(self, question: Question) -> Verdict:
+    def _answer(self, question: Question) -> Verdict:
         tree = question.formula(self.formula)
         claim = question.claimed_formula(tree, labels=self._labels())
         return self._said(question.decider.equal(differentiate(tree, self.variable, order=self.order), claim))
@@ -174,7 +174,7 @@ class Integral(SymbolicCheck):
         low, high: the limits, formulas as text; both or none.
         constant: whether a constant of integration has to be written: ``"optional"`` or ``"required"``.
 
-    Further options: see `stepguard.checks.reading.SymbolicCheck`.
+    Further options: see `stepguard.checks.symbolic_base.SymbolicCheck`.
 
     Raises:
         ConfigError: an option cannot work, or the formula does not hold the variable.
@@ -207,7 +207,7 @@ class Integral(SymbolicCheck):
     def _bound(self) -> frozenset[str]:
         return frozenset({self.variable})
 
-    def _judge(self, question: Question) -> Verdict:
+    def _answer(self, question: Question) -> Verdict:
         tree = question.formula(self.formula)
         x = self.variable
         claim = question.claimed_formula(tree, labels=("F", f"F({x})"))
@@ -253,7 +253,7 @@ class Substituted(SymbolicCheck):
             put in at once.
         form: how the claim must be written, as of `Equivalent`; None where that does not matter.
 
-    Further options: see `stepguard.checks.reading.SymbolicCheck`.
+    Further options: see `stepguard.checks.symbolic_base.SymbolicCheck`.
 
     Raises:
         ConfigError: an option cannot work, or the formula does not hold one of the symbols.
@@ -289,7 +289,7 @@ class Substituted(SymbolicCheck):
         assert isinstance(self.values, tuple)
         return self.values
 
-    def _judge(self, question: Question) -> Verdict:
+    def _answer(self, question: Question) -> Verdict:
         values = {name: question.formula(value) for name, value in self._pairs()}
         tree = replace_names(question.formula(self.formula), values)
         written = question.claimed_relation(tree, text=question.without_label())

@@ -10,9 +10,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Final
 
-from stepguard.checks.numerics import Pole, Undefined, Unknown, compare, enclose, evaluate_at
-from stepguard.formulas import Formula
 from stepguard.numerals import exact
+from stepguard.symbolic.formulas import Formula
+from stepguard.symbolic.numerics import Pole, Undefined, Unknown, compare, enclose, evaluate_at
 
 __all__ = ["missed_solution"]
 

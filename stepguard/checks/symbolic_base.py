@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import math
 import re
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
-from stepguard.checks.deciding import ASSUMPTIONS, Assumption, Decider, Finding
+from stepguard.checks.built import BuiltCheck
 from stepguard.errors import ConfigError, EvaluationError, ExpressionError
-from stepguard.formula_tokens import FUNCTIONS, MATRIX_FUNCTIONS, unwrap
-from stepguard.formulas import Formula, Number, parse_formula, replace_names, symbols_in
 from stepguard.numerals import format_exact
-from stepguard.statements import Relation, parse_relation
+from stepguard.symbolic.deciding import ASSUMPTIONS, Assumption, Decider, Finding
+from stepguard.symbolic.formulas import Formula, Number, parse_formula, replace_names, symbols_in
+from stepguard.symbolic.statements import Relation, parse_relation
+from stepguard.symbolic.tokens import FUNCTIONS, MATRIX_FUNCTIONS, unwrap
 from stepguard.values import Value, to_exact
 from stepguard.verdicts import Claim, DeviationKind, Verdict, shorten
 
@@ -158,7 +160,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SymbolicCheck:
+class SymbolicCheck(BuiltCheck):
     """The options of every symbolic check.
 
     Args:
@@ -220,22 +222,19 @@ class SymbolicCheck:
         """The names that stay symbols even where the step reads such a variable."""
         return frozenset()
 
-    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
-        """Judge a claim; see `stepguard.checks`."""
+    def _misfit(self, step: Step) -> str | None:
+        return "a truth value is no formula" if step.type.kind == "boolean" else None
+
+    def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
         read = {name: value for name, value in values.items() if name != step.id}
-        missing = [name for name in self.reads if name not in read]
-        if missing:
-            reason = f"it needs {missing[0]}, which the step does not read"
-            return self._verdict("undecided", reason, retry=False)
         claimed = to_exact(values[step.id])
-        if isinstance(claimed, bool):
-            return self._verdict("undecided", "a truth value is no formula", retry=False)
+        assert not isinstance(claimed, bool)
         text = claimed if isinstance(claimed, str) else format_exact(claimed)
         decider = Decider(dict(cast("tuple[tuple[str, Assumption], ...]", self.assume)), self.seconds)
         declared = self._declared() | (frozenset(read) - FUNCTIONS - MATRIX_FUNCTIONS)
         question = Question(step.id, read, text, declared, self._bound(), decider)
         try:
-            return self._judge(question)
+            return self._answer(question)
         except ExpressionError as error:
             return self._verdict("fail", str(error), kind="malformed")
         except Unusable as error:
@@ -245,8 +244,8 @@ class SymbolicCheck:
         except RecursionError:
             return self._verdict("undecided", "nested too deeply")
 
-    def _judge(self, question: Question) -> Verdict:
-        raise NotImplementedError
+    @abstractmethod
+    def _answer(self, question: Question) -> Verdict: ...
 
     def _verdict(
         self, outcome: str, reason: str = "", *, kind: DeviationKind | None = None, retry: bool = True

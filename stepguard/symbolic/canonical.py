@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
-from stepguard.formulas import Call, Constant, Formula, Name, Number, Power, Product, Sum
 from stepguard.numerals import Exact, exact
+from stepguard.symbolic.formulas import Call, Constant, Formula, Name, Number, Power, Product, Sum
 
 __all__ = ["Canonical", "Polynomial", "Quotient", "TooBig"]
 

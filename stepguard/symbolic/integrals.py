@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final
 
-from stepguard.checks.canonical import Canonical, TooBig
-from stepguard.checks.deciding import Decider, Finding, to_data
-from stepguard.checks.numerics import Interval, Pole, Undefined, Unknown, enclose, evaluate_at
-from stepguard.formulas import Formula, Name, Number, Power, difference, product, symbols_in, total
 from stepguard.numerals import exact
+from stepguard.symbolic.canonical import Canonical, TooBig
+from stepguard.symbolic.deciding import Decider, Finding, to_data
+from stepguard.symbolic.formulas import Formula, Name, Number, Power, difference, product, symbols_in, total
+from stepguard.symbolic.numerics import Interval, Pole, Undefined, Unknown, enclose, evaluate_at
 
 __all__ = ["check_definite"]
 

@@ -3,7 +3,7 @@
 1. The same tree.
 2. Values at random points, drawn from a generator that the formulas seed: two that are certainly different refute.
    Agreement proves nothing.
-3. The canonical form (`stepguard.checks.canonical`) proves, and for quotients of polynomials it also refutes.
+3. The canonical form (`stepguard.symbolic.canonical`) proves, and for quotients of polynomials it also refutes.
 4. sympy, in a process with a limit on time and memory, may prove.
 5. Otherwise it stays open.
 
@@ -21,10 +21,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, Literal, get_args
 
-from stepguard.checks.canonical import Canonical, Quotient, TooBig
-from stepguard.checks.numerics import Interval, Pole, Undefined, Unknown, Value, compare, enclose, evaluate_at
-from stepguard.checks.worker import WorkerFailed, shared_pool
-from stepguard.formulas import (
+from stepguard.numerals import Exact, exact, format_exact
+from stepguard.symbolic.canonical import Canonical, Quotient, TooBig
+from stepguard.symbolic.formulas import (
     MAX_NODES,
     Call,
     Constant,
@@ -39,7 +38,8 @@ from stepguard.formulas import (
     format_formula,
     symbols_in,
 )
-from stepguard.numerals import Exact, exact, format_exact
+from stepguard.symbolic.numerics import Interval, Pole, Undefined, Unknown, Value, compare, enclose, evaluate_at
+from stepguard.symbolic.worker import WorkerFailed, shared_pool
 from stepguard.verdicts import shorten
 
 __all__ = ["ASSUMPTIONS", "Assumption", "Decider", "Finding", "to_data"]

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from stepguard.errors import ExpressionError
-from stepguard.formula_tokens import Token, tokenize, unwrap
-from stepguard.formulas import Formula, FormulaParser, Name
-from stepguard.statements import (
+from stepguard.symbolic.formulas import Formula, FormulaParser, Name
+from stepguard.symbolic.statements import (
     ALL,
     MAX_ITEMS,
     NONE,
@@ -26,6 +25,7 @@ from stepguard.statements import (
     read_solution,
     split_at,
 )
+from stepguard.symbolic.tokens import Token, tokenize, unwrap
 
 __all__ = ["Condition", "Region", "parse_region"]
 

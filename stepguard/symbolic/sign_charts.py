@@ -13,11 +13,11 @@ from itertools import pairwise
 from itertools import product as combinations
 from typing import Final
 
-from stepguard.checks.canonical import Canonical, Polynomial, Quotient, TooBig
-from stepguard.checks.numerics import Pole, Undefined, Unknown, compare, evaluate_at
-from stepguard.checks.real_roots import Coefficients, RealRoot, isolate_roots, multiply, primitive
-from stepguard.formulas import Call, Formula, difference, negative, rebuilt, symbols_in, walk
 from stepguard.numerals import Exact, exact
+from stepguard.symbolic.canonical import Canonical, Polynomial, Quotient, TooBig
+from stepguard.symbolic.formulas import Call, Formula, difference, negative, rebuilt, symbols_in, walk
+from stepguard.symbolic.numerics import Pole, Undefined, Unknown, compare, evaluate_at
+from stepguard.symbolic.real_roots import Coefficients, RealRoot, isolate_roots, multiply, primitive
 
 __all__ = ["SignChart", "make_chart", "satisfies"]
 

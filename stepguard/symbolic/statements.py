@@ -8,7 +8,7 @@ solutions      ``2, 3``, ``{2, 3}``, ``x = 2 or x = 3``, ``x_1 = 2, x_2 = 3``, `
 matrix         ``[[1, 2], [3, 4]]``, ``\\begin{pmatrix} 1 & 2 \\\\ 3 & 4 \\end{pmatrix}``
 =============  ==================================================================================================
 
-Where a comma could group digits (``100,200``), the text is refused. Ranges are in `stepguard.ranges`.
+Where a comma could group digits (``100,200``), the text is refused. Ranges are in `stepguard.symbolic.ranges`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from stepguard.errors import ExpressionError
-from stepguard.formula_tokens import MAX_LENGTH, Token, tokenize, unwrap
-from stepguard.formulas import Formula, FormulaParser, Name
+from stepguard.symbolic.formulas import Formula, FormulaParser, Name
+from stepguard.symbolic.tokens import MAX_LENGTH, Token, tokenize, unwrap
 
 __all__ = [
     "Relation",

@@ -13,8 +13,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Final
 
-from stepguard.checks.canonical import TooBig
 from stepguard.numerals import Exact
+from stepguard.symbolic.canonical import TooBig
 
 __all__ = ["Coefficients", "RealRoot", "isolate_roots", "multiply", "primitive", "sign_of"]
 

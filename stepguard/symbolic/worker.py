@@ -1,7 +1,7 @@
 """A process of its own for work that may never end: started when needed, killed when it takes too long.
 
 sympy cannot be interrupted from inside. A worker is an ordinary child process that speaks JSON lines (see
-`stepguard.checks.sympy_worker`); it is started by `subprocess`, never by forking this program or by
+`stepguard.symbolic.sympy_worker`); it is started by `subprocess`, never by forking this program or by
 `multiprocessing`, so that it can be used in threads, in async code, in daemonic processes and in programs without a
 ``__main__`` guard. The time limit is kept by killing it, the memory limit by the operating system where it can.
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from stepguard.formulas import Call, Constant, Formula, Name, Number, Power, Product, Sum
 from stepguard.numerals import Exact, exact
+from stepguard.symbolic.formulas import Call, Constant, Formula, Name, Number, Power, Product, Sum
 
 __all__ = ["Interval", "Pole", "Undefined", "Unknown", "Value", "compare", "enclose", "evaluate_at", "exact_root"]
 

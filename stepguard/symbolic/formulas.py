@@ -27,8 +27,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from stepguard.errors import ExpressionError
-from stepguard.formula_tokens import GREEK, MATRIX_FUNCTIONS, Token, tokenize
-from stepguard.formula_trees import (
+from stepguard.symbolic.tokens import GREEK, MATRIX_FUNCTIONS, Token, tokenize
+from stepguard.symbolic.trees import (
     MAX_NODES,
     Call,
     Constant,
@@ -111,7 +111,7 @@ def _is_word(name: str) -> bool:
 
 
 class FormulaParser:
-    """Reads formulas from tokens; `stepguard.statements` reads relations and sets with it."""
+    """Reads formulas from tokens; `stepguard.symbolic.statements` reads relations and sets with it."""
 
     def __init__(
         self,

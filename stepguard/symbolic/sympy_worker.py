@@ -1,8 +1,8 @@
-"""The worker process of `stepguard.checks.worker`: reads requests as JSON lines, answers each with one.
+"""The worker process of `stepguard.symbolic.worker`: reads requests as JSON lines, answers each with one.
 
 It is run as a script and imports nothing of stepguard. A request holds formulas as nested lists (see
-`stepguard.checks.deciding`); only what stands in the tables here becomes a sympy object, and no text is ever parsed or
-evaluated. An answer says ``true`` only of what was proved.
+`stepguard.symbolic.deciding`); only what stands in the tables here becomes a sympy object, and no text is ever parsed
+or evaluated. An answer says ``true`` only of what was proved.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final
 
 from stepguard.errors import InexactError, TooLargeError
-from stepguard.formulas import (
+from stepguard.symbolic.formulas import (
     MAX_NODES,
     Call,
     Constant,

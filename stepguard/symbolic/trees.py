@@ -1,4 +1,4 @@
-"""The trees that formulas are read into (`stepguard.formulas`), and how they are built, searched and printed."""
+"""The trees that formulas are read into, and how they are built, searched and printed."""
 
 from __future__ import annotations
 

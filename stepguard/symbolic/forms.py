@@ -13,9 +13,20 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final, Literal, get_args
 
-from stepguard.checks.canonical import Canonical, Monomial, TooBig
-from stepguard.checks.deciding import Decider, Finding, to_data
-from stepguard.formulas import Call, Constant, Formula, Name, Number, Power, Product, Sum, format_formula, symbols_in
+from stepguard.symbolic.canonical import Canonical, Monomial, TooBig
+from stepguard.symbolic.deciding import Decider, Finding, to_data
+from stepguard.symbolic.formulas import (
+    Call,
+    Constant,
+    Formula,
+    Name,
+    Number,
+    Power,
+    Product,
+    Sum,
+    format_formula,
+    symbols_in,
+)
 from stepguard.verdicts import shorten
 
 __all__ = ["FORMS", "Form", "in_form"]

@@ -1,4 +1,4 @@
-"""The tokens of a formula: what `stepguard.formulas` and `stepguard.statements` read.
+"""The tokens of a formula: what `stepguard.symbolic.formulas` and `stepguard.symbolic.statements` read.
 
 Unicode signs, superscripts and the LaTeX that models write become the same few tokens: ``x²``, ``x^{2}`` and ``x**2``
 are one thing. Everything that is not listed here is refused.
