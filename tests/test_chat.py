@@ -325,8 +325,8 @@ def test_what_is_not_verified_has_no_content(result: Any, finish: str, words: st
     assert choice["message"]["content"] is None
     assert choice["finish_reason"] == finish
     assert words in choice["message"]["refusal"]
-    assert "57" not in choice["message"]["refusal"]
-    assert "SECRET" not in choice["message"]["refusal"]
+    assert "57" not in choice["message"]["refusal"].partition("(run")[0]
+    assert "SECRET" not in json.dumps(body)
     assert body["stepguard"]["answered"] is False
 
 

@@ -213,7 +213,7 @@ def _job(procedure: Procedure, given: Mapping[str, object], found: Found, said: 
         if each.name not in given:
             raise InputError(
                 f"input {each.name!r} of {procedure.name} has no value: give it in a line of its own, such as "
-                f'`{each.name} = 12`, or in a JSON object, such as {{"{each.name}": 12}}',
+                f'`{each.name} = 12`, in a JSON object, such as {{"{each.name}": 12}}, or as inputs=',
                 name=each.name,
             )
     procedure.accept_inputs(given)
