@@ -68,7 +68,7 @@ def main() -> None:
 
     replies = double({"net": "80.86 - 5 = 75.86"})
 
-    @guarded("inputs: total, voucher\nnet = total - voucher", returns="answer")
+    @guarded("inputs: total, voucher\nnet: decimal(2) = total - voucher", returns="answer")
     def redeem(messages: list[dict[str, str]]) -> str:
         answer = replies.chat.completions.create(model="gpt-4.1-mini", messages=messages)
         return str(answer["choices"][0]["message"]["content"])
