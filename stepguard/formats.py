@@ -32,7 +32,7 @@ from stepguard.expressions import MAX_LENGTH
 from stepguard.procedure import Input, Performer, Procedure, Step, make_step_error
 from stepguard.value_types import NUMBER, ValueType
 
-__all__ = ["format_procedure", "load_procedure", "make_procedure", "parse_procedure", "parse_step"]
+__all__ = ["format_procedure", "load_procedure", "make_procedure", "parse_inputs", "parse_procedure", "parse_step"]
 
 _HEADER = re.compile(r"(name|inputs?|answer)\s*:\s*(.*)\Z", re.IGNORECASE)
 _BREAK = re.compile(r"\r\n|\r|\n")
@@ -85,7 +85,7 @@ def parse_procedure(text: str) -> Procedure:
             elif inputs is not None or steps:
                 raise ProcedureError("inputs are declared once, before the first step", line=at)
             else:
-                inputs = _inputs(rest, at)
+                inputs = parse_inputs(rest, at)
             continue
         label = _LABEL.match(line)
         body = line[label.end() :] if label else line
@@ -169,7 +169,12 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         yield at, line
 
 
-def _inputs(text: str, line: int) -> tuple[Input, ...]:
+def parse_inputs(text: str, line: int) -> tuple[Input, ...]:
+    """What stands behind ``inputs:``, in a line.
+
+    Raises:
+        ProcedureError: an input cannot be declared like this.
+    """
     found: list[Input] = []
     for piece in _split(text):
         name, _, kind = piece.partition(":")
