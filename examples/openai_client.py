@@ -12,9 +12,9 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
+from stepguard import guarded, wrap
 from stepguard.errors import StepNotVerified
-from stepguard.integrations.decorator import guarded
-from stepguard.integrations.openai_client import result_of, wrap
+from stepguard.integrations.openai_client import result_of
 
 ORDER = """Work out this order, please.
 
@@ -51,6 +51,7 @@ def main() -> None:
     slips = {"subtotal": "24.90 * 3 = 74.70", "tax": "74.70 * 8.25 / 100 = 6.17", "total": "74.70 + 6.17 = 80.87"}
     client = wrap(
         double(slips, {"tax": "74.70 * 8.25 / 100 = 6.16"}, {"total": "74.70 + 6.16 = 80.86"}, "Good morning."),
+        repair=2,
         on_call=lambda call: print(f"[{'guarded' if call.guarded else 'passed on'}]"),
     )
     response = client.chat.completions.create(model="gpt-4.1-mini", messages=[{"role": "user", "content": ORDER}])

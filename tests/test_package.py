@@ -31,6 +31,8 @@ NAMES = [
     "ValueType",
     "Verdict",
     "audit",
+    "guarded",
+    "wrap",
 ]
 
 
