@@ -232,7 +232,8 @@ def test_the_fitted_profile_is_what_its_command_prints(fitting: tuple[ModuleType
     """The profile in the package follows from the recording beside it, digit by digit."""
     fit_profile, observed_steps = fitting
     outcomes, meta = observed_steps.read_recording(fit_profile.RECORDING)
-    found = fit_profile.fit(observed_steps.observe(outcomes, meta))
+    repeats = observed_steps.read_repeats(fit_profile.RUNGS)
+    found = fit_profile.fit(observed_steps.observe(outcomes, meta, repeats=repeats))
     assert found.slips == QWEN_1_5B
     assert (len(found.seen.steps), found.seen.skipped) == (3392, 0)
 
