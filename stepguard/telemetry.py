@@ -6,6 +6,8 @@ event              level       with
 ``step_done``      info        run_id, procedure, step, index, verified, strength, tries, assistance, deviations (kinds)
 ``call_failed``    warning     run_id, procedure, steps (how many were asked), error (the name of its class)
 ``run_done``       info        run_id, procedure, status, completed, total, calls, tokens, seconds, step, kind
+``chat_guarded``   info        run_id, procedure, found, left_out; of a chat call that became a run
+``chat_passed``    info        of a chat call that was passed on as it came
 =================  ==========  ===============================================================================
 
 Prompts, replies, values, inputs and the texts of errors are not logged: they may hold what must not be in logs. Who
@@ -27,7 +29,7 @@ from typing import Any, Final, Literal
 from stepguard.actions import Action, Ask, Commit, Event, Failed
 from stepguard.results import Result
 
-__all__ = ["Observer", "Telemetry"]
+__all__ = ["Observer", "Telemetry", "careful", "tell"]
 
 Observer = Callable[[Action, Event], None]
 """Called by `Guard.run` and `Guard.arun` with every performed action and the event that answered it."""
@@ -49,24 +51,18 @@ class Telemetry:
 
     def __init__(self, run_id: str, procedure: str, observer: Observer | None = None) -> None:
         self._ids: Final = {"run_id": run_id, "procedure": procedure}
+        self._about: Final = f"run {run_id}"
         self._observer: Final = observer
 
     def performed(self, action: Action, event: Event) -> None:
         """An action was performed."""
-        self._careful(self._log_performed, action, event)
+        careful(self._log_performed, action, event, about=self._about)
         if self._observer is not None:
-            self._careful(self._observer, action, event)
+            careful(self._observer, action, event, about=self._about)
 
     def done(self, result: Result) -> None:
         """The run has ended."""
-        self._careful(self._log_done, result)
-
-    def _careful(self, tell: Callable[..., None], *what: object) -> None:
-        try:
-            tell(*what)
-        except Exception:
-            with suppress(Exception):  # the same handler may fail on this as well
-                logging.getLogger(_NAME).exception("a log handler or observer failed on run %s", self._ids["run_id"])
+        careful(self._log_done, result, about=self._about)
 
     def _log_performed(self, action: Action, event: Event) -> None:
         if isinstance(action, Commit) and (log := self._logger("info")) is not None:
@@ -101,14 +97,38 @@ class Telemetry:
         )
 
     def _logger(self, level: Literal["info", "warning"]) -> Any:
-        """Where an event of this level goes now; None where nobody would see it."""
-        configured: Any = sys.modules.get("structlog")  # whoever has configured it has imported it
-        if configured is not None and configured.is_configured():
-            return configured.get_logger(_NAME).bind(**self._ids)
-        logger = logging.getLogger(_NAME)
-        if not logger.isEnabledFor(_LEVELS[level]):
-            return None
-        import structlog
+        log = _logger(level)
+        return None if log is None else log.bind(**self._ids)
 
-        render = structlog.processors.KeyValueRenderer(key_order=["event"])
-        return structlog.wrap_logger(logger, processors=[render], wrapper_class=structlog.BoundLogger).bind(**self._ids)
+
+def careful(tell: Callable[..., object], *what: object, about: str) -> None:
+    """Call what may be foreign code; what it raises is logged and changes nothing."""
+    try:
+        tell(*what)
+    except Exception:
+        with suppress(Exception):  # the same handler may fail on this as well
+            logging.getLogger(_NAME).exception("a log handler or observer failed on %s", about)
+
+
+def tell(event: str, **facts: object) -> None:
+    """An event outside of a run, of level info."""
+
+    def log() -> None:
+        if (found := _logger("info")) is not None:
+            found.info(event, **facts)
+
+    careful(log, about=event)
+
+
+def _logger(level: Literal["info", "warning"]) -> Any:
+    """Where an event of this level goes now; None where nobody would see it."""
+    configured: Any = sys.modules.get("structlog")  # whoever has configured it has imported it
+    if configured is not None and configured.is_configured():
+        return configured.get_logger(_NAME)
+    logger = logging.getLogger(_NAME)
+    if not logger.isEnabledFor(_LEVELS[level]):
+        return None
+    import structlog
+
+    render = structlog.processors.KeyValueRenderer(key_order=["event"])
+    return structlog.wrap_logger(logger, processors=[render], wrapper_class=structlog.BoundLogger)
