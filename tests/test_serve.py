@@ -113,8 +113,11 @@ def test_an_answer_as_json(chat_server: ChatServer, served: Served) -> None:
 
 @pytest.mark.parametrize(
     "more",
-    [{"n": 2}, {"n": True}, {"tools": [{"type": "function", "function": {"name": "f"}}]}, {"logprobs": True}],
-    ids=["n", "truth-for-n", "tools", "logprobs"],
+    [
+        *({"n": 2}, {"tools": [{"type": "function", "function": {"name": "f"}}]}, {"logprobs": True}, {"stop": ["x"]}),
+        *({"max_tokens": 0}, {"seed": "1"}, {"modalities": ["audio"]}),
+    ],
+    ids=lambda more: next(iter(more)),
 )
 def test_what_a_run_cannot_give_is_refused(chat_server: ChatServer, served: Served, more: Any) -> None:
     """A parameter that a guarded run cannot honour is refused by name, and nothing is sent."""
@@ -125,13 +128,22 @@ def test_what_a_run_cannot_give_is_refused(chat_server: ChatServer, served: Serv
 
 
 def test_other_parameters_go_with_every_call_or_are_told(chat_server: ChatServer, served: Served) -> None:
-    """What does not touch the guard's work is sent along, also what nobody here knows; the rest is told."""
+    """What does not touch the guard's work is sent along, also what nobody here knows."""
     chat_server.play(Reply(completion_body(GOOD)))
-    answer = served.chat(top_p=0.9, chat_template_kwargs={"thinking": False}, n=1, temperature=0.3, max_tokens=9)
+    answer = served.chat(top_p=0.9, chat_template_kwargs={"thinking": False}, n=1, temperature=0.3, max_tokens=90)
     sent = chat_server.requests[0].body
     assert (sent["top_p"], sent["chat_template_kwargs"]) == (0.9, {"thinking": False})
-    assert sent.get("temperature") != 0.3
-    assert answer.json["stepguard"]["set_aside"] == ["temperature", "max_tokens"]
+    assert (sent["temperature"], sent["max_tokens"]) == (0.3, 90)
+    assert answer.status == 200
+
+
+def test_what_a_run_has_no_use_for_is_told(chat_server: ChatServer, served: Served) -> None:
+    """Parameters of another protocol that mean nothing to a run are named in the answer."""
+    chat_server.play(Reply(completion_body(GOOD)))
+    body = {"model": MODEL, "input": VALUES, "truncation": "auto", "reasoning": {"effort": "low"}, "store": False}
+    answer = served.request("POST", "/v1/responses", body)
+    assert answer.json["stepguard"]["set_aside"] == ["store", "truncation"]
+    assert chat_server.requests[0].body["reasoning_effort"] == "low"
 
 
 # Guarded: not verified
@@ -180,7 +192,7 @@ def test_a_budget_that_is_spent_is_an_error(chat_server: ChatServer) -> None:
 def test_what_nothing_vouches_for_is_an_answer_only_where_that_is_allowed(chat_server: ChatServer) -> None:
     """A completed run with an unchecked step is an error by default, and marked as such where it is let through."""
     words = Procedure.parse("1. Say which colour it is")
-    chat_server.play(Reply(completion_body('{"step1": "red"}')))
+    chat_server.play(Reply(completion_body('{"step1": {"work": "", "value": "red"}}')))
     with serving(chat_server.url, procedures={"words": words}) as served:
         answer = served.chat("x", model="words@m")
         assert (answer.status, answer.error["type"]) == (422, "run_unverified")

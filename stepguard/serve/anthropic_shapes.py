@@ -7,13 +7,20 @@ from typing import Any, Final
 
 from stepguard.serve.errors import Problem
 from stepguard.serve.openai_shapes import read_messages, read_model
-from stepguard.serve.shapes import Asked, Finished, Options, error_body, pieces, refuse, sse
+from stepguard.serve.shapes import Asked, Finished, Parameters, error_body, left_over, pieces, refuse, sse
 
 __all__ = ["Messages"]
 
-_REFUSED: Final = ("tools", "tool_choice", "mcp_servers", "container", "output_config", "output_format")
-_READ: Final = frozenset({"model", "messages", "system", "stream", "metadata", "top_p"})
-_NONE: Final[Mapping[str, tuple[object, ...]]] = {"tool_choice": ({"type": "none"}, {"type": "auto"})}
+_REFUSED: Final = ("mcp_servers", "container", "output_config", "output_format")
+_SAME: Final[Mapping[str, str]] = {
+    "stream": "stream",
+    "tools": "tools",
+    "tool_choice": "tool_choice",
+    "stop_sequences": "stop",
+    "max_tokens": "max_tokens",
+}
+"""What means the same to chat completions, by its name there, and is judged there."""
+_READ: Final = frozenset({"model", "messages", "system", "metadata", "temperature", "top_p"})
 _KINDS: Final = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -37,18 +44,15 @@ class Messages:
             messages = [{"role": "system", "content": system}, *messages]
         return Asked(read_model(body), messages, stream=body.get("stream") is True, include_usage=True, body=body)
 
-    def options(self, body: Mapping[str, Any]) -> Options:
-        refuse(body, _REFUSED, _NONE)
-        more: dict[str, object] = {} if body.get("top_p") is None else {"top_p": body["top_p"]}
+    def parameters(self, body: Mapping[str, Any]) -> Parameters:
+        refuse(body, _REFUSED, {})
+        arguments = {called: body[name] for name, called in _SAME.items() if body.get(name) not in (None, [])}
+        more = {name: body[name] for name in ("temperature", "top_p") if body.get(name) is not None}
         if isinstance(about := body.get("metadata"), Mapping) and about.get("user_id") is not None:
             more["user"] = about["user_id"]
-        taken = {*_REFUSED, *_READ}
-        return Options(
-            {"extra_body": more} if more else {},
-            seed=None,
-            wants_json=False,
-            set_aside=tuple(sorted(name for name, value in body.items() if name not in taken and value is not None)),
-        )
+        if more:
+            arguments["extra_body"] = more
+        return Parameters(arguments, left_over(body, _REFUSED, _SAME, _READ))
 
     def answer(self, finished: Finished) -> dict[str, Any]:
         usage = _input(finished) | {"output_tokens": finished.usage.output_tokens}

@@ -163,12 +163,11 @@ class Service:
         self.limits: Final = limits
         self.metrics: Final = Metrics()
         self._procedures: Final = dict(procedures)
-        self._upstream: Final = Upstream(
-            upstream, limits=limits, key=upstream_key, own_keys=api_key is not None, mode=mode, strict=strict
-        )
+        self._upstream: Final = Upstream(upstream, limits=limits, key=upstream_key, own_keys=api_key is not None)
         self._guarded: Final = Guarded(
             procedures,
             guard,
+            backend={"mode": mode, "strict": strict},
             limits=limits,
             prompts=prompts,
             allow_unverified=allow_unverified,

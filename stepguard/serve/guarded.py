@@ -7,10 +7,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from stepguard.errors import UsageError
+from stepguard.errors import ConfigError, UsageError
 from stepguard.guard import Guard
 from stepguard.integrations.chat import Job, find_job
 from stepguard.integrations.chat_answers import completion_body
+from stepguard.integrations.openai_calls import GuardedCall, Settings
 from stepguard.procedure import Procedure
 from stepguard.results import Result
 from stepguard.runs import Run
@@ -18,7 +19,7 @@ from stepguard.serve.errors import cut, from_result, wrong_request
 from stepguard.serve.exchange import Exchange
 from stepguard.serve.limits import Limits
 from stepguard.serve.metrics import Metrics
-from stepguard.serve.shapes import Asked, Finished, Shape
+from stepguard.serve.shapes import Asked, Finished, Parameters, Shape
 from stepguard.serve.upstream import Upstream
 from stepguard.transport import Transport
 from stepguard.usage import Usage
@@ -68,6 +69,7 @@ class Guarded:
     Args:
         procedures: by the names that requests use.
         options: of `Guard`.
+        backend: of `OpenAIBackend`.
         limits: what bounds a run.
         prompts: whether procedures in prompts are run, too.
         allow_unverified: whether a completed run in which some steps had no applicable check is an answer.
@@ -82,6 +84,7 @@ class Guarded:
         procedures: Mapping[str, Procedure],
         options: Mapping[str, Any],
         *,
+        backend: Mapping[str, Any],
         limits: Limits,
         prompts: bool,
         allow_unverified: bool,
@@ -89,6 +92,7 @@ class Guarded:
     ) -> None:
         self._procedures: Final = dict(procedures)
         self._options: Final = {"transport": Transport(timeout=limits.upstream_seconds), **options}
+        self._backend: Final = {name: value for name, value in backend.items() if value is not None}
         self._limits: Final = limits
         self._prompts: Final = prompts
         self._allow_unverified: Final = allow_unverified
@@ -126,11 +130,10 @@ class Guarded:
             Problem: the run is no answer.
         """
         exchange.told["x-stepguard"] = "guarded"
-        options = shape.options(asked.body)
-        chosen = dict(self._options)
-        if options.seed is not None:
-            chosen["seed"] = options.seed
-        guard = Guard(upstream.backend(model, exchange, options.extra), **chosen)
+        parameters = shape.parameters(asked.body)
+        guard = self._guard(upstream.client(exchange), job, model, parameters)
+        form = parameters.arguments.get("response_format")
+        as_json = isinstance(form, Mapping) and form.get("type") == "json_object"
         run = guard.start(job.procedure, job.inputs)
         exchange.told["x-stepguard-run"] = run.id
 
@@ -139,11 +142,11 @@ class Guarded:
                 result,
                 model=asked.model,
                 job=job,
-                as_json=options.wants_json,
+                as_json=as_json,
                 allow_unverified=self._allow_unverified,
             )
             spent = {name: getattr(result.usage, name) for name in Usage.__slots__}
-            body["stepguard"] |= {"usage": spent, "set_aside": list(options.set_aside)}
+            body["stepguard"] |= {"usage": spent, "set_aside": list(parameters.set_aside)}
             return body
 
         exchange.facts = lambda: completion(run.result())["stepguard"]
@@ -164,6 +167,23 @@ class Guarded:
         if exchange.status is None:
             await exchange.start_events(shape.error_event)
         await exchange.write(b"".join(shape.events(finished)), more=False)
+
+    def _guard(self, client: object, job: Job, model: str, parameters: Parameters) -> Guard:
+        settings = Settings(
+            client=client,
+            procedures=self._procedures,
+            look_in_messages=self._prompts,
+            on_unverified="raise",
+            allow_unverified=self._allow_unverified,
+            at_least="grounded",
+            on_call=None,
+            backend=self._backend,
+            guard=self._options,
+        )
+        try:
+            return GuardedCall(settings, job, {**parameters.arguments, "model": model}).guard
+        except ConfigError as error:
+            raise wrong_request(cut(str(error)), code="unsupported_parameter", param=error.option) from error
 
     async def _drive(self, guard: Guard, run: Run, exchange: Exchange, shape: Shape, stream: bool) -> Result:
         """The result of a run; what is streamed gets a comment from time to time meanwhile."""

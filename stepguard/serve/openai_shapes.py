@@ -7,23 +7,16 @@ from typing import Any, Final
 
 from stepguard.integrations.chat_answers import completion_chunks
 from stepguard.serve.errors import Problem
-from stepguard.serve.shapes import Asked, Finished, Options, error_body, refuse, sse, wants_json
+from stepguard.serve.shapes import Asked, Finished, Parameters, error_body, left_over, sse
 
 __all__ = ["Chat", "read_messages", "read_model"]
 
-_REFUSED: Final = ("n", "tools", "functions", "tool_choice", "function_call", "logprobs", "audio", "web_search_options")
-_HARMLESS: Final[Mapping[str, tuple[object, ...]]] = {
-    "n": (1,),
-    "logprobs": (False,),
-    "tool_choice": ("none", "auto"),
-    "function_call": ("none", "auto"),
-}
-_SET_ASIDE: Final = (
-    *("temperature", "max_tokens", "max_completion_tokens", "stop", "prediction", "modalities", "parallel_tool_calls"),
-    "top_logprobs",
+_KNOWN: Final = frozenset(
+    {"max_completion_tokens", "max_tokens", "modalities", "n", "response_format", "seed", "stream", "stream_options"}
+    | {"audio", "function_call", "functions", "logprobs", "parallel_tool_calls", "prediction", "stop", "tool_choice"}
+    | {"tools", "top_logprobs", "web_search_options"}
 )
-"""The guard chooses the temperature by itself, and its replies are as long as the steps are."""
-_READ: Final = frozenset({"model", "messages", "stream", "stream_options", "seed", "response_format"})
+"""What a guarded call knows: it honours it, or refuses it by name."""
 
 
 class Chat:
@@ -41,18 +34,11 @@ class Chat:
             body=body,
         )
 
-    def options(self, body: Mapping[str, Any]) -> Options:
-        refuse(body, _REFUSED, _HARMLESS)
-        # What is left goes with every call, also what only this upstream knows.
-        taken = {*_REFUSED, *_SET_ASIDE, *_READ}
-        more = {name: value for name, value in body.items() if name not in taken and value is not None}
-        seed = body.get("seed")
-        return Options(
-            {"extra_body": more} if more else {},
-            seed=seed if type(seed) is int else None,
-            wants_json=wants_json(body.get("response_format"), "response_format"),
-            set_aside=tuple(name for name in _SET_ASIDE if body.get(name) is not None),
-        )
+    def parameters(self, body: Mapping[str, Any]) -> Parameters:
+        known = {name: value for name, value in body.items() if name in _KNOWN and value is not None}
+        # All others go with every call, also those that only this upstream knows.
+        more = {name: body[name] for name in left_over(body, _KNOWN, ("model", "messages"))}
+        return Parameters({**known, "extra_body": more} if more else known)
 
     def answer(self, finished: Finished) -> dict[str, Any]:
         return dict(finished.completion)

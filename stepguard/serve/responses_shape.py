@@ -7,15 +7,21 @@ from typing import Any, Final
 
 from stepguard.serve.errors import Problem
 from stepguard.serve.openai_shapes import read_messages, read_model
-from stepguard.serve.shapes import Asked, Finished, Options, error_body, pieces, refuse, sse, wants_json
+from stepguard.serve.shapes import Asked, Finished, Parameters, error_body, left_over, pieces, refuse, sse
 from stepguard.usage import Usage
 
 __all__ = ["Responses"]
 
-_REFUSED: Final = ("tools", "tool_choice", "previous_response_id", "conversation", "background", "prompt", "include")
-_HARMLESS: Final[Mapping[str, tuple[object, ...]]] = {"tool_choice": ("none", "auto"), "background": (False,)}
-_PASSED_ON: Final = ("top_p", "user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key")
-_READ: Final = frozenset({"model", "input", "instructions", "stream", "stream_options", "text", "reasoning"})
+_REFUSED: Final = ("previous_response_id", "conversation", "background", "prompt", "include")
+_HARMLESS: Final[Mapping[str, tuple[object, ...]]] = {"background": (False,)}
+_SAME: Final = ("stream", "tools", "tool_choice", "parallel_tool_calls", "top_logprobs")
+"""What means the same to chat completions, and is judged there."""
+_MORE: Final = (
+    *("temperature", "top_p", "user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key"),
+    "prompt_cache_retention",
+)
+"""What goes with every call."""
+_READ: Final = frozenset({"model", "input", "instructions", "stream_options", "text", "reasoning", "max_output_tokens"})
 _LAST: Final = frozenset({"response.completed", "response.incomplete", "response.failed", "error"})
 
 
@@ -31,23 +37,25 @@ class Responses:
             messages = [{"role": "system", "content": words}, *messages]
         return Asked(read_model(body), messages, stream=body.get("stream") is True, include_usage=True, body=body)
 
-    def options(self, body: Mapping[str, Any]) -> Options:
+    def parameters(self, body: Mapping[str, Any]) -> Parameters:
         refuse(body, _REFUSED, _HARMLESS)
         text, reasoning = (
             each if isinstance(each := body.get(name), Mapping) else {} for name in ("text", "reasoning")
         )
-        more = {name: body[name] for name in _PASSED_ON if body.get(name) is not None}
-        if reasoning.get("effort") is not None:
-            more["reasoning_effort"] = reasoning["effort"]
-        if text.get("verbosity") is not None:
-            more["verbosity"] = text["verbosity"]
-        taken = {*_REFUSED, *_PASSED_ON, *_READ}
-        return Options(
-            {"extra_body": more} if more else {},
-            seed=None,
-            wants_json=wants_json(text.get("format"), "text.format"),
-            set_aside=tuple(sorted(name for name, value in body.items() if name not in taken and value is not None)),
-        )
+        arguments = {name: body[name] for name in _SAME if body.get(name) is not None}
+        more = {name: body[name] for name in _MORE if body.get(name) is not None}
+        for holder, name, called in (
+            (body, "max_output_tokens", "max_completion_tokens"),
+            (text, "format", "response_format"),
+        ):
+            if holder.get(name) is not None:
+                arguments[called] = holder[name]
+        for holder, name, called in ((reasoning, "effort", "reasoning_effort"), (text, "verbosity", "verbosity")):
+            if holder.get(name) is not None:
+                more[called] = holder[name]
+        if more:
+            arguments["extra_body"] = more
+        return Parameters(arguments, left_over(body, _REFUSED, _SAME, _MORE, _READ))
 
     def answer(self, finished: Finished) -> dict[str, Any]:
         return {

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from stepguard.serve.errors import Problem, wrong_request
 from stepguard.usage import Usage
 
-__all__ = ["Asked", "Finished", "Options", "Shape", "error_body", "pieces", "refuse", "sse", "usage_of", "wants_json"]
+__all__ = ["Asked", "Finished", "Parameters", "Shape", "error_body", "left_over", "pieces", "refuse", "sse", "usage_of"]
 
 _PIECE: Final = 400
 """Characters of one chunk of a streamed answer."""
@@ -36,20 +36,17 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class Parameters:
     """What the other parameters of a request mean to a guarded run.
 
     Attributes:
-        extra: what goes with every model call, by OpenAI's names.
-        seed: that of the run.
-        wants_json: whether the answer is to be JSON.
-        set_aside: the parameters that a guarded run has no use for; the caller is told.
+        arguments: the same as arguments of ``chat.completions.create``; what they mean to a guarded call is in
+            `stepguard.integrations.openai_calls`.
+        set_aside: the names of those that it has no use for; the caller is told.
     """
 
-    extra: Mapping[str, object]
-    seed: int | None
-    wants_json: bool
-    set_aside: tuple[str, ...]
+    arguments: Mapping[str, Any]
+    set_aside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +95,7 @@ class Shape(Protocol):
         """What a request asks, as far as it can be told."""
         ...
 
-    def options(self, body: Mapping[str, Any]) -> Options:
+    def parameters(self, body: Mapping[str, Any]) -> Parameters:
         """What its other parameters mean to a guarded run.
 
         Raises:
@@ -173,20 +170,10 @@ def refuse(body: Mapping[str, Any], names: Iterable[str], harmless: Mapping[str,
         )
 
 
-def wants_json(form: object, param: str) -> bool:
-    """Whether a response format asks for JSON.
-
-    Raises:
-        Problem: it asks for a schema, which the answer of a procedure does not follow.
-    """
-    kind = form.get("type") if isinstance(form, Mapping) else None
-    if kind in (None, "text", "json_object"):
-        return kind == "json_object"
-    raise wrong_request(
-        f"a guarded run cannot answer in a form of yours: leave {param!r} out, or ask for a JSON object",
-        code="unsupported_parameter",
-        param=param,
-    )
+def left_over(body: Mapping[str, Any], *known: Iterable[str]) -> tuple[str, ...]:
+    """The names of the parameters that say something and are not known."""
+    names = {name for each in known for name in each}
+    return tuple(sorted(name for name, value in body.items() if name not in names and value is not None))
 
 
 def usage_of(body: Mapping[str, Any]) -> Usage:

@@ -7,14 +7,12 @@ of one caller stays in it for the next: keys and other headers belong to a reque
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from stepguard.backends.openai import OpenAIBackend
-from stepguard.backends.providers import ReplyMode
 from stepguard.errors import ConfigError
 from stepguard.serve.errors import Problem, too_slow, unreachable, wrong_request
 from stepguard.serve.exchange import Exchange, Header
@@ -53,7 +51,6 @@ class Upstream:
         limits: what bounds requests to it.
         key: the key that it is asked with, instead of that of the caller.
         own_keys: whether the key of a caller is for this server, and not to be handed on.
-        mode, strict: how replies of guarded runs are bound to their form; see `OpenAIBackend`.
 
     Raises:
         ConfigError: this is no address.
@@ -66,8 +63,6 @@ class Upstream:
         limits: Limits,
         key: str | None = None,
         own_keys: bool = False,
-        mode: ReplyMode | None = None,
-        strict: bool | None = None,
     ) -> None:
         parts = urlsplit(url) if isinstance(url, str) else None
         if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
@@ -81,8 +76,6 @@ class Upstream:
         self._limits: Final = limits
         self._key: Final = key
         self._own_keys: Final = own_keys
-        self._mode: Final[ReplyMode | None] = mode
-        self._strict: Final = strict
         self._client: Any = None
         self._library: Any = None
 
@@ -166,8 +159,8 @@ class Upstream:
 
     # Guarded runs
 
-    def backend(self, model: str, exchange: Exchange, extra: Mapping[str, object]) -> OpenAIBackend:
-        """A backend that asks this endpoint for a model, with the caller's key.
+    def client(self, exchange: Exchange) -> Any:
+        """A client of the SDK that asks this endpoint with the caller's key, over the connections of all.
 
         Raises:
             Problem: the caller's key cannot be sent.
@@ -192,7 +185,7 @@ class Upstream:
         client.organization = client.project = client.admin_api_key = None
         if hasattr(client, "_custom_headers"):
             client._custom_headers = headers
-        return OpenAIBackend(model, client=client, mode=self._mode, strict=self._strict, extra=extra)
+        return client
 
     def _authorization(self, exchange: Exchange) -> tuple[str | None, str | None]:
         """The header that a request to the upstream carries, and the key in it."""
