@@ -45,6 +45,7 @@ from stepguard.serve.relay import read_object, relay, relay_raw
 from stepguard.serve.responses_shape import Responses
 from stepguard.serve.shapes import Shape
 from stepguard.serve.upstream import Upstream
+from stepguard.telemetry import tell
 
 __all__ = ["Service", "create_app"]
 
@@ -245,9 +246,13 @@ class Service:
         said = outcome or str(exchange.status or "gone")
         self.metrics.request(endpoint.name, handling, said, seconds)
         run = exchange.told.get("x-stepguard-run")
-        _LOG.info(
-            "event='request_done' endpoint=%r handling=%r outcome=%r seconds=%.3f run_id=%r",
-            *(endpoint.name, handling, said, seconds, run),
+        tell(
+            "request_done",
+            endpoint=endpoint.name,
+            handling=handling,
+            outcome=said,
+            seconds=round(seconds, 3),
+            run_id=run,
         )
 
     def _authenticate(self, exchange: Exchange) -> None:

@@ -21,10 +21,14 @@ _LINE: Final = re.compile(r"\r\n|\n|\r")
 _DONE: Final = "[DONE]"
 
 
+def _refuse(name: str) -> object:
+    raise ValueError(f"{name} is no JSON")
+
+
 def read_object(body: bytes) -> dict[str, Any] | None:
     """The JSON object that a body is, None where it is none."""
     try:
-        found = json.loads(body)
+        found = json.loads(body, parse_constant=_refuse)
     except (ValueError, RecursionError):  # a number of too many digits is a ValueError, too
         return None
     return found if isinstance(found, dict) else None
