@@ -58,6 +58,17 @@ def test_forty_steps_end_on_the_right_balance_with_the_guard_alone() -> None:
     assert f"{balance} EUR left" not in unguarded
 
 
+def test_the_client_answers_what_is_verified_and_passes_on_all_else() -> None:
+    """A guarded call gives steps and answer, another is passed on, and what is not verified is an error."""
+    subtotal = Decimal("24.90") * 3
+    total = subtotal + cents(subtotal * Decimal("8.25") / 100)
+    shown = printed("openai_client")
+    assert f"[guarded]\nsubtotal = 74.7\ntax = 6.16\ntotal = {total}\nanswer: {total}\nverified after 3" in shown
+    assert "[passed on]\nno result: None" in shown
+    assert "no answer: procedure: step tax" in shown
+    assert f"to pay: {total - 5}" in shown
+
+
 @pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_every_example_is_tested(script: Path) -> None:
     """A new example is not forgotten here."""

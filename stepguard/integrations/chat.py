@@ -34,13 +34,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
-from typing import Final, Literal
+from typing import Literal
 
 from stepguard.errors import ConfigError, InputError, ProcedureError
 from stepguard.formats import parse_inputs
 from stepguard.integrations.chat_messages import (
     ANSWERS,
     COMMENT,
+    DATA,
     INPUTS,
     NAME,
     SYSTEM,
@@ -60,8 +61,6 @@ __all__ = ["Found", "Job", "find_job", "named_procedure"]
 
 Found = Literal["named", "prompt"]
 """How a call came to its procedure: it was named, or it stood in the messages."""
-
-_DATA: Final = frozenset({"inputs", "json"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +213,7 @@ def _job(procedure: Procedure, given: Mapping[str, object], found: Found, said: 
         if each.name not in given:
             raise InputError(
                 f"input {each.name!r} of {procedure.name} has no value: give it in a line of its own, such as "
-                f'`{each.name} = 12`, or in a JSON object, such as {{"{each.name}": 12}}',
+                f'`{each.name} = 12`, in a JSON object, such as {{"{each.name}": 12}}, or as inputs=',
                 name=each.name,
             )
     procedure.accept_inputs(given)
@@ -230,7 +229,7 @@ def _take_values(given: dict[str, object], declared: Sequence[Input], parts: Ite
             used += _put_all(given, inputs, values, len(part.said.text))
             continue
         for language, _, lines in part.blocks:
-            if language in _DATA and (values := _object("\n".join(lines), inputs)) is not None:
+            if language in DATA and (values := _object("\n".join(lines), inputs)) is not None:
                 used += _put_all(given, inputs, values, sum(len(line) + 1 for line in lines))
         for _, line in part.outside:
             value = VALUE.match(line.strip())

@@ -164,6 +164,8 @@ def _refusal(result: Result, at_least: Strength) -> str:
 
 def _facts(result: Result, job: Job | None, *, answered: bool) -> dict[str, Any]:
     told = result.to_dict()
+    if told["problem"] is not None and result.error is not None:
+        told["problem"]["reason"] = type(result.error).__name__
     return {
         **{name: told[name] for name in _TOLD},
         "answered": answered,

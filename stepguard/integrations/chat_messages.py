@@ -13,6 +13,7 @@ from stepguard.formats import parse_procedure, parse_step
 __all__ = [
     "ANSWERS",
     "COMMENT",
+    "DATA",
     "INPUTS",
     "NAME",
     "SYSTEM",
@@ -28,6 +29,7 @@ __all__ = [
 
 SYSTEM: Final = frozenset({"developer", "system"})
 ANSWERS: Final = frozenset({"assistant", "function", "tool"})
+DATA: Final = frozenset({"inputs", "json"})
 
 # Whatever a message holds, these take time in proportion to it: hence the possessive repetitions.
 INPUTS: Final = re.compile(r"inputs?\s*+:\s*+(.*)\Z", re.IGNORECASE)
@@ -68,7 +70,7 @@ class ProcedureText:
         message: the index of its message.
         start: the line of the message that it begins in, from 1.
         lines: its lines.
-        whole: whether it is the whole message.
+        whole: whether it is the whole message, but for blocks of values.
     """
 
     message: int
@@ -107,7 +109,7 @@ class Parts:
                 raise ProcedureError(f"the block of a procedure is not closed (message {index + 1})", line=start - 1)
             yield ProcedureText(index, start, lines, whole=False)
         lines = tuple(line for _, line in self.outside)
-        if not self.blocks and _meant(lines):
+        if all(language in DATA for language, _, _ in self.blocks) and _meant(lines):
             yield ProcedureText(index, 1, lines, whole=True)
         elif (line := self._embedded()) is not None:
             raise ProcedureError(
@@ -216,6 +218,7 @@ def _gives_value(line: str, names: frozenset[str]) -> bool:
 
 def _is_step(line: str) -> bool:
     try:
-        return len(line) <= _LONGEST_STEP and parse_step(line).expression is not None
+        parse_step(line[:_LONGEST_STEP])
     except ValueError:
         return False
+    return True

@@ -1,0 +1,235 @@
+"""`guarded`: a function that asks a model becomes a function that carries out a procedure.
+
+::
+
+    @stepguard.guarded('''
+        inputs: price, quantity
+        subtotal = price * quantity
+        total: decimal(2) = subtotal * 1.0825
+    ''')
+    def invoice(messages):
+        return client.chat.completions.create(model="gpt-4.1-mini", messages=messages).choices[0].message.content
+
+    result = invoice(price="24.90", quantity=3)    # a `Result`
+
+The function stays as it was: how a model is asked, with messages or a prompt in and text out. It is called once for
+every request that the guard makes, and never with what a caller gave: the caller gives the inputs of the procedure.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, Final, Literal, Protocol, Unpack, cast, get_args, overload
+
+from stepguard.backends.function import FunctionBackend
+from stepguard.errors import ConfigError
+from stepguard.guard import Guard
+from stepguard.integrations.chat import named_procedure
+from stepguard.integrations.guard_options import GuardOptions
+from stepguard.procedure import Input, Procedure
+from stepguard.results import Result
+from stepguard.values import Value
+from stepguard.verdicts import STRENGTHS, Strength
+
+__all__ = ["Returns", "Takes", "guarded"]
+
+Takes = Literal["messages", "prompt"]
+"""What the function is called with: a list of ``{"role": ..., "content": ...}``, or all of it as one text."""
+
+Returns = Literal["result", "answer"]
+"""What the decorated function returns: the `Result`, whatever its status, or the answer of a verified one."""
+
+_PARTS: Final[Mapping[str, str]] = {"system": "", "user": "User: ", "assistant": "Assistant: "}
+_BY_POSITION: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class _ForResult(Protocol):
+    """Decorates a function so that it returns a `Result`."""
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[..., Awaitable[object]], /
+    ) -> Callable[..., Coroutine[Any, Any, Result]]: ...
+    @overload
+    def __call__(self, function: Callable[..., object], /) -> Callable[..., Result]: ...
+
+
+class _ForAnswer(Protocol):
+    """Decorates a function so that it returns an answer."""
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[..., Awaitable[object]], /
+    ) -> Callable[..., Coroutine[Any, Any, Value]]: ...
+    @overload
+    def __call__(self, function: Callable[..., object], /) -> Callable[..., Value]: ...
+
+
+@overload
+def guarded(
+    procedure: Procedure | str,
+    /,
+    *,
+    takes: Takes = ...,
+    returns: Literal["result"] = ...,
+    **options: Unpack[GuardOptions],
+) -> _ForResult: ...
+@overload
+def guarded(
+    procedure: Procedure | str,
+    /,
+    *,
+    takes: Takes = ...,
+    returns: Literal["answer"],
+    allow_unverified: bool = ...,
+    at_least: Strength = ...,
+    **options: Unpack[GuardOptions],
+) -> _ForAnswer: ...
+def guarded(
+    procedure: Procedure | str,
+    /,
+    *,
+    takes: Takes = "messages",
+    returns: Returns = "result",
+    allow_unverified: bool = False,
+    at_least: Strength = "grounded",
+    **options: Unpack[GuardOptions],
+) -> Any:
+    """Decorate a function that asks a model; called with the inputs of a procedure, it carries that out, guarded.
+
+    The decorated function takes the inputs as keyword arguments. It is async where the function is. What else the
+    function needs, such as the ``self`` of a method, is given by position and handed on in front of the messages; the
+    function itself stays reachable as ``__wrapped__``.
+
+    Args:
+        procedure: what to carry out: a `Procedure`, or its text.
+        takes: what the function takes; see `Takes`.
+        returns: what the decorated function returns; see `Returns`. With ``"answer"`` it raises the `RunError` of
+            `Result.raise_for_status` where the result is not verified.
+        allow_unverified: with ``returns="answer"``; see `Result.raise_for_status`.
+        at_least: with ``returns="answer"``; see there.
+        options: those of `stepguard.Guard`.
+
+    The function returns text, or a `stepguard.backends.Completion`, which also tells usage; tokens are estimated
+    otherwise. What it raises ends the run as ``failed``, and is the cause of `Result.error`: the function knows its
+    transport, so retries and, where it blocks, time-outs are its own.
+
+    Raises:
+        ProcedureError: the text is no procedure.
+        ConfigError: an option cannot work, or what is decorated is no function that takes messages.
+    """
+    if callable(procedure) and not isinstance(procedure, Procedure):
+        raise ConfigError(
+            "write @guarded(procedure): it is not the function that stands in the brackets", option="procedure"
+        )
+    wanted = named_procedure(procedure)
+    for name, given, known in (("takes", takes, get_args(Takes)), ("returns", returns, get_args(Returns))):
+        if given not in known:
+            raise ConfigError(f"{name} is {' or '.join(map(repr, known))}, not {given!r}", option=name)
+    if at_least not in STRENGTHS:
+        raise ConfigError(f"{at_least!r} is no strength: use one of {', '.join(STRENGTHS)}", option="at_least")
+    if returns == "result" and (allow_unverified or at_least != "grounded"):
+        raise ConfigError('allow_unverified and at_least go with returns="answer"', option="returns")
+    if unknown := sorted(options.keys() - GuardOptions.__annotations__.keys()):
+        raise ConfigError(f"{unknown[0]!r} is no option of guarded", option=unknown[0])
+
+    def finish(result: Result) -> object:
+        if returns == "result":
+            return result
+        return result.raise_for_status(allow_unverified=allow_unverified, at_least=at_least).answer
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        before = _parameters_before(function, takes)
+        Guard(_backend(function, (), takes), **options)  # what cannot work is told now
+
+        def guard(given: tuple[object, ...]) -> Guard:
+            if len(given) != before:
+                raise TypeError(
+                    f"{_name(function)}() takes the inputs of its procedure as keyword arguments"
+                    + (f", behind {before} by position" if before else "")
+                    + f"; {len(given)} were given by position"
+                )
+            return Guard(_backend(function, given, takes), **options)
+
+        if _is_async(function):
+
+            @functools.wraps(function)
+            async def acall(*given: object, **inputs: object) -> object:
+                return finish(await guard(given).arun(wanted, inputs))
+
+            return _signed(acall, function, before, wanted.inputs)
+
+        @functools.wraps(function)
+        def call(*given: object, **inputs: object) -> object:
+            return finish(guard(given).run(wanted, inputs))
+
+        return _signed(call, function, before, wanted.inputs)
+
+    return cast(Any, decorate)
+
+
+def _parameters_before(function: object, takes: Takes) -> int:
+    """How many arguments stand in front of the messages.
+
+    Raises:
+        ConfigError: it is no function that can be called with messages.
+    """
+    if not callable(function) or isinstance(function, type | classmethod | staticmethod):
+        raise ConfigError(
+            f"guarded decorates a function that asks a model, not {type(function).__name__}", option="function"
+        )
+    parameters = list(inspect.signature(function).parameters.values())
+    wanted = [each for each in parameters if each.kind in _BY_POSITION and each.default is each.empty]
+    lacking = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty]
+    if not wanted or lacking:
+        told = f"it also needs {lacking[0]}" if lacking else "it takes none"
+        raise ConfigError(
+            f"{_name(function)}() is to be called with {takes}, and {told}: write def {_name(function)}({takes})",
+            option="function",
+        )
+    if takes == "messages" and wanted[-1].annotation in (str, "str"):
+        raise ConfigError(
+            f'{_name(function)}({wanted[-1].name}: str) takes text: write @guarded(..., takes="prompt")', option="takes"
+        )
+    return len(wanted) - 1
+
+
+def _signed(
+    made: Callable[..., Any], function: Callable[..., Any], before: int, inputs: Sequence[Input]
+) -> Callable[..., Any]:
+    """The decorated function with the signature that callers see."""
+    first = list(inspect.signature(function).parameters.values())[:before]
+    taken = {each.name for each in first}
+    own = [inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY) for each in inputs if each.name not in taken]
+    made.__signature__ = inspect.Signature([*first, *own])  # type: ignore[attr-defined]
+    made.__annotations__ = {}
+    return made
+
+
+def _backend(function: Callable[..., Any], given: tuple[object, ...], takes: Takes) -> FunctionBackend:
+    def wanted(messages: list[dict[str, str]]) -> object:
+        return _as_prompt(messages) if takes == "prompt" else messages
+
+    def ask(messages: list[dict[str, str]]) -> object:
+        return function(*given, wanted(messages))
+
+    async def aask(messages: list[dict[str, str]]) -> object:
+        return await function(*given, wanted(messages))
+
+    return FunctionBackend(aask if _is_async(function) else ask, name=_name(function))
+
+
+def _is_async(function: object) -> bool:
+    called = getattr(function, "__call__", None)  # noqa: B004 - to see whether it is async
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+
+
+def _as_prompt(messages: Sequence[Mapping[str, str]]) -> str:
+    said = [f"{_PARTS[message['role']]}{message['content']}" for message in messages]
+    return "\n\n".join([*said, "Assistant:"])
+
+
+def _name(function: object) -> str:
+    return getattr(function, "__name__", type(function).__name__)
