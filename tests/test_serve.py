@@ -353,9 +353,10 @@ def test_a_caller_without_a_key_sends_none(
     monkeypatch.setenv("OPENAI_ORG_ID", "org-of-the-operator")
     chat_server.play(Reply(completion_body(GOOD)))
     body = {"model": MODEL, "messages": MESSAGES}
-    answer = served.request("POST", "/v1/chat/completions", body, {"Authorization": ""})
-    assert answer.status == 200
-    assert "operator" not in str(chat_server.requests[0].headers)
+    for name in (MODEL, "m"):
+        answer = served.request("POST", "/v1/chat/completions", {**body, "model": name}, {"Authorization": ""})
+        assert answer.status == 200
+    assert "operator" not in str([each.headers for each in chat_server.requests])
 
 
 def test_health_and_metrics(chat_server: ChatServer, served: Served) -> None:

@@ -40,7 +40,7 @@ _IN_ITS_NAME: Final = (
 _READABLE: Final = "gzip, deflate"
 """The encodings that every version of the HTTP client reads."""
 _UNSET: Final = "none"
-"""The SDK insists on a key."""
+"""The SDK insists on a key; a server that wants none does not look at it."""
 
 
 class Upstream:
@@ -170,7 +170,8 @@ class Upstream:
         told, key = self._authorization(exchange)
         headers: dict[str, Any] = {name: exchange.header(name) for name in _IN_ITS_NAME}
         headers = {name: value for name, value in headers.items() if value is not None}
-        headers["Authorization"] = told if told is not None else openai.Omit()
+        if told is not None:
+            headers["Authorization"] = told
         limits = self._limits
         timeout = self._library.Timeout(limits.upstream_seconds, connect=limits.connect_seconds)
         client = openai.AsyncOpenAI(
@@ -193,7 +194,7 @@ class Upstream:
             return f"Bearer {self._key}", self._key
         if self._own_keys:
             return None, None
-        told = exchange.header("authorization")
+        told = exchange.header("authorization") or None
         if told is None:
             key = exchange.header("x-api-key") or exchange.header("api-key")
             told = None if key is None else f"Bearer {key}"
