@@ -76,7 +76,8 @@ class Reply:
     """One response: `body` goes out as JSON, or as it is where it is text; `delay` is in seconds.
 
     With `drip`, white space goes out first, a byte every so many seconds, for as long as somebody listens. With
-    `events` the body is a stream of server-sent events, one every `pause` seconds while somebody listens.
+    `events` the body is a stream of server-sent events, one every `pause` seconds while somebody listens. With `cut`
+    the connection ends after so many bytes of the body.
     """
 
     body: object = None
@@ -86,6 +87,7 @@ class Reply:
     drip: float | None = None
     events: Sequence[object] | None = None
     pause: float = 0.0
+    cut: int | None = None
 
 
 Script = Sequence[Reply] | Callable[[Received], Reply]
@@ -163,8 +165,8 @@ def _server(chat: ChatServer) -> ThreadingHTTPServer:
 
         def do_POST(self) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
-            sent = self.rfile.read(int(self.headers["Content-Length"]))
-            reply = chat.answer(Received(self.path, headers, json.loads(sent)))
+            sent = self.rfile.read(int(self.headers["Content-Length"] or 0))
+            reply = chat.answer(Received(self.path, headers, json.loads(sent or b"{}")))
             text = isinstance(reply.body, str)
             body = (str(reply.body) if text else json.dumps(reply.body)).encode()
             given = {"Content-Type": "text/html" if text else "application/json", **reply.headers}
@@ -177,9 +179,14 @@ def _server(chat: ChatServer) -> ThreadingHTTPServer:
                     return
                 if reply.drip is not None:
                     chat.drip(self.wfile.write, head, reply.drip)
+                if reply.cut is not None:
+                    self.close_connection = True
+                    body = body[: reply.cut]
                 self.wfile.write(head + body)  # in one piece, or Nagle's algorithm delays the second
             except OSError:  # the client has given up
                 self.close_connection = True
+
+        do_GET = do_POST
 
         def log_message(self, format: str, *args: object) -> None:
             pass

@@ -1,9 +1,9 @@
-"""The command line: ``stepguard run``, ``stepguard audit`` and ``stepguard bench``.
+"""The command line: ``stepguard run``, ``stepguard audit``, ``stepguard bench`` and ``stepguard serve``.
 
 Results go to stdout, everything else to stderr. Exit codes:
 
 ===  ==============================================================================
-0    verified; audit: nothing is wrong
+0    verified; audit: nothing is wrong; serve: it was ended by a signal
 1    completed, but some steps had no applicable check; audit: something could not be judged
 2    nothing was run: a wrong command line, file, input or option, or no such model
 3    abstained: a step could not be verified; audit: something is wrong
@@ -84,12 +84,16 @@ def _dispatch(arguments: list[str]) -> int:
         from stepguard.cli.audit import main as audit
 
         return audit(options)
+    if options.command == "serve":
+        from stepguard.cli.serve import main as serve
+
+        return serve(options)
     parser.print_help()
     return 0
 
 
 def _parser(command: str) -> argparse.ArgumentParser:
-    """The parser; the arguments of `audit` and `bench` are only registered where they are wanted."""
+    """The parser; the arguments of all but `run` are only registered where they are wanted."""
     parser = argparse.ArgumentParser(
         prog="stepguard",
         description="Run procedures on language models: every step verified, or the exact step named that was not.",
@@ -117,6 +121,19 @@ def _parser(command: str) -> argparse.ArgumentParser:
         from stepguard.cli.bench import add_arguments
 
         add_arguments(benchmark)
+    about = "an OpenAI-compatible endpoint in front of another, which runs procedures through the guard"
+    serving = commands.add_parser(
+        "serve",
+        help=about,
+        description=f"Serve {about}; all other requests are passed on (extra: serve).",
+        epilog="STEPGUARD_SERVE_KEY: a key that callers must show; STEPGUARD_UPSTREAM_KEY: the key that the upstream "
+        "is asked with then. Without them the key of each caller goes to the upstream.",
+        allow_abbrev=False,
+    )
+    if command == "serve":
+        from stepguard.cli.serve import add_arguments as add_serve
+
+        add_serve(serving)
     return parser
 
 

@@ -1,0 +1,170 @@
+"""``stepguard serve``: the application of `stepguard.serve` behind uvicorn, until a signal ends it gracefully."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from stepguard.errors import ConfigError, MissingExtraError
+
+__all__ = ["add_arguments", "main"]
+
+_KEY: Final = "STEPGUARD_SERVE_KEY"
+_UPSTREAM_KEY: Final = "STEPGUARD_UPSTREAM_KEY"
+_LAST_SECONDS: Final = 5.0
+"""After the seconds of grace those that are cancelled have this time to be told so."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument(
+        "--upstream",
+        metavar="URL",
+        required=True,
+        help="the endpoint behind it, up to and without /chat/completions, such as https://api.openai.com/v1",
+    )
+    parser.add_argument(
+        "--procedures", metavar="DIR", help="a folder with a procedure in each file: NAME.yaml is asked as NAME@MODEL"
+    )
+    parser.add_argument("--host", metavar="HOST", default="127.0.0.1", help="where to listen (default: %(default)s)")
+    parser.add_argument("--port", metavar="N", type=int, default=8000, help="0 takes a free one (default: %(default)s)")
+    parser.add_argument("--no-prompts", action="store_true", help="leave procedures that stand in prompts alone")
+    parser.add_argument(
+        "--allow-unverified",
+        action="store_true",
+        help="answer also where some steps had no check; the answer says so",
+    )
+    parser.add_argument(
+        "--log-level", choices=["warning", "info"], default="info", help="of the log on stderr (default: %(default)s)"
+    )
+    guard = parser.add_argument_group("the guard")
+    guard.add_argument("--segment", metavar="N", type=int, help="how many steps one call asks at most")
+    guard.add_argument("--retries", metavar="N", type=int, help="ask a step again so often, instead of the ladder")
+    guard.add_argument("--max-calls", metavar="N", type=int, help="stop a run after this many model calls")
+    guard.add_argument("--max-tokens", metavar="N", type=int, help="stop a run once this many tokens are spent")
+    guard.add_argument("--stop-early", action="store_true", help="stop a streamed reply at its first wrong step")
+    guard.add_argument(
+        "--mode", choices=["json_schema", "tools", "json"], help="how the upstream binds a reply to its form"
+    )
+    guard.add_argument("--no-strict", action="store_true", help="for an upstream that does not know the word strict")
+    limits = parser.add_argument_group("limits")
+    limits.add_argument("--max-body", metavar="BYTES", type=int, help="the largest request (default: 16 MiB)")
+    limits.add_argument("--concurrent", metavar="N", type=int, help="requests at once (default: 100)")
+    limits.add_argument("--waiting", metavar="N", type=int, help="requests that may wait (default: 1000)")
+    limits.add_argument("--max-seconds", metavar="S", type=float, help="for one request (default: 600)")
+    limits.add_argument(
+        "--upstream-seconds", metavar="S", type=float, help="how long the upstream may be silent (default: 300)"
+    )
+    limits.add_argument(
+        "--grace-seconds", metavar="S", type=float, help="for requests that run when it is to stop (default: 30)"
+    )
+
+
+def main(options: argparse.Namespace) -> int:
+    """Serve until SIGINT or SIGTERM, then let the requests in flight end.
+
+    Raises:
+        StepguardError: nothing was served, because of the options, the procedures or a missing package.
+    """
+    try:
+        import uvicorn
+    except ImportError:
+        raise MissingExtraError("stepguard serve", extra="serve") from None
+    from stepguard.budget import Budget
+    from stepguard.serve import Limits, create_app
+
+    given = {
+        "body": options.max_body,
+        "concurrent": options.concurrent,
+        "waiting": options.waiting,
+        "seconds": options.max_seconds,
+        "upstream_seconds": options.upstream_seconds,
+        "grace_seconds": options.grace_seconds,
+    }
+    limits = Limits(**{name: value for name, value in given.items() if value is not None})
+    guard: dict[str, Any] = {"segment": options.segment, "repair": options.retries}
+    guard["budget"] = Budget(calls=options.max_calls, tokens=options.max_tokens)
+    guard["stop_early"] = options.stop_early
+    app = create_app(
+        options.upstream,
+        procedures=None if options.procedures is None else Path(options.procedures),
+        limits=limits,
+        guard=guard,
+        mode=options.mode,
+        strict=False if options.no_strict else None,
+        prompts=not options.no_prompts,
+        allow_unverified=options.allow_unverified,
+        api_key=os.environ.get(_KEY) or None,
+        upstream_key=os.environ.get(_UPSTREAM_KEY) or None,
+    )
+    _log_to_stderr(options.log_level.upper())
+    with _listening(options.host, options.port) as listening:
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,  # it would hold whole addresses, with the keys that some callers put there
+            server_header=False,
+            date_header=False,
+            timeout_graceful_shutdown=int(limits.grace_seconds + 2 * _LAST_SECONDS),
+        )
+        host, port = listening.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        sys.stdout.write(f"stepguard serves http://{shown}:{port}/v1 in front of {options.upstream}\n")
+        sys.stdout.flush()
+        with _signals_end_it():
+            asyncio.run(_serve(uvicorn.Server(config), app.state.stepguard, listening))
+    return 0
+
+
+async def _serve(server: Any, service: Any, listening: socket.socket) -> None:
+    """Serve until a signal; then no request is taken any more, and those in flight end or are told that they do not."""
+    serving = asyncio.create_task(server.serve([listening]), name="uvicorn")
+    while not (serving.done() or server.should_exit):
+        await asyncio.sleep(0.05)
+    stopping = asyncio.create_task(service.stop(), name="stepguard-stop")
+    await serving
+    if server.force_exit:  # a second signal: no grace
+        stopping.cancel()
+    await asyncio.gather(stopping, return_exceptions=True)
+
+
+@contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+        found = socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        raise ConfigError(f"cannot listen on {host}:{port}: {error}; choose another --host or --port") from None
+    with found:
+        yield found
+
+
+@contextmanager
+def _signals_end_it() -> Iterator[None]:
+    """uvicorn raises the signal that ended it once more when it is done; that one is to do nothing."""
+    before = {each: signal.signal(each, lambda *_: None) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _log_to_stderr(level: str) -> None:
+    # Not the root logger: HTTP libraries log addresses, and with them the keys that some callers put there.
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    for name in ("stepguard", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.setLevel(level)
+        logger.addHandler(handler)
+        logger.propagate = False

@@ -1,0 +1,205 @@
+"""What a caller is told instead of an answer.
+
+==================  ==========================================================================
+status              why
+==================  ==========================================================================
+400                 the request cannot be read, or asks for what a guarded run cannot give
+401, 403            the upstream refuses the key, or this server does where it has its own
+404                 no such path or procedure; no such model at the upstream
+408                 the caller took too long to send the request
+413, 415            the request is too large, or compressed
+422                 a step could not be verified, a budget was spent, or nothing vouches for a step
+429                 too many requests here, or at the upstream
+502                 the upstream cannot be reached, or what it answers cannot be read
+503                 the server stops, or the upstream says so
+504                 the upstream, or the whole request, took too long
+other               as the upstream said
+==================  ==========================================================================
+
+A request that already cost money is not to be sent again by the caller's SDK: it is told so by ``x-should-retry``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from stepguard.backends.openai_answers import redact
+from stepguard.errors import BackendError, BackendTimeout, RateLimited
+from stepguard.results import Result, Status
+
+__all__ = [
+    "Problem",
+    "busy",
+    "from_result",
+    "stopping",
+    "too_slow",
+    "unreachable",
+    "unreadable",
+    "wrong_request",
+]
+
+_LONGEST: Final = 500
+
+
+class Problem(Exception):
+    """Why a request gets no answer. It never leaves the application: it becomes the body of a response.
+
+    Attributes:
+        message: for people; holds no key.
+        status: the HTTP status.
+        kind: the ``type`` of an OpenAI-shaped error.
+        code: its ``code``.
+        param: the parameter to blame.
+        retry_after: seconds, where it is known when to come again.
+        retry: whether the caller's SDK is to send the request again; None leaves it to its own rules.
+        facts: what a guarded run had by then, for the field ``stepguard``.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int,
+        kind: str,
+        code: str | None = None,
+        param: str | None = None,
+        retry_after: float | None = None,
+        retry: bool | None = None,
+        facts: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+        self.kind = kind
+        self.code = code
+        self.param = param
+        self.retry_after = retry_after
+        self.retry = retry
+        self.facts = facts
+
+    def headers(self) -> dict[str, str]:
+        """The headers that belong to it."""
+        found: dict[str, str] = {}
+        if self.retry_after is not None:
+            found["retry-after"] = str(math.ceil(self.retry_after))
+        if self.retry is not None:
+            found["x-should-retry"] = "true" if self.retry else "false"
+        return found
+
+    def knowing(self, facts: Mapping[str, Any]) -> Problem:
+        """The same problem of a run that had come so far, and had cost something."""
+        return Problem(
+            self.message,
+            status=self.status,
+            kind=self.kind,
+            code=self.code,
+            param=self.param,
+            retry_after=self.retry_after,
+            retry=False,
+            facts=facts,
+        )
+
+
+def wrong_request(message: str, *, status: int = 400, code: str | None = None, param: str | None = None) -> Problem:
+    """The caller is to mend the request."""
+    return Problem(message, status=status, kind="invalid_request_error", code=code, param=param)
+
+
+def busy() -> Problem:
+    """Too many requests are here."""
+    return Problem(
+        "this server has as many requests as it takes on: send it again later",
+        status=429,
+        kind="rate_limit_error",
+        code="server_busy",
+        retry_after=1,
+    )
+
+
+def stopping() -> Problem:
+    """The server stops."""
+    return Problem("this server is stopping", status=503, kind="server_error", code="server_stopping", retry_after=1)
+
+
+def too_slow(message: str) -> Problem:
+    """Something took too long."""
+    return Problem(message, status=504, kind="timeout_error", code="timeout")
+
+
+def unreachable(message: str) -> Problem:
+    """The upstream is not there, or went away."""
+    return Problem(cut(message), status=502, kind="upstream_error", code="upstream_unreachable")
+
+
+def unreadable(message: str) -> Problem:
+    """The upstream answered what cannot be handed on."""
+    return Problem(cut(message), status=502, kind="upstream_error", code="upstream_unreadable")
+
+
+def cut(message: str, secret: str | None = None) -> str:
+    """A message from elsewhere: no key in it, and not long."""
+    said = redact(message[: 20 * _LONGEST], secret)
+    return said if len(said) <= _LONGEST else f"{said[: _LONGEST - 3]}..."
+
+
+# Runs
+
+_KINDS: Final[Mapping[Status, str]] = {
+    "abstained": "step_not_verified",
+    "unverified": "run_unverified",
+    "exhausted": "budget_exhausted",
+    "failed": "run_failed",
+}
+
+
+def from_result(result: Result, completion: Mapping[str, Any]) -> Problem:
+    """Why a run is no answer.
+
+    Args:
+        result: what came of the run.
+        completion: the chat completion that says so; see `stepguard.integrations.chat_answers`.
+    """
+    facts = completion["stepguard"]
+    if result.status == "failed" and isinstance(result.error, BackendError):
+        return _from_backend(result.error, facts)
+    return Problem(
+        cut(completion["choices"][0]["message"]["refusal"]),
+        status=500 if result.status == "failed" else 422,
+        kind=_KINDS.get(result.status, "run_failed"),
+        code=result.status,
+        param=result.problem.occurrence.step if result.problem is not None else None,
+        retry=False,
+        facts=facts,
+    )
+
+
+def _from_backend(error: BackendError, facts: Mapping[str, Any]) -> Problem:
+    said = str(error)
+    if isinstance(error, BackendTimeout):
+        return Problem(cut(said), status=504, kind="timeout_error", code="upstream_timeout", retry=False, facts=facts)
+    if error.status is None:
+        return Problem(
+            cut(said), status=502, kind="upstream_error", code="upstream_unreachable", retry=False, facts=facts
+        )
+    return Problem(
+        cut(said),
+        status=error.status,
+        kind=kind_of(error.status),
+        code="upstream_error",
+        retry_after=error.retry_after if isinstance(error, RateLimited) and _sane(error.retry_after) else None,
+        # The guard has repeated what may be repeated.
+        retry=False,
+        facts=facts,
+    )
+
+
+def _sane(seconds: float | None) -> bool:
+    return seconds is not None and math.isfinite(seconds)
+
+
+def kind_of(status: int) -> str:
+    """The type of an error that the upstream answered with this status."""
+    known = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
+    return known.get(status, "invalid_request_error" if 400 <= status < 500 else "upstream_error")

@@ -1,0 +1,206 @@
+"""Requests that run a procedure: found by the name of the model or in the prompt, and answered by a verified run."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from stepguard.errors import ConfigError, UsageError
+from stepguard.guard import Guard
+from stepguard.integrations.chat import Job, find_job
+from stepguard.integrations.chat_answers import completion_body
+from stepguard.integrations.openai_calls import GuardedCall, Settings
+from stepguard.procedure import Procedure
+from stepguard.results import Result
+from stepguard.runs import Run
+from stepguard.serve.errors import cut, from_result, wrong_request
+from stepguard.serve.exchange import Exchange
+from stepguard.serve.limits import Limits
+from stepguard.serve.metrics import Metrics
+from stepguard.serve.shapes import Asked, Finished, Parameters, Shape
+from stepguard.serve.upstream import Upstream
+from stepguard.transport import Transport
+from stepguard.usage import Usage
+
+__all__ = ["IN_PROMPT", "Guarded", "split_model"]
+
+IN_PROMPT: Final = "(prompt)"
+"""What metrics call a procedure that stood in a prompt: its name is content."""
+_VERSION: Final = re.compile(r"latest|default|[0-9]{3,8}")
+"""What some providers write behind an @ of their own, as in ``some-model@20260601``."""
+_LARGE: Final = 64 * 1024
+"""Bytes of a request from which on it is searched in a thread."""
+_WORKING: Final = b": stepguard is working\n\n"
+
+
+def split_model(model: str, procedures: Mapping[str, Procedure]) -> tuple[str | None, str]:
+    """The procedure and the model that ``NAME@MODEL`` names; no procedure where it is the name of a model alone.
+
+    A name that no procedure has is refused: an upstream that does not care for names would answer it unguarded.
+
+    Raises:
+        Problem: no procedure has this name, or no model is named.
+    """
+    name, at, rest = model.partition("@")
+    if not at or not name:
+        return None, model
+    if name in procedures:
+        if not rest.strip():
+            raise wrong_request(
+                f"{model!r} names no model: write {name}@MODEL", status=404, code="model_not_found", param="model"
+            )
+        return name, rest
+    if _VERSION.fullmatch(rest):
+        return None, model
+    known = ", ".join(sorted(procedures)[:20]) or "none"
+    raise wrong_request(
+        cut(f"no procedure is named {name!r} (write NAME@MODEL); there are: {known}"),
+        status=404,
+        code="model_not_found",
+        param="model",
+    )
+
+
+class Guarded:
+    """Runs procedures for requests.
+
+    Args:
+        procedures: by the names that requests use.
+        options: of `Guard`.
+        backend: of `OpenAIBackend`.
+        limits: what bounds a run.
+        prompts: whether procedures in prompts are run, too.
+        allow_unverified: whether a completed run in which some steps had no applicable check is an answer.
+        metrics: told of every run.
+
+    Raises:
+        ConfigError: an option of the guard cannot work.
+    """
+
+    def __init__(
+        self,
+        procedures: Mapping[str, Procedure],
+        options: Mapping[str, Any],
+        *,
+        backend: Mapping[str, Any],
+        limits: Limits,
+        prompts: bool,
+        allow_unverified: bool,
+        metrics: Metrics,
+    ) -> None:
+        self._procedures: Final = dict(procedures)
+        self._options: Final = {"transport": Transport(timeout=limits.upstream_seconds), **options}
+        self._backend: Final = {name: value for name, value in backend.items() if value is not None}
+        self._limits: Final = limits
+        self._prompts: Final = prompts
+        self._allow_unverified: Final = allow_unverified
+        self._metrics: Final = metrics
+        Guard(_no_model, **{**self._options, "stop_early": False})  # wrong options are named at the start
+
+    async def find(self, asked: Asked, size: int) -> tuple[Job, str] | None:
+        """The job of a request and the model for it; None where it asks for no procedure.
+
+        Raises:
+            Problem: it asks for one that cannot be run.
+        """
+        name, model = split_model(asked.model, self._procedures)
+        if name is None and not self._prompts:
+            return None
+        try:
+            if size < _LARGE:
+                job = find_job(asked.messages, procedures=self._procedures, named=name)
+            else:
+                job = await asyncio.to_thread(find_job, asked.messages, procedures=self._procedures, named=name)
+        except UsageError as error:
+            raise wrong_request(cut(str(error)), code="invalid_procedure", param="messages") from error
+        if job is None:
+            return None
+        if not model.strip():
+            raise wrong_request("the request names no model", code="invalid_model", param="model")
+        return job, model
+
+    async def run(
+        self, exchange: Exchange, upstream: Upstream, shape: Shape, asked: Asked, job: Job, model: str
+    ) -> None:
+        """Run a job, and answer with what came of it.
+
+        Raises:
+            Problem: the run is no answer.
+        """
+        exchange.told["x-stepguard"] = "guarded"
+        parameters = shape.parameters(asked.body)
+        guard = self._guard(upstream.client(exchange), job, model, parameters)
+        form = parameters.arguments.get("response_format")
+        as_json = isinstance(form, Mapping) and form.get("type") == "json_object"
+        run = guard.start(job.procedure, job.inputs)
+        exchange.told["x-stepguard-run"] = run.id
+
+        def completion(result: Result) -> dict[str, Any]:
+            body = completion_body(
+                result,
+                model=asked.model,
+                job=job,
+                as_json=as_json,
+                allow_unverified=self._allow_unverified,
+            )
+            spent = {name: getattr(result.usage, name) for name in Usage.__slots__}
+            body["stepguard"] |= {"usage": spent, "set_aside": list(parameters.set_aside)}
+            return body
+
+        exchange.facts = lambda: completion(run.result())["stepguard"]
+        named = job.procedure.name if job.found == "named" else IN_PROMPT
+        result: Result | None = None
+        try:
+            result = await self._drive(guard, run, exchange, shape, asked.stream)
+        finally:
+            self._metrics.run(named, result or run.result(), cancelled=result is None)
+        body = completion(result)
+        exchange.told["x-stepguard-status"] = result.status
+        if not body["stepguard"]["answered"]:
+            raise from_result(result, body)
+        finished = Finished(run.id, asked.model, body, result.usage, asked.include_usage)
+        if not asked.stream:
+            await exchange.answer(200, shape.answer(finished))
+            return
+        if exchange.status is None:
+            await exchange.start_events(shape.error_event)
+        await exchange.write(b"".join(shape.events(finished)), more=False)
+
+    def _guard(self, client: object, job: Job, model: str, parameters: Parameters) -> Guard:
+        settings = Settings(
+            client=client,
+            procedures=self._procedures,
+            look_in_messages=self._prompts,
+            on_unverified="raise",
+            allow_unverified=self._allow_unverified,
+            at_least="grounded",
+            on_call=None,
+            backend=self._backend,
+            guard=self._options,
+        )
+        try:
+            return GuardedCall(settings, job, {**parameters.arguments, "model": model}).guard
+        except ConfigError as error:
+            raise wrong_request(cut(str(error)), code="unsupported_parameter", param=error.option) from error
+
+    async def _drive(self, guard: Guard, run: Run, exchange: Exchange, shape: Shape, stream: bool) -> Result:
+        """The result of a run; what is streamed gets a comment from time to time meanwhile."""
+        if not stream:
+            return await guard.adrive(run)
+        driven = asyncio.create_task(guard.adrive(run), name=f"stepguard-run-{run.id}")
+        try:
+            while not (await asyncio.wait({driven}, timeout=self._limits.keep_alive_seconds))[0]:
+                if exchange.status is None:
+                    await exchange.start_events(shape.error_event)
+                await exchange.write(_WORKING)
+            return driven.result()
+        finally:
+            if not driven.done():
+                driven.cancel()
+                await asyncio.gather(driven, return_exceptions=True)
+
+
+def _no_model(messages: list[dict[str, str]]) -> str:
+    raise AssertionError("never called")
