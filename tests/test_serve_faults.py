@@ -10,7 +10,7 @@ import logging
 import socket
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import openai
@@ -340,7 +340,10 @@ def test_too_many_at_once_are_told(chat_server: ChatServer) -> None:
 
 def test_memory_stays_flat(chat_server: ChatServer) -> None:
     """Requests of every kind leave nothing behind; the full version is in benchmarks/serving.py."""
-    replies = [good_answer, lambda received: Reply({"error": {"message": "no"}}, status=500)]
+    replies: list[Callable[[Received], Reply]] = [
+        good_answer,
+        lambda received: Reply({"error": {"message": "no"}}, status=500),
+    ]
 
     def script(received: Received) -> Reply:
         chat_server.requests.clear()
