@@ -51,7 +51,6 @@ def main() -> None:
     slips = {"subtotal": "24.90 * 3 = 74.70", "tax": "74.70 * 8.25 / 100 = 6.17", "total": "74.70 + 6.17 = 80.87"}
     client = wrap(
         double(slips, {"tax": "74.70 * 8.25 / 100 = 6.16"}, {"total": "74.70 + 6.16 = 80.86"}, "Good morning."),
-        repair=2,
         on_call=lambda call: print(f"[{'guarded' if call.guarded else 'passed on'}]"),
     )
     response = client.chat.completions.create(model="gpt-4.1-mini", messages=[{"role": "user", "content": ORDER}])

@@ -33,7 +33,6 @@ from stepguard.results import Assistance
 from stepguard.rewriting import StandIn, rewrite, split
 from stepguard.transport import Transport
 from stepguard.values import Value
-from stepguard.verdicts import DEVIATION_KINDS, DeviationKind
 
 if TYPE_CHECKING:
     from stepguard.procedure import Step
@@ -72,7 +71,6 @@ class Rung:
         backend: who is asked; None: the run's own model.
         timeout: seconds that a call of a backend of its own may take; None waits for as long as the budget allows.
         once: whether a call that fails is not repeated, whatever the guard's `Transport` says.
-        late_after: the deviations of a step with an expression after which the other rungs are tried before this one.
     """
 
     name: str
@@ -85,7 +83,6 @@ class Rung:
     backend: Backend | None = None
     timeout: float | None = None
     once: bool = False
-    late_after: tuple[DeviationKind, ...] = ()
 
     def __post_init__(self) -> None:
         number = isinstance(self.temperature, int | float) and not isinstance(self.temperature, bool)
@@ -98,11 +95,6 @@ class Rung:
         if self.backend is not None and self.assistance not in ("model", "person"):
             raise ConfigError(
                 f"{self.name}: where somebody else answers, assistance is 'model' or 'person'", option="repair"
-            )
-        if not isinstance(self.late_after, tuple) or not set(self.late_after) <= set(DEVIATION_KINDS):
-            raise ConfigError(
-                f"{self.name}: late_after is a tuple of deviations such as ('wrong_value',), not {self.late_after!r}",
-                option="repair",
             )
 
     @property

@@ -384,7 +384,7 @@ def test_a_deadline_holds_in_real_time() -> None:
 def test_the_request_holds_what_is_asked() -> None:
     """A backend finds in the request the steps, the values they read, the way of sampling and the try."""
     with ScriptedBackend({"a": "2 * 3 = 5"}, {"a": "2 * 3 = 6"}, {"b": "6 + 4 = 10"}) as backend:
-        Guard(backend, segment=1, repair=4).run(P2)
+        Guard(backend, segment=1).run(P2)
     first, again, last = backend.requests
     assert (first.temperature, first.attempt, dict(first.values)) == (0.0, 1, {})
     assert (again.temperature, again.attempt) == (0.8, 2)

@@ -27,7 +27,7 @@ def test_a_function_that_asks_a_model_becomes_a_procedure(chat_server: ChatServe
     chat_server.play([Reply(completion_body(WRONG)), Reply(completion_body('{"t1": "19 * 3 = 57"}'))])
     with openai.OpenAI(base_url=chat_server.url, api_key="sk-SECRET123") as client:
 
-        @guarded(TEXT, repair=2)
+        @guarded(TEXT)
         def sums(messages: Any) -> str | None:
             """Adds up."""
             return client.chat.completions.create(model="m", messages=messages).choices[0].message.content

@@ -79,7 +79,7 @@ def test_a_call_that_asks_for_a_procedure_is_guarded(
 ) -> None:
     """Named or in the prompt, the procedure is run, a slip asked again, and the answer is the SDK's own type."""
     chat_server.play([Reply(completion_body(WRONG)), Reply(completion_body('{"t1": "19 * 3 = 57"}'))])
-    response = create(procedures={"sums": PROCEDURE}, repair=2)(model="gpt-x", **call)
+    response = create(procedures={"sums": PROCEDURE})(model="gpt-x", **call)
     assert isinstance(response, ChatCompletion)
     assert response.choices[0].message.content == "t2 = 19\nt1 = 57\nanswer: 57"
     assert response.usage is not None
