@@ -20,6 +20,8 @@ from stepguard.expressions import Expression
 from stepguard.values import Value
 from stepguard.verdicts import Verdict
 
+pytestmark = pytest.mark.once
+
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{BENCHMARKS}{os.pathsep}{BENCHMARKS.parent}", "PYTHONIOENCODING": "utf-8"}
 

@@ -27,6 +27,8 @@ from stepguard.testing.profiles import PROFILES, QWEN_1_5B, STUDY
 from stepguard.testing.slips import WAYS
 from stepguard.transcripts import false_links
 
+pytestmark = pytest.mark.once
+
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 FORMULAS = "inputs: x, y\nt1 = x + y\nt2 = t1 - y\nt3 = t2 + t1\nt4 = t3 + t2\nt5 = t4 - t1"
 STEPS = Procedure.parse(FORMULAS)

@@ -17,6 +17,8 @@ from stepguard.evaluation.arms import read_run
 from stepguard.evaluation.families import Arithmetic
 from stepguard.testing import ScriptedBackend, no_real_requests
 
+pytestmark = pytest.mark.once
+
 RECORDED = Path(__file__).parent.parent / "benchmarks" / "results" / "qwen2.5-coder-1.5b-arithmetic" / "outcomes.jsonl"
 OUTCOMES: list[dict[str, Any]] = [json.loads(line) for line in RECORDED.read_text(encoding="utf-8").splitlines()[1:]]
 

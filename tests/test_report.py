@@ -24,6 +24,8 @@ from stepguard.evaluation.html_report import check_png, make_report, write_repor
 from stepguard.evaluation.markup import cut, tag
 from stepguard.evaluation.statistics import compare, wilson
 
+pytestmark = pytest.mark.once
+
 RECORDED = Path(__file__).parent.parent / "benchmarks" / "results" / "qwen2.5-coder-1.5b-arithmetic"
 
 

@@ -21,6 +21,8 @@ from serve_harness import GOOD, KEY, MODEL, VALUES, Served, chunk, events_of, go
 from stepguard.serve import Limits
 from stepguard.transport import Transport
 
+pytestmark = pytest.mark.once
+
 MESSAGES: Any = [{"role": "user", "content": VALUES}]
 AT_ONCE = {"transport": Transport(retries=2, first_wait=0, longest_wait=5)}
 

@@ -196,9 +196,16 @@ class WorkerPool:
         """
         if not (math.isfinite(seconds) and seconds > 0):
             raise WorkerFailed("the time is up", late=True)
-        worker = self._take(seconds)
+        end = time.monotonic() + seconds
+        worker, waited = self._take(seconds)
         try:
             answer = worker.ask(request, seconds)
+        except WorkerFailed as error:
+            self._drop(worker)
+            if error.late or not waited:
+                raise
+            # It was ended from outside while it waited, and that cannot always be seen beforehand.
+            return self.ask(request, seconds=end - time.monotonic())
         except BaseException:  # also Ctrl-C: a worker in the middle of something is of no further use
             self._drop(worker)
             raise
@@ -224,7 +231,8 @@ class WorkerPool:
             worker.abandon(inherited=True)
         self._idle, self._running = [], []
 
-    def _take(self, seconds: float) -> _Worker:
+    def _take(self, seconds: float) -> tuple[_Worker, bool]:
+        """A worker, and whether it had waited."""
         end = time.monotonic() + seconds
         with self._free:
             while not self._idle and len(self._running) + self._starting >= self._size and not self._closed:
@@ -237,7 +245,7 @@ class WorkerPool:
                 worker = self._idle.pop()
                 if worker.alive:
                     self._running.append(worker)
-                    return worker
+                    return worker, True
                 worker.kill()  # ended from outside while it waited
             self._starting += 1
         try:
@@ -250,7 +258,7 @@ class WorkerPool:
         with self._free:
             self._starting -= 1
             self._running.append(worker)
-        return worker
+        return worker, False
 
     def _give_back(self, worker: _Worker, *, usable: bool) -> None:
         with self._free:
