@@ -271,7 +271,7 @@ def _temperature(chance: random.Random, problem: Problem) -> Said | None:
     celsius = chance.choice([20, 25, 37, 100, -40, 0, 15])
     fahrenheit = F(celsius * 9, 5) + 32
     texts = {
-        f"{number_text(fahrenheit - 32)} °F": F(celsius) != fahrenheit - 32 or True,
+        f"{number_text(fahrenheit - 32)} °F": True,
         f"{number_text(F(celsius) + 32)} °F": celsius != 0,
         f"{celsius + 273} K": True,
         f"{celsius}.15 K": True,
