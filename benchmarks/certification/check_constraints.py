@@ -322,5 +322,8 @@ _taken("one of the others", lambda chance, value: value if isinstance(value, str
 _taken("in capitals", _text_only(str.upper))
 _taken("with other blanks", _text_only(lambda text: f" {text.replace(' ', '   ')}"))
 _taken("with accents apart", _text_only(lambda text: unicodedata.normalize("NFD", text)))
-_taken("as a fraction", lambda _, value: None if isinstance(value, str) else f"{value.numerator * 3}/{value.denominator * 3}")
+_taken(
+    "as a fraction",
+    lambda _, value: None if isinstance(value, str) else f"{value.numerator * 3}/{value.denominator * 3}",
+)
 _taken("with zeros behind it", lambda _, value: None if isinstance(value, str) else decimal_text(value, 3))

@@ -157,8 +157,10 @@ _date_kind("off by one month", lambda chance, due: _add_months(due.day, chance.c
 _date_kind("off by one year", lambda chance, due: _add_months(due.day, chance.choice([-12, 12])))
 _date_kind("what a slip leads to", lambda chance, due: chance.choice(due.near))
 _date_kind("the date before it is moved", lambda chance, due: due.start)
-_date_kind("day and month swapped", lambda chance, due: _replaced(due.day, day=due.day.month, month=due.day.day)
-           if due.day.day <= 12 else None)
+_date_kind(
+    "day and month swapped",
+    lambda chance, due: _replaced(due.day, day=due.day.month, month=due.day.day) if due.day.day <= 12 else None,
+)
 _date_kind("another century", lambda chance, due: _replaced(due.day, year=due.day.year + 100))
 
 
@@ -237,7 +239,11 @@ def _date_holds(chance: random.Random) -> Problem:
     cases = [
         (("t > start", f"t <= start + {days} days"), start + _ONE, start + days * _ONE),
         (("t >= start", f"t < start + {months} months"), start, _add_months(start, months) - _ONE),
-        ((f"start + {days} days <= t", f"t <= start + {days + 20} days"), start + days * _ONE, start + (days + 20) * _ONE),
+        (
+            (f"start + {days} days <= t", f"t <= start + {days + 20} days"),
+            start + days * _ONE,
+            start + (days + 20) * _ONE,
+        ),
         ((f"t == start + {months} months",), _add_months(start, months), _add_months(start, months)),
         ((f"t - {days} days == start",), start + days * _ONE, start + days * _ONE),
     ]
@@ -245,9 +251,7 @@ def _date_holds(chance: random.Random) -> Problem:
     return Problem((DateHolds(*relations),), _Between(low, high), {"start": start.isoformat()})
 
 
-DATE_HOLDS = Family(
-    "DateHolds", _date_holds, lambda problem, value: problem.truth.low <= value <= problem.truth.high
-)
+DATE_HOLDS = Family("DateHolds", _date_holds, lambda problem, value: problem.truth.low <= value <= problem.truth.high)
 
 
 def _holds_kind(where: str, name: str, pick: Callable[[random.Random, _Between], date]) -> None:
@@ -259,12 +263,12 @@ def _holds_kind(where: str, name: str, pick: Callable[[random.Random, _Between],
 
 _holds_kind("right", "the first day", lambda chance, span: span.low)
 _holds_kind("right", "the last day", lambda chance, span: span.high)
-_holds_kind(
-    "right", "between", lambda chance, span: span.low + chance.randint(0, (span.high - span.low).days) * _ONE
-)
+_holds_kind("right", "between", lambda chance, span: span.low + chance.randint(0, (span.high - span.low).days) * _ONE)
 _holds_kind("wrong", "the day before", lambda chance, span: span.low - _ONE)
 _holds_kind("wrong", "the day behind", lambda chance, span: span.high + _ONE)
-_holds_kind("wrong", "a year too early or too late", lambda chance, span: _add_months(span.low, chance.choice([-12, 12])))
+_holds_kind(
+    "wrong", "a year too early or too late", lambda chance, span: _add_months(span.low, chance.choice([-12, 12]))
+)
 _holds_kind("wrong", "far away", lambda chance, span: date(chance.choice([1, 1582, 9999]), 2, 28))
 
 
@@ -333,7 +337,9 @@ def _week(chance: random.Random, problem: Problem) -> Said | None:
 @DAYS.put("wrong", "no whole number")
 def _not_whole(chance: random.Random, problem: Problem) -> Said | None:
     count = problem.truth.count
-    return Said(chance.choice([f"{count}.5", f"{count} to {count + 1}", f"about {count}", "", "a week", f"{count}/7/1"]))
+    return Said(
+        chance.choice([f"{count}.5", f"{count} to {count + 1}", f"about {count}", "", "a week", f"{count}/7/1"])
+    )
 
 
 # Durations
@@ -433,7 +439,9 @@ def _no_duration(chance: random.Random, problem: Problem) -> Said | None:
     if problem.truth.unit is not None:
         return Said(chance.choice(["", "1:30", "1 h 30", "about 90", "90 to 95"]))
     right = _duration_text(chance, problem.truth.seconds)
-    return Said(chance.choice(["", f"{right} or 5 min", f"{right} or so?", "30 minutes 1 hour", "1 month", "a while", "90"]))
+    return Said(
+        chance.choice(["", f"{right} or 5 min", f"{right} or so?", "30 minutes 1 hour", "1 month", "a while", "90"])
+    )
 
 
 @DURATION.put("refused", "hours and minutes with a colon")

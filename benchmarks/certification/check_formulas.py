@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
+
 from certification.families import Family, Problem, Said
 from certification.formula_slips import SLIPS, slip
 from certification.formula_trees import (
@@ -89,7 +90,11 @@ def _identities(chance: random.Random) -> tuple[_Asked, str | None]:
         (power(add(_X, _Y), 2), (add(power(_X, 2), mul(num(2), _X, _Y), power(_Y, 2)),), "expanded"),
         (div(polynomial([1, 0, -n * n]), _shift(-n)), (_shift(n), add(num(n), _X)), None),
         (call("sqrt", num(square * n * n)), (mul(num(n), call("sqrt", num(square))),), None),
-        (add(num(Fraction(a, n)), num(Fraction(b, n + 1))), (num(Fraction(a * (n + 1) + b * n, n * (n + 1))),), "number"),
+        (
+            add(num(Fraction(a, n)), num(Fraction(b, n + 1))),
+            (num(Fraction(a * (n + 1) + b * n, n * (n + 1))),),
+            "number",
+        ),
         (mul(_X, add(_X, num(n)), _Y), (add(mul(power(_X, 2), _Y), mul(num(n), _X, _Y)),), None),
         (add(power(call("sin", _X), 2), power(call("cos", _X), 2)), (num(1),), None),
         (call("sin", two_x), (mul(num(2), call("sin", _X), call("cos", _X)),), None),
@@ -331,7 +336,13 @@ def _at_limits(chance: random.Random, problem: Problem) -> Said | None:
     if area.limits is None:
         return None
     right = area.right[0]
-    others = [add(right, var("C")), minus(right), right.parts[0], add(right, area.right[0].parts[0]), mul(num(2), right)]
+    others = [
+        add(right, var("C")),
+        minus(right),
+        right.parts[0],
+        add(right, area.right[0].parts[0]),
+        mul(num(2), right),
+    ]
     other = chance.choice(others)
     return Said(styled(other, chance), other)
 
@@ -369,7 +380,9 @@ def _substituted(chance: random.Random) -> Problem:
     right: tuple[Node, ...] = (wanted,)
     if not names(wanted):
         found = _exactly(wanted)
-        right = (wanted, num(found)) if found is not None and form is None else right if found is None else (num(found),)
+        right = (
+            (wanted, num(found)) if found is not None and form is None else right if found is None else (num(found),)
+        )
     check = Substituted(show(tree), {name: show(each) for name, each in values.items()}, form=form)  # type: ignore[arg-type]
     return Problem((check,), _Asked(wanted, right, tree))
 
@@ -487,7 +500,7 @@ def _about(left: Node, right: Node, one: Node, two: Node, chance: random.Random)
     held = Problem((Equivalent(f"{show(left)} = {show(right)}"),), _Asked(sub(left, right), ()))
     text = f"{show(one)} = {show(two)}"
     # Equations are the same where one difference of sides is a number times the other.
-    (point,) = [each for each in at_points({"x", "y"}, "equation")][:1]
+    (point,) = list(at_points({"x", "y"}, "equation"))[:1]
     ratio = value(sub(left, right), point) / value(sub(one, two), point)
     tree = mul(num(Fraction(mpmath.nstr(ratio, 25)).limit_denominator(1000)), sub(one, two))
     return Said(text, tree, held)

@@ -15,7 +15,15 @@ from stepguard.checks.grounding import Grounded
 
 __all__: list[str] = []
 
-_NAMES = ("Ada Byron", "Jean-Luc Moreau", "O'Neill & Sons", "Müller GmbH", "Bank of the North", "Wei Chen", "van der Berg")
+_NAMES = (
+    "Ada Byron",
+    "Jean-Luc Moreau",
+    "O'Neill & Sons",
+    "Müller GmbH",
+    "Bank of the North",
+    "Wei Chen",
+    "van der Berg",
+)
 _ABSENT = ("Ad", "Byr", "Muller", "Neil", "Bank of the South", "Che", "Luc Moreau GmbH", "Sons of O'Neill", "Berg van")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -87,7 +88,7 @@ def _region(asked: _Inequality) -> Region:
     """Where it holds, from what holds between the cuts and at them."""
     ends: list[Fraction | None] = [None, *asked.cuts, None]
     pieces: list[_Piece] = []
-    for low, high in zip(ends, ends[1:], strict=False):
+    for low, high in itertools.pairwise(ends):
         middle = _middle(low, high)
         if low is not None and asked.holds(low):
             if pieces and pieces[-1].high == low:
@@ -113,7 +114,7 @@ def _is_region(problem: Problem, region: Region) -> bool:
     asked: _Inequality = problem.truth
     ends = sorted({*asked.cuts, *(end for piece in region for end in (piece.low, piece.high) if end is not None)})
     bounds: list[Fraction | None] = [None, *ends, None]
-    places = [*ends, *(_middle(low, high) for low, high in zip(bounds, bounds[1:], strict=False))]
+    places = [*ends, *(_middle(low, high) for low, high in itertools.pairwise(bounds))]
     return all(asked.holds(at) == any(piece.holds(at) for piece in region) for at in places)
 
 
@@ -195,11 +196,25 @@ _kind(
         else replace(piece, high_in=not piece.high_in) if piece.high is not None and piece.low != piece.high else piece,
     ),
 )  # fmt: skip
-_kind("an end moved", lambda chance, asked: _moved(chance, asked.region, lambda piece: _end(piece, Fraction(chance.choice([-1, 1, 2])))))
-_kind("an end moved by very little", lambda chance, asked: _moved(chance, asked.region, lambda piece: _end(piece, Fraction(1, 10 ** chance.randint(4, 14)))))
+_kind(
+    "an end moved",
+    lambda chance, asked: _moved(chance, asked.region, lambda piece: _end(piece, Fraction(chance.choice([-1, 1, 2])))),
+)
+_kind(
+    "an end moved by very little",
+    lambda chance, asked: _moved(
+        chance, asked.region, lambda piece: _end(piece, Fraction(1, 10 ** chance.randint(4, 14)))
+    ),
+)
 _kind("a piece left out", lambda chance, asked: asked.region[1:] if len(asked.region) > 1 else None)
-_kind("from one cut to another only", lambda chance, asked: (_Piece(asked.cuts[0], False, asked.cuts[-1], False),) if len(asked.cuts) > 1 else None)
-_kind("solved as if all factors were positive", lambda chance, asked: (_Piece(low=asked.cuts[-1]),) if asked.cuts else None)
+_kind(
+    "from one cut to another only",
+    lambda chance, asked: (_Piece(asked.cuts[0], False, asked.cuts[-1], False),) if len(asked.cuts) > 1 else None,
+)
+_kind(
+    "solved as if all factors were positive",
+    lambda chance, asked: (_Piece(low=asked.cuts[-1]),) if asked.cuts else None,
+)
 _kind("everything", lambda chance, asked: (_Piece(),))
 _kind("nothing", lambda chance, asked: ())
 _kind("the ends themselves", lambda chance, asked: tuple(_Piece(each, True, each, True) for each in asked.cuts) or None)
@@ -208,4 +223,18 @@ _kind("the ends themselves", lambda chance, asked: tuple(_Piece(each, True, each
 @INEQUALITY.put("wrong", "no range")
 def _no_range(chance: random.Random, problem: Problem) -> Said | None:
     tree = show(problem.truth.tree)
-    return Said(chance.choice(["", f"{tree} {problem.truth.operator} 0", "x", "y > 1", "x > x", "x > 1/0", "large x", "x < 1, x > 3", "[3, 1)x"]))
+    return Said(
+        chance.choice(
+            [
+                "",
+                f"{tree} {problem.truth.operator} 0",
+                "x",
+                "y > 1",
+                "x > x",
+                "x > 1/0",
+                "large x",
+                "x < 1, x > 3",
+                "[3, 1)x",
+            ]
+        )
+    )

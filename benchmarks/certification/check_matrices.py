@@ -28,7 +28,9 @@ def _random(chance: random.Random, rows: int, columns: int) -> Rows:
 
 def _times(left: Rows, right: Rows) -> Rows:
     return tuple(
-        tuple(sum((a * b for a, b in zip(row, column, strict=True)), Fraction(0)) for column in zip(*right, strict=True))
+        tuple(
+            sum((a * b for a, b in zip(row, column, strict=True)), Fraction(0)) for column in zip(*right, strict=True)
+        )
         for row in left
     )
 
@@ -165,8 +167,13 @@ def _swapped(chance: random.Random, rows: Rows) -> Rows | None:
 
 _kind("an entry off by one", lambda chance, rows: _one_entry(chance, rows, lambda each: each + chance.choice([-1, 1])))
 _kind("an entry's sign", lambda chance, rows: _one_entry(chance, rows, lambda each: -each))
-_kind("an entry rounded", lambda chance, rows: _one_entry(chance, rows, lambda each: Fraction(str(round(float(each), 3)))))
-_kind("an entry off by very little", lambda chance, rows: _one_entry(chance, rows, lambda each: each + Fraction(1, 10**15)))
+_kind(
+    "an entry rounded", lambda chance, rows: _one_entry(chance, rows, lambda each: Fraction(str(round(float(each), 3))))
+)
+_kind(
+    "an entry off by very little",
+    lambda chance, rows: _one_entry(chance, rows, lambda each: each + Fraction(1, 10**15)),
+)
 _kind("two entries swapped", _swapped)
 _kind("transposed", lambda chance, rows: _turned(rows))
 _kind("rows in another order", lambda chance, rows: rows[::-1] if len(rows) > 1 else None)
@@ -186,5 +193,10 @@ def _nothing(chance: random.Random, problem: Problem) -> Said | None:
     wanted = problem.truth.wanted
     ways = ["", "[]", "[[]]", "A*B", "A", "[[1, 2], [3]]", "1, 2, 3, 4", "[[1, 2], [3, 4]", "a matrix"]
     if not isinstance(wanted, Fraction):
-        ways += [f"{_plain(wanted)} or {_plain(wanted)}", _plain(wanted)[1:-1], f"[{_plain(wanted)}]", f"{_plain(wanted)}^2"]
+        ways += [
+            f"{_plain(wanted)} or {_plain(wanted)}",
+            _plain(wanted)[1:-1],
+            f"[{_plain(wanted)}]",
+            f"{_plain(wanted)}^2",
+        ]
     return Said(chance.choice(ways))

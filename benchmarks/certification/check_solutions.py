@@ -13,7 +13,7 @@ from certification.check_formulas import polynomial, some
 from certification.families import Family, Problem, Said
 from certification.formula_slips import slip
 from certification.formula_trees import Node, add, call, div, minus, mul, num, power, show, sub, value, var
-from stepguard.checks.solving import Solves, SolvesInequality, SolvesSystem
+from stepguard.checks.solving import Solves, SolvesSystem
 
 __all__: list[str] = []
 
@@ -196,14 +196,22 @@ def _decimal(tree: Node, places: int) -> Node:
 
 _roots_kind("one missing", lambda chance, eq: chance.sample(eq.roots, len(eq.roots) - 1) if eq.roots else None)
 _roots_kind("one too many", lambda chance, eq: [*eq.roots, num(_fractional(chance))])
-_roots_kind("one that does not solve it", lambda chance, eq: [*eq.roots, chance.choice(eq.extraneous)] if eq.extraneous else None)
+_roots_kind(
+    "one that does not solve it",
+    lambda chance, eq: [*eq.roots, chance.choice(eq.extraneous)] if eq.extraneous else None,
+)
 _roots_kind("only that does not solve it", lambda chance, eq: [chance.choice(eq.extraneous)] if eq.extraneous else None)
 _roots_kind("one twice", lambda chance, eq: [*eq.roots, chance.choice(eq.roots)] if eq.roots else None)
 _roots_kind("a sign changed", lambda chance, eq: _changed(chance, eq, minus))
 _roots_kind("all signs changed", lambda chance, eq: [minus(each) for each in eq.roots])
-_roots_kind("a number changed", lambda chance, eq: _changed(chance, eq, lambda each: slip("a number changed", each, chance)))
+_roots_kind(
+    "a number changed", lambda chance, eq: _changed(chance, eq, lambda each: slip("a number changed", each, chance))
+)
 _roots_kind("rounded", lambda chance, eq: _changed(chance, eq, lambda each: _decimal(each, chance.randint(0, 9))))
-_roots_kind("off by very little", lambda chance, eq: _changed(chance, eq, lambda each: add(each, num(Fraction(1, 10 ** chance.randint(5, 15))))))
+_roots_kind(
+    "off by very little",
+    lambda chance, eq: _changed(chance, eq, lambda each: add(each, num(Fraction(1, 10 ** chance.randint(5, 15))))),
+)
 _roots_kind("none", lambda chance, eq: [])
 _roots_kind("in another order", lambda chance, eq: chance.sample(eq.roots, len(eq.roots)) if eq.ordered else None)
 
@@ -217,7 +225,20 @@ def _every(chance: random.Random, problem: Problem) -> Said | None:
 def _no_list(chance: random.Random, problem: Problem) -> Said | None:
     equation: _Equation = problem.truth
     left, right = show(equation.left), show(equation.right)
-    ways = ["", f"{left} = {right}", "x", "x = x", "y = 2", "x > 1", "x = 1/0", "two solutions", "x ≈ 2", "x = 2 = 3", "i", "x = sqrt(-1)"]
+    ways = [
+        "",
+        f"{left} = {right}",
+        "x",
+        "x = x",
+        "y = 2",
+        "x > 1",
+        "x = 1/0",
+        "two solutions",
+        "x ≈ 2",
+        "x = 2 = 3",
+        "i",
+        "x = sqrt(-1)",
+    ]
     return Said(chance.choice(ways)) if not equation.everything else None
 
 
@@ -318,17 +339,25 @@ def _point_kind(name: str, change: Callable[[random.Random, tuple[Fraction, ...]
         return _points(chance, system, change(chance, point))
 
 
-def _with(chance: random.Random, point: tuple[Fraction, ...], change: Callable[[Fraction], Fraction]) -> list[tuple[Fraction, ...]]:
+def _with(
+    chance: random.Random, point: tuple[Fraction, ...], change: Callable[[Fraction], Fraction]
+) -> list[tuple[Fraction, ...]]:
     at = chance.randrange(len(point))
     return [(*point[:at], change(point[at]), *point[at + 1 :])]
 
 
 _point_kind("swapped", lambda chance, point: [point[::-1]])
 _point_kind("a sign changed", lambda chance, point: _with(chance, point, lambda each: -each))
-_point_kind("one of them off", lambda chance, point: _with(chance, point, lambda each: each + chance.choice([-1, 1, 10])))
-_point_kind("one of them rounded", lambda chance, point: _with(chance, point, lambda each: round(each, chance.randint(0, 6))))
+_point_kind(
+    "one of them off", lambda chance, point: _with(chance, point, lambda each: each + chance.choice([-1, 1, 10]))
+)
+_point_kind(
+    "one of them rounded", lambda chance, point: _with(chance, point, lambda each: round(each, chance.randint(0, 6)))
+)
 _point_kind("off by very little", lambda chance, point: _with(chance, point, lambda each: each + Fraction(1, 10**12)))
-_point_kind("turned upside down", lambda chance, point: _with(chance, point, lambda each: 1 / each if each else each + 1))
+_point_kind(
+    "turned upside down", lambda chance, point: _with(chance, point, lambda each: 1 / each if each else each + 1)
+)
 _point_kind("one too many", lambda chance, point: [point, tuple(each + 1 for each in point)])
 _point_kind("twice", lambda chance, point: [point, point])
 _point_kind("none", lambda chance, point: [])

@@ -40,9 +40,7 @@ def _pattern(chance: random.Random) -> Problem:
     return Problem((Pattern(pattern),), pattern)
 
 
-PATTERN = Family(
-    "Pattern", _pattern, lambda problem, text: re.fullmatch(problem.truth, text, re.ASCII) is not None
-)
+PATTERN = Family("Pattern", _pattern, lambda problem, text: re.fullmatch(problem.truth, text, re.ASCII) is not None)
 
 
 @PATTERN.put("right", "what matches")
@@ -59,13 +57,17 @@ def _spoilt(family: Family, text_of: Callable[[random.Random, Problem], str]) ->
             return Said(text, text.strip(" \t\r\n"))  # blanks around it are not handed on
 
     spoil("something in front of it", lambda chance, text: chance.choice(["x", "The ", "= ", "not ", "1"]) + text)
-    spoil("something behind it", lambda chance, text: text + chance.choice(["x", " or so", "\nno", "!", "\n\n9", ", 2"]))
+    spoil(
+        "something behind it", lambda chance, text: text + chance.choice(["x", " or so", "\nno", "!", "\n\n9", ", 2"])
+    )
     spoil("twice", lambda chance, text: text + chance.choice([" ", "\n", ", ", ""]) + text)
     spoil("a character left out", _left_out)
     spoil("a character changed", _changed)
     spoil("the case", lambda chance, text: text.swapcase())
     spoil("letters and digits that look alike", _look_alike)
-    spoil("a failure as text", lambda chance, text: chance.choice(["Error: tool not available", "N/A", "", "I'm sorry."]))
+    spoil(
+        "a failure as text", lambda chance, text: chance.choice(["Error: tool not available", "N/A", "", "I'm sorry."])
+    )
     spoil("a line between", lambda chance, text: f"{text[: len(text) // 2]}\n{text[len(text) // 2 :]}")
 
 
@@ -130,7 +132,26 @@ _spoilt(ONE_OF, lambda chance, problem: chance.choice(problem.truth[0]))
 # What must not be in a text, and how long it may be: a second check supports the text
 
 _LETTER = Pattern(r"(?s)Dear .*")
-_WORDS = "we will send the parcel to you on Monday and thank you for the kind letter about it".split()
+_WORDS = [
+    "we",
+    "will",
+    "send",
+    "the",
+    "parcel",
+    "to",
+    "you",
+    "on",
+    "Monday",
+    "and",
+    "thank",
+    "you",
+    "for",
+    "the",
+    "kind",
+    "letter",
+    "about",
+    "it",
+]
 
 
 def _letter(chance: random.Random, words: int = 12) -> str:
@@ -167,16 +188,33 @@ _planted("right", "nothing of it", lambda chance: "gladly")
 _planted(
     "right",
     "part of another word or number",
-    lambda chance: chance.choice(["freely", "guaranteed", "sorrily", "carefree", "123456789012345", "freedom", "no refunds"]),
+    lambda chance: chance.choice(
+        ["freely", "guaranteed", "sorrily", "carefree", "123456789012345", "freedom", "no refunds"]
+    ),
 )
 _planted("wrong", "a word of it", lambda chance: chance.choice(_FORBIDDEN))
 _planted("wrong", "in capitals", lambda chance: chance.choice([str.upper, str.title])(chance.choice(_FORBIDDEN)))
 _planted(
-    "wrong", "between signs", lambda chance: chance.choice("(*-,.") + chance.choice(_FORBIDDEN) + chance.choice(")!,.;-:")
+    "wrong",
+    "between signs",
+    lambda chance: chance.choice("(*-,.") + chance.choice(_FORBIDDEN) + chance.choice(")!,.;-:"),
 )
-_planted("wrong", "over the end of a line", lambda chance: chance.choice(["no\nrefund", "no \n  refund", "no\u00a0refund", "No  Refund"]))
-_planted("wrong", "a number of that many digits", lambda chance: chance.choice(["", "no. ", "x"]) + _draw(chance, _DIGITS, 16))
-_planted("wrong", "in wide letters", lambda chance: chance.choice(["ｓｏｒｒｙ", "ｆｒｅｅ", "ＦＲＥＥ", "ｎｏ ｒｅｆｕｎｄ"]), hidden=True)
+_planted(
+    "wrong",
+    "over the end of a line",
+    lambda chance: chance.choice(["no\nrefund", "no \n  refund", "no\u00a0refund", "No  Refund"]),
+)
+_planted(
+    "wrong",
+    "a number of that many digits",
+    lambda chance: chance.choice(["", "no. ", "x"]) + _draw(chance, _DIGITS, 16),
+)
+_planted(
+    "wrong",
+    "in wide letters",
+    lambda chance: chance.choice(["ｓｏｒｒｙ", "ｆｒｅｅ", "ＦＲＥＥ", "ｎｏ ｒｅｆｕｎｄ"]),
+    hidden=True,
+)
 
 
 @FORBIDDEN.put("wrong", "nothing forbidden, and no letter")
@@ -191,9 +229,7 @@ def _length(chance: random.Random) -> Problem:
     return Problem((Length(least, most), _LETTER), (least, most))
 
 
-LENGTH = Family(
-    "Length", _length, lambda problem, text: problem.truth[0] <= len(text.strip()) <= problem.truth[1]
-)
+LENGTH = Family("Length", _length, lambda problem, text: problem.truth[0] <= len(text.strip()) <= problem.truth[1])
 
 
 def _long(where: str, name: str, number: Callable[[random.Random, int, int], int], pad: str = "") -> None:
@@ -265,7 +301,7 @@ SCHEMA = Family("Schema", _schema, _fits)
 
 def _right_document(chance: random.Random, problem: Problem) -> dict[str, Any]:
     document: dict[str, Any] = {
-        "item": chance.choice(["pen", "Tür", "a \"b\"", "x\ny"]),
+        "item": chance.choice(["pen", "Tür", 'a "b"', "x\ny"]),
         "count": chance.randint(1, 99),
         "paid": chance.random() < 0.5,
     }
@@ -302,12 +338,19 @@ _document_kind("a truth value for a number", lambda chance, doc: {**doc, "count"
 _document_kind("a number for a truth value", lambda chance, doc: {**doc, "paid": chance.choice([0, 1, "true", None])})
 _document_kind("a broken number", lambda chance, doc: {**doc, "count": doc["count"] + 0.5})
 _document_kind("out of bounds", lambda chance, doc: {**doc, "count": chance.choice([0, -1, 100, 10**30])})
-_document_kind("not in the list, or twice", lambda chance, doc: {**doc, "tags": chance.choice([["New"], ["new", "new"], "new", [1]])})
-_document_kind("a part of a cent", lambda chance, doc: {**doc, "price": chance.choice([0.005, 19.999, 0, -0.01, 0.0100001])})
+_document_kind(
+    "not in the list, or twice",
+    lambda chance, doc: {**doc, "tags": chance.choice([["New"], ["new", "new"], "new", [1]])},
+)
+_document_kind(
+    "a part of a cent", lambda chance, doc: {**doc, "price": chance.choice([0.005, 19.999, 0, -0.01, 0.0100001])}
+)
 _document_kind("null", lambda chance, doc: {**doc, chance.choice(["item", "count", "paid"]): None})
 _document_kind("a list around it", lambda chance, doc: [doc])
 _document_kind("text around it", lambda chance, doc: json.dumps(doc))
-_document_kind("something else", lambda chance, doc: chance.choice([None, 1, "pen", [], {}, {"error": "tool not available"}]))
+_document_kind(
+    "something else", lambda chance, doc: chance.choice([None, 1, "pen", [], {}, {"error": "tool not available"}])
+)
 
 
 @SCHEMA.put("wrong", "no JSON")

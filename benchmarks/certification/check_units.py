@@ -51,7 +51,7 @@ class _Known:
     dimension: str
     converts: bool
     bare: bool
-    within: Fraction = F(0)
+    within: Fraction = Fraction()
     least: Fraction | None = None
     most: Fraction | None = None
 
@@ -239,7 +239,9 @@ def _case(chance: random.Random, known: _Known) -> Said | None:
 
 _both("right", "in the unit that is asked for", lambda chance, known: _say(chance, known.value, known.unit))
 _both("right", "in another unit, where that passes", _converted)
-_both("right", "without a unit, where that passes", lambda chance, known: _no_unit(chance, known) if known.bare else None)
+_both(
+    "right", "without a unit, where that passes", lambda chance, known: _no_unit(chance, known) if known.bare else None
+)
 _both("wrong", "converted with a factor that is nearly right", _approximate)
 _both("wrong", "off by a usual factor", _off_by_thousand)
 _both("wrong", "the number with another unit", _other_unit)

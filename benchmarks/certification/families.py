@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from certification.right_replies import RIGHT_REPLIES
@@ -26,7 +26,17 @@ from stepguard.procedure import Input
 from stepguard.reply_formats import EquationFormat
 from stepguard.values import Value
 
-__all__ = ["FAMILIES", "NOTHING", "Claimed", "Family", "Problem", "Said", "try_claim", "try_family"]
+__all__ = [
+    "FAMILIES",
+    "NOTHING",
+    "Claimed",
+    "Family",
+    "Problem",
+    "Said",
+    "certify_checks",
+    "try_claim",
+    "try_family",
+]
 
 NOTHING: Final = object()
 """What a text says that is no value of the kind that is asked for: it is never right."""
@@ -198,20 +208,26 @@ def _shown(problem: Problem) -> str:
     return json.dumps({name: str(value)[:200] for name, value in problem.reads.items()}, ensure_ascii=False)
 
 
-def missing(family: Family) -> str | None:
-    """Why a family cannot be tried here, None where it can: an extra is not installed."""
-    try:
-        family.make(random.Random(0))
-    except MissingExtraError as error:
-        return str(error)
-    return None
+def certify_checks(seed: int, each: int) -> dict[str, Any]:
+    """What became of the claims of all families, by check and kind."""
+    found: dict[str, Any] = {"skipped": {}}
+    made: list[Family] = []
+    for family in FAMILIES.values():
+        try:
+            family.make(random.Random(0))
+        except MissingExtraError as error:  # what needs an extra that is not installed cannot be tried
+            found["skipped"][family.name] = str(error)
+        else:
+            made.append(family)
+    for where, number in (("wrong", each), ("right", each), ("refused", each // 4)):
+        rows = {family.name: try_family(family, where, seed, number) for family in made}
+        counted = {name: _sum(kinds.values()) for name, kinds in rows.items() if kinds}
+        found[where] = {"all": _sum(counted.values()), "checks": counted, "kinds": rows}
+    return found
 
 
-def with_problem(problem: Problem, **changes: Any) -> Problem:
-    """The problem with something changed."""
-    return replace(problem, **changes)
-
-
-def one_of(chance: random.Random, texts: Iterable[str]) -> str:
-    """One of some texts."""
-    return chance.choice(list(texts))
+def _sum(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    held = list(rows)
+    total = Tally(*(sum(each[what] for each in held) for what in ("n", "bad")))
+    total.undecided = sum(each.get("undecided", 0) for each in held)
+    return total.to_dict()

@@ -218,7 +218,9 @@ def styled(tree: Node, chance: random.Random) -> str:
     """A formula in one of the ways of models, perhaps with markup around it."""
     style = chance.choice(_STYLES)
     text = show(tree, style)
-    wraps = ["{}", "{}", "{}", "`{}`", "{}.", "$${}$$", "\\({}\\)"] if not style.latex else ["{}", "${}$", "\\boxed{{{}}}"]
+    wraps = (
+        ["{}", "{}", "{}", "`{}`", "{}.", "$${}$$", "\\({}\\)"] if not style.latex else ["{}", "${}$", "\\boxed{{{}}}"]
+    )
     return chance.choice(wraps).format(text)
 
 
@@ -230,7 +232,9 @@ def _text(tree: Node, style: _Style) -> tuple[str, int]:
         case "n":
             return _number(tree.number, style)
         case "v":
-            return ("\\pi" if style.latex else "π" if style.unicode else "pi") if tree.name == "pi" else tree.name, _ATOM
+            return (
+                "\\pi" if style.latex else "π" if style.unicode else "pi"
+            ) if tree.name == "pi" else tree.name, _ATOM
         case "f":
             inside = show(tree.parts[0], style)
             if style.latex:
@@ -298,7 +302,7 @@ def _product(parts: tuple[Node, ...], style: _Style) -> str:
         if not found:
             found = text
             continue
-        joins = style.implicit and text[0].isalpha() or text[0] in "(\\" and style.implicit
+        joins = style.implicit and (text[0].isalpha() or text[0] in "(\\")
         number = found[-1].isdigit() and found.replace(".", "").isdigit()
         bare = joins and number and not text.startswith("e") and each.op in ("v", "f", "^", "+")
         found += text if bare else f"{style.times}{text}"

@@ -43,5 +43,6 @@ class Tally:
         if self.undecided is not None:
             found["undecided"] = self.undecided
         if self.bad:
-            found |= {"interval": [round(each, 6) for each in wilson(self.bad, self.n)], "examples": self.examples}
+            found["interval"] = [round(each, 6) for each in wilson(self.bad, self.n)]
+            found["examples"] = self.examples
         return found
