@@ -86,6 +86,7 @@ def _shifted(chance: random.Random, start: date) -> tuple[str, date, tuple[date,
     unit = chance.choice(["days", "weeks", "months", "years", "working days"])
     text = f"start {word} {count} {unit}"
     holidays: set[date] = set()
+    near: tuple[date, ...]
     match unit:
         case "days":
             day = start + factor * count * _ONE

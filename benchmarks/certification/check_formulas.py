@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import mpmath
+import mpmath  # type: ignore[import-untyped, unused-ignore]
 
 from certification.families import Family, Problem, Said
 from certification.formula_slips import SLIPS, slip
@@ -44,10 +44,11 @@ def some(chance: random.Random, low: int = -9, high: int = 9) -> int:
     return chance.choice([each for each in range(low, high + 1) if each not in (0, 1)])
 
 
-def polynomial(coefficients: list[int] | list[Fraction], symbol: Node = _X) -> Node:
+def polynomial(coefficients: Sequence[int | Fraction], symbol: Node = _X) -> Node:
     """A polynomial from its coefficients, the highest first."""
-    terms = []
-    for place, factor in enumerate(coefficients):
+    terms: list[Node] = []
+    for place, given in enumerate(coefficients):
+        factor = Fraction(given)
         degree = len(coefficients) - 1 - place
         if not factor:
             continue
@@ -415,7 +416,7 @@ SUBSTITUTED = Family("Substituted", _substituted, lambda problem, tree: equal(pr
 # What all of them share
 
 
-def _kinds(family: Family, symbols: str) -> None:
+def _kinds(family: Family) -> None:
     @family.put("right", "in one of many ways")
     def right(chance: random.Random, problem: Problem) -> Said | None:
         tree = chance.choice(problem.truth.right)
@@ -432,8 +433,19 @@ def _kinds(family: Family, symbols: str) -> None:
     @family.put("wrong", "no formula, or two")
     def nothing(chance: random.Random, problem: Problem) -> Said | None:
         text = show(problem.truth.right[0])
-        ways = ["", "0/0", "undefined", f"{text} or {text}", f"{text}, {text}", f"{text} {text}=", "...", f"x = {text}",
-                f"{text} < 1", f"the result is {text}", "1/(x-x)", "sqrt(-1-x^2)", "nan", "oo", "q", f"{text} =", f"({text}"]  # fmt: skip
+        ways = [f"{text} or {text}", f"{text}, {text}", f"{text} {text}=", f"x = {text}", f"{text} < 1", f"{text} ="]
+        ways += [
+            f"the result is {text}",
+            f"({text}",
+            "",
+            "0/0",
+            "undefined",
+            "...",
+            "1/(x-x)",
+            "sqrt(-1-x^2)",
+            "nan",
+            "q",
+        ]
         return Said(chance.choice(ways))
 
 
@@ -442,7 +454,7 @@ def _undefined(tree: Node) -> bool:
 
 
 for _family in (EQUIVALENT, DERIVATIVE, INTEGRAL, SUBSTITUTED):
-    _kinds(_family, "xya")
+    _kinds(_family)
 
 
 def _repeated(family: Family) -> Callable[[random.Random, Problem], Said | None]:

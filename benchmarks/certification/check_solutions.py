@@ -259,6 +259,7 @@ def _system(chance: random.Random) -> Problem:
     names = ("x", "y") if kind < 0.7 else ("x", "y", "z")
     symbols = [var(name) for name in names]
     point = tuple(_fractional(chance) for _ in names)
+    sides: tuple[tuple[Node, Node], ...]
     if kind < 0.12:
         # x y = p q and x + y = p + q: two solutions, of which one is enough.
         p, q = chance.sample(range(1, 9), 2)

@@ -132,26 +132,7 @@ _spoilt(ONE_OF, lambda chance, problem: chance.choice(problem.truth[0]))
 # What must not be in a text, and how long it may be: a second check supports the text
 
 _LETTER = Pattern(r"(?s)Dear .*")
-_WORDS = [
-    "we",
-    "will",
-    "send",
-    "the",
-    "parcel",
-    "to",
-    "you",
-    "on",
-    "Monday",
-    "and",
-    "thank",
-    "you",
-    "for",
-    "the",
-    "kind",
-    "letter",
-    "about",
-    "it",
-]
+_WORDS = ("we will send the parcel", "to you on Monday", "and thank you", "for the kind letter", "about it")
 
 
 def _letter(chance: random.Random, words: int = 12) -> str:

@@ -41,7 +41,7 @@ __all__ = [
 NOTHING: Final = object()
 """What a text says that is no value of the kind that is asked for: it is never right."""
 
-_TRIES: Final = 60
+_TRIES: Final = 400
 
 
 @dataclass(frozen=True, slots=True)

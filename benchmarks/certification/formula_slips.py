@@ -64,7 +64,8 @@ def _turned(node: Node) -> Iterator[Node]:
 
 
 def _factor(tree: Node, chance: random.Random) -> Iterator[Node]:
-    yield mul(num(chance.choice([2, 3, -1, 10, Fraction(1, 2), Fraction(1, 3)])), tree)
+    factors = [Fraction(each) for each in ("2", "3", "-1", "10", "1/2", "1/3")]
+    yield mul(num(chance.choice(factors)), tree)
 
 
 def _near(tree: Node, chance: random.Random) -> Iterator[Node]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
-import mpmath
+import mpmath  # type: ignore[import-untyped, unused-ignore]
 
 __all__ = [
     "Node", "add", "at_points", "call", "changes", "derived", "div", "equal", "minus", "mul", "num", "power", "show",
