@@ -69,11 +69,12 @@ def _document(chance: random.Random) -> Problem:
     day = some_date(chance)
     dates = {word: day + timedelta(days=chance.randint(0, 300)) for word in words}
     names = tuple(chance.sample(_NAMES, 3))
-    hidden = tuple(Fraction(chance.randint(1000, 9999)) for _ in range(8))
-    one, two, three, four, five, six, seven, eight = (each.numerator for each in hidden)
+    hidden = tuple(Fraction(chance.randint(1000, 9999)) for _ in range(12))
+    one, two, three, four, five, six, seven, eight, nine, *more = (each.numerator for each in hidden)
     lines = [
         f"Invoice INV-{one} for order {two}-{three}, see A{four} and {five}B.",
         f"Version {six}.{seven}.1, phone 030/{eight}, key x_{one}",
+        f"Was {nine}'500 or {more[0]}´125, {more[1]}⁄8 of it, {more[2]} lakh",
         f"From {names[0]} to {names[1]}; copied to {names[2]}.",
     ]
     if kind == "number":
