@@ -1,17 +1,23 @@
 """Certification: wrong steps that must be refused, right steps that must pass, foreign text that must do no harm.
 
-    python benchmarks/certify.py [--seed 0] [--each 150] [--fuzz 1000000] [--json OUT]
+    python benchmarks/certify.py [--seed 0] [--each 150] [--fuzz 1000000] [--only PART] [--json OUT]
 
 Prints what was counted and exits with 1 where a promise is broken:
 
 - no wrong step is accepted: wrong steps of every kind are planted in right traces, and the whole reply goes through a
   guard as text. What is wrong is decided by arithmetic of the benchmark's own (`certification/truth.py`);
 - of right steps, written in the many ways in which models write them, at most 0.1 % are refused;
+- the same of the claims of every other check (`certification/families.py`): dates, units, documents, formulas ...;
+  wrong and right ones about the same problem, and what neither passes nor fails is counted as undecided;
 - of fuzzed text, nothing but values and errors of the package comes out, no item takes over 50 ms, no value differs
   from an independent one, and what passes a check is true.
 
 Kinds are registered in ``certification/``: of steps in `steps`, of wrong entries in `wrong_entries` and `statements`,
-of wrong replies in `wrong_replies`, of ways of writing in `right_ways` and `right_replies`.
+of wrong replies in `wrong_replies`, of ways of writing in `right_ways` and `right_replies`, of claims of other checks
+in the modules ``check_*``.
+
+``--only checks`` and ``--only arithmetic`` make one part of the figures; where the file of ``--json`` has the other
+part, that is kept.
 """
 
 from __future__ import annotations
@@ -26,10 +32,12 @@ from pathlib import Path
 from typing import Any
 
 from certification import kinds as _kinds
+from certification.families import certify_checks
 from certification.fuzzing import EXPRESSIONS, fuzz
 from certification.right_replies import RIGHT_REPLIES
 from certification.right_ways import REFUSED_WAYS, RIGHT_WAYS
-from certification.running import Tally, ladder_runs, refused_ways, right_steps, stand_ins, stubborn_runs, wrong_steps
+from certification.running import ladder_runs, refused_ways, right_steps, stand_ins, stubborn_runs, wrong_steps
+from certification.tallies import Tally
 from certification.traces import STEP_KINDS
 from certification.wrong_entries import WRONG_ENTRIES
 from certification.wrong_replies import WRONG_REPLIES
@@ -39,8 +47,30 @@ assert _kinds
 REFUSED_AT_MOST = 0.001
 
 
-def certify(seed: int, each: int, expressions: int, limit_ms: float = 50) -> dict[str, Any]:
-    """All figures of one certification, and the promises that they break."""
+PARTS = ("arithmetic", "checks")
+
+
+def certify(seed: int, each: int, expressions: int, limit_ms: float = 50, *, only: str | None = None) -> dict[str, Any]:
+    """All figures of one certification, or those of one part, and the promises that they break."""
+    found: dict[str, Any] = {
+        "meta": {
+            "command": f"python benchmarks/certify.py --seed {seed} --each {each} --fuzz {expressions}",
+            "seed": seed,
+            "each": each,
+            "limit_ms": limit_ms,
+            "stepguard": _version(),
+            "python": sys.version.split()[0],
+            "bounds": "upper_bound: exact one-sided 95 % bound of the share; about 3/n where nothing was counted",
+        }
+    }
+    if only != "checks":
+        found |= _arithmetic(seed, each, expressions, limit_ms)
+    if only != "arithmetic":
+        found["checks"] = certify_checks(seed, each)
+    return {**found, "broken": broken(found)}
+
+
+def _arithmetic(seed: int, each: int, expressions: int, limit_ms: float) -> dict[str, Any]:
     wrong: dict[str, dict[str, Any]] = {}
     steps = dict.fromkeys(STEP_KINDS, 0)
     for kind in (*WRONG_ENTRIES, *WRONG_REPLIES):
@@ -56,16 +86,7 @@ def certify(seed: int, each: int, expressions: int, limit_ms: float = 50) -> dic
         if expressions
         else {}
     )
-    found: dict[str, Any] = {
-        "meta": {
-            "command": f"python benchmarks/certify.py --seed {seed} --each {each} --fuzz {expressions}",
-            "seed": seed,
-            "each": each,
-            "limit_ms": limit_ms,
-            "stepguard": _version(),
-            "python": sys.version.split()[0],
-            "bounds": "upper_bound: exact one-sided 95 % bound of the share; about 3/n where nothing was counted",
-        },
+    return {
         "wrong_steps": {"all": _sum(wrong), "kinds": wrong, "planted_by_kind_of_step": steps},
         "right_steps": {"all": _sum(right), "ways": right, "wrapped_in": list(RIGHT_REPLIES)},
         "refused_by_documentation": {"all": _sum(refused), "ways": refused},
@@ -78,7 +99,6 @@ def certify(seed: int, each: int, expressions: int, limit_ms: float = 50) -> dic
             "targets": fuzzed,
         },
     }
-    return {**found, "broken": broken(found)}
 
 
 def _version() -> str:
@@ -94,6 +114,13 @@ def _sum(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 def broken(found: Mapping[str, Any]) -> list[str]:
     """The promises that these figures break."""
+    return [
+        *(_broken_arithmetic(found) if "wrong_steps" in found else ()),
+        *(_broken_checks(found["checks"]) if "checks" in found else ()),
+    ]
+
+
+def _broken_arithmetic(found: Mapping[str, Any]) -> list[str]:
     said: list[str] = []
     wrong, right = found["wrong_steps"], found["right_steps"]
     if wrong["all"]["bad"]:
@@ -117,6 +144,21 @@ def broken(found: Mapping[str, Any]) -> list[str]:
     return said
 
 
+def _broken_checks(found: Mapping[str, Any]) -> list[str]:
+    said: list[str] = []
+    wrong, right, refused = found["wrong"], found["right"], found["refused"]
+    said += [f"{name}: {row['bad']} wrong claims were accepted" for name, row in wrong["checks"].items() if row["bad"]]
+    if right["all"]["bad"] > REFUSED_AT_MOST * right["all"]["n"]:
+        said.append(f"{right['all']['bad']} of {right['all']['n']} right claims were refused")
+    for part in (wrong, right, refused):
+        for name, kinds in part["kinds"].items():
+            said += [f"{name}: nothing could be made of {kind!r}" for kind, row in kinds.items() if not row["n"]]
+    for name, kinds in refused["kinds"].items():
+        passing = [kind for kind, row in kinds.items() if row["bad"]]
+        said += [f"{name}: {kind!r} passes, against its documentation" for kind in passing]
+    return said
+
+
 def main() -> int:
     """Certify, print, write down."""
     assert __doc__ is not None
@@ -125,12 +167,16 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=150, help="steps of every kind of wrong and of right ones")
     parser.add_argument("--fuzz", type=int, default=1_000_000, help="fuzzed expressions")
     parser.add_argument("--limit-ms", type=float, default=50, help="what a fuzzed item may take of processor time")
+    parser.add_argument("--only", choices=PARTS, help="one part of the figures")
     parser.add_argument("--json", type=Path, help="a file for all figures")
     args = parser.parse_args()
     started = time.process_time()
-    found = certify(args.seed, args.each, args.fuzz, args.limit_ms)
+    found = certify(args.seed, args.each, args.fuzz, args.limit_ms, only=args.only)
     _print(found, time.process_time() - started)
     if args.json is not None:
+        if args.only and args.json.exists():
+            found = {**json.loads(args.json.read_text(encoding="utf-8")), **found}
+            found["broken"] = broken(found)
         args.json.parent.mkdir(parents=True, exist_ok=True)
         args.json.write_text(json.dumps(found, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return 1 if found["broken"] else 0
@@ -138,6 +184,33 @@ def main() -> int:
 
 def _print(found: Mapping[str, Any], seconds: float) -> None:
     print(f"{found['meta']['command']}  ({seconds:.0f} s of processor time)\n")
+    if "wrong_steps" in found:
+        _print_arithmetic(found)
+    if "checks" in found:
+        _print_checks(found["checks"])
+    for line in found["broken"]:
+        print(f"BROKEN: {line}")
+
+
+def _print_checks(found: Mapping[str, Any]) -> None:
+    titles = (("wrong", "accepted"), ("right", "refused"), ("refused", "accepted"))
+    for part, bad in titles:
+        print(f"\n{'claims, by check: ' + part:78} {'n':>6} {bad:>9} {'undecided':>9}")
+        for name, kinds in found[part]["kinds"].items():
+            for kind, row in kinds.items():
+                print(f"  {name + ': ' + kind:76} {row['n']:6} {row['bad']:9} {row.get('undecided', 0):9}")
+                for example in row.get("examples", ())[:3]:
+                    print(f"      {example}")
+    print()
+    for part, bad in titles:
+        row = found[part]["all"]
+        bound = f"(95 %: below {row['upper_bound']:.4%})"
+        print(f"{part} claims: {row['bad']} of {row['n']} {bad} {bound}, {row['undecided']} undecided")
+    for name, reason in found["skipped"].items():
+        print(f"skipped: {name}: {reason}")
+
+
+def _print_arithmetic(found: Mapping[str, Any]) -> None:
     titles = (
         ("wrong_steps", "kinds", "wrong steps", "accepted"),
         ("right_steps", "ways", "right steps, by way of writing", "refused"),
@@ -165,8 +238,6 @@ def _print(found: Mapping[str, Any], seconds: float) -> None:
         f"rewritten or split: {found['stand_ins']['untrue']} of {found['stand_ins']['stand_ins']} stand-ins untrue\n"
         f"fuzzed expressions: {found['fuzzed']['expressions']}"
     )
-    for line in found["broken"]:
-        print(f"BROKEN: {line}")
 
 
 if __name__ == "__main__":

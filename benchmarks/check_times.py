@@ -15,13 +15,18 @@ import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 
+from pydantic import BaseModel
+
 from stepguard import Claim, Step
 from stepguard.checks import Check, judge_claims
 from stepguard.checks.constraints import Distinct, Holds, Range, Requires
 from stepguard.checks.dates import DateHolds, DateIs, DaysBetween
 from stepguard.checks.durations import DurationIs
 from stepguard.checks.grounding import Grounded
+from stepguard.checks.matrices import SameMatrix
 from stepguard.checks.schema import Schema
+from stepguard.checks.solving import Solves, SolvesInequality, SolvesSystem
+from stepguard.checks.symbolic import Derivative, Equivalent, Integral, Substituted
 from stepguard.checks.text import Forbidden, Length, OneOf, Pattern
 from stepguard.checks.units import Measured, Quantity
 from stepguard.values import Value
@@ -30,6 +35,12 @@ LETTER = "Dear Ms Ito,\nyour order A-1234 of 3 March 2026 comes to\nTotal: 1,234
 """A document of two thousand characters."""
 
 Case = tuple[Step, Claim, Mapping[str, Value]]
+
+
+class Line(BaseModel):
+    """A document with one key."""
+
+    a: int
 
 
 def words(check: Check, claimed: str, *, type: str = "text", **values: Value) -> Case:
@@ -67,6 +78,29 @@ CASES: Mapping[str, Callable[[], Case]] = {
     "forbidden": lambda: words(Forbidden("guarantee"), "We hope so."),
     "length": lambda: words(Length(1, 100), "We hope so."),
     "schema": lambda: words(Schema({"type": "object", "required": ["a"]}), '{"a": 1}'),
+    "schema: a model": lambda: words(Schema(Line), '{"a": 1}'),
+    "equivalent: a polynomial": lambda: words(Equivalent("(x + 1)^2"), "x^2 + 2x + 1"),
+    "equivalent: expanded": lambda: words(Equivalent("(x + 1)^2", form="expanded"), "x^2 + 2x + 1"),
+    "equivalent: factored": lambda: words(Equivalent("x^2 - 5x + 6", form="factored"), "(x - 2)(x - 3)"),
+    "equivalent: a number": lambda: words(Equivalent("1/2 + 1/3", form="number"), "5/6"),
+    "equivalent: an equation": lambda: words(Equivalent("2x + 1 = y"), "y = 2x + 1"),
+    "equivalent: refuted": lambda: words(Equivalent("sin(2x)"), "2 sin(x)"),
+    "equivalent: by sympy": lambda: words(Equivalent("tan(x)"), "sin(2x)/(1 + cos(2x))"),
+    "derivative": lambda: words(Derivative("x^3 sin(x)", "x"), "3x^2 sin(x) + x^3 cos(x)"),
+    "integral: without limits": lambda: words(Integral("2x", "x"), "x^2 + C"),
+    "integral: of a polynomial": lambda: words(Integral("x^2", "x", low="0", high="3"), "9"),
+    "integral: by sympy": lambda: words(Integral("cos(x)", "x", low="0", high="1"), "sin(1)"),
+    "substituted": lambda: words(Substituted("x^2 + y", {"x": "a + 1"}), "(a + 1)^2 + y"),
+    "solves: a polynomial": lambda: words(Solves("x^2 - 5x + 6 = 0", "x"), "x = 2 or x = 3"),
+    "solves: by sympy": lambda: words(Solves("sqrt(x + 6) = x", "x"), "x = 3"),
+    "solves_system": lambda: words(SolvesSystem(["x + y = 3", "x - y = 1"], ["x", "y"]), "x = 2, y = 1"),
+    "solves_inequality": lambda: words(SolvesInequality("x^2 - 4 > 0", "x"), "x < -2 or x > 2"),
+    "same_matrix: a product": lambda: words(
+        SameMatrix("A*B", reads=("A", "B")), "[[19, 22], [43, 50]]", A="[[1, 2], [3, 4]]", B="[[5, 6], [7, 8]]"
+    ),
+    "same_matrix: an inverse": lambda: words(
+        SameMatrix("inverse(A)", reads=("A",)), "[[-2, 1], [3/2, -1/2]]", A="[[1, 2], [3, 4]]"
+    ),
 }
 
 

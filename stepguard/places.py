@@ -16,6 +16,7 @@ written                  is
 ``1 234``                nothing: one number or two, unless the blank is a no-break or a thin one
 ``007``                  nothing: a code
 ``3/4``  ``1.5 × 10^6``  nothing, and not 3, 4 or 1.5 either
+``5 lakh``  ``5 Mio``    nothing, and not 5 either; so are crore, dozen, mln, Mrd, bln
 ``28 November 2026``     28 and 2026; in ``2026-11-28`` no number
 =======================  =====================================================================================
 """
@@ -59,19 +60,21 @@ _BEHIND: Final = re.compile(
     rf"|{_BLANKS}(?P<code>{_CODE})\b|{_BLANKS}(?P<word>(?i:{'|'.join(WORDS)}))\b)?"
 )
 _GLUED_BEFORE: Final = re.compile(
-    r"[\w#@]\Z|[\w)\]][-+\u2212\u2013/._*^~%]\Z|[0-9][:,=]\Z|[/\\]\Z|\w['’]\Z|[\w)]\*\*\Z"
+    r"[\w#@]\Z|[\w)\]][-+\u2212\u2013/._*^~%]\Z|[0-9][:,=]\Z|[/\\\u2044\u2215]\Z|\w['’\u00b4`\u02bc\u066c]\Z|[\w)]\*\*\Z"
 )
 _SIGN_AFTER: Final = re.compile(r"[\s(\[{=<>≤≥≠≈~:;,|\"'“‘*]\Z")
 _GLUED_BEHIND: Final = re.compile(
     rf"(?!(?:{_UNITS})(?![\w]))\w|[-\u2010\u2011\u2013/:.,_@^*=+][0-9]|[-_/@][A-Z]\b|[/_@]\w|-\w?\d|[⁻⁺]"
 )
 _GOES_ON: Final = re.compile(
-    "[ \u00a0]?(?:[¼-¾⅐-⅞]|[0-9]{1,3}/[0-9])|['’][0-9]"
+    "[ \u00a0]?(?:[¼-¾⅐-⅞]|[0-9]{1,3}/[0-9])|['’\u00b4`\u02bc\u066c][0-9]|\\*\\*[0-9]"
+    "|[ \u00a0]?[\u2044\u2215][ \u00a0]?[0-9]"
     "|[ \u00a0]?(?:[×x*·]|\\\\times)[ \u00a0]?10(?:\\^|\\*\\*|[⁻⁺⁰¹²³⁴-⁹])"
-    "|\\)?[ \u00a0](?:hundred|thousand|million|billion|trillion)",
+    "|\\)?[ \u00a0](?:hundred|thousand|million|billion|trillion)"
+    "|[ \u00a0\u2009\u202f]?(?:lakhs?|crores?|dozens?|mio|mln|mrd|bln)(?![a-z])",
     re.IGNORECASE,
 )
-"""What makes a number another one: ``5 ½``, ``1'234``, ``1.5 × 10^6``, ``(5) million``."""
+"""What makes a number another one: ``5 ½``, ``1'234``, ``5⁄8``, ``1.5 × 10^6``, ``(5) million``, ``5 lakh``."""
 _ACCOUNT_BEFORE: Final = re.compile(rf"(?:{_CURRENCY}) ?\(\Z")
 _EACH: Final = re.compile(r"/[a-z]+(?![\w/-])")
 """Behind an amount: ``$0.75/share``."""

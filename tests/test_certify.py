@@ -53,6 +53,11 @@ def test_the_certification_holds(tmp_path: Path) -> None:
     assert found["wrong_steps"]["all"]["bad"] == 0
     assert found["right_steps"]["all"]["n"] >= 200
     assert found["fuzzed"]["expressions"] == 4000
+    checks = found["checks"]
+    assert checks["skipped"] == {}
+    assert len(checks["wrong"]["checks"]) == len(checks["right"]["checks"]) >= 24
+    assert checks["wrong"]["all"]["n"] >= 200
+    assert checks["wrong"]["all"]["bad"] == checks["right"]["all"]["bad"] == 0
     assert all(count > 0 for count in found["wrong_steps"]["planted_by_kind_of_step"].values())
 
 
@@ -79,6 +84,62 @@ def test_a_checker_that_refuses_right_steps_is_found_out(monkeypatch: pytest.Mon
     assert right_steps(1, 10, "variables first").bad == 0
     monkeypatch.setattr(stepguard.checks, "check_arithmetic", lambda *_: fails)
     assert right_steps(1, 10, "variables first").bad == 10
+
+
+@pytest.mark.parametrize("name", ["DateIs", "Quantity", "Grounded", "Pattern", "Equivalent", "Solves", "SameMatrix"])
+def test_a_check_that_lets_everything_pass_is_found_out(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Where a check accepts whatever it is given, wrong claims that can be read count as accepted."""
+    from certification import kinds
+    from certification.families import FAMILIES, try_family
+
+    assert kinds
+    check = getattr(stepguard.checks, name)
+    passes = Verdict("pass", "all", strength="proved")
+    monkeypatch.setattr(check, "_judge", lambda *_: passes)
+    found = try_family(FAMILIES[name], "wrong", 1, 4)
+    accepted = [kind for kind, row in found.items() if row["bad"] == row["n"] > 0]
+    assert len(accepted) >= 0.7 * len(found)
+
+
+def test_a_check_that_refuses_everything_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a check refuses whatever it is given, right claims count as refused."""
+    from certification import kinds
+    from certification.families import FAMILIES, try_family
+
+    assert kinds
+    fails = Verdict("fail", "none", "wrong_value", "no")
+    monkeypatch.setattr(stepguard.checks.DateIs, "_judge", lambda *_: fails)
+    found = try_family(FAMILIES["DateIs"], "right", 1, 4)
+    assert all(row["bad"] == row["n"] > 0 for row in found.values())
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("x + x", "2 x", True),
+        ("x x", "x ^ 2", True),
+        ("sqrt(x ^ 2)", "x", False),
+        ("log(x ^ 2)", "2 log(x)", False),
+        ("x", "x + 1e-20", False),
+    ],
+)
+def test_formulas_are_the_same_where_their_values_are(one: str, other: str, same: bool) -> None:
+    """Values at random points tell formulas apart: other branches, other domains, and a difference of 1e-20."""
+    from certification.formula_trees import Node, add, call, equal, mul, num, power, var
+
+    x = var("x")
+    trees: Mapping[str, Node] = {
+        "x": x,
+        "x + x": add(x, x),
+        "2 x": mul(num(2), x),
+        "x x": mul(x, x),
+        "x ^ 2": power(x, 2),
+        "sqrt(x ^ 2)": call("sqrt", power(x, 2)),
+        "log(x ^ 2)": call("log", power(x, 2)),
+        "2 log(x)": mul(num(2), call("log", x)),
+        "x + 1e-20": add(x, num(Fraction(1, 10**20))),
+    }
+    assert equal(trees[one], trees[other]) is same
 
 
 def test_an_evaluator_that_is_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,6 +103,22 @@ def test_numbers_in_other_documents(document: str, holds: list[str], not_held: l
     assert [found(Grounded("doc"), each, doc=document) for each in not_held] == ["fail"] * len(not_held)
 
 
+@pytest.mark.parametrize("sign", ["\u00b4", "`", "\u02bc", "\u066c", "\u2044", "\u2215", " \u2044 ", "**"])
+def test_digits_joined_by_a_sign_are_no_numbers_of_their_own(sign: str) -> None:
+    """What groups digits, divides them or raises them makes another number: neither side of it stands alone."""
+    document = f"a fee of 5{sign}123 here"
+    assert found(Grounded("doc"), "5", doc=document) == "fail"
+    assert sign == " \u2044 " or found(Grounded("doc"), "123", doc=document) == "fail"
+
+
+@pytest.mark.parametrize("word", ["lakh", "Lakhs", "crore", "crores", "dozen", "Mio", "Mio.", "Mrd.", "mln", "bln"])
+@pytest.mark.parametrize("blank", [" ", "\u00a0", ""])
+def test_a_number_of_lakhs_or_dozens_is_not_found_as_itself(word: str, blank: str) -> None:
+    """Words that make a number larger and that are not read leave no number; a longer word does not count."""
+    assert found(Grounded("doc"), "5", doc=f"worth 5{blank}{word} in all") == "fail"
+    assert found(Grounded("doc"), "5", doc="5 millstones, 6 dozenal") == "pass"
+
+
 def test_a_document_with_decimal_commas() -> None:
     """With a decimal comma the point groups thousands, in the document."""
     document = "Summe 1.234,50 EUR, 3,5 %"

@@ -5,61 +5,31 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 from certification.cases import Case, answer, pairs_text, values_of
 from certification.right_replies import RIGHT_REPLIES
 from certification.right_ways import REFUSED_WAYS, RIGHT_WAYS
+from certification.tallies import Tally
 from certification.traces import STEP_KINDS, Trace, make_trace
 from certification.truth import Truth
 from certification.wrong_entries import WRONG_ENTRIES
 from certification.wrong_replies import WRONG_REPLIES
 from stepguard import Guard, Result
 from stepguard.backends import Completion, Request
-from stepguard.evaluation.statistics import upper_bound, wilson
 from stepguard.exact import evaluate
 from stepguard.reply_formats import EquationFormat
 from stepguard.rewriting import rewrite, split
 from stepguard.testing import SimulatedModel, Slips
 from stepguard.values import Value
 
-__all__ = ["Tally", "ladder_runs", "refused_ways", "right_steps", "stand_ins", "stubborn_runs", "wrong_steps"]
+__all__ = ["ladder_runs", "refused_ways", "right_steps", "stand_ins", "stubborn_runs", "wrong_steps"]
 
 _Separator = Literal[".", ","]
 _SEPARATOR = re.compile(r"(?<=[0-9])[.,](?=[0-9])")
 _TRIES = 200
-_SHOWN = 20
-
-
-@dataclass(slots=True)
-class Tally:
-    """What was counted of one kind.
-
-    Attributes:
-        n: how many steps were judged.
-        bad: how many of them went against the promise.
-        examples: the first of these.
-    """
-
-    n: int = 0
-    bad: int = 0
-    examples: list[str] = field(default_factory=list)
-
-    def add(self, bad: bool, example: str) -> None:
-        """Count one step."""
-        self.n += 1
-        self.bad += bad
-        if bad and len(self.examples) < _SHOWN:
-            self.examples.append(example)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON data, with the bounds of the share."""
-        found: dict[str, Any] = {"n": self.n, "bad": self.bad, "upper_bound": round(upper_bound(self.bad, self.n), 6)}
-        if self.bad:
-            found |= {"interval": [round(each, 6) for each in wilson(self.bad, self.n)], "examples": self.examples}
-        return found
 
 
 @dataclass(frozen=True, slots=True)
