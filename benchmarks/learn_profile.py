@@ -3,23 +3,25 @@
     python benchmarks/learn_profile.py --model qwen2.5-coder-1.5b --base-url http://127.0.0.1:8081/v1 --out learned
 
 The folder gets the profile, `profile.json`, and every reply, `replies.jsonl`; `--replay FILE` makes the profile again
-from the replies. The seeds are none of those that `stepguard bench` takes, so that
-
-    stepguard bench --replay benchmarks/results/NAME/replies.jsonl --learned learned/profile.json ...
-
-puts what was foretold beside what was spent on programs that the profile has not seen.
+from the replies. The seeds are none of those that `stepguard bench` takes. With ``--recording FOLDER`` what the profile
+foretells is put beside what the recorded guarded runs took, which had no profile and are of programs that it has not
+seen. The seconds of recordings depend on what else ran on the machine, and tell little.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 from pathlib import Path
 
 from stepguard import Guard, Profile, Result
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.backends.recorded import RecordedBackend
+from stepguard.evaluation.arms import ArmOptions, Outcome
 from stepguard.evaluation.families import Arithmetic
+from stepguard.evaluation.foretold import make_foretold, tell
+from stepguard.evaluation.runner import Plan
 from stepguard.transport import Transport
 
 DEVELOPMENT = 1_000_000
@@ -47,6 +49,7 @@ async def main() -> None:
     parser.add_argument("--base-url", help="an OpenAI-compatible endpoint")
     parser.add_argument("--out", type=Path, required=True, help="the folder to write to")
     parser.add_argument("--replay", type=Path, help="a recording to learn from, without a model")
+    parser.add_argument("--recording", type=Path, help="a folder of stepguard bench, to hold the forecast against")
     parser.add_argument("-n", type=int, default=12, help="how many programs")
     parser.add_argument("--length", type=int, default=20, help="how many steps each has")
     parser.add_argument("--concurrency", type=int, default=4)
@@ -65,6 +68,13 @@ async def main() -> None:
     verified = sum(result.verified for result in results)
     calls = sum(result.usage.calls for result in results)
     print(f"{verified} of {len(results)} runs verified, {calls} calls; {args.out / 'profile.json'}")
+    if args.recording is not None:
+        _, *lines = (args.recording / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
+        outcomes = [Outcome.from_dict(json.loads(line)) for line in lines]
+        cells = {each.length: 1 for each in outcomes}
+        plan = Plan(family=Arithmetic(), cells=cells, arms=("guard",), seed=0, options=ArmOptions(profile=profile))
+        for row in make_foretold(plan, outcomes):
+            print(tell(row))
 
 
 if __name__ == "__main__":
