@@ -13,7 +13,7 @@ before it add is the slope `self_conditioning`.
   so that what was not seen once is rare and not impossible.
 - `self_conditioning`: least squares through the origin of the slips in free text, less what the cell lets expect, on
   the share of wrong values before the step; its interval takes the steps of one program together.
-- `systematic`: of the wrong values that the guard asked again, how many came again in the first new reply.
+- `systematic`: of the wrong values that were asked again by themselves (`rungs.py`), how many came again.
 
 With ``--compare`` the fitted profile carries out the recorded programs that many times, and the shares of right answers
 are put beside the recorded ones.
@@ -31,7 +31,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from observed_steps import Observations, Observed, observe, read_recording
+from observed_steps import Observations, Observed, observe, read_recording, read_repeats
 
 from stepguard.evaluation.arms import ArmOptions, Outcome
 from stepguard.evaluation.families import family_named
@@ -45,6 +45,7 @@ from stepguard.testing import ModelSlips
 __all__ = ["Cell", "Fit", "compare", "fit"]
 
 RECORDING: Final = Path(__file__).parent / "results" / "qwen2.5-coder-1.5b-arithmetic"
+RUNGS: Final = Path(__file__).parent / "results" / "qwen2.5-coder-1.5b-rungs" / "failed.jsonl"
 _LEAST: Final = 30
 _DRAWN: Final = 20
 _OF_REPLIES: Final = ("malformed", "extra_step", "truncated")
@@ -232,11 +233,12 @@ def main() -> None:
     """Fit and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recording", type=Path, default=RECORDING, help="folder with outcomes.jsonl")
+    parser.add_argument("--rungs", type=Path, default=RUNGS, help="failed.jsonl of rungs.py, with the same model")
     parser.add_argument("--json", action="store_true", help="print the profile as JSON and nothing else")
     parser.add_argument("--compare", type=int, metavar="SEEDS", default=0, help="carry out the recorded programs, too")
     args = parser.parse_args()
     outcomes, meta = read_recording(args.recording)
-    found = fit(observe(outcomes, meta))
+    found = fit(observe(outcomes, meta, repeats=read_repeats(args.rungs)))
     if args.json:
         print(json.dumps(asdict(found.slips), indent=1))
         return

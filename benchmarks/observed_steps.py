@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.backends.base import Request
 from stepguard.errors import ValueRefused
 from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.arms.reading import read_entries
@@ -22,7 +21,7 @@ from stepguard.evaluation.families import Task
 from stepguard.guard import Guard
 from stepguard.numerals import read_numeral
 from stepguard.procedure import Step
-from stepguard.rungs import FIRST, Resample
+from stepguard.rungs import FIRST
 from stepguard.situations import situation_of
 from stepguard.testing.working import work_out
 from stepguard.values import Value
@@ -67,7 +66,7 @@ class Observations:
         missing: steps that were asked first and left out.
         replies: structured replies to first questions; `texts`: free transcripts.
         deviations: of the structured replies, how many had one of each kind.
-        repeats: of the wrong values that were asked again, how often the first new value was the same, and how many.
+        repeats: of the wrong values that were asked again, how often the same one came, and how many there were.
         unstopped: free transcripts that made up steps behind the last one.
         whole: free transcripts with every step right, and how many of those gave another answer.
         skipped: outcomes that could not be made again.
@@ -94,14 +93,27 @@ def read_recording(folder: Path) -> tuple[list[Outcome], dict[str, Any]]:
     return [Outcome.from_dict(json.loads(line)) for line in lines], json.loads(first)["configuration"]
 
 
-def observe(outcomes: Iterable[Outcome], meta: Mapping[str, Any]) -> Observations:
+def read_repeats(file: Path) -> tuple[int, int]:
+    """How often the control of `rungs.py` claimed the same wrong value again, and of how many, by its ``failed.jsonl``.
+
+    Raises:
+        OSError: the file is not there.
+    """
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    pairs = [(row["claim"], row["again"] or "") for row in rows if row["deviation"] == "wrong_value"]
+    same = sum(one.rpartition("=")[2].strip() == other.rpartition("=")[2].strip() for one, other in pairs)
+    return same, len(pairs)
+
+
+def observe(outcomes: Iterable[Outcome], meta: Mapping[str, Any], *, repeats: tuple[int, int] = (0, 0)) -> Observations:
     """Judge the steps of recorded outcomes; arms other than those above are left out.
 
     Args:
         outcomes: of one model.
         meta: the options of the guarded arms, ``segment`` and ``retries``.
+        repeats: see `Observations`.
     """
-    seen = Observations()
+    seen = Observations(repeats=repeats)
     asked: set[str] = set()
     for outcome in outcomes:
         if outcome.arm not in (FREE, *STRUCTURED) or outcome.error is not None:
@@ -200,7 +212,6 @@ def _guarded(seen: Observations, outcome: Outcome, task: Task, meta: Mapping[str
         seen.skipped += 1
         return
     program = (outcome.task, outcome.length, outcome.seed)
-    failed: dict[str, str] = {}
     for attempt, request, text in zip(result.attempts, backend.requests, outcome.texts, strict=True):
         entries = read_entries(text) or {}
         question = "\n".join(message.content for message in request.messages)
@@ -209,24 +220,3 @@ def _guarded(seen: Observations, outcome: Outcome, task: Task, meta: Mapping[str
             seen.replies += 1
             seen.deviations.update({deviation.kind for deviation in attempt.deviations})
             _steps(seen, program, _Asked(request.steps, request.values, "structured"), entries)
-        if outcome.arm == "guard" and attempt.rung in (FIRST.name, Resample().name):
-            _repeats(seen, request, entries, failed)
-
-
-def _repeats(seen: Observations, request: Request, entries: Mapping[str, str], failed: dict[str, str]) -> None:
-    """Compare the first new value of a step that was wrong with the wrong one."""
-    first = request.steps[0].id
-    if request.temperature and first in failed and first in entries:
-        same = entries[first].rpartition("=")[2].strip() == failed.pop(first)
-        seen.repeats = seen.repeats[0] + same, seen.repeats[1] + 1
-    elif not request.temperature:
-        values = dict(request.values)
-        for step in request.steps:
-            if step.id not in entries:
-                return
-            slip, value = _judge(step, values, entries[step.id])
-            if slip == "wrong_value":
-                failed[step.id] = entries[step.id].rpartition("=")[2].strip()
-            if slip is not None or value is None:
-                return
-            values[step.id] = value

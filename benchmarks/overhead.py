@@ -3,7 +3,8 @@
     python benchmarks/overhead.py [--steps 100000] [--segment 10] [--repeat 3]
 
 A backend that knows every reply in advance answers at once; the time spent in it is subtracted. Printed are
-microseconds a step, the peak memory at a tenth of the steps and at all of them, and what `import stepguard` costs.
+microseconds a step, the peak memory at a tenth of the steps and at all of them, what `import stepguard` costs, and how
+long each kind of check takes (`check_times.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import statistics
 import subprocess
 import sys
 import time
+
+from check_times import print_times
 
 from stepguard import Guard, Procedure, Step
 from stepguard.backends.base import Completion, Request
@@ -123,6 +126,7 @@ def main() -> None:
     for statement in ("import stepguard", "from stepguard import Guard, Procedure"):
         found = import_milliseconds(statement, max(5, args.repeat))
         print(f"{statement}: {statistics.median(found):.0f} ms (min {min(found):.0f}, max {max(found):.0f})")
+    print_times(args.repeat)
 
 
 if __name__ == "__main__":

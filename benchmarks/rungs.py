@@ -47,9 +47,6 @@ RUNGS: Sequence[tuple[str, Rung]] = (
     ("rewrite", Rewrite()),
     ("split", Split()),
     ("draft", Draft()),
-    ("question, 0.8", Question(temperature=0.8)),
-    ("rewrite, 0.8", Rewrite(temperature=0.8)),
-    ("split, 0.8", Split(temperature=0.8)),
 )
 
 
@@ -157,11 +154,15 @@ async def cured(backend: RecordedBackend, hard: Hard, rung: Rung, seed: int) -> 
     return result
 
 
-async def compare(backend: RecordedBackend, steps: Sequence[Hard], concurrency: int) -> dict[str, list[Result | None]]:
-    """By rung: the results, in the order of the steps."""
+async def compare(
+    backend: RecordedBackend, steps: Sequence[Hard], concurrency: int, drafts: int
+) -> dict[str, list[Result | None]]:
+    """By rung: the results, in the order of the steps; only so many of the first ones are worked freely."""
     gate = asyncio.Semaphore(concurrency)
 
     async def one(hard: Hard, rung: Rung, at: int) -> Result | None:
+        if rung.draft and at >= drafts:
+            return None
         async with gate:
             return await cured(backend, hard, rung, at)
 
@@ -170,6 +171,17 @@ async def compare(backend: RecordedBackend, steps: Sequence[Hard], concurrency: 
         table[name] = await asyncio.gather(*(one(hard, rung, at) for at, hard in enumerate(steps)))
         print(row(name, table[name]), flush=True)
     return table
+
+
+def said_again(result: Result | None, step: str) -> str | None:
+    """What the control said of a step, None where that cannot be read."""
+    text = None if result is None or not result.attempts else result.attempts[-1].text
+    try:
+        found = json.loads(text or "")
+    except ValueError:
+        return None
+    said = found.get(step) if isinstance(found, dict) else None
+    return said if isinstance(said, str) else None
 
 
 def row(name: str, results: Sequence[Result | None]) -> str:
@@ -224,53 +236,68 @@ def left_over(table: Mapping[str, Sequence[Result | None]], steps: Sequence[Hard
     return lines
 
 
-async def main() -> None:
-    """Collect, compare, print and write down."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="recorded", help="the model's name at the endpoint")
-    parser.add_argument("--base-url", help="an OpenAI-compatible endpoint")
-    parser.add_argument("--out", type=Path, help="the folder of the recording")
-    parser.add_argument("--replay", type=Path, help="a recording to make the table from, without a model")
-    parser.add_argument("--failures", type=int, default=100, help="how many failed steps are wanted")
-    parser.add_argument("--concurrency", type=int, default=4)
-    args = parser.parse_args()
-    if args.replay is not None:
-        backend = RecordedBackend(args.replay)
-    else:
-        args.out.mkdir(parents=True, exist_ok=True)
-        model = OpenAIBackend(args.model, base_url=args.base_url, api_key="none")
-        backend = RecordedBackend(args.out / "replies.sqlite", model)
-    steps, asked = await collect(backend, args.failures, args.concurrency)
-    table = await compare(backend, steps, args.concurrency)
+def told(table: Mapping[str, Sequence[Result | None]], steps: Sequence[Hard], asked: int) -> list[str]:
+    """The whole table, by rung and by what was wrong, line by line."""
     lines = [f"{len(steps)} failed steps of {asked} asked"]
     lines += [row(name, results) for name, results in table.items()]
     for kind in sorted({each.deviation for each in steps}):
         chosen = [at for at, each in enumerate(steps) if each.deviation == kind]
         lines.append(f"{kind}: {len(chosen)}")
         lines += ["  " + row(name, [results[at] for at in chosen]) for name, results in table.items()]
-    lines += [*greedy(table), *left_over(table, steps)]
+    return [*lines, *greedy(table), *left_over(table, steps)]
+
+
+def failed(table: Mapping[str, Sequence[Result | None]], steps: Sequence[Hard]) -> list[dict[str, object]]:
+    """Every step with what was claimed and what cured it, as JSON data."""
+    return [
+        {
+            "program": each.name,
+            "step": each.step.id,
+            "formula": each.step.formula,
+            "values": {name: show_value(value) for name, value in each.values.items()},
+            "deviation": each.deviation,
+            "claim": each.claim,
+            "again": said_again(table[RUNGS[0][0]][at], each.step.id),
+            "cured": [
+                name
+                for name, results in table.items()
+                if (found := results[at]) is not None and found.status == "verified"
+            ],
+        }
+        for at, each in enumerate(steps)
+    ]
+
+
+async def main() -> None:
+    """Collect, compare, print and write down."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="recorded", help="the model's name at the endpoint")
+    parser.add_argument("--base-url", help="an OpenAI-compatible endpoint")
+    parser.add_argument("--out", type=Path, help="the folder to write to: the recording, the table, the failed steps")
+    parser.add_argument("--replay", type=Path, help="a recording to make the table from, without a model")
+    parser.add_argument("--failures", type=int, default=100, help="how many failed steps are wanted")
+    parser.add_argument("--drafts", type=int, default=45, help="how many of them are worked freely, at two calls each")
+    parser.add_argument("--concurrency", type=int, default=4)
+    args = parser.parse_args()
+    if args.replay is not None:
+        backend = RecordedBackend(args.replay)
+    else:
+        if args.out is None:
+            parser.error("--out is needed for the recording")
+        args.out.mkdir(parents=True, exist_ok=True)
+        model = OpenAIBackend(args.model, base_url=args.base_url, api_key="none")
+        backend = RecordedBackend(args.out / "replies.sqlite", model)
+    steps, asked = await collect(backend, args.failures, args.concurrency)
+    table = await compare(backend, steps, args.concurrency, args.drafts)
+    lines = told(table, steps, asked)
     print("\n".join(lines))
-    if args.replay is None:
-        backend.export(args.out / "replies.jsonl")
+    if args.out is not None:
+        args.out.mkdir(parents=True, exist_ok=True)
         (args.out / "table.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        failed = [
-            {
-                "program": each.name,
-                "step": each.step.id,
-                "formula": each.step.formula,
-                "values": {name: show_value(value) for name, value in each.values.items()},
-                "deviation": each.deviation,
-                "claim": each.claim,
-                "cured": [
-                    name
-                    for name, results in table.items()
-                    if (found := results[at]) is not None and found.status == "verified"
-                ],
-            }
-            for at, each in enumerate(steps)
-        ]
-        text = "".join(json.dumps(each) + "\n" for each in failed)
+        text = "".join(json.dumps(each) + "\n" for each in failed(table, steps))
         (args.out / "failed.jsonl").write_text(text, encoding="utf-8")
+        if args.replay is None:
+            backend.export(args.out / "replies.jsonl")
 
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
+from stepguard import guarded, wrap
 from stepguard.errors import StepNotVerified
-from stepguard.integrations.decorator import guarded
-from stepguard.integrations.openai_client import result_of, wrap
+from stepguard.integrations.openai_client import result_of
 
 ORDER = """Work out this order, please.
 

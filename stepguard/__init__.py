@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from stepguard.budget import Budget
     from stepguard.errors import StepguardError
     from stepguard.guard import Guard
+    from stepguard.integrations.decorator import guarded
+    from stepguard.integrations.openai_client import wrap
     from stepguard.ladder import Ladder
     from stepguard.procedure import Input, Procedure, Step
     from stepguard.profile import Profile
@@ -46,6 +48,8 @@ __all__ = [
     "ValueType",
     "Verdict",
     "audit",
+    "guarded",
+    "wrap",
 ]
 
 _HOME = {
@@ -67,6 +71,8 @@ _HOME = {
     "ValueType": "stepguard.value_types",
     "Verdict": "stepguard.verdicts",
     "audit": "stepguard.transcripts",
+    "guarded": "stepguard.integrations.decorator",
+    "wrap": "stepguard.integrations.openai_client",
 }
 """Where each name lives: a module is loaded when its first name is asked for, so that importing this one is cheap."""
 

@@ -20,15 +20,21 @@ __all__ = ["DEFAULT_RUNGS", "Ladder"]
 
 DEFAULT_RUNGS: Final[tuple[Rung, ...]] = (
     Resample(),
-    Question(),
     Rewrite(),
     Split(),
-    Draft(),
+    Question(),
     Question(temperature=0.8),
     Rewrite(temperature=0.8),
     Split(temperature=0.8, times=2),
+    Draft(),
 )
-"""Cheap rungs first, as far as they cure; each way of asking once more with some randomness before the end."""
+"""The order follows from what cured steps that a real model had failed on (``benchmarks/results``, 117 steps).
+
+Asking the step by itself cures 93 % of what was looked up wrongly and 55 % of sums that came out wrong, without help.
+Of what that leaves, rewriting the sum cures 70 % for as many tokens, splitting it 86 % for three times as many, a plain
+question 41 %. Each of these ways comes once more, with some randomness. Working freely first cured half of what it was
+tried on, for ten times as many tokens, and comes last.
+"""
 
 _CUTS: Final = 3
 """After so many replies in a row that were cut off it is not the cap."""

@@ -186,7 +186,7 @@ def _server(chat: ChatServer) -> ThreadingHTTPServer:
             except OSError:  # the client has given up
                 self.close_connection = True
 
-        do_GET = do_POST
+        do_GET = do_POST  # noqa: N815
 
         def log_message(self, format: str, *args: object) -> None:
             pass

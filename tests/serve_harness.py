@@ -14,11 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import openai
-import uvicorn
+import pytest
 from conftest import Received, Reply, completion_body
 
 from stepguard import Procedure
 from stepguard.serve import create_app
+
+pytest.importorskip("starlette")
+uvicorn: Any = pytest.importorskip("uvicorn")
 
 KEY = "sk-SECRET-caller-1"
 PROCEDURE = Procedure.parse("name: sums\ninputs: x, y\nt2 = x + y\nt1 = t2 * 3")

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from importlib import import_module
 from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
 
 from stepguard import Claim, Guard, Procedure, Step, plugins
-from stepguard.checks.registry import make_check
+from stepguard.checks.constraints import Holds, Range
+from stepguard.checks.registry import CHECKS, make_check
 from stepguard.errors import ConfigError, ProcedureError
 from stepguard.testing import ScriptedBackend
 from stepguard.values import Value
@@ -129,3 +131,21 @@ def test_two_packages_with_one_name_are_refused(installed: Callable[..., None]) 
     installed(small="a:b", small_="c:d")
     with pytest.raises(ConfigError, match="brought twice"):
         make_check("small")
+
+
+def test_every_check_of_this_package_has_a_name() -> None:
+    """Whatever stands in the modules of checks can be named in a file, and the name is that of its verdicts."""
+    for name, (module, attribute) in CHECKS.bundled.items():
+        found = getattr(import_module(module), attribute)
+        assert found.name == name
+        assert attribute in import_module(module).__all__
+
+
+def test_checks_of_this_package_stand_in_files() -> None:
+    """One value, several, and options by name."""
+    checks = (
+        load("- range: {least: 0, most: 9}\n- holds: [n < 10, n % 2 == 1]\n- holds: n > 1\n- range: 3").steps[0].checks
+    )
+    assert list(checks) == [Range(0, 9), Holds("n < 10", "n % 2 == 1"), Holds("n > 1"), Range(3)]
+    with pytest.raises(ProcedureError, match="missing"):
+        load("- holds: n >")

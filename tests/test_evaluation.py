@@ -23,6 +23,8 @@ from stepguard.evaluation.statistics import compare, wilson
 from stepguard.testing import SimulatedModel, Slips
 from stepguard.testing.profiles import PROFILES
 
+pytestmark = pytest.mark.once
+
 FAMILY = Arithmetic()
 TWO = FAMILY.make(0, 2)
 

@@ -16,6 +16,8 @@ from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.testing import SimulatedModel, Slips
 from stepguard.testing.profiles import PROFILES
 
+pytestmark = pytest.mark.once
+
 MODELS: Mapping[str, Slips] = {
     **PROFILES,
     "stubborn": Slips(wrong_value=0.06, systematic=0.7),

@@ -143,7 +143,7 @@ def test_what_one_step_needed_the_next_of_its_kind_gets_first() -> None:
     result = Guard(model, segment=1).run(procedure, INPUTS)
     assert result.verified
     rungs = {name: [a.rung for a in result.attempts if a.steps[0].step == name] for name in ("t1", "t3")}
-    assert rungs == {"t1": ["ask", "resample", "question"], "t3": ["ask", "question"]}
+    assert rungs == {"t1": ["ask", "resample", "rewrite", "split", "question"], "t3": ["ask", "question"]}
 
 
 def test_a_profile_carries_it_to_the_next_run() -> None:

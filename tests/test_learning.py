@@ -21,6 +21,8 @@ from stepguard.testing import ModelSlips, SimulatedModel, Slips
 from stepguard.testing.profiles import PROFILES, QWEN_1_5B
 from stepguard.values import Value
 
+pytestmark = pytest.mark.once
+
 DEVELOPMENT = 1_000_000
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 BENCHMARK = Path(__file__).parent.parent / "benchmarks" / "million.py"
 
 

@@ -31,6 +31,8 @@ NAMES = [
     "ValueType",
     "Verdict",
     "audit",
+    "guarded",
+    "wrap",
 ]
 
 
@@ -68,3 +70,16 @@ def test_the_lowest_versions_that_are_tested_are_those_that_are_declared() -> No
     required = {bound.replace(">=", "==") for bound in project["dependencies"]}
     tools = {bound.replace(">=", "==") for bound in project["optional-dependencies"]["dev"]}
     assert required <= lowest <= required | tools
+
+
+def test_the_checks_are_in_one_place() -> None:
+    """Every check that has a name in files can be imported from `stepguard.checks`, and what is not there is not."""
+    import stepguard.checks
+    from stepguard.checks.registry import CHECKS
+
+    for _, attribute in CHECKS.bundled.values():
+        assert attribute in stepguard.checks.__all__
+        assert getattr(stepguard.checks, attribute).__name__ == attribute
+    assert set(stepguard.checks.__all__) <= set(dir(stepguard.checks))
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        getattr(stepguard.checks, "Nothing")  # noqa: B009

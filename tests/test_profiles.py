@@ -27,6 +27,8 @@ from stepguard.testing.profiles import PROFILES, QWEN_1_5B, STUDY
 from stepguard.testing.slips import WAYS
 from stepguard.transcripts import false_links
 
+pytestmark = pytest.mark.once
+
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 FORMULAS = "inputs: x, y\nt1 = x + y\nt2 = t1 - y\nt3 = t2 + t1\nt4 = t3 + t2\nt5 = t4 - t1"
 STEPS = Procedure.parse(FORMULAS)
@@ -232,7 +234,8 @@ def test_the_fitted_profile_is_what_its_command_prints(fitting: tuple[ModuleType
     """The profile in the package follows from the recording beside it, digit by digit."""
     fit_profile, observed_steps = fitting
     outcomes, meta = observed_steps.read_recording(fit_profile.RECORDING)
-    found = fit_profile.fit(observed_steps.observe(outcomes, meta))
+    repeats = observed_steps.read_repeats(fit_profile.RUNGS)
+    found = fit_profile.fit(observed_steps.observe(outcomes, meta, repeats=repeats))
     assert found.slips == QWEN_1_5B
     assert (len(found.seen.steps), found.seen.skipped) == (3392, 0)
 

@@ -15,6 +15,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -195,6 +196,7 @@ def _guards(chance: random.Random) -> Iterator[Guard]:
         )
 
 
+@pytest.mark.once
 def test_ten_thousand_runs_commit_no_wrong_step() -> None:
     """Over random programs, guards and slips, no committed step is wrong, and the books agree with the status."""
     statuses: Counter[str] = Counter()
@@ -259,6 +261,7 @@ class _Mangler:
         return Completion("".join(text))
 
 
+@pytest.mark.once
 def test_mangled_replies_commit_no_wrong_step() -> None:
     """Right replies with random damage never lead to a wrong step."""
     statuses: Counter[str] = Counter()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from stepguard.cli import main
 from stepguard.evaluation.arms import read_run
 from stepguard.evaluation.families import Arithmetic
 from stepguard.testing import ScriptedBackend, no_real_requests
+
+pytestmark = pytest.mark.once
 
 RECORDED = Path(__file__).parent.parent / "benchmarks" / "results" / "qwen2.5-coder-1.5b-arithmetic" / "outcomes.jsonl"
 OUTCOMES: list[dict[str, Any]] = [json.loads(line) for line in RECORDED.read_text(encoding="utf-8").splitlines()[1:]]
@@ -63,3 +67,15 @@ def test_one_command_makes_the_recorded_table_again(
 
 def timeless(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name != "seconds"}
+
+
+def test_the_table_of_rungs_follows_from_the_recorded_replies() -> None:
+    """Which rung cured which really failed step: the table is made again from the replies, line by line."""
+    benchmarks = Path(__file__).parent.parent / "benchmarks"
+    folder = benchmarks / "results" / "qwen2.5-coder-1.5b-rungs"
+    command = [sys.executable, str(benchmarks / "rungs.py"), "--replay", str(folder / "replies.jsonl")]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    table = (folder / "table.txt").read_text(encoding="utf-8")
+    assert done.stdout.endswith(table)
+    assert table.startswith("117 failed steps of 640 asked")

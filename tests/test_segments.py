@@ -18,6 +18,8 @@ from stepguard.rungs import Question
 from stepguard.segments import SegmentLength, best_length
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 
+pytestmark = pytest.mark.once
+
 OVERHEAD, EACH = 300, 24
 """Tokens of what every prompt begins with, and of one step, asked and answered."""
 

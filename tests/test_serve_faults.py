@@ -10,7 +10,7 @@ import logging
 import socket
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import openai
@@ -20,6 +20,8 @@ from serve_harness import GOOD, KEY, MODEL, VALUES, Served, chunk, events_of, go
 
 from stepguard.serve import Limits
 from stepguard.transport import Transport
+
+pytestmark = pytest.mark.once
 
 MESSAGES: Any = [{"role": "user", "content": VALUES}]
 AT_ONCE = {"transport": Transport(retries=2, first_wait=0, longest_wait=5)}
@@ -340,7 +342,10 @@ def test_too_many_at_once_are_told(chat_server: ChatServer) -> None:
 
 def test_memory_stays_flat(chat_server: ChatServer) -> None:
     """Requests of every kind leave nothing behind; the full version is in benchmarks/serving.py."""
-    replies = [good_answer, lambda received: Reply({"error": {"message": "no"}}, status=500)]
+    replies: list[Callable[[Received], Reply]] = [
+        good_answer,
+        lambda received: Reply({"error": {"message": "no"}}, status=500),
+    ]
 
     def script(received: Received) -> Reply:
         chat_server.requests.clear()

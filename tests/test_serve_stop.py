@@ -18,6 +18,8 @@ import pytest
 from conftest import ChatServer, Reply, completion_body
 from serve_harness import GOOD, KEY, MODEL, VALUES
 
+pytestmark = pytest.mark.once
+
 MESSAGES: Any = [{"role": "user", "content": VALUES}]
 
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from stepguard.evaluation.statistics import Decay, clustered, compare, fit_decay, holm, upper_bound, wilson
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize(
     ("events", "n", "bound"),

@@ -101,6 +101,28 @@ def test_latex_fractions_and_roots_are_working(expression: str, entry: str, acce
 
 
 @pytest.mark.parametrize(
+    "between", ["\\left", "\\right", "\\times", "\\left\\right", " ", "\u2009", "$", "\u200b", "{}", "_"]
+)
+@pytest.mark.parametrize("links", ["1{}2 + 7", "12 + 7 = 1{}9", "1{}1 + 8 = 12 + 7"])
+def test_what_stands_between_two_digits_never_goes_away(between: str, links: str) -> None:
+    """Digits with a command, a sign or a blank between them are not one number: such working is refused."""
+    procedure = Procedure.parse("inputs: x, y\nt1 = x + y")
+    with ScriptedBackend({"t1": f"{links.replace('{}', between)} = 19"}) as backend:
+        assert not Guard(backend, repair=0).run(procedure, {"x": 12, "y": 7}).verified
+
+
+def test_brackets_of_latex_are_brackets() -> None:
+    """What sizes a bracket leaves it a bracket, of numbers and of arguments."""
+    procedure = Procedure.parse("inputs: x, y\nt1 = max(x, 2 * y) - x")
+    for entry in (
+        "max\\left(12, 2 * 7\\right) - 12 = 2",
+        "max(\\left(12\\right), 2 \\times 7) - \\left[12\\right] = 2",
+    ):
+        with ScriptedBackend({"t1": entry}) as backend:
+            assert Guard(backend, repair=0).run(procedure, {"x": 12, "y": 7}).verified
+
+
+@pytest.mark.parametrize(
     ("expression", "entry", "accepted"),
     [
         ("x + y", "$12.50 + $3 = $15.50", True),

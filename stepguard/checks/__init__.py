@@ -12,25 +12,79 @@ A check of your own is a plain callable::
     Step("ordered", instruction="How many does the customer want?", reads=["stock"], type="integer", checks=[in_stock])
 
 It may be async: an async run awaits it in its own event loop, any other run in a loop of the check's.
+
+Checks that are here, each in a module of its own and, in a file, under a name (`stepguard.checks.registry`):
+
+=====================================================  ===============================================================
+`Range`, `Holds`, `Requires`, `Distinct`               bounds, relations between values, preconditions, uniqueness
+`DateIs`, `DateHolds`, `DaysBetween`, `DurationIs`     dates and durations
+`Quantity`, `Measured`                                 amounts with units (extra ``units``)
+`Grounded`                                             what is read from a document stands there
+`Pattern`, `OneOf`, `Schema`, `Forbidden`, `Length`    text, and JSON in it (a JSON Schema needs the extra ``schema``)
+`Equivalent`, `Derivative`, `Integral`, `Substituted`  formulas
+`Solves`, `SolvesSystem`, `SolvesInequality`           solutions
+`SameMatrix`                                           matrices
+=====================================================  ===============================================================
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from stepguard.checks.arithmetic import check_arithmetic, check_defined
+from stepguard.checks.constraints import Distinct, Holds, Range, Requires
 from stepguard.checks.user import Check, Patience, arun_check, run_check
 from stepguard.errors import ValueRefused
 from stepguard.values import Value
 from stepguard.verdicts import STRENGTHS, Claim, Strength, Verdict
 
 if TYPE_CHECKING:
+    from stepguard.checks.dates import DateHolds, DateIs, DaysBetween
+    from stepguard.checks.durations import DurationIs
+    from stepguard.checks.grounding import Grounded
+    from stepguard.checks.matrices import SameMatrix
+    from stepguard.checks.schema import Schema
+    from stepguard.checks.solving import Solves, SolvesInequality, SolvesSystem
+    from stepguard.checks.symbolic import Derivative, Equivalent, Integral, Substituted
+    from stepguard.checks.text import Forbidden, Length, OneOf, Pattern
+    from stepguard.checks.units import Measured, Quantity
     from stepguard.procedure import Step
 
-__all__ = ["Check", "Judgement", "ajudge_claims", "judge_claims"]
+__all__ = [
+    "Check",
+    "DateHolds",
+    "DateIs",
+    "DaysBetween",
+    "Derivative",
+    "Distinct",
+    "DurationIs",
+    "Equivalent",
+    "Forbidden",
+    "Grounded",
+    "Holds",
+    "Integral",
+    "Judgement",
+    "Length",
+    "Measured",
+    "OneOf",
+    "Pattern",
+    "Quantity",
+    "Range",
+    "Requires",
+    "SameMatrix",
+    "Schema",
+    "Solves",
+    "SolvesInequality",
+    "SolvesSystem",
+    "Substituted",
+    "ajudge_claims",
+    "find_hopeless",
+    "judge_claims",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +115,18 @@ class Judgement:
         if verdict is None or verdict.outcome != "pass":
             return "unverified"
         return max((each.strength for each in self.verdicts if each.strength is not None), key=STRENGTHS.index)
+
+
+def find_hopeless(step: Step, values: Mapping[str, Value]) -> Verdict | None:
+    """The verdict on every claim about a step where none can be accepted, from the values alone; None where one can.
+
+    The step has no exact value, or a precondition of it (`Requires`) does not hold.
+    """
+    undefined = check_defined(step, values)
+    if undefined is not None:
+        return undefined
+    conditions = (check for check in step.checks if isinstance(check, Requires))
+    return next((found for check in conditions if (found := check.precondition(values)) is not None), None)
 
 
 def judge_claims(
@@ -147,3 +213,19 @@ def _judge_one(step: Step, values: Mapping[str, Value], claim: Claim) -> Generat
         read = MappingProxyType({**{name: values[name] for name in step.reads}, step.id: value})
         verdicts.append((yield check, step, read, claim))
     return Judgement(claim, value, tuple(verdicts))
+
+
+if not TYPE_CHECKING:  # a type checker is to complain about names that are not there
+
+    def __getattr__(name: str) -> object:
+        from stepguard.checks.registry import CHECKS
+
+        for module, attribute in CHECKS.bundled.values():
+            if attribute == name:
+                found: object = getattr(import_module(module), name)
+                globals()[name] = found
+                return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

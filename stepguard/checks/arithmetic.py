@@ -45,7 +45,8 @@ __all__ = ["check_arithmetic", "check_defined"]
 
 _NAME = "arithmetic"
 _PASS = Verdict("pass", _NAME, strength="proved")
-_LATEX_SIGNS = {"times": " * ", "cdot": " * ", "div": " / ", "bmod": " mod ", "left": "", "right": ""}
+# A blank for what only typesets, so that nothing grows together: `1\left2` is no 12.
+_LATEX_SIGNS = {"times": " * ", "cdot": " * ", "div": " / ", "bmod": " mod ", "left": " ", "right": " "}
 _LATEX = re.compile(r"\\(times|cdot|div|bmod|left|right)(?![A-Za-z])")
 _LATEX_CALL = re.compile(r"\\[dt]?frac ?(?:\{([^{}]*)\}|([0-9])) ?(?:\{([^{}]*)\}|([0-9]))|\\sqrt ?\{([^{}]*)\}")
 _LATEX_LEVELS = 5

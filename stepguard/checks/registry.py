@@ -25,7 +25,32 @@ __all__ = ["CHECKS", "make_check"]
 CHECKS: Final = Plugins(
     "stepguard.checks",
     "check",
-    {},
+    {
+        "range": ("stepguard.checks.constraints", "Range"),
+        "holds": ("stepguard.checks.constraints", "Holds"),
+        "requires": ("stepguard.checks.constraints", "Requires"),
+        "distinct": ("stepguard.checks.constraints", "Distinct"),
+        "date_is": ("stepguard.checks.dates", "DateIs"),
+        "date_holds": ("stepguard.checks.dates", "DateHolds"),
+        "days_between": ("stepguard.checks.dates", "DaysBetween"),
+        "duration_is": ("stepguard.checks.durations", "DurationIs"),
+        "quantity": ("stepguard.checks.units", "Quantity"),
+        "measured": ("stepguard.checks.units", "Measured"),
+        "grounded": ("stepguard.checks.grounding", "Grounded"),
+        "pattern": ("stepguard.checks.text", "Pattern"),
+        "one_of": ("stepguard.checks.text", "OneOf"),
+        "forbidden": ("stepguard.checks.text", "Forbidden"),
+        "length": ("stepguard.checks.text", "Length"),
+        "schema": ("stepguard.checks.schema", "Schema"),
+        "equivalent": ("stepguard.checks.symbolic", "Equivalent"),
+        "derivative": ("stepguard.checks.symbolic", "Derivative"),
+        "integral": ("stepguard.checks.symbolic", "Integral"),
+        "substituted": ("stepguard.checks.symbolic", "Substituted"),
+        "solves": ("stepguard.checks.solving", "Solves"),
+        "solves_system": ("stepguard.checks.solving", "SolvesSystem"),
+        "solves_inequality": ("stepguard.checks.solving", "SolvesInequality"),
+        "same_matrix": ("stepguard.checks.matrices", "SameMatrix"),
+    },
 )
 """Name -> module and class of the checks of this package, and those of others."""
 

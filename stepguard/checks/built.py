@@ -1,0 +1,98 @@
+"""What the checks that stepguard brings have in common.
+
+Each is a frozen value: configured once, compared by its configuration, shared between threads. It knows which
+variables it reads and whether it fits a step, so that a mistake shows when a procedure is made and not in the middle
+of a run.
+
+Two sorts must not be confused. Some checks *support* a value: it is in a range, it stands in the document. Others can
+only *object*: no forbidden word is in it. That nothing objects says nothing for a value, and the text of a failure
+(``Error: tool not available``) holds no forbidden word either; so these say fail or not applicable, and never pass.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from stepguard.errors import ConfigError, ValueRefused
+from stepguard.numerals import Exact, exact, read_numeral
+from stepguard.values import Value
+from stepguard.verdicts import Claim, DeviationKind, Strength, Verdict
+
+if TYPE_CHECKING:
+    from stepguard.procedure import Step
+
+__all__ = ["BuiltCheck", "Given", "read_given"]
+
+Given = int | Fraction | Decimal | float | str
+"""A number in a configuration; a float stands for the decimal that Python prints for it."""
+
+
+class BuiltCheck(ABC):
+    """A check of one step that knows what it reads.
+
+    It is called like every check, with the step, the values and the claim, and gives a `Verdict`.
+    """
+
+    __slots__ = ()
+    name: ClassVar[str]
+    """What its verdicts are called."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The variables it needs. The step's own may be among them; every other one the step has to read."""
+        return ()
+
+    def misfit(self, step: Step) -> str | None:
+        """Why this check cannot judge this step, whatever is claimed; None where it can."""
+        missing = [name for name in self.reads if name != step.id and name not in step.reads]
+        if missing:
+            return f"{self!r} needs {missing[0]!r}, which the step does not read"
+        return self._misfit(step)
+
+    def _misfit(self, step: Step) -> str | None:
+        return None
+
+    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> Verdict:
+        reason = self.misfit(step)
+        return self._judge(step, values, claim) if reason is None else self._undecided(reason, retry=False)
+
+    @abstractmethod
+    def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict: ...
+
+    def _pass(self, reason: str = "", *, strength: Strength = "constrained") -> Verdict:
+        return Verdict("pass", self.name, reason=reason, strength=strength)
+
+    def _fail(self, reason: str, kind: DeviationKind = "wrong_value") -> Verdict:
+        return Verdict("fail", self.name, kind, reason)
+
+    def _undecided(self, reason: str, *, retry: bool = True) -> Verdict:
+        return Verdict("undecided", self.name, "undecided", reason, retry=retry)
+
+    def _no_objection(self) -> Verdict:
+        return Verdict("not_applicable", self.name)
+
+
+def read_given(value: object, option: str) -> tuple[Exact, bool]:
+    """A number in a configuration, exactly, and whether it was written as a percentage.
+
+    Raises:
+        ConfigError: it is no number, not finite, or has a currency.
+    """
+    text: str | None = None
+    if isinstance(value, int | Fraction) and not isinstance(value, bool):
+        return exact(Fraction(value)), False
+    if isinstance(value, float | Decimal):
+        text = repr(float(value)) if isinstance(value, float) else str(value)
+    elif isinstance(value, str):
+        text = value
+    try:
+        read = None if text is None else read_numeral(text)
+    except ValueRefused as error:
+        raise ConfigError(f"{option} is a number: {error}", option=option) from None
+    if read is None or read.unit not in (None, "%"):
+        raise ConfigError(f"{option} is a number such as 0.5 or '5%', not {value!r}", option=option)
+    return read.value, read.unit == "%"

@@ -1,0 +1,263 @@
+"""Checks on dates. What counts as one, `stepguard.dates` says, and expressions such as ``start + 30 days`` are those of
+`stepguard.date_expressions`. Dates are values of steps of type text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from stepguard.checks.built import BuiltCheck
+from stepguard.date_expressions import (
+    DateExpression,
+    NoDate,
+    OutOfRange,
+    date_in,
+    parse_date_expression,
+    read_holidays,
+    value_of,
+)
+from stepguard.dates import DateOrder, check_order, count_working_days
+from stepguard.errors import ConfigError
+from stepguard.values import Value, show_value, to_exact
+from stepguard.verdicts import Claim, Verdict, shorten
+
+if TYPE_CHECKING:
+    from stepguard.procedure import Step
+
+__all__ = ["DateHolds", "DateIs", "DaysBetween"]
+
+_COMPARISON: Final = re.compile(r"<=|>=|==|!=|<|>")
+
+
+def _unless_text(step: Step) -> str | None:
+    return None if step.type.kind == "text" else f"a date is written as text, and the step is of type {step.type}"
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class DateIs(BuiltCheck):
+    """The value is the date that an expression gives, in whatever notation. A pass is ``"proved"``.
+
+    Args:
+        expression: a date expression over variables that the step reads.
+        order: how ``03/04/2026`` is meant, in the claim and in the values; None refuses it.
+        holidays: days that are no working days, as dates or ISO texts.
+
+    Raises:
+        ConfigError: the expression, the order or a holiday is none.
+    """
+
+    name: ClassVar[str] = "date_is"
+    expression: DateExpression
+    order: DateOrder | None
+    holidays: frozenset[date]
+
+    def __init__(self, expression: str, *, order: DateOrder | None = None, holidays: Iterable[date | str] = ()) -> None:
+        check_order(order)
+        object.__setattr__(self, "expression", parse_date_expression(expression))
+        object.__setattr__(self, "order", order)
+        object.__setattr__(self, "holidays", read_holidays(holidays))
+
+    def __repr__(self) -> str:
+        return f"DateIs({str(self.expression)!r})"
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The variables in the expression."""
+        return self.expression.reads
+
+    def _misfit(self, step: Step) -> str | None:
+        if step.id in self.reads:
+            return f"{self!r} is about {step.id!r} itself: use DateHolds"
+        return _unless_text(step)
+
+    def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
+        try:
+            expected = value_of(self.expression, values, self.order, self.holidays)
+        except NoDate as error:
+            return self._undecided(str(error), retry=False)
+        try:
+            found = date_in(values[step.id], step.id, self.order)
+        except NoDate as error:
+            return self._fail(str(error), "malformed")
+        if found == expected:
+            return self._pass(strength="proved")
+        return self._fail(f"{self.expression} is {expected.isoformat()}, not {found.isoformat()}")
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class DateHolds(BuiltCheck):
+    """Relations hold between the step's own date, under the step's id, and other dates.
+
+    Args:
+        relations: two date expressions with one of ``< <= > >= == !=`` between them; all of them must hold, and each
+            must name the step: ``DateHolds("due > invoice", "due <= invoice + 2 months")``.
+        order: how ``03/04/2026`` is meant, in the claim and in the values; None refuses it.
+        holidays: days that are no working days, as dates or ISO texts.
+
+    Raises:
+        ConfigError: a relation, the order or a holiday is none.
+    """
+
+    name: ClassVar[str] = "date_holds"
+    relations: tuple[tuple[DateExpression, str, DateExpression], ...]
+    order: DateOrder | None
+    holidays: frozenset[date]
+
+    def __init__(self, *relations: str, order: DateOrder | None = None, holidays: Iterable[date | str] = ()) -> None:
+        check_order(order)
+        found: list[tuple[DateExpression, str, DateExpression]] = []
+        for each in relations:
+            sides = _COMPARISON.split(each) if isinstance(each, str) else []
+            if len(sides) != 2:
+                raise ConfigError(f"{each!r} is no comparison of two dates such as 'due > start'", option="relations")
+            found.append(
+                (parse_date_expression(sides[0]), _COMPARISON.findall(each)[0], parse_date_expression(sides[1]))
+            )
+        if not found:
+            raise ConfigError("DateHolds needs a relation: DateHolds('due > start')", option="relations")
+        object.__setattr__(self, "relations", tuple(found))
+        object.__setattr__(self, "order", order)
+        object.__setattr__(self, "holidays", read_holidays(holidays))
+
+    def __repr__(self) -> str:
+        return f"DateHolds({', '.join(repr(' '.join(map(str, each))) for each in self.relations)})"
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The variables in its relations, the step's own among them."""
+        return tuple(dict.fromkeys(name for left, _, right in self.relations for name in (*left.reads, *right.reads)))
+
+    def _misfit(self, step: Step) -> str | None:
+        for left, operator, right in self.relations:
+            if step.id not in (*left.reads, *right.reads):
+                return f"'{left} {operator} {right}' says nothing of {step.id!r}"
+        return _unless_text(step)
+
+    def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
+        try:
+            date_in(values[step.id], step.id, self.order)
+        except NoDate as error:
+            return self._fail(str(error), "malformed")
+        proved = False
+        undecided: Verdict | None = None
+        for left, operator, right in self.relations:
+            sides: list[date] = []
+            for side in (left, right):
+                try:
+                    sides.append(value_of(side, values, self.order, self.holidays))
+                except NoDate as error:
+                    # The claim is a date, so only how far it is taken can be its fault.
+                    retry = isinstance(error, OutOfRange) and step.id in side.reads
+                    undecided = self._undecided(str(error), retry=retry)
+                    break
+            if len(sides) < 2:
+                continue
+            if not _compare(operator, *sides):
+                shown = f"{sides[0].isoformat()} and {sides[1].isoformat()}"
+                return self._fail(f"{left} {operator} {right} does not hold: {shown}")
+            owns = [step.id in side.reads for side in (left, right)]
+            plain = [side == DateExpression(step.id, ()) for side in (left, right)]
+            proved = proved or (operator == "==" and sum(owns) == 1 and any(plain))
+        return undecided or self._pass(strength="proved" if proved else "constrained")
+
+
+def _compare(operator: str, left: date, right: date) -> bool:
+    match operator:
+        case "<":
+            return left < right
+        case "<=":
+            return left <= right
+        case ">":
+            return left > right
+        case ">=":
+            return left >= right
+        case "==":
+            return left == right
+        case _:
+            return left != right
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class DaysBetween(BuiltCheck):
+    """The value is the number of days from one date to another. A pass is ``"proved"``.
+
+    Args:
+        first: a date expression over variables that the step reads.
+        last: another one.
+        inclusive: whether both ends count, as for days of leave; otherwise the day of `first` does not.
+        working: count Mondays to Fridays without the holidays only.
+        order: how ``03/04/2026`` is meant in the values; None refuses it.
+        holidays: days that are no working days, as dates or ISO texts.
+
+    Where `last` is earlier the number is negative; with `inclusive` or `working` there is none.
+
+    Raises:
+        ConfigError: an expression, the order or a holiday is none.
+    """
+
+    name: ClassVar[str] = "days_between"
+    first: DateExpression
+    last: DateExpression
+    inclusive: bool
+    working: bool
+    order: DateOrder | None
+    holidays: frozenset[date]
+
+    def __init__(
+        self,
+        first: str,
+        last: str,
+        *,
+        inclusive: bool = False,
+        working: bool = False,
+        order: DateOrder | None = None,
+        holidays: Iterable[date | str] = (),
+    ) -> None:
+        check_order(order)
+        put = object.__setattr__
+        put(self, "first", parse_date_expression(first))
+        put(self, "last", parse_date_expression(last))
+        put(self, "inclusive", bool(inclusive))
+        put(self, "working", bool(working))
+        put(self, "order", order)
+        put(self, "holidays", read_holidays(holidays))
+
+    def __repr__(self) -> str:
+        options = "".join(f", {option}=True" for option in ("inclusive", "working") if getattr(self, option))
+        return f"DaysBetween({str(self.first)!r}, {str(self.last)!r}{options})"
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The variables in both expressions."""
+        return tuple(dict.fromkeys((*self.first.reads, *self.last.reads)))
+
+    def _misfit(self, step: Step) -> str | None:
+        if step.id in self.reads:
+            return f"{step.id!r} is a number of days and no date"
+        if step.type.numeric and step.type.kind not in ("percent", "money"):
+            return None
+        return f"a number of days is no {step.type}: let the step be an integer"
+
+    def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
+        try:
+            first, last = (value_of(each, values, self.order, self.holidays) for each in (self.first, self.last))
+        except NoDate as error:
+            return self._undecided(str(error), retry=False)
+        if last < first and (self.inclusive or self.working):
+            return self._undecided(f"{last.isoformat()} is before {first.isoformat()}", retry=False)
+        if self.working:
+            # Without `inclusive` the first day does not count and the last one does: from Friday to Monday is 1.
+            found = count_working_days(first, last, self.holidays)
+            found += last.weekday() < 5 and last not in self.holidays
+            if not self.inclusive:
+                found -= first.weekday() < 5 and first not in self.holidays
+        else:
+            found = (last - first).days + self.inclusive
+        if to_exact(values[step.id]) == found:
+            return self._pass(strength="proved")
+        reason = f"there are {found} days from {first.isoformat()} to {last.isoformat()}"
+        return self._fail(f"{reason}, not {shorten(show_value(values[step.id]))}")

@@ -1,0 +1,183 @@
+"""Grounding: does a value that was read from a document stand in it?
+
+A pass is ``"grounded"``, and that is less than it sounds: the value stands in the document, whether or not it is the
+one that was asked for. The net amount of an invoice is grounded where the total was asked, and so is the number of a
+street. Two things narrow that down: `beside`, and a second check (``Holds("total == net + tax")``), which makes the
+step as strong as that is. What is surely found is the worst: a value that was made up, or misread.
+
+What counts as standing there, `stepguard.places` says of numbers and names, `stepguard.dates` of dates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
+
+from stepguard.checks.built import BuiltCheck
+from stepguard.currencies import compatible
+from stepguard.dates import DateOrder, check_order, find_dates, read_date
+from stepguard.errors import ConfigError, ValueRefused
+from stepguard.numerals import Exact, read_numeral
+from stepguard.places import FoundNumber, Place, Words, find_numbers
+from stepguard.values import Value, show_value, to_exact
+from stepguard.verdicts import Claim, Verdict, shorten
+
+if TYPE_CHECKING:
+    from stepguard.procedure import Step
+
+__all__ = ["Grounded", "GroundedKind"]
+
+GroundedKind = Literal["number", "date", "text"]
+"""What is looked for: a number or a date by value, or text by its words."""
+
+MAX_DOCUMENT: Final = 2_000_000
+_MAX_NAME: Final = 1000
+_AROUND: Final = " \t\r\n\"'`*“”‘’"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Grounded(BuiltCheck):
+    """The value stands in a document that the step reads. The verdict's reason says where.
+
+    Args:
+        document: the variable of type text that holds the document.
+        kind: ``"number"``, ``"date"`` or ``"text"``; None: a number where the step's type is one, otherwise text.
+        beside: words that must stand on the same line as the value, such as ``"Total"``; None: anywhere.
+        order: how dates such as ``03/04/2026`` are meant, in the document and in the claim; None does not count them.
+        decimal: the decimal separator of the document, ``"."`` or ``","``.
+
+    A percentage is found as such (28% is not 28) or as the ratio that it is, an amount of money in its own currency
+    or without any, every other number whatever stands beside it. A name is found as whole words, without regard to
+    case, white space and the kind of quotes; at most 1,000 characters. A document of more than 2,000,000 characters
+    is not searched: the verdict is undecided.
+
+    Raises:
+        ConfigError: an option is none of those.
+    """
+
+    name: ClassVar[str] = "grounded"
+    document: str
+    kind: GroundedKind | None
+    beside: str | None
+    order: DateOrder | None
+    decimal: Literal[".", ","]
+
+    def __init__(
+        self,
+        document: str,
+        *,
+        kind: GroundedKind | None = None,
+        beside: str | None = None,
+        order: DateOrder | None = None,
+        decimal: Literal[".", ","] = ".",
+    ) -> None:
+        check_order(order)
+        if not isinstance(document, str) or not document.isidentifier():
+            raise ConfigError(f"document is the name of a variable, not {document!r:.60}", option="document")
+        if kind is not None and kind not in get_args(GroundedKind):
+            raise ConfigError(f"kind is one of {', '.join(get_args(GroundedKind))}, not {kind!r}", option="kind")
+        if beside is not None and not (isinstance(beside, str) and any(char.isalnum() for char in beside)):
+            raise ConfigError(f"beside is words such as 'Total', not {beside!r}", option="beside")
+        if decimal not in (".", ","):
+            raise ConfigError(f"decimal is '.' or ',', not {decimal!r}", option="decimal")
+        put = object.__setattr__
+        put(self, "document", document)
+        put(self, "kind", kind)
+        put(self, "beside", beside)
+        put(self, "order", order)
+        put(self, "decimal", decimal)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The document."""
+        return (self.document,)
+
+    def places(self, step: Step, values: Mapping[str, Value]) -> tuple[Place, ...]:
+        """Where the step's value, under its id in `values`, stands in the document.
+
+        Raises:
+            ValueRefused: the value is none of the kind that is looked for.
+        """
+        document = values[self.document]
+        if not isinstance(document, str) or len(document) > MAX_DOCUMENT:
+            return ()
+        spans = self._spans(step, values[step.id], document)
+        return tuple(Place.of(document, *span) for span in spans if self._beside(document, span[0]))
+
+    def _misfit(self, step: Step) -> str | None:
+        if self.document == step.id:
+            return f"{step.id!r} is the step's own value: name the document that it is read from"
+        if step.type.kind == "boolean":
+            return "a truth value does not stand in a document"
+        if step.type.numeric and self.kind in ("date", "text"):
+            return f"the step is of type {step.type}, so a number is looked for and no {self.kind}"
+        return None
+
+    def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
+        document = values[self.document]
+        if not isinstance(document, str):
+            return self._undecided(f"{self.document} is no text", retry=False)
+        if len(document) > MAX_DOCUMENT:
+            return self._undecided(f"{self.document} has more than {MAX_DOCUMENT} characters", retry=False)
+        try:
+            places = self.places(step, values)
+        except ValueRefused as error:
+            return self._fail(str(error), "malformed")
+        if not places:
+            shown = shorten(show_value(values[step.id]))
+            where = f"{self.document} beside {self.beside!r}" if self.beside else self.document
+            return self._fail(f"{shown!r} does not stand in {where}")
+        more = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
+        return self._pass(f"{self.document}, {places[0]}{more}", strength="grounded")
+
+    def _spans(self, step: Step, value: Value, document: str) -> Iterator[tuple[int, int]]:
+        if step.type.numeric:
+            unit = "%" if step.type.kind == "percent" else step.type.currency
+            number = cast(Exact, to_exact(value))
+            return self._numbers(number, unit, document)
+        text = show_value(value)
+        if self.kind == "number":
+            numeral = read_numeral(text, decimal=self.decimal)
+            return self._numbers(numeral.value, numeral.unit, document)
+        if self.kind == "date":
+            day = read_date(text, order=self.order)
+            found = find_dates(document, order=self.order)
+            return ((each.start, each.end) for each in found if each.value == day)
+        return self._names(text, document)
+
+    def _numbers(self, number: Exact, unit: str | None, document: str) -> Iterator[tuple[int, int]]:
+        for found in find_numbers(document, decimal=self.decimal):
+            if _is_number(found, number, unit):
+                yield found.start, found.end
+
+    def _names(self, text: str, document: str) -> Iterator[tuple[int, int]]:
+        name = text.strip(_AROUND)
+        if len(name) > _MAX_NAME:
+            raise ValueRefused(f"too long for a name ({len(name)} characters)", text=text)
+        if not any(char.isalnum() for char in name):
+            raise ValueRefused("no letter and no digit to look for", text=text)
+        words = Words(document)
+        spans = list(words.find(name))
+        return iter(spans or words.find(name.removesuffix(".")))
+
+    def _beside(self, document: str, offset: int) -> bool:
+        if self.beside is None:
+            return True
+        start = document.rfind("\n", 0, offset) + 1
+        end = document.find("\n", offset)
+        line = document[start : len(document) if end < 0 else end]
+        return next(Words(line).find(self.beside), None) is not None
+
+
+def _is_number(found: FoundNumber, number: Exact, unit: str | None) -> bool:
+    """Whether a number of the document is the claimed one, with the unit that the claim or its type has."""
+    if unit == "%":
+        if found.unit == "%":
+            return Fraction(found.value, 100) == number
+        return found.unit is None and found.value == number
+    if unit is not None:
+        same = found.unit is None or compatible(found.unit, unit) or compatible(unit, found.unit)
+        return same and found.value == number
+    return found.value == number or (found.unit == "%" and Fraction(found.value, 100) == number)

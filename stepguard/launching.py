@@ -1,0 +1,91 @@
+"""What is asked next: segments become flights, as far as steps can be read and the budget allows."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from stepguard.actions import Act, Ask
+from stepguard.asking import most_of
+from stepguard.checks import find_hopeless
+from stepguard.flights import Flight
+from stepguard.results import Occurrence
+from stepguard.run_state import RunState
+from stepguard.rungs import FIRST, Rung
+from stepguard.schedule import Broken
+from stepguard.verdicts import Deviation
+
+__all__ = ["Launcher"]
+
+_CODE: Final = Rung("code", assistance="code")
+
+
+class Launcher:
+    """Starts the flights of a run."""
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+
+    def fill(self) -> None:
+        """Start flights until no more can be started."""
+        while (
+            self._state.stop is None
+            and len(self._state.outbox) < self._state.settings.parallel
+            and self._start_flight()
+        ):
+            pass
+
+    def _start_flight(self) -> bool:
+        size = self._state.learning.size(len(self._state.procedure) - self._state.steps.completed)
+        found = self._state.steps.next_segment(size, self._state.repairs.again)
+        if found is None or isinstance(found, Broken):
+            if not self._state.outbox and not self._state.steps.finished:
+                self._end_unstartable(found)
+            return False
+        rung = self._state.repairs.again.get(found.indices[0], FIRST)
+        code = found.steps[0].performer == "code" or rung.assistance == "code"
+        if not code and (limit := self._state.spending.step_exceeded(found.indices[0])):
+            self._state.end("exhausted", found.occurrences[0], self._state.limit_reason(limit, per_step=True))
+            return False
+        limit = self._state.spending.late(self._state.now) if code else self._state.spending.exceeded(self._state.now)
+        if limit is not None:
+            # What is on its way may still be accepted, and may cost less than was set aside for it.
+            if not self._state.outbox:
+                self._state.end("exhausted", found.occurrences[0], self._state.limit_reason(limit))
+            return False
+        hopeless = (
+            None if code or self._state.settings.observe else find_hopeless(found.steps[0], self._state.steps.values)
+        )
+        if hopeless is not None:  # no reply could be accepted
+            if not self._state.outbox:
+                deviation = Deviation("undecided", found.steps[0].id, hopeless.reason)
+                self._state.end("abstained", found.occurrences[0], f"undecided: {hopeless.reason}", deviation)
+            return False
+        self._state.steps.start(found)
+        if code:
+            action = Act(self._state.outbox.new_id(), found.steps[0], self._state.steps.read(found.steps))
+            self._state.outbox.put(action, Flight(found, _CODE, None))
+        else:
+            attempt = self._state.repairs.tries(found.indices[0]) + 1
+            values = self._state.steps.read(found.steps)
+            self.ask(self._state.asker.flight(found, rung, values, attempt=attempt), first=True)
+        return True
+
+    def _end_unstartable(self, broken: Broken | None) -> None:
+        if broken is not None:
+            where = Occurrence(broken.index, broken.error.step or f"#{broken.index + 1}")
+            self._state.end("failed", where, str(broken.error), error=broken.error)
+        else:  # only where a lazy procedure does not give the same step twice
+            self._state.end(
+                "failed", self._state.where(self._state.steps.frontier), "it reads a value that is not there"
+            )
+
+    def ask(self, flight: Flight, *, first: bool = False) -> None:
+        """Ask what a flight asks; after the first time only as far as the budget allows."""
+        assert flight.request is not None
+        if not first and (reason := self._state.spent(flight)):
+            self._state.steps.land(flight.segment)
+            self._state.end("exhausted", flight.first, reason)
+            return
+        action = Ask(self._state.outbox.new_id(), flight.request, flight.rung.backend)
+        self._state.spending.reserve(action.id, most_of(flight.request))
+        self._state.outbox.put(action, flight)

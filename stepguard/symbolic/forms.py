@@ -1,0 +1,165 @@
+"""The form of a formula: a right value that is not written as it was asked for is not what the step is about.
+
+============  =====================================================================================================
+expanded      a sum of terms; no product or power of sums is left, like terms are collected
+factored      a product; every factor is irreducible over the rational numbers and no number can be taken out of it
+simplified    no more operations than sympy's simplified form has
+number        one number: ``3/4``, ``-0.75``
+============  =====================================================================================================
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final, Literal, get_args
+
+from stepguard.symbolic.canonical import Canonical, Monomial, TooBig
+from stepguard.symbolic.deciding import Decider, Finding, to_data
+from stepguard.symbolic.formulas import (
+    Call,
+    Constant,
+    Formula,
+    Name,
+    Number,
+    Power,
+    Product,
+    Sum,
+    format_formula,
+    symbols_in,
+)
+from stepguard.verdicts import shorten
+
+__all__ = ["FORMS", "Form", "in_form"]
+
+Form = Literal["expanded", "factored", "simplified", "number"]
+
+FORMS: Final[tuple[str, ...]] = get_args(Form)
+
+
+def in_form(tree: Formula, form: str, decider: Decider) -> Finding:
+    """Whether a formula is written in a form."""
+    match form:
+        case "expanded":
+            return _yes_unless(_not_expanded(tree))
+        case "factored":
+            return _factored(tree, decider)
+        case "simplified":
+            return _simplified(tree, decider)
+        case _:
+            return _yes_unless(None if is_number(tree) else f"{_short(tree)} is no plain number")
+
+
+def _short(tree: Formula) -> str:
+    return shorten(format_formula(tree), 60)
+
+
+def _yes_unless(reason: str | None) -> Finding:
+    return Finding("yes") if reason is None else Finding("no", reason)
+
+
+def is_number(tree: Formula) -> bool:
+    """Whether a formula is written as one number."""
+    match tree:
+        case Number():
+            return True
+        case Product((Number(), Power(Number(), Number(-1)))):
+            return True
+        case Product((Number(-1), Number(), Power(Number(), Number(-1)))):
+            return True
+    return False
+
+
+def _not_expanded(tree: Formula) -> str | None:
+    terms = tree.terms if isinstance(tree, Sum) else (tree,)
+    seen: Counter[Monomial] = Counter()
+    for term in terms:
+        factors = term.factors if isinstance(term, Product) else (term,)
+        for factor in factors:
+            if symbols_in(factor) and not _simple(factor):
+                return f"{_short(factor)} is not multiplied out"
+        numbers = [each for each in factors if isinstance(each, Number) and abs(each.value) != 1]
+        names = Counter(each.base if isinstance(each, Power) else each for each in factors if symbols_in(each))
+        if len(numbers) > 1 or any(count > 1 for count in names.values()):
+            return f"the factors of {_short(term)} are not put together"
+        try:
+            form = Canonical().form(term)
+        except (TooBig, ZeroDivisionError):
+            continue
+        if not form.over and len(terms) > 1:
+            return f"the term {_short(term)} is zero"
+        if len(form.over) == 1 and len(form.under) == 1:
+            ((over, _),) = form.over.items()
+            ((under, _),) = form.under.items()
+            key = (*over, ("/", 0), *under)
+            seen[key] += 1
+            if seen[key] > 1:
+                return f"like terms are not collected: {_short(term)}"
+    return None
+
+
+def _simple(factor: Formula) -> bool:
+    if isinstance(factor, Power):
+        number = factor.exponent.value if isinstance(factor.exponent, Number) else None
+        if type(number) is int and number > 0:
+            return isinstance(factor.base, Name | Constant | Call)
+        return True  # a divisor or a root is left as it is
+    return isinstance(factor, Name | Constant | Call)
+
+
+def _factored(tree: Formula, decider: Decider) -> Finding:
+    factors = tree.factors if isinstance(tree, Product) else (tree,)
+    bases: list[Formula] = []
+    for factor in factors:
+        whole = isinstance(factor, Power) and isinstance(factor.exponent, Number) and type(factor.exponent.value) is int
+        base = factor.base if whole and isinstance(factor, Power) else factor
+        if isinstance(base, Product):
+            bases += base.factors
+        else:
+            bases.append(base)
+    bases = [base for base in bases if symbols_in(base) and not isinstance(base, Name)]
+    if not bases:
+        return Finding("yes")
+    answer = decider.ask({"op": "factors", "factors": [to_data(base) for base in bases]}, *bases)
+    if isinstance(answer, Finding):
+        return answer
+    if answer.get("proved") is True:
+        return Finding("yes")
+    return Finding("no", f"{answer.get('factor', 'a factor')} can be factored")
+
+
+def _simplified(tree: Formula, decider: Decider) -> Finding:
+    answer = decider.ask({"op": "simplest", "tree": to_data(tree)}, tree)
+    if isinstance(answer, Finding):
+        return answer
+    fewest, found = answer.get("operations"), _operations(tree)
+    if not isinstance(fewest, int):
+        return Finding("open", "no simplified form was found")
+    return Finding("yes") if found <= fewest else Finding("no", f"{found} operations where {fewest} are enough")
+
+
+def _operations(tree: Formula) -> int:
+    match tree:
+        case Sum(terms):
+            return len(terms) - 1 + sum(_operations(_unsigned(term)) for term in terms)
+        case Product(factors):
+            if is_number(tree):
+                return 0
+            divisors = [each for each in factors if isinstance(each, Power) and each.exponent == Number(-1)]
+            one = factors[0] == Number(1) and bool(divisors)
+            inner = sum(
+                _operations(each.base if each in divisors and isinstance(each, Power) else each) for each in factors
+            )
+            return len(factors) - 1 - one + inner + (one and len(factors) > 1)
+        case Power(base, exponent):
+            return 1 + _operations(base) + (0 if isinstance(exponent, Number) else _operations(exponent))
+        case Call(_, argument):
+            return 1 + _operations(argument)
+        case _:
+            return 0
+
+
+def _unsigned(term: Formula) -> Formula:
+    if isinstance(term, Product) and isinstance(term.factors[0], Number) and term.factors[0].value == -1:
+        rest = term.factors[1:]
+        return rest[0] if len(rest) == 1 else Product(rest)
+    return term

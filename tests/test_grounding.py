@@ -1,0 +1,357 @@
+"""Grounding: values that must stand in a document, and where they stand."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from constraint_harness import guarded, judge, outcome, unfit
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stepguard import Step
+from stepguard.checks.built import BuiltCheck
+from stepguard.checks.grounding import Grounded
+from stepguard.errors import ConfigError
+
+INVOICE = """Invoice A-1234 of 28 November 2026
+Smith & Sons Ltd., 12 O'Brien Street, Jean-Claude's office
+
+Net      1,234.50
+VAT 20 %   246.90
+Total  $1,481.40, due Dec 5, 2026
+Balance -17 (was −18); range 30–40, 7-9 pieces, room Q3, at 10:45, v2.5.1, tel. 555-0199
+1.5 million units, 3rd of 5km, code 007, 1 234 567 seen, 3/4 done, #88, half of 61%.
+"""
+
+
+def found(check: Grounded, claimed: str, *, type: str = "number", doc: str = INVOICE) -> str:
+    return outcome(check, claimed, type=type, doc=doc)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "type"),
+    [
+        ("1234.5", "number"), ("1,234.50", "decimal(2)"), ("246.9", "number"), ("12", "integer"), ("-17", "integer"),
+        ("-18", "integer"), ("30", "integer"), ("40", "integer"), ("1,500,000", "integer"), ("3", "integer"),
+        ("5", "integer"), ("2026", "integer"), ("28", "integer"), ("20%", "percent"), ("61%", "percent(1)"),
+        ("0.2", "number"), ("20", "number"), ("$1481.40", "money(USD)"), ("1481.40", "money(CAD)"),
+        ("246.90", "money(EUR)"),
+    ],
+)  # fmt: skip
+def test_numbers_are_found_by_value(claimed: str, type: str) -> None:
+    """A number that stands in the document in another notation passes as grounded."""
+    verdict = judge(Grounded("doc"), claimed, type=type, doc=INVOICE)
+    assert (verdict.outcome, verdict.strength) == ("pass", "grounded")
+
+
+@pytest.mark.parametrize(
+    ("claimed", "type"),
+    [
+        ("1234", "integer"), ("1235", "integer"), ("17", "integer"), ("18", "integer"), ("-30", "integer"),
+        ("-40", "integer"), ("7", "integer"), ("9", "integer"), ("-9", "integer"), ("10", "integer"), ("45", "integer"),
+        ("2.5", "number"), ("1", "integer"), ("1.5", "number"), ("555", "integer"), ("199", "integer"),
+        ("-199", "integer"),
+        ("234", "integer"), ("567", "integer"), ("1234567", "integer"), ("0", "integer"), ("88", "integer"),
+        ("4", "integer"), ("0.75", "number"), ("50", "integer"), ("2000%", "percent"), ("12%", "percent"),
+        ("1481.40", "money(EUR)"), ("20", "money(USD)"), ("1481.4", "percent"), ("6", "integer"),
+    ],
+)  # fmt: skip
+def test_numbers_that_do_not_stand_alone_are_not_found(claimed: str, type: str) -> None:
+    """Parts of ids, versions, times, ranges and other numbers, other signs, units and currencies do not count."""
+    assert found(Grounded("doc"), claimed, type=type) == "fail"
+
+
+@pytest.mark.parametrize(
+    ("document", "holds", "not_held"),
+    [
+        ("x=5; y: -6, z:7", ["5", "-6", "7"], ["6", "-7"]),
+        ("Paris,8,Lyon", ["8"], []),
+        ("- 5 apples\n- 6 pears", ["5", "6"], ["-5", "-6"]),
+        ("5 - 3", ["5", "3"], ["-3", "2"]),
+        ("-$5, $-6, −€7", ["-5", "-6", "-7"], ["5", "6", "7"]),
+        ("£2bn or $1.5M", ["2000000000", "1500000"], ["2", "1.5"]),
+        ("1.2M people, 7K", [], ["1.2", "7", "1200000", "7000"]),
+        ("a 30-day trial, COVID-19, F-16", ["30"], ["19", "16", "-19"]),
+        ("1e3 and 2E-1", ["1000", "0.2"], ["1", "3", "2"]),
+        ("1\u202f234\u202f567", ["1234567"], ["1", "234"]),
+        ("10 20 3000", ["10", "20", "3000"], ["1020"]),
+        ("250 300 400", [], ["250", "300", "400", "250300400"]),
+        ("https://a.b/12?x=13", ["13"], ["12"]),
+        ("report_14.pdf u15@c.d 2026-11-16 28/11/2026", [], ["14", "15", "16", "11", "28", "2026", "-11"]),
+        ("５ and ٣ and ²", [], ["5", "3", "2"]),
+        ("1.000 or 1,000", ["1", "1000"], ["0"]),
+        ("12.", ["12"], []),
+        ("1.5 × 10^6, 2*10**3, 3 x 10⁻³", [], ["1.5", "2", "3", "10", "6", "1500000"]),
+        ("5 ½ and 1 3/4 and 7½", [], ["5", "1", "3", "4", "7"]),
+        ("1'234.50", [], ["1", "234.5", "1234.5"]),
+        ("5 hundred thousand", [], ["5", "500"]),
+        ("**6** and *7*", ["6", "7"], []),
+        ("€(45.3) million, (4) million, $(17), (18)", ["18"], ["45.3", "4", "17", "-17", "45300000"]),
+        ("$0.75/share, 9/b, 3%/year, 11/12", ["0.75", "3"], ["9", "11", "12"]),
+        ("6 times 7 x 8", ["6", "7", "8"], []),
+        ("", [], ["0"]),
+    ],
+)
+def test_numbers_in_other_documents(document: str, holds: list[str], not_held: list[str]) -> None:
+    """Signs, scales, separators and neighbours decide which numbers stand in a document."""
+    assert [found(Grounded("doc"), each, doc=document) for each in holds] == ["pass"] * len(holds)
+    assert [found(Grounded("doc"), each, doc=document) for each in not_held] == ["fail"] * len(not_held)
+
+
+@pytest.mark.parametrize("sign", ["\u00b4", "`", "\u02bc", "\u066c", "\u2044", "\u2215", " \u2044 ", "**"])
+def test_digits_joined_by_a_sign_are_no_numbers_of_their_own(sign: str) -> None:
+    """What groups digits, divides them or raises them makes another number: neither side of it stands alone."""
+    document = f"a fee of 5{sign}123 here"
+    assert found(Grounded("doc"), "5", doc=document) == "fail"
+    assert sign == " \u2044 " or found(Grounded("doc"), "123", doc=document) == "fail"
+
+
+@pytest.mark.parametrize("word", ["lakh", "Lakhs", "crore", "crores", "dozen", "Mio", "Mio.", "Mrd.", "mln", "bln"])
+@pytest.mark.parametrize("blank", [" ", "\u00a0", ""])
+def test_a_number_of_lakhs_or_dozens_is_not_found_as_itself(word: str, blank: str) -> None:
+    """Words that make a number larger and that are not read leave no number; a longer word does not count."""
+    assert found(Grounded("doc"), "5", doc=f"worth 5{blank}{word} in all") == "fail"
+    assert found(Grounded("doc"), "5", doc="5 millstones, 6 dozenal") == "pass"
+
+
+def test_a_document_with_decimal_commas() -> None:
+    """With a decimal comma the point groups thousands, in the document."""
+    document = "Summe 1.234,50 EUR, 3,5 %"
+    assert found(Grounded("doc", decimal=","), "1234.5", doc=document) == "pass"
+    assert found(Grounded("doc", decimal=","), "3.5%", type="percent", doc=document) == "pass"
+    assert found(Grounded("doc", decimal=","), "3,5", type="text", doc=document) == "pass"
+    assert found(Grounded("doc"), "1234.5", doc=document) == "fail"
+
+
+@pytest.mark.parametrize(
+    ("claimed", "outcome_"),
+    [
+        ("2026-11-28", "pass"),
+        ("Nov 28, 2026", "pass"),
+        ("5 December 2026", "pass"),
+        ("5/12/2026", "fail"),
+        ("2026-11-29", "fail"),
+        ("28 November 2025", "fail"),
+        ("28 November", "fail"),
+        ("soon", "fail"),
+    ],
+)
+def test_dates_are_found_by_value(claimed: str, outcome_: str) -> None:
+    """A date that stands in the document in another notation passes; one that could be two dates does not."""
+    assert found(Grounded("doc", kind="date"), claimed, type="text") == outcome_
+    assert found(Grounded("doc", kind="date", order="dmy"), "5/12/2026", type="text") == "pass"
+
+
+@pytest.mark.parametrize(
+    "claimed",
+    [
+        "Smith & Sons Ltd.",
+        "smith & sons",
+        "SMITH",
+        "O'Brien Street",
+        "O’Brien",
+        "Jean-Claude",
+        "  net ",
+        '"Total"',
+        "12",
+    ],
+)
+def test_names_are_found_by_their_words(claimed: str) -> None:
+    """A name passes without regard to case, white space and the kind of quotes."""
+    assert found(Grounded("doc"), claimed, type="text") == "pass"
+
+
+@pytest.mark.parametrize(
+    "claimed",
+    [
+        "Smit",
+        "mith",
+        "Sons Smith",
+        "Brien",
+        "Claude",
+        "Jean",
+        "Smith Sons",
+        "otal",
+        "",
+        " ",
+        "...",
+        "&",
+        "Error: tool not available",
+        "1234",
+        "x" * 5000,
+        "�",
+        "Smith & Sons Ltd. & Co",
+        "million unit",
+    ],
+)
+def test_names_inside_longer_words_are_not_found(claimed: str) -> None:
+    """Parts of words, other orders, nothing at all and made-up names fail."""
+    assert found(Grounded("doc"), claimed, type="text") == "fail"
+
+
+@pytest.mark.parametrize(
+    ("document", "claimed", "held"),
+    [
+        ("Caf\u00e9 Z\u00fcrich", "cafe\u0301 Z\u00dcRICH", True),
+        ("Cafe\u0301 bar", "Cafe", False),
+        ("Ann\u00a0Lee", "Ann Lee", True),
+        ("Ann\nLee", "Ann  Lee", True),
+        ("Smith's car", "Smith", True),
+        ("Smithson", "Smith", False),
+        ("東京 タワー", "東京", True),
+        ("東京タワー", "東京", False),
+        ("soft\u00adware", "software", True),
+        ("“quoted” name", 'the "quoted"', False),
+        ("“quoted” name", '"quoted" name', True),
+        ("a_b", "a", False),
+        ("(Ann)", "Ann", True),
+        ("STRASSE", "straße", True),
+    ],
+)
+def test_names_in_other_scripts_and_spellings(document: str, claimed: str, held: bool) -> None:
+    """Equal characters are the same however they are encoded, and accents belong to their letter."""
+    assert found(Grounded("doc"), claimed, type="text", doc=document) == ("pass" if held else "fail")
+
+
+@pytest.mark.parametrize(
+    ("check", "claimed", "type", "line", "text"),
+    [
+        (Grounded("doc"), "1234.5", "number", 4, "1,234.50"),
+        (Grounded("doc"), "smith", "text", 2, "Smith"),
+        (Grounded("doc"), "Sons  Ltd", "text", 2, "Sons Ltd.,"),
+        (Grounded("doc", kind="date"), "2026-12-05", "text", 6, "Dec 5, 2026"),
+        (Grounded("doc", kind="number"), "1,481.40 USD", "text", 6, "$1,481.40"),
+        (Grounded("doc"), "-18", "number", 7, "−18"),
+    ],
+)
+def test_the_place_is_recorded(check: Grounded, claimed: str, type: str, line: int, text: str) -> None:
+    """The verdict names the line, the character and the words around it; `places` gives them as data."""
+    step = Step("t", instruction="Say it.", type=type, reads=["doc"])
+    (place,) = check.places(step, {"doc": INVOICE, "t": step.type.read(claimed)})
+    assert (place.line, INVOICE[place.offset : place.offset + place.length]) == (line, text)
+    reason = judge(check, claimed, type=type, doc=INVOICE).reason
+    assert f"line {line}, character {place.offset}" in reason
+    assert text.split()[0] in reason
+
+
+def test_every_place_is_counted() -> None:
+    """A value that stands in several places is found in all of them, and the reason says how many more there are."""
+    assert "and 2 more" in judge(Grounded("doc"), "5", doc="5 and 5\nand 5.0").reason
+
+
+def test_beside_narrows_it_down() -> None:
+    """With `beside` a value counts only on a line with these words."""
+    assert found(Grounded("doc", beside="Total"), "1481.40") == "pass"
+    assert found(Grounded("doc", beside="total"), "1234.50") == "fail"
+    assert found(Grounded("doc", beside="Tot"), "1481.40") == "fail"
+    assert found(Grounded("doc", beside="Smith & Sons"), "Jean-Claude", type="text") == "pass"
+    assert found(Grounded("doc", beside="due", kind="date"), "2026-11-28", type="text") == "fail"
+
+
+def test_a_wrong_value_may_be_grounded() -> None:
+    """A number that stands elsewhere in the document passes, and is called grounded, never proved."""
+    assert judge(Grounded("doc"), "246.90", doc=INVOICE).strength == "grounded"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"document": ""}, {"document": "the text"}, {"document": 3}, {"kind": "name"}, {"beside": ""}, {"beside": "--"},
+        {"beside": 3}, {"order": "ymd"}, {"decimal": ";"},
+    ],
+)  # fmt: skip
+def test_options_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
+    """Bad names, kinds, orders and separators are refused when the check is made."""
+    with pytest.raises(ConfigError):
+        Grounded(**{"document": "doc", **options})
+
+
+@pytest.mark.parametrize(
+    ("check", "type", "claimed"),
+    [
+        (Grounded("t"), "text", "a"),
+        (Grounded("unread"), "text", "a"),
+        (Grounded("doc"), "boolean", "true"),
+        (Grounded("doc", kind="date"), "integer", "5"),
+        (Grounded("doc", kind="text"), "integer", "5"),
+    ],
+)
+def test_a_check_that_does_not_fit_the_step_never_passes(check: BuiltCheck, type: str, claimed: str) -> None:
+    """A check that cannot judge a step says so beforehand, and is undecided when it is called all the same."""
+    assert check.misfit(Step("t", instruction="Say it.", type=type, reads=["doc"]))
+    verdict = unfit(check, claimed, type=type, doc=f"{claimed} true")
+    assert (verdict.outcome, verdict.retry) == ("undecided", False)
+
+
+@pytest.mark.parametrize("document", [5, True, Fraction(1, 2), "5 " * 1_100_000])
+def test_what_is_no_document_is_undecided(document: Any) -> None:
+    """Where there is no text to search, or too much of it, no claim passes and asking again is pointless."""
+    verdict = judge(Grounded("doc"), "5", doc=document)
+    assert (verdict.outcome, verdict.retry) == ("undecided", False)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "1," * 100000,
+        "1\xa0234" * 50000,
+        "a " * 150000,
+        "$" * 200000,
+        "1-" * 100000,
+        "9" * 200000,
+        "Monday, " * 40000,
+        "1 jan " * 50000,
+        "-" * 200000,
+        "1e" * 100000,
+        " " * 300000,
+    ],
+)
+@pytest.mark.parametrize(
+    ("check", "claimed", "type"),
+    [
+        (Grounded("doc"), "17", "number"),
+        (Grounded("doc"), "a " * 400 + "b", "text"),
+        (Grounded("doc", kind="date"), "2026-11-28", "text"),
+    ],
+)
+def test_no_document_takes_long(document: str, check: Grounded, claimed: str, type: str) -> None:
+    """Searching is linear in the document, whatever stands in it."""
+    began = time.monotonic()
+    assert found(check, claimed, type=type, doc=document) == "fail"
+    assert time.monotonic() - began < 20
+
+
+NUMBERS = st.fractions(-10_000, 10_000, max_denominator=1).map(int) | st.decimals(-10_000, 10_000, places=2)
+WRITTEN: list[Callable[[Any], str]] = [lambda n: f"{n}", lambda n: f"{n:,}", lambda n: f"{n:,.2f}", lambda n: f"{n} kg"]
+
+
+@given(st.lists(st.tuples(NUMBERS, st.sampled_from(WRITTEN)), max_size=6), NUMBERS)
+def test_only_numbers_of_the_document_pass(held: list[tuple[Any, Callable[[Any], str]]], planted: Any) -> None:
+    """Every number of a document passes, and a planted one passes only if it is one of them."""
+    document = "\n".join(f"Item A-{at}x: {write(number)} in all." for at, (number, write) in enumerate(held))
+    for number, _ in held:
+        assert found(Grounded("doc"), str(number), doc=document) == "pass"
+    values = [Fraction(number) for number, _ in held]
+    assert found(Grounded("doc"), str(planted), doc=document) == ("pass" if Fraction(planted) in values else "fail")
+
+
+def test_checks_are_values() -> None:
+    """Checks with the same configuration are equal, hash alike and survive pickling."""
+    one, other = Grounded("doc", beside="Total"), Grounded("doc", beside="Total")
+    assert (one, hash(one)) == (other, hash(other))
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert one != Grounded("doc")
+    assert one.reads == ("doc",)
+
+
+def test_a_document_verifies_a_step_of_words() -> None:
+    """Through a guard, a value read from the document is kept, and one that is made up is not."""
+    check = Grounded("doc", beside="Total")
+    assert guarded(check, "$1,234.50", "$1,481.40", type="money(USD)", doc=INVOICE).status == "verified"
+    made_up = guarded(check, "$1,500.00", type="money(USD)", doc=INVOICE)
+    assert (made_up.status, made_up.answer) == ("abstained", None)

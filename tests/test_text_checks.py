@@ -1,0 +1,326 @@
+"""Checks on text: patterns, lists, lengths, forbidden words, JSON by a schema."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from constraint_harness import guarded, judge, outcome, unfit
+from pydantic import BaseModel, ConfigDict
+
+from stepguard import Step
+from stepguard.checks.built import BuiltCheck
+from stepguard.checks.schema import Schema
+from stepguard.checks.text import Forbidden, Length, OneOf, Pattern
+from stepguard.errors import ConfigError
+
+ERROR = "Error: tool not available"
+LINE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "item": {"type": "string", "pattern": "^[A-Z]+$"},
+        "price": {"type": "number", "minimum": 0, "multipleOf": 0.01},
+        "tags": {"type": "array", "uniqueItems": True},
+        "next": {"$ref": "#"},
+        "day": {"type": "string", "format": "date"},
+    },
+    "required": ["item", "price"],
+    "additionalProperties": False,
+}
+
+
+class Line(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    item: str
+    count: int
+    price: float = 0.0
+
+
+class Loose(BaseModel):
+    item: str = ""
+
+
+def text(check: BuiltCheck, claimed: str) -> str:
+    return outcome(check, claimed, type="text")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "right", "wrong"),
+    [
+        ("[A-Z]{2}[0-9]{4}", ["AB1234"], ["AB12345", "xAB1234", "AB1234\n", "\nAB1234", "ab1234", "", ERROR]),
+        ("red|green", ["red", "green"], ["redgreen", "reds", "a green"]),
+        ("(?i)yes", ["YES", "yes"], ["yes!", "yess"]),
+        (r"[0-9]+ km\z", ["5 km"], ["5 km\n", "５ km"]),
+        ("(?:a+)+b", ["aaab"], ["a" * 50_000, "a" * 50_000 + "c"]),
+        ("(?:a|a?)*(?:a|aa)+c", ["aac"], ["a" * 50_000]),
+        ("é+", ["é", "éé"], ["e\u0301", "\ud800"]),
+    ],
+)
+def test_a_pattern_matches_the_whole_text(pattern: str, right: list[str], wrong: list[str]) -> None:
+    """A text that matches from end to end passes as constrained, any other fails, and none takes long."""
+    began = time.monotonic()
+    check = Pattern(pattern)
+    assert [judge(check, each, type="text").strength for each in right] == ["constrained"] * len(right)
+    assert [text(check, each) for each in wrong] == ["fail"] * len(wrong)
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(", "a)|(b", "(?=a)b", r"(a)\1", r"a\Z", "a{1000}{1000}{100}", "x" * 20_000, 3, None, ["a"], "\ud800"]
+)
+def test_a_pattern_that_cannot_work_is_refused(pattern: Any) -> None:
+    """What the engine does not know, or is too large, is refused when the check is made."""
+    with pytest.raises(ConfigError):
+        Pattern(pattern)
+    with pytest.raises(ConfigError):
+        Forbidden(patterns=[pattern])
+
+
+@pytest.mark.parametrize(
+    "pattern", [".*", "(?s).*", ".+", r"[\w :]+", "[A-Z].*", "Error.*", "|a", "[^0-9]*", "N/A|none"]
+)
+def test_a_pattern_for_failures_supports_nothing(pattern: str) -> None:
+    """A pattern that the text of a failure matches is refused; as a veto it never passes a text."""
+    if pattern != "|a":
+        with pytest.raises(ConfigError, match="veto"):
+            Pattern(pattern)
+    check = Pattern(pattern, veto=True)
+    assert {text(check, each) for each in (ERROR, "N/A", "1\n2", "")} <= {"fail", "not_applicable"}
+
+
+@pytest.mark.parametrize(
+    ("check", "right", "wrong"),
+    [
+        (OneOf("Ann Lee", "Bo"), ["Ann Lee", " Bo\n"], ["ann lee", "Ann  Lee", "Ann", "", ERROR, "Bo."]),
+        (OneOf("Ann Lee", "Bo", ignore_case=True), ["ANN LEE", "bo"], ["boo"]),
+        (OneOf("\u00e9"), ["e\u0301", "\u00e9"], ["e"]),
+        (OneOf(*map(str, range(5000))), ["4999"], ["5000", "-1"]),
+    ],
+)
+def test_one_of_a_list(check: OneOf, right: list[str], wrong: list[str]) -> None:
+    """A text of the list passes as constrained, and any other fails."""
+    assert [judge(check, each, type="text").strength for each in right] == ["constrained"] * len(right)
+    assert [text(check, each) for each in wrong] == ["fail"] * len(wrong)
+
+
+@pytest.mark.parametrize(
+    ("check", "fine", "wrong"),
+    [
+        (Forbidden("sorry", "as an AI"), ["sorrily", "unsorry", "as  an aid"], ["I am SORRY.", "as\nan\u00a0ai, I"]),
+        (Forbidden("c++"), ["c+", "abc++"], ["C++ code"]),
+        (Forbidden(patterns=["[0-9]{16}"]), ["123"], ["card 1234567812345678", "\ud800"]),
+        (Forbidden("ß"), ["straße"], ["ẞ", "ss"]),
+        (Length(3, 5), ["abc", " abcde "], ["ab", "abcdef", "   "]),
+        (Length(), ["a"], ["", " \n"]),
+        (Length(0, 2), [""], ["abc"]),
+    ],
+)
+def test_objections(check: BuiltCheck, fine: list[str], wrong: list[str]) -> None:
+    """Forbidden words and lengths fail a text or say nothing for it; they never pass it."""
+    assert [text(check, each) for each in fine] == ["not_applicable"] * len(fine)
+    assert [text(check, each) for each in wrong] == ["fail"] * len(wrong)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        Forbidden("sorry"),
+        Length(1, 200),
+        Pattern("[A-Z][a-z]+"),
+        Pattern(".*", veto=True),
+        OneOf("Lyon", "Paris"),
+        Schema(Line),
+        Schema(Loose, veto=True),
+    ],
+)
+@pytest.mark.parametrize(
+    "failure", [ERROR, "", "N/A", "null", "x" * 200_000, "\ud800", json.dumps({"error": "no tool"})]
+)
+def test_the_text_of_a_failure_never_passes(check: BuiltCheck, failure: str) -> None:
+    """Whatever check a step of text has, a failure that arrives as text is not accepted."""
+    assert text(check, failure) != "pass"
+
+
+def test_a_step_that_nothing_supports_stays_unverified() -> None:
+    """A step of text with nothing but objections is unverified, never verified."""
+    assert guarded(Forbidden("sorry"), ERROR).status == "unverified"
+    assert guarded(OneOf("Lyon"), ERROR, "Lyon").status == "verified"
+    assert guarded(OneOf("Lyon"), ERROR).status == "abstained"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: OneOf(),
+        lambda: OneOf("a", "a "),
+        lambda: OneOf("a", "A", ignore_case=True),
+        lambda: OneOf(""),
+        lambda: OneOf(3),  # type: ignore[arg-type]
+        lambda: Forbidden(),
+        lambda: Forbidden("..."),
+        lambda: Forbidden(""),
+        lambda: Forbidden(3),  # type: ignore[arg-type]
+        lambda: Forbidden(patterns="abc"),
+        lambda: Forbidden(patterns=["a*"]),
+        lambda: Length(-1),
+        lambda: Length(3, 2),
+        lambda: Length(0, 0),
+        lambda: Length(True),
+        lambda: Length(1.5),  # type: ignore[arg-type]
+        lambda: Schema("{}"),  # type: ignore[arg-type]
+        lambda: Schema(int),  # type: ignore[arg-type]
+        lambda: Schema(Loose),
+    ],
+)
+def test_options_that_cannot_work_are_refused(make: Callable[[], BuiltCheck]) -> None:
+    """Empty lists, repeated options, impossible lengths and what is no schema are refused when the check is made."""
+    with pytest.raises(ConfigError):
+        make()
+
+
+@pytest.mark.parametrize("check", [Pattern("[0-9]"), OneOf("1"), Forbidden("x"), Length(1), Schema(Line)])
+def test_checks_on_text_are_for_text(check: BuiltCheck) -> None:
+    """A check on text does not fit a step with a number, and never passes it."""
+    assert check.misfit(Step("t", instruction="Say it.", type="integer"))
+    found = unfit(check, "1", type="integer")
+    assert (found.outcome, found.retry) == ("undecided", False)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "found"),
+    [
+        ('{"item": "x", "count": 1}', "pass"),
+        (' {"count": 1, "item": "x", "price": 1.5}\n', "pass"),
+        ('{"item": "x", "count": "1"}', "fail"),
+        ('{"item": "x", "count": 1.0}', "fail"),
+        ('{"item": "x", "count": true}', "fail"),
+        ('{"item": "x"}', "fail"),
+        ('{"item": "x", "count": 1, "more": 2}', "fail"),
+        ('{"item": "x", "count": 1, "count": 2}', "fail"),
+        ('{"item": "x", "count": 1, "price": NaN}', "fail"),
+        ('{"item": "x", "count": 1, "price": 1e400}', "fail"),
+        ('{"item": "x", "count": 1, "price": 1e999999999}', "fail"),
+        ('```json\n{"item": "x", "count": 1}\n```', "fail"),
+        ('{"item": "x", "count": 1} {"item": "x", "count": 1}', "fail"),
+        ("[" * 90_000, "fail"),
+        ("[" * 60 + "]" * 60, "fail"),
+    ],
+)
+def test_json_by_a_model(claimed: str, found: str) -> None:
+    """A document by a pydantic model passes; what would have to be converted, repaired or rounded does not."""
+    assert text(Schema(Line), claimed) == found
+
+
+@pytest.mark.parametrize(
+    ("claimed", "found"),
+    [
+        ('{"item": "AB", "price": 1.25}', "pass"),
+        ('{"item": "AB", "price": 0.07, "tags": [1, true, "1", [1], {"a": 1}], "day": "2026-11-28"}', "pass"),
+        ('{"item": "AB", "price": 1, "next": {"item": "C", "price": 2.00}}', "pass"),
+        ('{"item": "AB", "price": 1.255}', "fail"),
+        ('{"item": "ab", "price": 1}', "fail"),
+        ('{"item": "AB", "price": -0.01}', "fail"),
+        ('{"item": "AB", "price": "1"}', "fail"),
+        ('{"item": "AB", "price": 1, "tags": [1, 1.0]}', "fail"),
+        ('{"item": "AB", "price": 1, "tags": [{"a": [1]}, {"a": [1]}]}', "fail"),
+        ('{"item": "AB", "price": 1, "day": "28 November"}', "fail"),
+        ('{"item": "AB", "price": 1, "next": {"item": "C"}}', "fail"),
+        ('{"item": "AB", "price": 1, "price": 1}', "fail"),
+        ('{"price": 1}', "fail"),
+        (ERROR, "fail"),
+    ],
+)
+def test_json_by_a_schema(claimed: str, found: str) -> None:
+    """A document by a JSON Schema passes, with exact numbers, and others fail."""
+    pytest.importorskip("jsonschema")
+    assert text(Schema(LINE), claimed) == found
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        {"type": "object"},
+        {"type": "string"},
+        {"type": "object", "properties": {"item": {"type": "string"}}},
+        {"type": "objekt"},
+        {"type": "integer", "minimun": 3},
+        {"type": "string", "format": "no-such-format", "maxLength": 3},
+        {"$ref": "https://example.com/schema.json"},
+        {"$ref": "other.json#/a"},
+        {"type": "object", "patternProperties": {"^a": {}}, "required": ["a"]},
+        {"type": "string", "pattern": "(?=a)"},
+        {"type": "integer", "default": float("nan")},
+        {"type": "integer", "default": object()},
+        {"enum": [1], "properties": {"a": {"minimun": 1}}},
+    ],
+)
+def test_a_schema_that_cannot_work_is_refused(schema: dict[str, Any]) -> None:
+    """A schema that an error satisfies, that reaches out, or with what would not be checked is refused at once."""
+    pytest.importorskip("jsonschema")
+    with pytest.raises(ConfigError):
+        Schema(schema)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#/$defs/none"},
+        {"$ref": "#"},
+        {"allOf": [{"$ref": "#"}]},
+        {"required": ["a"], "properties": {"a": {"$ref": "#/$defs/none"}}},
+    ],
+)
+def test_a_schema_that_leads_nowhere_is_refused(schema: dict[str, Any]) -> None:
+    """A reference to nothing, or to itself, is refused when the check is made."""
+    pytest.importorskip("jsonschema")
+    with pytest.raises(ConfigError):
+        Schema(schema, veto=True)
+
+
+def test_a_schema_that_leads_nowhere_for_a_document_is_undecided() -> None:
+    """A schema that a document sends in circles does not decide, and asking again is pointless."""
+    pytest.importorskip("jsonschema")
+    check = Schema({"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#/properties/a"}}})
+    found = judge(check, '{"a": 1}', type="text")
+    assert (found.outcome, found.retry) == ("undecided", False)
+
+
+@pytest.mark.parametrize(
+    ("schema", "claimed"),
+    [
+        ({"type": "string", "pattern": "^(a+)+$", "minLength": 30}, json.dumps("a" * 50_000 + "!")),
+        (
+            {"type": "array", "uniqueItems": True, "items": {"type": "object"}},
+            json.dumps([{"a": n} for n in range(7000)] * 2),
+        ),
+    ],
+)
+def test_no_document_takes_long(schema: dict[str, Any], claimed: str) -> None:
+    """Patterns and uniqueness are linear, whatever the document."""
+    pytest.importorskip("jsonschema")
+    began = time.monotonic()
+    assert text(Schema(schema), claimed) == "fail"
+    assert time.monotonic() - began < 20
+
+
+def test_checks_are_values() -> None:
+    """Checks with the same configuration are equal, hash alike and survive pickling."""
+    pytest.importorskip("jsonschema")
+    for make in (
+        lambda: Pattern("[0-9]+"),
+        lambda: OneOf("a", "b"),
+        lambda: Forbidden("a", patterns=["b+"]),
+        lambda: Length(1, 5),
+        lambda: Schema(LINE),
+        lambda: Schema(Line),
+    ):
+        one, other = make(), make()
+        assert (one, hash(one)) == (other, hash(other))
+        assert pickle.loads(pickle.dumps(one)) == one
+    assert repr(Pattern("a")) == "Pattern(pattern='a', veto=False)"
+    assert Schema(LINE) == Schema(dict(reversed(LINE.items())))
