@@ -109,7 +109,7 @@ class Served:
 def serving(upstream: str, **options: Any) -> Iterator[Served]:
     """The application behind uvicorn, in a thread; by default with the procedure ``sums``."""
     app = create_app(upstream, **{"procedures": {"sums": PROCEDURE}, **options})
-    with socket.socket() as listening:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(256)
         config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=20)

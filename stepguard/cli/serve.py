@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import os
 import signal
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -137,18 +137,23 @@ async def _serve(server: Any, service: Any, listening: socket.socket) -> None:
     await asyncio.gather(stopping, return_exceptions=True)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _listening(host: str, port: int) -> Iterator[socket.socket]:
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
-        found = socket.create_server((host, port), family=family, backlog=2048)
-    except (OSError, OverflowError) as error:
-        raise ConfigError(f"cannot listen on {host}:{port}: {error}; choose another --host or --port") from None
-    with found:
+    with contextlib.ExitStack() as stack:
+        try:
+            family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+            # With the protocol named: without it asyncio leaves Nagle's algorithm on, which costs 40 ms a response.
+            found = stack.enter_context(socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP))
+            if os.name == "posix":
+                found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind((host, port))
+            found.listen(2048)
+        except (OSError, OverflowError) as error:
+            raise ConfigError(f"cannot listen on {host}:{port}: {error}; choose another --host or --port") from None
         yield found
 
 
-@contextmanager
+@contextlib.contextmanager
 def _signals_end_it() -> Iterator[None]:
     """uvicorn raises the signal that ended it once more when it is done; that one is to do nothing."""
     before = {each: signal.signal(each, lambda *_: None) for each in (signal.SIGINT, signal.SIGTERM)}
