@@ -42,7 +42,7 @@ def alive(pid: int) -> bool:
     """Whether a process runs, and is not only waiting to be forgotten."""
     try:
         if LINUX:
-            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+            return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
         os.kill(pid, 0)
     except OSError:
         return False
@@ -311,13 +311,14 @@ def test_a_script_without_a_main_guard_can_check(tmp_path: Path) -> None:
         from stepguard.symbolic.formulas import parse_formula
         print(Decider({}, 20).equal(parse_formula("sin(x)^2 + cos(x)^2"), parse_formula("1")).answer)
         print(*shared_pool().pids)
-        """)
+        """),
+        encoding="utf-8",
     )
     root = Path(__file__).parents[1]
     run = subprocess.run(
         [sys.executable, "-W", "error", "-X", "dev", str(script)],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         timeout=120,
         env={**os.environ, "PYTHONPATH": str(root)},
         check=True,
@@ -343,14 +344,15 @@ def test_a_worker_ends_with_the_program_that_started_it(tmp_path: Path) -> None:
             pass
         print(*pool.pids, flush=True)
         input()
-        """)
+        """),
+        encoding="utf-8",
     )
     root = Path(__file__).parents[1]
     with subprocess.Popen(
         [sys.executable, str(script)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
         env={**os.environ, "PYTHONPATH": str(root)},
     ) as process:
         assert process.stdout is not None
@@ -372,7 +374,7 @@ def test_importing_the_checks_does_not_load_sympy() -> None:
     run = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         timeout=120,
         env={**os.environ, "PYTHONPATH": str(root)},
         check=True,
