@@ -271,6 +271,17 @@ def test_other_paths_are_passed_on(chat_server: ChatServer, served: Served) -> N
     assert chat_server.requests[0].path == "/v1/embeddings"
 
 
+@pytest.mark.parametrize(
+    "path", ["/v1/completions", "/v1/chat/completions/", "/v1//chat/completions", "/v1/responses/x"]
+)
+@pytest.mark.parametrize("model", [MODEL, "nope@m"])
+def test_no_procedure_is_asked_elsewhere(chat_server: ChatServer, served: Served, path: str, model: str) -> None:
+    """NAME@MODEL at a path where nothing is guarded is an error: no upstream gets to answer it unguarded."""
+    answer = served.request("POST", path, {"model": model, "prompt": VALUES})
+    assert (answer.status, answer.error["type"]) == (404, "invalid_request_error")
+    assert not chat_server.requests
+
+
 @pytest.mark.parametrize("path", ["/v1/../secret", "/v1/%2e%2e/secret", "/v1/files/.."])
 def test_no_path_leaves_the_address_of_the_upstream(chat_server: ChatServer, served: Served, path: str) -> None:
     """Dots in a path reach nothing above the address that the operator gave."""
