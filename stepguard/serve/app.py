@@ -326,7 +326,15 @@ class Service:
             )
 
     async def _other(self, exchange: Exchange) -> None:
-        sent = await exchange.read()
+        sent = await exchange.read(packed=True)
+        # An upstream that does not care for names would answer a procedure's request as any other.
+        model = (read_object(sent) or {}).get("model") if sent[:1].isspace() or sent[:1] == b"{" else None
+        if isinstance(model, str) and split_model(model, self._procedures)[0] is not None:
+            raise wrong_request(
+                "procedures are run at /v1/chat/completions, /v1/responses and /v1/messages, not at this path",
+                status=404,
+                code="unknown_path",
+            )
         await exchange.attend(self._pass_on(exchange, sent))
 
     async def _pass_on(self, exchange: Exchange, sent: bytes) -> None:

@@ -66,14 +66,17 @@ class Exchange:
 
     # Reading
 
-    async def read(self) -> bytes:
+    async def read(self, *, packed: bool = False) -> bytes:
         """The body.
+
+        Args:
+            packed: whether it may be compressed, because nobody here reads it.
 
         Raises:
             Problem: it is too large, compressed, or comes too slowly.
             Gone: the caller left.
         """
-        if (self.header("content-encoding") or "identity").strip().lower() != "identity":
+        if not packed and (self.header("content-encoding") or "identity").strip().lower() != "identity":
             raise wrong_request("send the body without content-encoding", status=415, code="content_encoding")
         most = self._limits.body
         declared = self.header("content-length") or ""
