@@ -22,6 +22,8 @@ from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.evaluation.statistics import wilson
 from stepguard.testing import SimulatedModel, Slips
 
+pytestmark = pytest.mark.once
+
 FAMILY = Arithmetic()
 TASK = FAMILY.make(1, 8)
 NEVER = Slips.none()

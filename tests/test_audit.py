@@ -13,6 +13,8 @@ from stepguard.errors import InputError
 from stepguard.testing.transcripts import STYLES, Answer, Style, Told, write_transcript
 from stepguard.transcripts import FINDING_KINDS, Audit
 
+pytestmark = pytest.mark.once
+
 REMARKABLE = [style for style in STYLES if style not in ("json", "array")]
 
 styles = pytest.mark.parametrize("style", STYLES)

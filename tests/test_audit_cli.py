@@ -14,6 +14,8 @@ from audit_harness import RIGHT
 
 from stepguard.cli import main
 
+pytestmark = pytest.mark.once
+
 VALUES = ["--input", "x=12", "--input", "y=7"]
 
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from stepguard.transcripts import check_links, false_links
 
+pytestmark = pytest.mark.once
+
 FALSE = {
     "3 + 4 = 8": ("3 + 4", "8"),
     "so he has 3 + 4 = 8 apples left": ("3 + 4", "8"),

@@ -14,6 +14,8 @@ from stepguard.evaluation.families import Arithmetic
 from stepguard.testing.transcripts import STYLES, Answer, Style, Told, told_rightly, write_transcript
 from stepguard.transcripts import check_links
 
+pytestmark = pytest.mark.once
+
 words = st.sampled_from(
     [
         *(

@@ -25,6 +25,8 @@ from stepguard.evaluation.runner import Plan, run_plan
 from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.testing import SimulatedModel, Slips, no_real_requests
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).parent.parent
 BILL = """name: bill
 inputs: price: decimal(2), rate: percent

@@ -9,6 +9,8 @@ import pytest
 
 from stepguard.cli import main
 
+pytestmark = pytest.mark.once
+
 BENCH = ["bench", "--lengths", "3", "-n", "1", "--arms", "guard"]
 
 

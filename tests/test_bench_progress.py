@@ -25,6 +25,8 @@ from stepguard.evaluation.runner import Plan, run_plan
 from stepguard.evaluation.time_left import TimeLeft
 from stepguard.testing import SimulatedModel, Slips
 
+pytestmark = pytest.mark.once
+
 PLAN = Plan(family=Arithmetic(), cells={5: 2, 50: 2}, arms=("cot", "guard"), seed=0, options=ArmOptions())
 PRICE = Price(input=1, output=2)
 (DONE,) = asyncio.run(

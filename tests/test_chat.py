@@ -17,6 +17,8 @@ from stepguard.integrations.chat_answers import completion_body, completion_chun
 from stepguard.results import Result
 from stepguard.testing import ScriptedBackend
 
+pytestmark = pytest.mark.once
+
 STEPS = "t2 = x + y\nt1 = t2 * 3"
 WITH_VALUES = f"inputs: x, y\nx = 12\ny = 7\n{STEPS}"
 WITHOUT = f"inputs: x, y\n{STEPS}"

@@ -29,6 +29,8 @@ from stepguard.dates import (
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.verdicts import Claim
 
+pytestmark = pytest.mark.once
+
 ERROR = "Error: tool not available"
 DAYS = st.dates(date(1900, 1, 1), date(2100, 12, 31))
 NOTATIONS: list[Callable[[date], str]] = [

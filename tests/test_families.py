@@ -33,6 +33,8 @@ from stepguard.prompts import Prompter
 from stepguard.reply_formats import EquationFormat
 from stepguard.testing import Plant, SimulatedModel, Slips
 
+pytestmark = pytest.mark.once
+
 NAMES = [
     "arithmetic",
     "arithmetic(form=sentence)",

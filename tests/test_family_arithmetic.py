@@ -16,6 +16,8 @@ from stepguard.evaluation.families.sentences import FormulaCheck
 from stepguard.expressions import format_expression
 from stepguard.values import Value
 
+pytestmark = pytest.mark.once
+
 KNOBS: list[dict[str, Any]] = [
     {},
     {"look_back": 1},

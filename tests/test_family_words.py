@@ -15,6 +15,8 @@ from family_harness import rerun
 from stepguard.evaluation.families import ReturnsDesk, Roots, RunningSum, Task, WordLists
 from stepguard.values import Value
 
+pytestmark = pytest.mark.once
+
 # Running sums
 
 

@@ -33,6 +33,8 @@ from stepguard.symbolic.statements import (
     parse_systems,
 )
 
+pytestmark = pytest.mark.once
+
 X = Name("x")
 
 

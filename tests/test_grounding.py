@@ -18,6 +18,8 @@ from stepguard.checks.built import BuiltCheck
 from stepguard.checks.grounding import Grounded
 from stepguard.errors import ConfigError
 
+pytestmark = pytest.mark.once
+
 INVOICE = """Invoice A-1234 of 28 November 2026
 Smith & Sons Ltd., 12 O'Brien Street, Jean-Claude's office
 

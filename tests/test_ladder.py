@@ -35,6 +35,8 @@ from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 from stepguard.values import Value
 from stepguard.verdicts import Claim
 
+pytestmark = pytest.mark.once
+
 MINUS = Procedure.parse("inputs: x, y\nt1 = x - y\nt2 = t1 * 3")
 INPUTS = {"x": -96, "y": -106}
 

@@ -40,6 +40,8 @@ from stepguard.testing import ScriptedBackend
 from stepguard.values import Value
 from stepguard.verdicts import Claim, Verdict
 
+pytestmark = pytest.mark.once
+
 PASS, FAIL, OPEN = "pass", "fail", "undecided"
 
 
