@@ -17,6 +17,9 @@ written                  is
 ``007``                  nothing: a code
 ``3/4``  ``1.5 × 10^6``  nothing, and not 3, 4 or 1.5 either
 ``5 lakh``  ``5 Mio``    nothing, and not 5 either; so are crore, dozen, mln, Mrd, bln
+``5 ‰``  ``5 bps``       nothing, and not 5 either
+``5.00-``  ``minus 5``   nothing: less than zero, in ways that are not read
+``10–20``                with this dash 10 and 20, with a hyphen nothing
 ``28 November 2026``     28 and 2026; in ``2026-11-28`` no number
 =======================  =====================================================================================
 """
@@ -71,10 +74,12 @@ _GOES_ON: Final = re.compile(
     "|[ \u00a0]?[\u2044\u2215][ \u00a0]?[0-9]"
     "|[ \u00a0]?(?:[×x*·]|\\\\times)[ \u00a0]?10(?:\\^|\\*\\*|[⁻⁺⁰¹²³⁴-⁹])"
     "|\\)?[ \u00a0](?:hundred|thousand|million|billion|trillion)"
-    "|[ \u00a0\u2009\u202f]?(?:lakhs?|crores?|dozens?|mio|mln|mrd|bln)(?![a-z])",
+    "|[ \u00a0\u2009\u202f]?(?:(?:lakhs?|crores?|dozens?|mio|mln|mrd|bln|bps?|basis[ \u00a0]points?)(?![a-z])|[‰‱])"
+    r"|[-\u2212](?!\w|[-\u2212>])",
     re.IGNORECASE,
 )
-"""What makes a number another one: ``5 ½``, ``1'234``, ``5⁄8``, ``1.5 × 10^6``, ``(5) million``, ``5 lakh``."""
+"""What makes a number another one: ``5 ½``, ``1'234``, ``5⁄8``, ``1.5 × 10^6``, ``(5) million``, ``5 lakh``, ``5-``."""
+_NEGATED: Final = re.compile(r"\b(?:minus|negative)[ \u00a0]\Z", re.IGNORECASE)
 _ACCOUNT_BEFORE: Final = re.compile(rf"(?:{_CURRENCY}) ?\(\Z")
 _EACH: Final = re.compile(r"/[a-z]+(?![\w/-])")
 """Behind an amount: ``$0.75/share``."""
@@ -155,6 +160,8 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
     before = text[max(start - 3, 0) : start]
     sign = match["sign"]
     if _CODE_NUMBER.match(digits) or _in_blank_groups(text, match.start("digits"), digits):
+        return None
+    if _NEGATED.search(text[max(start - 10, 0) : start]):
         return None
     if sign:
         if sign == _RANGE and before[-1:].isdigit():  # 10–20: the end of a range is no negative number

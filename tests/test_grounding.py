@@ -121,6 +121,28 @@ def test_a_number_of_lakhs_or_dozens_is_not_found_as_itself(word: str, blank: st
     assert found(Grounded("doc"), "5", doc="5 millstones, 6 dozenal") == "pass"
 
 
+@pytest.mark.parametrize(
+    "written",
+    ["5.00-", "5-", "5\u2212", "EUR 5.00-", "$5-", "minus 5", "Minus 5", "negative 5", "negative $5", "minus\u00a05"],
+)
+@pytest.mark.parametrize("behind", ["", " today", ", say", ")", "\n"])
+def test_a_number_below_zero_does_not_ground_its_opposite(written: str, behind: str) -> None:
+    """A minus behind a number, and a word for it, are not read; the number without it does not stand there."""
+    assert found(Grounded("doc"), "5", doc=f"a balance of {written}{behind}") == "fail"
+
+
+@pytest.mark.parametrize("written", ["5\u2030", "5 \u2030", "5\u2031", "5 bps", "5bps", "5 bp", "5 basis points"])
+def test_a_share_of_a_thousand_does_not_ground_a_plain_number(written: str) -> None:
+    """What divides a number by a thousand or ten thousand and is not read leaves no number."""
+    assert found(Grounded("doc"), "5", doc=f"a rate of {written} in all") == "fail"
+
+
+@pytest.mark.parametrize("document", ["5 - as agreed", "5 items", "the total: 5.\n- next", "5 -> 7", "5 bpm", "5\n-"])
+def test_a_dash_or_a_word_that_says_nothing_of_a_number_leaves_it(document: str) -> None:
+    """Only what makes another number of it counts."""
+    assert found(Grounded("doc"), "5", doc=document) == "pass"
+
+
 def test_a_document_with_decimal_commas() -> None:
     """With a decimal comma the point groups thousands, in the document."""
     document = "Summe 1.234,50 EUR, 3,5 %"
