@@ -20,7 +20,7 @@ from stepguard.results import Result
 from stepguard.values import Value, show_value
 from stepguard.verdicts import Strength
 
-__all__ = ["completion_body", "completion_chunks", "shortfall"]
+__all__ = ["completion_body", "completion_chunks", "refusal", "shortfall"]
 
 _TOLD: Final = (
     "status",
@@ -47,6 +47,22 @@ def shortfall(result: Result, *, allow_unverified: bool = False, at_least: Stren
     except RunError as error:
         return error
     return None
+
+
+def refusal(result: Result, *, at_least: Strength = "grounded") -> str:
+    """Why a result is no answer, in one line that a model may be told: steps and kinds, no value and no reason."""
+    problem = result.problem
+    if problem is not None:
+        kind = "" if problem.deviation is None else f" ({problem.deviation.kind})"
+        where = f"stopped at step {problem.occurrence}{kind}"
+    elif result.unverified:
+        where = f"nothing vouches for {', '.join(result.unverified[:5])}{' ...' if len(result.unverified) > 5 else ''}"
+    elif result.verified:
+        where = f"the weakest step is {result.strength}, not {at_least}"
+    else:
+        where = "not every step is verified" if result.error is None else type(result.error).__name__
+    done = f"{result.completed} of {result.total} steps completed"
+    return f"stepguard gives no answer: {result.procedure} {result.status}, {where}; {done} (run {result.run_id})"
 
 
 def completion_body(
@@ -76,7 +92,7 @@ def completion_body(
     message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None}
     finish = "stop"
     if why is not None:
-        message["refusal"] = _refusal(result, at_least)
+        message["refusal"] = refusal(result, at_least=at_least)
         finish = "length" if result.status == "exhausted" else "content_filter"
     else:
         message["content"] = _as_json(result) if as_json else _as_text(result)
@@ -145,21 +161,6 @@ def _shown(value: Value | None) -> str:
     text = "" if value is None else show_value(value)
     # One value is one line: nothing in a text may look like a line of its own.
     return text if text.isprintable() else json.dumps(text)
-
-
-def _refusal(result: Result, at_least: Strength) -> str:
-    problem = result.problem
-    if problem is not None:
-        kind = "" if problem.deviation is None else f" ({problem.deviation.kind})"
-        where = f"stopped at step {problem.occurrence}{kind}"
-    elif result.unverified:
-        where = f"nothing vouches for {', '.join(result.unverified[:5])}{' ...' if len(result.unverified) > 5 else ''}"
-    elif result.verified:
-        where = f"the weakest step is {result.strength}, not {at_least}"
-    else:
-        where = "not every step is verified" if result.error is None else type(result.error).__name__
-    done = f"{result.completed} of {result.total} steps completed"
-    return f"stepguard gives no answer: {result.procedure} {result.status}, {where}; {done} (run {result.run_id})"
 
 
 def _facts(result: Result, job: Job | None, *, answered: bool) -> dict[str, Any]:
