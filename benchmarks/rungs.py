@@ -37,7 +37,7 @@ from stepguard.transport import Transport
 from stepguard.values import Value, show_value
 
 DEVELOPMENT = 1_000_000
-FAMILIES = (Arithmetic(), Arithmetic(limit=3000, input_high=300))
+FAMILIES = (Arithmetic(),)
 LENGTH = 40
 SEGMENT = 10
 RUNGS: Sequence[tuple[str, Rung]] = (
@@ -45,7 +45,9 @@ RUNGS: Sequence[tuple[str, Rung]] = (
     ("isolate", Isolate()),
     ("question", Question()),
     ("rewrite", Rewrite()),
+    ("rewrite, turned", Rewrite(turned=True)),
     ("split", Split()),
+    ("split, turned", Split(turned=True)),
     ("draft", Draft()),
 )
 

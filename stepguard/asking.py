@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -12,6 +12,7 @@ from stepguard.flights import Flight
 from stepguard.procedure import Procedure
 from stepguard.prompts import Prompter
 from stepguard.reply_formats import ReplyFormat
+from stepguard.rewriting import StandIn
 from stepguard.rungs import Rung
 from stepguard.schedule import Segment
 from stepguard.usage import Usage
@@ -45,7 +46,15 @@ class Asker:
         self._usual = 0
         self._least_caps: dict[int, int] = {}  # a cap that cut a reply would cut it again: twice as much from then on
 
-    def flight(self, segment: Segment, rung: Rung, values: Mapping[str, Value], *, attempt: int) -> Flight:
+    def flight(
+        self,
+        segment: Segment,
+        rung: Rung,
+        values: Mapping[str, Value],
+        *,
+        attempt: int,
+        parts: Callable[[StandIn], Mapping[str, Value]],
+    ) -> Flight:
         """A segment that is asked in the way of a rung.
 
         Args:
@@ -53,11 +62,14 @@ class Asker:
             rung: how they are asked; all but the plain ways ask one step.
             values: what the steps read, and those before them.
             attempt: 1, and one more for every time its first step was not accepted.
+            parts: the values that are verified of what is asked in the place of a step.
         """
         stand_in = rung.stand_in(segment.steps[0], values)
         steps, before = segment.steps, segment.before
-        if stand_in is not None:  # the values stand in its steps
-            steps, values = stand_in.steps, {}
+        known: Mapping[str, Value] = {}
+        if stand_in is not None:  # the values of the step itself stand in its steps
+            known = values = parts(stand_in)
+            steps = stand_in.behind(known)
         if rung.draft:
             messages = self._prompter.drafting(steps, values, before=before)
         elif rung.wording == "question":
@@ -77,7 +89,7 @@ class Asker:
             attempt=attempt,
             stop_early=self._stop_early and len(steps) > 1 and stand_in is None and not rung.draft,
         )
-        return Flight(segment, rung, request, stand_in, drafting=rung.draft)
+        return Flight(segment, rung, request, stand_in, known, drafting=rung.draft)
 
     def after_draft(self, flight: Flight, text: str) -> None:
         """The draft has come: the flight goes on with the request that makes a reply of it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,6 +16,7 @@ from stepguard.rewriting import StandIn
 from stepguard.rungs import Rung
 from stepguard.schedule import Segment
 from stepguard.usage import Usage
+from stepguard.values import Value
 from stepguard.verdicts import Deviation
 
 __all__ = ["Flight", "Outbox"]
@@ -28,6 +30,8 @@ class Flight:
 
     Attributes:
         stand_in: what is asked in the place of its only step, None where the steps are asked themselves.
+        parts: the values of the steps of a stand-in that are verified; they are not asked again.
+        advanced: whether steps of the stand-in were verified that were not before, though not all of them.
         drafting: whether the reply that is waited for is a draft.
         restored: whether what was checked last is the value that followed from the stand-in.
         right: how many steps were accepted before the first that deviated, if one did: see `deviated`.
@@ -39,6 +43,8 @@ class Flight:
     rung: Rung
     request: Request | None
     stand_in: StandIn | None = None
+    parts: Mapping[str, Value] = field(default_factory=dict)
+    advanced: bool = False
     drafting: bool = False
     restored: bool = False
     right: int = 0
@@ -58,7 +64,7 @@ class Flight:
     @property
     def asked(self) -> tuple[Step, ...]:
         """The steps that the model is asked."""
-        return self.segment.steps if self.stand_in is None else self.stand_in.steps
+        return self.segment.steps if self.stand_in is None else self.stand_in.behind(self.parts)
 
     @property
     def first(self) -> Occurrence:

@@ -24,8 +24,8 @@ DEFAULT_RUNGS: Final[tuple[Rung, ...]] = (
     Split(),
     Question(),
     Question(temperature=0.8),
-    Rewrite(temperature=0.8),
-    Split(temperature=0.8, times=2),
+    Rewrite(temperature=0.8, turned=True),
+    Split(temperature=0.8, turned=True, times=2),
     Draft(),
 )
 """The order follows from what cured steps that a real model had failed on (``benchmarks/results``, 117 steps).
@@ -99,6 +99,8 @@ class Ladder:
             return None
         if last == "truncated" and failures.kinds[-_CUTS:].count(last) < _CUTS:
             return _LONGER if rung in (FIRST, _LONGER, _WHOLE) else rung  # as it was, with a higher cap
+        if failures.advanced[-1]:
+            return rung  # and what is left of the step is smaller
         if failures.unread and len(failures.kinds) == 1 and last != "refused":
             return _WHOLE  # nothing could be read: no step is to blame more than another
         votes = self.vote is not None and (last == "undecided" or (rung == self.vote and last in FORMAL))
@@ -126,8 +128,8 @@ class Ladder:
         Among rungs that follow each other, and on which the run's own model is asked, those that seldom cured such
         steps come last; nobody else is asked earlier for that.
         """
-        cut = [kind == "truncated" for kind in failures.kinds]
-        used = [rung for rung, longer in zip(failures.rungs, cut, strict=True) if not longer]
+        tried = zip(failures.rungs, failures.kinds, failures.advanced, strict=True)
+        used = [rung for rung, kind, advanced in tried if kind != "truncated" and not advanced]
         if isinstance(self.rungs[0], Resample):  # asking the whole segment again was one
             used = [self.rungs[0] if rung is _WHOLE else rung for rung in used]
         repeats = failures.last_wrong is not None and failures.wrong.count(failures.last_wrong) >= self.same

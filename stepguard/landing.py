@@ -7,7 +7,6 @@ how it is asked again, or that it is not.
 from __future__ import annotations
 
 from dataclasses import replace
-from types import MappingProxyType
 
 from stepguard.actions import Check, Commit, Wait, deviation_of
 from stepguard.asking import most_of
@@ -92,7 +91,7 @@ class Landing:
         steps = asked[: len(claims)]
         foreign = any(step.checks for step in steps)
         stand_in = flight.stand_in is not None and not flight.restored
-        read = MappingProxyType({}) if stand_in else self._state.steps.read(steps)
+        read = flight.parts if stand_in else self._state.steps.read(steps)
         observe = self._state.settings.observe
         action = Check(self._state.outbox.new_id(), steps, claims, read, foreign, observe, stand_in=stand_in)
         self._state.outbox.put(action, flight)
@@ -134,6 +133,9 @@ class Landing:
         """What was asked in the place of a step was judged: judge the value that follows for the step itself."""
         failed = next((found for each in judgements if (found := deviation_of(each)) is not None), None)
         if failed is not None:
+            passed = [each for each in judgements if deviation_of(each) is None]
+            well = {each.claim.step: each.value for each in passed if each.value is not None}
+            flight.advanced = self._state.repairs.advance(flight.first.index, stand_in, well)
             self._blame_stand_in(flight, failed)
             return
         step, value = flight.segment.steps[0], judgements[-1].value
@@ -245,6 +247,7 @@ class Landing:
             rung=flight.rung if where == flight.first else FIRST,
             alone=len(flight.segment.steps) == 1,
             wrong=flight.wrong,
+            advanced=flight.advanced,
             hopeless=hopeless,
             useless=self._state.learning.useless(kind, deviation),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from stepguard.actions import Act, Ask
@@ -65,9 +66,9 @@ class Launcher:
             action = Act(self._state.outbox.new_id(), found.steps[0], self._state.steps.read(found.steps))
             self._state.outbox.put(action, Flight(found, _CODE, None))
         else:
-            attempt = self._state.repairs.tries(found.indices[0]) + 1
-            values = self._state.steps.read(found.steps)
-            self.ask(self._state.asker.flight(found, rung, values, attempt=attempt), first=True)
+            repairs, values = self._state.repairs, self._state.steps.read(found.steps)
+            attempt, parts = repairs.tries(found.indices[0]) + 1, partial(repairs.parts, found.indices[0])
+            self.ask(self._state.asker.flight(found, rung, values, attempt=attempt, parts=parts), first=True)
         return True
 
     def _end_unstartable(self, broken: Broken | None) -> None:

@@ -78,7 +78,7 @@ class Learning:
         if flight.request is None:
             return
         if self._repairs.tries(index):
-            if deviation.step is None:  # no step is to blame more than another
+            if deviation.step is None or flight.advanced:  # no step is to blame, or the way is not at its end
                 return
             self._tried(kind, flight, index, well=False)
         else:

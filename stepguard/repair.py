@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
+from stepguard.rewriting import StandIn
 from stepguard.rungs import Rung, Vote
 from stepguard.verdicts import Deviation, DeviationKind
 
@@ -35,6 +36,8 @@ class Failures:
         rungs: the way of asking that each of them came after.
         wrong: the values that were claimed and not accepted, as normalised text.
         last_wrong: the one that the last failure claimed, None where it claimed none.
+        advanced: for each of them, whether smaller steps that were asked in the place of this one were verified that
+            had not been: what is left of it is smaller.
         hopeless: whether a check said that no other claim can fare better.
         unread: whether the last reply said nothing that could be read, so that no step of it is to blame more than
             another. It is counted against the step that led it.
@@ -48,6 +51,7 @@ class Failures:
     rungs: list[Rung] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     last_wrong: str | None = None
+    advanced: list[bool] = field(default_factory=list)
     hopeless: bool = False
     unread: bool = False
     isolated: bool = False
@@ -86,6 +90,7 @@ class Repairs:
         self._failures: dict[int, Failures] = {}
         self._deviations: dict[int, list[Deviation]] = {}
         self._votes: dict[int, Counter[str]] = {}
+        self._parts: dict[int, list[tuple[StandIn, dict[str, Value]]]] = {}
         vote: object = getattr(policy, "vote", None)
         self.vote: Final = vote if isinstance(vote, Vote) else None
 
@@ -96,6 +101,18 @@ class Repairs:
         votes[value] += 1
         others = max((count for other, count in votes.items() if other != value), default=0)
         return votes[value] - others >= self.vote.ahead
+
+    def parts(self, index: int, stand_in: StandIn) -> Mapping[str, Value]:
+        """The values that are verified of what is asked in the place of a step."""
+        return next((found for asked, found in self._parts.get(index, ()) if asked == stand_in), {})
+
+    def advance(self, index: int, stand_in: StandIn, values: Mapping[str, Value]) -> bool:
+        """Keep verified values of what was asked in the place of a step; whether there are any."""
+        if values:
+            held = self._parts.setdefault(index, [])
+            known = {**self.parts(index, stand_in), **values}
+            held[:] = [*(each for each in held if each[0] != stand_in), (stand_in, known)]
+        return bool(values)
 
     def tries(self, index: int) -> int:
         """How often a step has failed so far."""
@@ -125,6 +142,7 @@ class Repairs:
         rung: Rung,
         alone: bool,
         wrong: str | None,
+        advanced: bool,
         hopeless: bool,
         useless: frozenset[str],
     ) -> None:
@@ -138,6 +156,7 @@ class Repairs:
             rung: how it was asked.
             alone: whether nothing else was asked.
             wrong: the value that was claimed, None where there was none.
+            advanced: see `Failures`.
             hopeless: see `Failures`.
             useless: see `Failures`.
         """
@@ -146,6 +165,7 @@ class Repairs:
             failures = self._failures[index] = Failures(step, values)
         failures.kinds.append(deviation.kind)
         failures.rungs.append(rung)
+        failures.advanced.append(advanced)
         failures.last_wrong = wrong
         if wrong is not None:
             failures.wrong.append(wrong)
@@ -165,7 +185,13 @@ class Repairs:
         # A reply that is cut off at the highest cap will be cut off again.
         if failures.hopeless or failures.kinds.count("truncated") > _DOUBLINGS:
             return False
-        seen = replace(failures, kinds=list(failures.kinds), rungs=list(failures.rungs), wrong=list(failures.wrong))
+        seen = replace(
+            failures,
+            kinds=list(failures.kinds),
+            rungs=list(failures.rungs),
+            wrong=list(failures.wrong),
+            advanced=list(failures.advanced),
+        )
         rung: object = self._policy.next(seen)
         if rung is None:
             return False
@@ -181,4 +207,5 @@ class Repairs:
         self._failures.pop(index, None)
         self._deviations.pop(index, None)
         self._votes.pop(index, None)
+        self._parts.pop(index, None)
         self.again.pop(index, None)

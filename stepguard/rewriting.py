@@ -41,12 +41,16 @@ class StandIn:
     steps: tuple[Step, ...]
     negated: bool = False
 
+    def behind(self, values: Mapping[str, Value]) -> tuple[Step, ...]:
+        """The steps whose values are not known yet."""
+        return tuple(step for step in self.steps if step.id not in values)
+
     def restore(self, value: Value) -> Value:
         """The value of the step itself, from that of the last stand-in."""
         return -cast(int | Decimal | Fraction, value) if self.negated else value
 
 
-def rewrite(step: Step, values: Mapping[str, Value]) -> StandIn | None:
+def rewrite(step: Step, values: Mapping[str, Value], *, turned: bool = False) -> StandIn | None:
     """The same sum or product of numbers without signs that trip models; None where there is nothing to rewrite.
 
     Sums: no sign is doubled and what is added comes first; of two numbers, the smaller is taken from the larger, and
@@ -55,6 +59,7 @@ def rewrite(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     Args:
         step: the step.
         values: what it reads.
+        turned: with the two numbers of a sum or product in the other order; what cannot be turned is as it is without.
     """
     tree, leaves = step.expression, _leaves(step, values)
     if not isinstance(tree, Chain) or leaves is None or not step.show_work:
@@ -68,17 +73,20 @@ def rewrite(step: Step, values: Mapping[str, Value]) -> StandIn | None:
         return None
     if negated and step.type.places is not None:  # not every rounding is the same on both sides of zero
         return None
+    if turned and isinstance(written, Chain) and written.operators in (("+",), ("*",)):
+        written = Chain(written.operands[::-1], written.operators)
     if format_expression(written) == substitute(tree, values):
         return None
     return _stand_in(step, written, negated=negated)
 
 
-def split(step: Step, values: Mapping[str, Value]) -> StandIn | None:
+def split(step: Step, values: Mapping[str, Value], *, turned: bool = False) -> StandIn | None:
     """A step in smaller ones: one operation each, or one digit at a time; None where it cannot be made smaller.
 
     Args:
         step: the step.
         values: what it reads.
+        turned: the other number of a sum or product digit by digit; what cannot be turned is as it is without.
     """
     tree = step.expression
     if tree is None or not step.show_work:
@@ -90,7 +98,7 @@ def split(step: Step, values: Mapping[str, Value]) -> StandIn | None:
             simpler = rewrite(step, values)
             plain = step if simpler is None else simpler.steps[-1]
             negated = simpler is not None and simpler.negated
-            digits = _by_digits(plain, _leaves(plain, values), parts)
+            digits = _by_digits(plain, _leaves(plain, values), parts, turned=turned)
             return None if digits is None else _stand_in(step, digits, negated=negated, before=tuple(parts.steps))
         return _stand_in(step, last, before=tuple(parts.steps))
     except (EvaluationError, _NoParts):
@@ -212,8 +220,8 @@ def _comes_out(value: Exact | bool | str) -> bool:
     return rest == 1
 
 
-def _by_digits(step: Step, leaves: list[Exact] | None, parts: _Parts) -> Expression | None:
-    """The second number of an operation taken digit by digit; None where it has only one."""
+def _by_digits(step: Step, leaves: list[Exact] | None, parts: _Parts, *, turned: bool) -> Expression | None:
+    """One number of an operation taken digit by digit; None where it has only one."""
     tree = step.expression
     if not isinstance(tree, Chain) or leaves is None or len(leaves) != 2 or min(leaves) < 0:
         return None
@@ -224,13 +232,16 @@ def _by_digits(step: Step, leaves: list[Exact] | None, parts: _Parts) -> Express
         other = few if len(list(_digits(few))) == 1 else many
         if len(pieces) < 2 or len(pieces) * 2 > _MAX_PARTS:
             return None
-        products = [parts.add(Chain((Number(other), Number(piece)), ("*",))) for piece in pieces]
+        pairs = [(Number(piece), Number(other)) if turned else (Number(other), Number(piece)) for piece in pieces]
+        products = [parts.add(Chain(pair, ("*",))) for pair in pairs]
         whole: Expression = products[0]
         for product in products[1:-1]:
             whole = parts.add(Chain((whole, product), ("+",)))
         return Chain((whole, products[-1]), ("+",))
     if tree.operators[0] not in "+-":
         return None
+    if turned and tree.operators[0] == "+" and len(list(_digits(left))) > 1:
+        left, right = right, left
     pieces = list(_digits(right))
     if len(pieces) < 2 or len(pieces) > _MAX_PARTS:
         return None

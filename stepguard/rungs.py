@@ -167,11 +167,16 @@ class Draft(Rung):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrite(Rung):
-    """The same value written without what trips models (`stepguard.rewriting.rewrite`), mapped back by code."""
+    """The same value written without what trips models (`stepguard.rewriting.rewrite`), mapped back by code.
+
+    Attributes:
+        turned: the two numbers of a sum or product in the other order.
+    """
 
     name: str = "rewrite"
     alone: bool = True
     assistance: Assistance = "rewritten"
+    turned: bool = False
 
     def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
         """See `Rung.applies`."""
@@ -179,16 +184,21 @@ class Rewrite(Rung):
 
     def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
         """See `Rung.stand_in`."""
-        return rewrite(step, values)
+        return rewrite(step, values, turned=self.turned)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split(Rung):
-    """Smaller steps, each checked (`stepguard.rewriting.split`); the last one gives the value."""
+    """Smaller steps, each checked (`stepguard.rewriting.split`); the last one gives the value.
+
+    Attributes:
+        turned: the other number of a sum digit by digit.
+    """
 
     name: str = "split"
     alone: bool = True
     assistance: Assistance = "split"
+    turned: bool = False
 
     def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
         """See `Rung.applies`."""
@@ -196,7 +206,7 @@ class Split(Rung):
 
     def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
         """See `Rung.stand_in`."""
-        return split(step, values)
+        return split(step, values, turned=self.turned)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

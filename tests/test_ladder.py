@@ -94,7 +94,10 @@ def test_every_rung_of_the_default_ladder_cures_what_only_it_can(
 
 
 def test_the_default_ladder_ends_and_names_the_step() -> None:
-    """A step that comes right in no way is given up after each rung has been used as often as its bound says."""
+    """A step that comes right in no way is given up after each rung has been used as often as its bound says.
+
+    A split is used once more for every small step that is verified: here the first one of two.
+    """
     result = Guard(Stubborn(never), segment=1).run(MINUS, INPUTS)
     assert result.status == "abstained"
     assert result.problem is not None
@@ -102,7 +105,8 @@ def test_the_default_ladder_ends_and_names_the_step() -> None:
     names = [attempt.rung for attempt in result.attempts if attempt.outcome != "draft"]
     assert names[0] == "ask"
     for rung in {each.name for each in DEFAULT_RUNGS}:
-        assert 1 <= names.count(rung) <= sum(each.times for each in DEFAULT_RUNGS if each.name == rung)
+        bound = sum(each.times for each in DEFAULT_RUNGS if each.name == rung)
+        assert 1 <= names.count(rung) <= bound + (rung == "split")
     assert result.assisted == {}
 
 
@@ -145,7 +149,8 @@ def test_what_one_step_needed_the_next_of_its_kind_gets_first() -> None:
     result = Guard(model, segment=1).run(procedure, INPUTS)
     assert result.verified
     rungs = {name: [a.rung for a in result.attempts if a.steps[0].step == name] for name in ("t1", "t3")}
-    assert rungs == {"t1": ["ask", "resample", "rewrite", "split", "question"], "t3": ["ask", "question"]}
+    tried = ["ask", "resample", "rewrite", "split", "split", "question"]  # split once more: its first part was right
+    assert rungs == {"t1": tried, "t3": ["ask", "question"]}
 
 
 def test_a_profile_carries_it_to_the_next_run() -> None:

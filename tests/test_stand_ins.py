@@ -1,0 +1,112 @@
+"""What is asked in the place of a step: other orders, and smaller steps that need not be asked twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from stepguard import Guard, Ladder, Procedure
+from stepguard.rungs import Rewrite, Rung, Split
+from stepguard.testing import ScriptedBackend
+
+pytestmark = pytest.mark.once
+
+SUM = Procedure.parse("inputs: x, y\nt1 = x - y\nt2 = t1 * 3")
+INPUTS = {"x": 94, "y": -2_045}
+WRONG = {"t1": "94 - (-2045) = 2039"}
+AFTER = {"t2": "2139 * 3 = 6417"}
+
+
+def formulas(model: ScriptedBackend) -> list[list[str | None]]:
+    return [[step.formula for step in request.steps] for request in model.requests]
+
+
+TURNED: list[tuple[Rung, list[str], Mapping[str, str]]] = [
+    (Rewrite(), ["94 + 2045"], {"t1": "94 + 2045 = 2139"}),
+    (Rewrite(turned=True), ["2045 + 94"], {"t1": "2045 + 94 = 2139"}),
+    (
+        Split(),
+        ["94 + 2000", "p1 + 40", "p2 + 5"],
+        {"p1": "94 + 2000 = 2094", "p2": "2094 + 40 = 2134", "t1": "2134 + 5 = 2139"},
+    ),
+    (Split(turned=True), ["2045 + 90", "p1 + 4"], {"p1": "2045 + 90 = 2135", "t1": "2135 + 4 = 2139"}),
+]
+
+
+@pytest.mark.parametrize(("rung", "asked", "reply"), TURNED, ids=["rewrite", "turned", "split", "split turned"])
+def test_a_sum_is_written_in_one_order_or_the_other(rung: Rung, asked: list[str], reply: Mapping[str, str]) -> None:
+    """Turned, the second number comes first, or the first one is taken digit by digit."""
+    with ScriptedBackend(WRONG, reply, AFTER) as model:
+        result = Guard(model, segment=1, repair=Ladder([rung])).run(SUM, INPUTS)
+    assert (result.status, result.answer) == ("verified", 6417)
+    assert formulas(model)[1] == asked
+
+
+PLAIN: list[tuple[str, list[str]]] = [
+    ("x + y", ["48 + 37"]),  # it is no other sum without signs, and is one turned
+    ("x - y", []),  # nothing to turn
+    ("x * y", ["48 * 37"]),
+]
+
+
+@pytest.mark.parametrize(("formula", "asked"), PLAIN)
+def test_a_plain_sum_or_product_is_only_turned(formula: str, asked: list[str]) -> None:
+    """Where nothing is to be rewritten the other order is another way of asking; a difference has none."""
+    procedure = Procedure.parse(f"inputs: x, y\nt1 = {formula}")
+    values = {"t1": f"{formula.replace('x', '37').replace('y', '48')} = 1"}
+    assert not Rewrite().applies(procedure.steps[0], {"x": 37, "y": 48}) or formula == "x - y"
+    with ScriptedBackend(values, *[values] * len(asked)) as model:
+        result = Guard(model, segment=1, repair=Ladder([Rewrite(turned=True)])).run(
+            procedure, {"x": 48, "y": 37} if formula == "x - y" else {"x": 37, "y": 48}
+        )
+    assert result.status == "abstained"
+    assert formulas(model)[1:] == ([asked] if asked else [])
+
+
+def test_a_verified_small_step_is_not_asked_again() -> None:
+    """The next call asks what is left, with the verified values given, also on a rung that is used once."""
+    replies = [
+        {"p1": "94 + 2000 = 2094", "p2": "2094 + 40 = 2034", "t1": "2034 + 5 = 2039"},
+        {"p2": "2094 + 40 = 2134", "t1": "2134 + 5 = 2193"},
+        {"t1": "2134 + 5 = 2139"},
+    ]
+    with ScriptedBackend(WRONG, *replies, AFTER) as model:
+        result = Guard(model, segment=1, repair=Ladder([Split()])).run(SUM, INPUTS)
+    assert result.verified
+    assert formulas(model)[1:4] == [["94 + 2000", "p1 + 40", "p2 + 5"], ["p1 + 40", "p2 + 5"], ["p2 + 5"]]
+    assert model.requests[3].messages[-1].content == "Values:\np2 = 2134\nSteps:\nt1 = p2 + 5   (p2 = 2134)"
+    assert [attempt.rung for attempt in result.attempts] == ["ask", "split", "split", "split", "ask"]
+    assert (result.steps[0].assistance, result.steps[0].tries) == ("split", 4)
+
+
+def test_a_split_that_gets_no_further_is_given_up() -> None:
+    """What stands still uses the rung up, whatever was verified before."""
+    still = {"p2": "2094 + 40 = 2034", "t1": "2034 + 5 = 2039"}
+    with ScriptedBackend(WRONG, {"p1": "94 + 2000 = 2094", **still}, still) as model:
+        result = Guard(model, segment=1, repair=Ladder([Split()])).run(SUM, INPUTS)
+    assert result.status == "abstained"
+    assert len(model.requests) == 3
+
+
+def test_two_ways_to_split_share_no_values() -> None:
+    """Small steps of the same names stand for other sums in another way of splitting."""
+    first = {"p1": "94 + 2000 = 2094", "p2": "2094 + 40 = 2034", "t1": "2034 + 5 = 2039"}
+    still = {"p2": "2094 + 40 = 2034", "t1": "2034 + 5 = 2039"}
+    turned = {"p1": "2045 + 90 = 2135", "t1": "2135 + 4 = 2139"}
+    with ScriptedBackend(WRONG, first, still, turned, AFTER) as model:
+        result = Guard(model, segment=1, repair=Ladder([Split(), Split(turned=True)])).run(SUM, INPUTS)
+    assert result.verified
+    assert formulas(model)[3] == ["2045 + 90", "p1 + 4"]
+
+
+def test_a_wrong_value_of_a_small_step_cannot_come_back() -> None:
+    """What a later reply says of a verified small step is used only where it is its value."""
+    replies = [
+        {"p1": "94 + 2000 = 2094", "p2": "2094 + 40 = 2034", "t1": "2034 + 5 = 2039"},
+        {"p2": "2099 + 40 = 2139", "t1": "2139 + 5 = 2144"},
+    ]
+    with ScriptedBackend(WRONG, *replies) as model:
+        result = Guard(model, segment=1, repair=Ladder([Split()])).run(SUM, INPUTS)
+    assert result.status == "abstained"
+    assert result.attempts[-1].deviations[0].kind == "wrong_operand"
