@@ -350,14 +350,28 @@ def test_a_budget_is_that_of_one_call(chat_server: ChatServer, api: Api, results
 
 
 def test_the_blocking_runner_works(chat_server: ChatServer, results: list[Result]) -> None:
-    """Runner.run_sync runs the tool, twice with the same guard."""
-    for _ in range(2):
-        chat_server.requests.clear()
-        chat_server.play([Api("responses").calls("sums", ARGUMENTS), Api("responses").says("57")])
+    """Runner.run_sync runs the tool."""
+    chat_server.play([Api("responses").calls("sums", ARGUMENTS), Api("responses").says("57")])
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)  # the SDK takes that of the thread, and does not close it
+    try:
         client = openai.AsyncOpenAI(base_url=chat_server.url, api_key=KEY)
         agent = agents.Agent(name="clerk", model=agents.OpenAIResponsesModel("m", client), tools=[sums(results)])
         done = agents.Runner.run_sync(agent, "Go.", run_config=agents.RunConfig(tracing_disabled=True))
-        assert done.final_output == "57"
+        loop.run_until_complete(client.close())
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+    assert done.final_output == "57"
+    assert results[0].verified
+
+
+def test_a_tool_serves_one_event_loop_after_another(chat_server: ChatServer, api: Api, results: list[Result]) -> None:
+    """Nothing of a tool hangs on the loop that used it first."""
+    tool = sums(results, {"t2": ["12 + 7 = 19"] * 2, "t1": ["19 * 3 = 57"] * 2})
+    for _ in range(2):
+        chat_server.requests.clear()
+        told(chat_server, api, tool, ARGUMENTS)
     assert [each.status for each in results] == ["verified"] * 2
 
 
@@ -584,7 +598,9 @@ def test_an_agent_on_our_server_works_unchanged(served: Any, api: Api, streamed:
         async with openai.AsyncOpenAI(base_url=served.url, api_key=KEY, max_retries=0) as client:
             kind = agents.OpenAIResponsesModel if api.responses else agents.OpenAIChatCompletionsModel
             agent = agents.Agent(name="clerk", model=kind("sums@some-model", client))
-            config = agents.RunConfig(tracing_disabled=True)
+            # Of any address but OpenAI's the SDK wants no usage of a streamed chat completion by itself.
+            settings = agents.ModelSettings(include_usage=True)
+            config = agents.RunConfig(tracing_disabled=True, model_settings=settings)
             if not streamed:
                 return await agents.Runner.run(agent, '{"x": 12, "y": 7}', run_config=config)
             running = agents.Runner.run_streamed(agent, '{"x": 12, "y": 7}', run_config=config)

@@ -164,8 +164,10 @@ def procedure_tool(
             return f"Not run: {error}"
         try:
             result = await guard.adrive(run)
-        finally:  # also where it is cancelled: what was verified and paid for is told
+        except BaseException:  # it is cancelled, say: what was verified and paid for is told
             done(context, run.result())
+            raise
+        done(context, result)
         return answer(result)
 
     def custom_data(given: agents.FunctionToolCustomDataContext) -> Mapping[str, Any] | None:
