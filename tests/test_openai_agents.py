@@ -16,7 +16,7 @@ import pytest
 from conftest import ChatServer, Received, Reply, completion_body
 from openai_harness import KEY
 
-from stepguard import Budget, Guard, Procedure, Step, Transport
+from stepguard import Budget, Guard, Input, Procedure, Step, Transport
 from stepguard.backends import Completion, Request
 from stepguard.errors import BackendError, ConfigError, MissingExtraError, StepNotVerified
 from stepguard.results import Result
@@ -476,7 +476,7 @@ def test_an_output_of_another_shape_can_be_read() -> None:
 def test_checks_of_the_users_own_decide() -> None:
     """Their verdicts count, a raising or slow one does not pass, and a step without any is not verified."""
 
-    def judged(by: Callable[..., object] | None) -> Any:
+    def judged(by: Callable[..., Any] | None) -> Any:
         step = Step("city", instruction="Name the city.", reads=["letter"], checks=[by] if by is not None else [])
         return checked("Lyon", step, '{"letter": "Lyon, 2 April"}', check_timeout=0.2)
 
@@ -517,16 +517,10 @@ def test_a_step_between_that_only_words_describe_has_to_be_claimed() -> None:
     """What neither is claimed nor can be computed leaves the answer undecided."""
     words = Procedure(
         [Step("n", instruction="Count.", reads=["s"], type="integer", checks=[lambda *_: True]), Step("m", "n * 2")],
-        inputs=[drop_in_input("s")],
+        inputs=[Input("s", "text")],
     )
     assert checked(6, words, '{"s": "abc"}').kind == "undecided"
     assert checked({"n": 3, "m": 6}, words, '{"s": "abc"}').verified
-
-
-def drop_in_input(name: str) -> Any:
-    from stepguard import Input
-
-    return Input(name, "text")
 
 
 def order_tool(output: str, **options: Any) -> Any:
@@ -551,7 +545,7 @@ def test_an_agent_never_reads_a_wrong_output(chat_server: ChatServer, api: Api) 
     """In its place stand the step and the kind; neither the wrong nor the right value reaches a model."""
     checks: list[Any] = []
     (output,) = told(chat_server, api, order_tool('{"total": "82.71"}', on_checked=checks.append), ASKED)
-    assert "total is wrong value" in output
+    assert "total (wrong_value)" in output
     everything = json.dumps([each.body for each in chat_server.requests])
     assert "82.17" not in everything
     assert "82.71" not in everything
@@ -576,7 +570,7 @@ def test_a_tool_that_fails_claims_nothing(chat_server: ChatServer, api: Api) -> 
 
     tool = agents.function_tool(order, tool_output_guardrails=[drop_in.verified_output(ORDER)])
     (output,) = told(chat_server, api, tool, ASKED)
-    assert "total is malformed" in output
+    assert "total (malformed)" in output
 
 
 # The server under an unchanged SDK

@@ -64,8 +64,7 @@ class OutputCheck:
 
     def told(self) -> str:
         """Why it is rejected, in words that a model may be told: a name and a kind, no value and no reason."""
-        where = "it" if self.step is None else self.step
-        return f"{where} is {(self.kind or 'undecided').replace('_', ' ')}"
+        return f"{self.step or 'the whole'} ({self.kind})"
 
 
 class _No(Exception):
