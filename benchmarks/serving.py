@@ -1,4 +1,4 @@
-"""What `stepguard serve` and `stepguard.wrap` add to a call: latency, throughput and memory, in one run with the bare client.
+"""What `stepguard serve` and `stepguard.wrap` add to a call: latency, throughput and memory, beside the bare client.
 
     python benchmarks/serving.py [--requests 300] [--concurrency 16] [--memory 10000]
 

@@ -191,13 +191,27 @@ def test_arguments_that_do_not_fit_are_told_to_the_agent(
     assert not results
 
 
-def test_numbers_are_taken_as_they_are_written(chat_server: ChatServer, api: Api) -> None:
+def test_numbers_are_taken_as_they_are_written(chat_server: ChatServer) -> None:
     """Digits beyond a float survive from the call to the answer, as a number or as text."""
     copied = Procedure.parse("inputs: account: integer, share\nt1: integer = account\nt2 = share * 1")
     guard = Guard(ScriptedSteps({"t1": "9007199254740993", "t2": "0.1000000000000000055 * 1 = 0.1000000000000000055"}))
     arguments = '{"account": 9007199254740993, "share": "0.1000000000000000055"}'
-    (output,) = told(chat_server, api, drop_in.procedure_tool(copied, guard), arguments)
+    (output,) = told(chat_server, Api("chat"), drop_in.procedure_tool(copied, guard), arguments)
     assert json.loads(output)["values"] == {"t1": "9007199254740993", "t2": "0.1000000000000000055"}
+
+
+@pytest.mark.parametrize("rate", ["10%", "10.0 %"])
+def test_inputs_of_every_type_arrive(chat_server: ChatServer, rate: str) -> None:
+    """Percentages, amounts, options and texts from a call are the values that the run reads."""
+    typed = Procedure.parse(
+        "inputs: rate: percent, fee: money(EUR), size: one_of(low, high), paid: boolean, who: text\n"
+        "t1: money(EUR) = fee * rate\nt2: one_of(low, high) = size\nt3: boolean = paid\nt4: text = who"
+    )
+    script = {"t1": "12.50 * 10% = 1.25", "t2": "high", "t3": "true", "t4": "Jo = x"}
+    tool = drop_in.procedure_tool(typed, Guard(ScriptedSteps(script)))
+    arguments = {"rate": rate, "fee": 12.5, "size": "high", "paid": True, "who": "Jo = x"}
+    (output,) = told(chat_server, Api("chat"), tool, json.dumps(arguments))
+    assert json.loads(output)["values"] == {"t1": "1.25 EUR", "t2": "high", "t3": True, "t4": "Jo = x"}
 
 
 def test_the_agents_model_gets_a_strict_schema(chat_server: ChatServer) -> None:
@@ -223,24 +237,24 @@ def test_the_agents_model_gets_a_strict_schema(chat_server: ChatServer) -> None:
     assert (of["f"]["type"], of["g"]["enum"], of["h"]["type"]) == ("boolean", ["low", "high"], "string")
 
 
-def test_values_are_told_with_their_units(chat_server: ChatServer, api: Api) -> None:
+def test_values_are_told_with_their_units(chat_server: ChatServer) -> None:
     """A percentage has its sign and an amount its currency, and only the steps that are wanted are told."""
     share = Procedure.parse("inputs: x\nrate: percent = x / 8\nfee: money(EUR) = rate * 200")
     script = {"rate": "1 / 8 = 12.5%", "fee": "12.5% * 200 = 25.00"}
     tool = drop_in.procedure_tool(share, Guard(ScriptedSteps(script)), values=["rate"], name="fee", description="Fees.")
-    (output,) = told(chat_server, api, tool, '{"x": 1}')
+    (output,) = told(chat_server, Api("chat"), tool, '{"x": 1}')
     assert json.loads(output) == {"answer": "25.00 EUR", "values": {"rate": "12.5%"}, "status": "verified"}
 
 
 def test_steps_without_a_check_are_marked_where_they_are_allowed(
-    chat_server: ChatServer, api: Api, results: list[Result]
+    chat_server: ChatServer, results: list[Result]
 ) -> None:
     """By default they are no answer; with allow_unverified they are named."""
     words = Procedure.parse('inputs: c: text\nt1: text = "Name the country in c." (reads c)')
     for allowed in (False, True):
         guard = Guard(ScriptedSteps({"t1": "France"}))
         tool = drop_in.procedure_tool(words, guard, allow_unverified=allowed)
-        (output,) = told(chat_server, api, tool, '{"c": "Lyon"}')
+        (output,) = told(chat_server, Api("chat"), tool, '{"c": "Lyon"}')
         chat_server.requests.clear()
         if allowed:
             assert json.loads(output)["unverified"] == ["t1"]
@@ -268,11 +282,11 @@ def test_parallel_calls_keep_their_answers_apart(chat_server: ChatServer, api: A
     assert len({each.run_id for each in results}) == 10
 
 
-def test_one_layer_repeats_requests(chat_server: ChatServer, api: Api, results: list[Result]) -> None:
+def test_one_layer_repeats_requests(chat_server: ChatServer, results: list[Result]) -> None:
     """A model that fails is asked as often as the guard's transport says, and the agent is told the kind of error."""
     backend = ScriptedBackend(*[BackendError(f"no {KEY}")] * 9)
     guard = Guard(backend, transport=Transport(retries=2, first_wait=0))
-    (output,) = told(chat_server, api, drop_in.procedure_tool(SUMS, guard, on_result=results.append), ARGUMENTS)
+    (output,) = told(chat_server, Api("chat"), drop_in.procedure_tool(SUMS, guard, on_result=results.append), ARGUMENTS)
     assert len(backend.requests) == results[0].usage.calls == 3
     assert len(chat_server.requests) == 2
     assert "failed" in output
@@ -306,9 +320,7 @@ def test_a_cancelled_agent_leaves_its_result(chat_server: ChatServer, api: Api, 
     assert (result.status, result.values["t2"], result.usage.calls) == ("failed", 19, 2)
 
 
-def test_a_time_out_of_the_sdk_is_paid_for_and_gives_no_value(
-    chat_server: ChatServer, api: Api, results: list[Result]
-) -> None:
+def test_a_time_out_of_the_sdk_is_paid_for_and_gives_no_value(chat_server: ChatServer, results: list[Result]) -> None:
     """The SDK's own time-out of a tool ends the run; its calls stand in the usage."""
 
     class Backend:
@@ -317,7 +329,7 @@ def test_a_time_out_of_the_sdk_is_paid_for_and_gives_no_value(
             raise AssertionError
 
     tool = drop_in.procedure_tool(SUMS, Guard(Backend()), on_result=results.append)
-    (output,) = told(chat_server, api, replace(tool, timeout_seconds=0.1), ARGUMENTS)
+    (output,) = told(chat_server, Api("chat"), replace(tool, timeout_seconds=0.1), ARGUMENTS)
     assert "timed out" in output
     assert results[0].usage.calls == 1
 
@@ -341,10 +353,12 @@ def results_id(line: str) -> str:
     return line.partition("run_id='")[2].partition("'")[0] or line.partition("on run ")[2]
 
 
-def test_a_budget_is_that_of_one_call(chat_server: ChatServer, api: Api, results: list[Result]) -> None:
+def test_a_budget_is_that_of_one_call(chat_server: ChatServer, results: list[Result]) -> None:
     """What one call may spend is the guard's budget, and the agent is told that it was spent."""
     guard = Guard(ScriptedSteps(STUBBORN), budget=Budget(calls=1))
-    outputs = told(chat_server, api, drop_in.procedure_tool(SUMS, guard, on_result=results.append), *[ARGUMENTS] * 2)
+    outputs = told(
+        chat_server, Api("chat"), drop_in.procedure_tool(SUMS, guard, on_result=results.append), *[ARGUMENTS] * 2
+    )
     assert all("exhausted" in output for output in outputs)
     assert [each.usage.calls for each in results] == [1, 1]
 
@@ -366,12 +380,12 @@ def test_the_blocking_runner_works(chat_server: ChatServer, results: list[Result
     assert results[0].verified
 
 
-def test_a_tool_serves_one_event_loop_after_another(chat_server: ChatServer, api: Api, results: list[Result]) -> None:
+def test_a_tool_serves_one_event_loop_after_another(chat_server: ChatServer, results: list[Result]) -> None:
     """Nothing of a tool hangs on the loop that used it first."""
     tool = sums(results, {"t2": ["12 + 7 = 19"] * 2, "t1": ["19 * 3 = 57"] * 2})
     for _ in range(2):
         chat_server.requests.clear()
-        told(chat_server, api, tool, ARGUMENTS)
+        told(chat_server, Api("chat"), tool, ARGUMENTS)
     assert [each.status for each in results] == ["verified"] * 2
 
 

@@ -52,6 +52,8 @@ OnUnverified = Literal["refuse", "raise"]
 refuse  tells the agent which step failed, and in which way; the run of the agent goes on
 raise   raises `ProcedureNotVerified`, which ends the run of the agent
 ======  ===================================================================================================
+
+Where the output of a tool is that of the agent (``tool_use_behavior="stop_on_first_tool"``), take ``"raise"``.
 """
 
 OnWrong = Literal["reject", "raise"]
@@ -159,7 +161,7 @@ def procedure_tool(
 
     async def invoke(context: ToolContext[Any], arguments: str) -> str:
         try:
-            run = guard.start(wanted, dict(read_arguments(wanted, arguments)))
+            run = guard.start(wanted, read_arguments(wanted, arguments))
         except InputError as error:
             return f"Not run: {error}"
         try:

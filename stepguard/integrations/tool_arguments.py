@@ -34,8 +34,8 @@ def arguments_schema(inputs: Sequence[Input]) -> dict[str, Any]:
     }
 
 
-def read_arguments(procedure: Procedure, text: str) -> dict[str, Value]:
-    """The inputs of a run from the arguments of a tool call, as the JSON text that came.
+def read_arguments(procedure: Procedure, text: str) -> dict[str, object]:
+    """The inputs of a run, as a `Guard` takes them, from the arguments of a tool call, as the JSON text that came.
 
     Raises:
         InputError: they do not fit. The message names every problem and what is expected, for whoever made the call.
@@ -52,18 +52,20 @@ def read_arguments(procedure: Procedure, text: str) -> dict[str, Value]:
         if name not in declared:
             near = get_close_matches(name, declared, 1)
             problems.append(f"there is no {_quoted(name)}" + (f" (did you mean {near[0]!r}?)" if near else ""))
-    accepted: dict[str, Value] = {}
+    fitting: dict[str, object] = {}
     for name, each in declared.items():
         if name not in given:
             problems.append(f"{name!r} is missing")
             continue
         try:
-            accepted[name] = accept_json(each.type, given[name])
+            accept_json(each.type, given[name])
         except ValueRefused as error:
             problems.append(f"{name!r}: {error}")
+        else:  # as it was written: of a percentage the value says less
+            fitting[name] = str(given[name]) if isinstance(given[name], JsonNumber) else given[name]
     if problems:
         raise InputError(_told(problems, procedure.inputs))
-    return accepted
+    return fitting
 
 
 def accept_json(kind: ValueType, given: object) -> Value:
