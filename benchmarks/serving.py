@@ -1,4 +1,4 @@
-"""What `stepguard serve` adds to a call: latency, throughput and memory, in one run with the bare client.
+"""What `stepguard serve` and `stepguard.wrap` add to a call: latency, throughput and memory, beside the bare client.
 
     python benchmarks/serving.py [--requests 300] [--concurrency 16] [--memory 10000]
 
@@ -8,10 +8,12 @@ turns in one run:
 ===============  ======================================================================================
 bare             the openai SDK asks the upstream
 passed           the same through the server, which passes it on
+wrap             the same through the SDK's client in `stepguard.wrap`, which passes it on
 bare stream      as `bare`, with a streamed answer of 20 chunks
 passed stream    the same through the server
 guard            `Guard` in this process asks the upstream: two steps in one call, checked
 guarded          the same procedure through the server, as NAME@MODEL
+wrap guarded     the same procedure through the wrapped client, as ``procedure=``
 ===============  ======================================================================================
 
 Printed are milliseconds a request, one after the other, and requests a second with many at once. The client shares the
@@ -39,7 +41,7 @@ from typing import Any
 
 import openai
 
-from stepguard import Guard, Procedure
+from stepguard import Guard, Procedure, wrap
 from stepguard.backends.openai import OpenAIBackend
 
 PROCEDURE = "inputs: x, y\nt2 = x + y\nt1 = t2 * 3\n"
@@ -131,9 +133,10 @@ def make_arms(bare: openai.AsyncOpenAI, served: openai.AsyncOpenAI, backend: Ope
     """What each arm does for one request; every one sees to it that the answer is right."""
     procedure = Procedure.parse(PROCEDURE)
     guard = Guard(backend)
+    wrapped = wrap(bare)
 
-    async def whole(client: openai.AsyncOpenAI, model: str, wanted: str) -> None:
-        answered = await client.chat.completions.create(model=model, messages=MESSAGES)
+    async def whole(client: openai.AsyncOpenAI, model: str, wanted: str, **more: Any) -> None:
+        answered = await client.chat.completions.create(model=model, messages=MESSAGES, **more)
         assert (answered.choices[0].message.content or "").endswith(wanted)
 
     async def stream(client: openai.AsyncOpenAI) -> None:
@@ -151,14 +154,22 @@ def make_arms(bare: openai.AsyncOpenAI, served: openai.AsyncOpenAI, backend: Ope
     return {
         "bare": lambda: whole(bare, "m", CONTENT),
         "passed": passed,
+        "wrap": lambda: whole(wrapped, "m", CONTENT),
         "bare stream": lambda: stream(bare),
         "passed stream": lambda: stream(served),
         "guard": run,
         "guarded": lambda: whole(served, "sums@m", "answer: 57"),
+        "wrap guarded": lambda: whole(wrapped, "m", "answer: 57", procedure=procedure),
     }
 
 
-BASELINES = {"passed": "bare", "passed stream": "bare stream", "guarded": "guard"}
+BASELINES = {
+    "passed": "bare",
+    "wrap": "bare",
+    "passed stream": "bare stream",
+    "guarded": "guard",
+    "wrap guarded": "guard",
+}
 
 
 async def latencies(arms: dict[str, Ask], requests: int) -> dict[str, list[float]]:

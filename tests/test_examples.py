@@ -69,6 +69,18 @@ def test_the_client_answers_what_is_verified_and_passes_on_all_else() -> None:
     assert f"to pay: {total - 5}" in shown
 
 
+def test_the_agent_reads_what_is_verified_and_nothing_else() -> None:
+    """A slip is mended, and neither a stubborn model nor a wrong tool gets a value to the agent."""
+    pytest.importorskip("agents")
+    subtotal = Decimal("24.90") * 3
+    total = subtotal + cents(subtotal * Decimal("8.25") / 100)
+    mended, stubborn, wrong = [line for line in printed("openai_agents_tool").splitlines() if "agent:" in line]
+    assert f'"answer": "{total}"' in mended
+    assert "stopped at step tax (wrong_value)" in stubborn
+    assert "total (wrong_value)" in wrong
+    assert not any(value in stubborn + wrong for value in (str(total), "6.16", "6.17", str(subtotal)))
+
+
 @pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_every_example_is_tested(script: Path) -> None:
     """A new example is not forgotten here."""

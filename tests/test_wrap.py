@@ -448,6 +448,66 @@ def test_ways_that_cannot_be_guarded_pass_on_all_else(client: openai.OpenAI) -> 
     assert completions.parse(model="m", messages=CHAT).choices[0].message.content == GOOD
 
 
+RESPONSES = [f"{way}{name}" for way in ("", "with_raw_response.") for name in ("create", "parse")]
+
+
+@pytest.mark.parametrize("method", [*RESPONSES, "with_streaming_response.create", "stream"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"input": ASKED[0]["content"]},
+        {"input": [{"role": "user", "content": [{"type": "input_text", "text": ASKED[0]["content"]}]}]},
+        {"input": '{"x": 1, "y": 2}', "instructions": "inputs: x, y\nt = x + y"},
+        {"input": "Hello.", "procedure": PROCEDURE, "inputs": {"x": 1, "y": 2}},
+        {"input": iter(ASKED)},
+    ],
+)
+def test_responses_refuse_a_procedure(
+    client: openai.OpenAI, chat_server: ChatServer, method: str, arguments: dict[str, Any]
+) -> None:
+    """Named, or in the input, a procedure is not run unguarded: the error says what to use, and nothing is sent."""
+    asked: Any = wrap(client).responses
+    for name in method.split("."):
+        asked = getattr(asked, name)
+    if "__next__" in dir(arguments["input"]):
+        arguments = {"input": iter(ASKED)}
+    with pytest.raises(ConfigError, match=r"responses.*cannot run guarded: use chat.completions.create"):
+        asked(model="m", **arguments)
+    assert not chat_server.requests
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "Tell me of patient John Doe.",
+        CHAT,
+        [*CHAT, {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}, {"type": "reasoning"}],
+        iter(CHAT),
+    ],
+)
+def test_responses_without_a_procedure_are_passed_on(
+    client: openai.OpenAI, chat_server: ChatServer, given: object
+) -> None:
+    """Their bodies and answers are those of the client alone, and what became of the call is told."""
+    body = {"id": "r", "object": "response", "created_at": 1, "model": "m", "output": [], "status": "completed"}
+    chat_server.play(Reply(body))
+    calls: list[Call] = []
+    if "__next__" in dir(given):
+        given = iter(CHAT)
+    response = wrap(client, on_call=calls.append).responses.create(model="m", input=given, instructions="Be brief.")
+    assert response.id == "r"
+    (sent,) = chat_server.requests
+    wanted = given if isinstance(given, str | list) else CHAT
+    assert sent.body == {"model": "m", "input": wanted, "instructions": "Be brief."}
+    assert [call.guarded for call in calls] == [False]
+
+
+def test_a_client_without_responses_gets_none() -> None:
+    """What the client cannot do, the wrapped one does not claim to."""
+    double = SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=lambda **_: None)))
+    assert not hasattr(wrap(double), "responses")
+
+
 def test_instructor_goes_on_top(client: openai.OpenAI, chat_server: ChatServer) -> None:
     """instructor takes a wrapped client and works as before; a client of instructor's is refused with the remedy."""
     chat_server.play(Reply(completion_body('{"name": "John"}')))

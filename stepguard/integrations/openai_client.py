@@ -14,8 +14,9 @@ where its messages hold one (`stepguard.integrations.chat` has the notation). Wh
 `stepguard.integrations.openai_calls`. Every other call is passed on as it came, and what it returns is untouched:
 `result_of` tells the two apart, and so do the log events ``chat_guarded`` and ``chat_passed`` and `on_call`.
 
-``parse``, ``stream``, ``with_raw_response`` and ``with_streaming_response`` cannot be guarded: they refuse a call that
-asks for a procedure, and pass every other one on. All else, ``responses`` say, is the client's own.
+``parse``, ``stream``, ``with_raw_response`` and ``with_streaming_response`` cannot be guarded, and neither can
+``responses`` with its ``create``, ``parse`` and ``stream``: they refuse a call that asks for a procedure, and pass
+every other one on. All else is the client's own.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, Unpack, get_args
 
 from stepguard.errors import ConfigError
+from stepguard.integrations.chat import Job
 from stepguard.integrations.guard_options import GuardOptions
 from stepguard.integrations.openai_calls import Call, GuardedCall, Settings
 from stepguard.procedure import Procedure
@@ -40,6 +42,8 @@ raise   raises the `RunError` of `Result.raise_for_status`; its ``result`` holds
 return  returns a completion without content, whose ``refusal`` names the step and whose ``finish_reason`` is no stop
 ======  ===================================================================================================
 """
+
+_RAW: Final = ("with_raw_response", "with_streaming_response")
 
 
 def wrap(
@@ -156,12 +160,15 @@ class _Unguarded(_Under):
         told = ".".join((*self._path, name))
 
         def call(**arguments: Any) -> Any:
-            if self._settings.job(arguments) is not None:
+            if self._job(arguments) is not None:
                 raise ConfigError(f"{told} cannot run guarded: use chat.completions.create", option="procedure")
             self._settings.passed(arguments)
             return inner(**arguments)
 
         return call
+
+    def _job(self, arguments: dict[str, Any]) -> Job | None:
+        return self._settings.job(arguments)
 
     @property
     def create(self) -> Callable[..., Any]:
@@ -179,13 +186,27 @@ class _Unguarded(_Under):
         return self._checked("stream")
 
 
+class _Responses(_Unguarded):
+    """``responses``, or a way of calling it."""
+
+    def _job(self, arguments: dict[str, Any]) -> Job | None:
+        """What a call asks for; its ``input`` and ``instructions`` are read as messages."""
+        given: Any = arguments.get("input")
+        if callable(getattr(given, "__next__", None)):  # it can be read only once
+            given = arguments["input"] = list(given)
+        messages = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        if isinstance(words := arguments.get("instructions"), str) and isinstance(messages, list | tuple):
+            messages = [{"role": "system", "content": words}, *messages]
+        own = {name: arguments.pop(name, None) for name in ("procedure", "inputs")}
+        return self._settings.job({**own, "messages": messages})
+
+
 class _Common(_Unguarded):
     """What both kinds of ``chat.completions`` share."""
 
     def __init__(self, settings: Settings) -> None:
         path = ("chat", "completions")
-        raw = {name: _Unguarded(settings, (*path, name)) for name in ("with_raw_response", "with_streaming_response")}
-        super().__init__(settings, path, raw)
+        super().__init__(settings, path, {name: _Unguarded(settings, (*path, name)) for name in _RAW})
 
     def _call(self, arguments: dict[str, Any]) -> GuardedCall | None:
         """The guarded call that is asked for; None, and told so, for one that is to be passed on."""
@@ -229,7 +250,7 @@ class _AsyncCompletions(_Common):
 
 
 class _Client:
-    """A wrapped client: everything but ``chat`` is the client's own, copies of it are wrapped, too."""
+    """A wrapped client: all but ``chat`` and ``responses`` is the client's own, copies of it are wrapped, too."""
 
     __slots__ = ("_settings", "chat")
 
@@ -263,7 +284,10 @@ class _Client:
     def __getattr__(self, name: str) -> Any:
         if name in _Client.__slots__:  # it is being copied or pickled
             raise AttributeError(name)
-        return getattr(self._settings.client, name)
+        found = getattr(self._settings.client, name)
+        if name != "responses":
+            return found
+        return _Responses(self._settings, (name,), {raw: _Responses(self._settings, (name, raw)) for raw in _RAW})
 
     def __setattr__(self, name: str, value: object) -> None:
         setattr(self._settings.client, name, value)

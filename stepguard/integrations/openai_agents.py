@@ -1,0 +1,308 @@
+"""The OpenAI Agents SDK: a procedure as a tool of an agent, and outputs of other tools checked before it reads them.
+
+::
+
+    agent = Agent(name="clerk", tools=[procedure_tool(procedure, guard)])
+
+    @function_tool(tool_output_guardrails=[verified_output(procedure)])
+    def invoice(price: str, quantity: int) -> str: ...
+
+What an agent is told of a value that is not verified is the name of a step and a kind of deviation: never the value,
+the reason, or what the checker knows. Everything else of it is in the `Result` or `OutputCheck` of the application.
+
+One layer repeats requests: the guard repeats those that it makes, and the SDK repeats none of a tool's. An agent may
+call a tool again that has refused, which ``Runner.run(max_turns=...)`` bounds; what one call may spend is the guard's
+`Budget`. Tracing and logging are the SDK's own, and nothing here turns them on or off: with tracing on, the SDK sends
+arguments and outputs of tools to where its exporter points (``RunConfig(trace_include_sensitive_data=False)``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, Literal, get_args
+from weakref import WeakKeyDictionary
+
+from stepguard.errors import ConfigError, InputError, MissingExtraError
+from stepguard.guard import Guard
+from stepguard.integrations.chat import named_procedure
+from stepguard.integrations.chat_answers import refusal, shortfall
+from stepguard.integrations.claimed_outputs import OutputCheck, OutputChecker
+from stepguard.integrations.tool_arguments import arguments_schema, read_arguments, shown_value
+from stepguard.procedure import Procedure, Step
+from stepguard.results import Result
+from stepguard.telemetry import careful, tell
+from stepguard.usage import Usage
+from stepguard.verdicts import STRENGTHS, Strength
+
+try:
+    import agents  # type: ignore[import-not-found, unused-ignore]
+    from agents.exceptions import AgentsException  # type: ignore[import-not-found, unused-ignore]
+    from agents.tool_context import ToolContext  # type: ignore[import-not-found, unused-ignore]
+except ImportError as error:
+    raise MissingExtraError("A tool for the OpenAI Agents SDK", extra="agents") from error
+
+__all__ = ["OnUnverified", "OnWrong", "OutputCheck", "ProcedureNotVerified", "procedure_tool", "verified_output"]
+
+OnUnverified = Literal["refuse", "raise"]
+"""What a procedure's tool does without a verified answer.
+
+======  ===================================================================================================
+refuse  tells the agent which step failed, and in which way; the run of the agent goes on
+raise   raises `ProcedureNotVerified`, which ends the run of the agent
+======  ===================================================================================================
+
+Where the output of a tool is that of the agent (``tool_use_behavior="stop_on_first_tool"``), take ``"raise"``.
+"""
+
+OnWrong = Literal["reject", "raise"]
+"""What happens to an output that is not verified.
+
+======  ===================================================================================================
+reject  the agent is told so in its place, and goes on
+raise   the SDK raises ``ToolOutputGuardrailTripwireTriggered``; its ``output.output_info`` is the `OutputCheck`
+======  ===================================================================================================
+"""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+
+
+class ProcedureNotVerified(AgentsException):  # type: ignore[misc, unused-ignore]
+    """A procedure that an agent called gave no verified answer. `result` is its result; the cause says why."""
+
+    def __init__(self, message: str, *, result: Result) -> None:
+        super().__init__(message)
+        self.message = message
+        self.result = result
+
+
+def procedure_tool(
+    procedure: Procedure | str,
+    guard: Guard,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    values: Collection[str] | None = None,
+    on_unverified: OnUnverified = "refuse",
+    allow_unverified: bool = False,
+    at_least: Strength = "grounded",
+    on_result: Callable[[Result], object] | None = None,
+) -> agents.FunctionTool:
+    """A tool that carries out a procedure, guarded.
+
+    Its arguments are the inputs of the procedure, as a strict JSON Schema. What it returns to the agent is JSON with
+    ``answer``, ``values`` and ``status``, or text that says why there is none. Arguments that do not fit are answered
+    with what is wrong with them, and no model is asked.
+
+    The tokens of all attempts are added to the usage of the agent's run, also where it is cancelled or times out. The
+    id of the run is in ``custom_data["stepguard"]`` of the SDK's output item. The tool may be shared between agents,
+    threads and event loops as far as the guard may. It is a dataclass: ``dataclasses.replace(tool,
+    needs_approval=True, timeout_seconds=60)`` sets what else the SDK knows.
+
+    Args:
+        procedure: what to carry out: a `Procedure`, or its text.
+        guard: the guard, with a model of its own; it may be the agent's or another one.
+        name: the name of the tool; by default from that of the procedure.
+        description: what the agent reads of it; by default its inputs, its answer and when to call it.
+        values: which steps are told beside the answer; None: all of them. Of a lazy procedure the answer alone is.
+        on_unverified: see `OnUnverified`.
+        allow_unverified: hand on answers of completed runs whose steps were not all verified; ``unverified`` names
+            them then.
+        at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
+        on_result: called with the `Result` of every run when it has ended, however it has; what it raises is logged
+            and changes nothing.
+
+    Raises:
+        ProcedureError: the text is no procedure.
+        ConfigError: an option cannot work.
+    """
+    wanted = named_procedure(procedure)
+    if not isinstance(guard, Guard):
+        raise ConfigError(f"guard is a Guard, such as Guard('openai/gpt-4.1-mini'), not {guard!r:.60}", option="guard")
+    if guard._observe:
+        raise ConfigError("an observing guard takes wrong steps as they are: leave observe out", option="guard")
+    _known("on_unverified", on_unverified, get_args(OnUnverified))
+    _known("at_least", at_least, STRENGTHS)
+    _callable("on_result", on_result)
+    types = {} if wanted.look_back is not None else {step.id: step.type for step in wanted.steps}
+    if unknown := sorted(set(values or ()) - types.keys()):
+        raise ConfigError(f"{wanted.name} has no step {unknown[0]!r}", option="values")
+    told = types.keys() if values is None else set(values)
+    answer_type = {each.name: each.type for each in wanted.inputs} | types
+    of_answer = answer_type.get(wanted.answer, wanted.steps[len(wanted) - 1].type)
+    runs: WeakKeyDictionary[object, str] = WeakKeyDictionary()
+
+    def done(context: ToolContext[Any], result: Result) -> None:
+        runs[context] = result.run_id
+        context.usage.add(_usage(result))
+        tell("chat_guarded", run_id=result.run_id, procedure=result.procedure, found="named", left_out=0)
+        if on_result is not None:
+            careful(on_result, result, about=f"run {result.run_id}")
+
+    def answer(result: Result) -> str:
+        why = shortfall(result, allow_unverified=allow_unverified, at_least=at_least)
+        if why is not None:
+            if on_unverified == "raise":
+                raise ProcedureNotVerified(refusal(result, at_least=at_least), result=result) from why
+            return (
+                f"{refusal(result, at_least=at_least)}. Do not work the values out yourself, and do not call this "
+                "again with the same arguments: say that there is no verified answer."
+            )
+        assert result.answer is not None
+        said: dict[str, object] = {"answer": shown_value(of_answer, result.answer)}
+        said["values"] = {
+            name: shown_value(types[name], value) for name, value in result.values.items() if name in told
+        }
+        said["status"] = result.status
+        if result.unverified:
+            said["unverified"] = list(result.unverified)
+        return json.dumps(said, ensure_ascii=False, allow_nan=False)
+
+    async def invoke(context: ToolContext[Any], arguments: str) -> str:
+        try:
+            run = guard.start(wanted, read_arguments(wanted, arguments))
+        except InputError as error:
+            return f"Not run: {error}"
+        try:
+            result = await guard.adrive(run)
+        except BaseException:  # it is cancelled, say: what was verified and paid for is told
+            done(context, run.result())
+            raise
+        done(context, result)
+        return answer(result)
+
+    def custom_data(given: agents.FunctionToolCustomDataContext) -> Mapping[str, Any] | None:
+        run_id = runs.get(given.tool_context)
+        return None if run_id is None else {"stepguard": {"run_id": run_id}}
+
+    return agents.FunctionTool(
+        name=_tool_name(wanted, name),
+        description=_description(wanted) if description is None else description,
+        params_json_schema=arguments_schema(wanted.inputs),
+        on_invoke_tool=invoke,
+        custom_data_extractor=custom_data,
+    )
+
+
+def verified_output(
+    procedure: Procedure | Step | str,
+    *,
+    inputs: Mapping[str, object] | None = None,
+    ignore: Collection[str] = (),
+    read: Callable[[Any], object] | None = None,
+    on_wrong: OnWrong = "reject",
+    allow_unverified: bool = False,
+    at_least: Strength = "grounded",
+    check_timeout: float | None = 60.0,
+    on_checked: Callable[[OutputCheck], object] | None = None,
+) -> agents.ToolOutputGuardrail[Any]:
+    """A guardrail for a tool whose output claims the values of a step or of a procedure.
+
+    The output is checked against the arguments of the call, whose names are those of the inputs, before the agent
+    reads it: it passes where the answer is in it and all that it holds is verified. What cannot be decided does not
+    pass, and neither does an error message in the place of an output. What an output may look like is described in
+    `stepguard.integrations.claimed_outputs`. No model is asked.
+
+    It is given to ``function_tool(tool_output_guardrails=[...])``, or to an MCP server of the SDK. The `OutputCheck`
+    of every call is among ``tool_output_guardrail_results`` of the SDK's result, as ``output.output_info``.
+
+    Args:
+        procedure: what the tool claims to have carried out: a `Procedure`, its text, or a single `Step`.
+        inputs: values of inputs that are not among the arguments of the tool.
+        ignore: names in an output that are not looked at; anything else that is no step makes it wrong.
+        read: from an output to what it claims: a value, or a mapping of values by step.
+        on_wrong: see `OnWrong`.
+        allow_unverified: accept steps that no check vouches for.
+        at_least: what is to stand behind every step.
+        check_timeout: seconds after which a check of yours is given up; the output is undecided then. None waits for
+            as long as it takes.
+        on_checked: called with every `OutputCheck`; what it raises is logged and changes nothing.
+
+    Raises:
+        ProcedureError: the text is no procedure.
+        ConfigError: an option cannot work.
+    """
+    _known("on_wrong", on_wrong, get_args(OnWrong))
+    _callable("on_checked", on_checked)
+    checker = OutputChecker(
+        procedure if isinstance(procedure, Step) else named_procedure(procedure),
+        inputs=inputs,
+        ignore=ignore,
+        read=read,
+        allow_unverified=allow_unverified,
+        at_least=at_least,
+        check_timeout=check_timeout,
+    )
+
+    async def check(data: agents.ToolOutputGuardrailData) -> agents.ToolGuardrailFunctionOutput:
+        found = await checker.check(data.context.tool_arguments, data.output)
+        tell("output_judged", procedure=found.procedure, verified=found.verified, step=found.step, kind=found.kind)
+        if on_checked is not None:
+            careful(on_checked, found, about="an output")
+        if found.verified:
+            return agents.ToolGuardrailFunctionOutput.allow(found)
+        if on_wrong == "raise":
+            return agents.ToolGuardrailFunctionOutput.raise_exception(found)
+        return agents.ToolGuardrailFunctionOutput.reject_content(
+            f"stepguard withholds the output of {data.context.tool_name}: {found.told()}. Do not work the values out "
+            "yourself: say that there is no verified value.",
+            found,
+        )
+
+    return agents.ToolOutputGuardrail(guardrail_function=check, name=f"verified_output({checker.name})")
+
+
+def _known(option: str, given: object, known: Collection[object]) -> None:
+    if given not in known:
+        raise ConfigError(f"{option} is {' or '.join(map(repr, known))}, not {given!r:.60}", option=option)
+
+
+def _callable(option: str, given: object) -> None:
+    if given is not None and not callable(given):
+        raise ConfigError(f"{option} is a function; {given!r:.60} cannot be called", option=option)
+
+
+def _tool_name(procedure: Procedure, name: str | None) -> str:
+    if name is None:
+        return re.sub(r"[^A-Za-z0-9_-]+", "_", procedure.name).strip("_")[:64] or "procedure"
+    if not isinstance(name, str) or not _NAME.match(name):
+        raise ConfigError(
+            f"{name!r:.80} cannot be the name of a tool: use 1 to 64 letters, digits, _ and -", option="name"
+        )
+    return name
+
+
+def _description(procedure: Procedure) -> str:
+    given = ", ".join(each.name for each in procedure.inputs)
+    return (
+        f"Works out {procedure.answer}{f' from {given}' if given else ''} by the procedure {procedure.name!r}, "
+        f"{len(procedure)} steps, each of them verified. Call it rather than working the values out. It gives JSON "
+        "with the answer and the values of its steps, or says why there is no verified answer."
+    )
+
+
+def _usage(result: Result) -> agents.Usage:
+    """What a run cost, as the SDK counts it."""
+    entries = agents.Usage()
+    for attempt in result.attempts:
+        entries.add(_one_usage(attempt.usage))
+    whole = _one_usage(result.usage)
+    whole.request_usage_entries = entries.request_usage_entries
+    return whole
+
+
+def _one_usage(usage: Usage) -> agents.Usage:
+    from openai.types.completion_usage import CompletionTokensDetails, PromptTokensDetails
+
+    details: dict[str, Any] = {  # the SDK makes its own of them, whose fields differ between versions
+        "input_tokens_details": PromptTokensDetails(cached_tokens=usage.cached_tokens),
+        "output_tokens_details": CompletionTokensDetails(reasoning_tokens=usage.reasoning_tokens),
+    }
+    return agents.Usage(
+        requests=usage.calls,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        total_tokens=usage.tokens,
+        **details,
+    )

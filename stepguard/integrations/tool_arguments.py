@@ -1,0 +1,137 @@
+"""The inputs of a procedure as the arguments of a tool that a model calls.
+
+A tool is described by a JSON Schema of the strict kind: every input is required, and nothing else is allowed. Numbers
+may be written as numbers or as text; either way their digits are taken as they stand, and no float comes between. A
+percentage is text with its sign, as everywhere (see `stepguard.value_types`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Final
+
+from stepguard.errors import InputError, ValueRefused
+from stepguard.procedure import Input, Procedure
+from stepguard.strict_json import JsonNumber, JsonObject, decode
+from stepguard.value_types import ValueType
+from stepguard.values import Value, show_value
+from stepguard.verdicts import shorten
+
+__all__ = ["accept_json", "arguments_schema", "read_arguments", "shown_value"]
+
+_MOST: Final = 5
+"""So many problems of one call are told; the others come to light with the next."""
+
+
+def arguments_schema(inputs: Sequence[Input]) -> dict[str, Any]:
+    """The JSON Schema of an object with these inputs, of which none may be left out."""
+    return {
+        "type": "object",
+        "properties": {each.name: _schema(each.type) for each in inputs},
+        "required": [each.name for each in inputs],
+        "additionalProperties": False,
+    }
+
+
+def read_arguments(procedure: Procedure, text: str) -> dict[str, object]:
+    """The inputs of a run, as a `Guard` takes them, from the arguments of a tool call, as the JSON text that came.
+
+    Raises:
+        InputError: they do not fit. The message names every problem and what is expected, for whoever made the call.
+    """
+    try:
+        given = decode(text.strip() or "{}")
+    except ValueError:
+        given = None
+    if not isinstance(given, JsonObject):
+        raise InputError(_told(["the arguments are no JSON object"], procedure.inputs))
+    declared = {each.name: each for each in procedure.inputs}
+    problems = [f"{_quoted(name)} is given twice" for name in sorted(given.repeated)]
+    for name in given:
+        if name not in declared:
+            near = get_close_matches(name, declared, 1)
+            problems.append(f"there is no {_quoted(name)}" + (f" (did you mean {near[0]!r}?)" if near else ""))
+    fitting: dict[str, object] = {}
+    for name, each in declared.items():
+        if name not in given:
+            problems.append(f"{name!r} is missing")
+            continue
+        try:
+            accept_json(each.type, given[name])
+        except ValueRefused as error:
+            problems.append(f"{name!r}: {error}")
+        else:  # as it was written: of a percentage the value says less
+            fitting[name] = str(given[name]) if isinstance(given[name], JsonNumber) else given[name]
+    if problems:
+        raise InputError(_told(problems, procedure.inputs))
+    return fitting
+
+
+def accept_json(kind: ValueType, given: object) -> Value:
+    """A value of JSON, as `stepguard.strict_json` decodes it, or of Python, as a value of a type.
+
+    Raises:
+        ValueRefused: it is none, or would have to be rounded.
+    """
+    if isinstance(given, JsonNumber):
+        if kind.numeric:
+            return kind.accept(str(given))
+        raise ValueRefused(f"a value of type {kind} was expected, found a bare number", text=str(given))
+    if given is None or isinstance(given, Mapping | list):
+        found = "null" if given is None else "a list" if isinstance(given, list) else "an object"
+        raise ValueRefused(f"a value of type {kind} was expected", text=found)
+    return kind.accept(given)
+
+
+def shown_value(kind: ValueType, value: Value) -> bool | int | str:
+    """A value as a model reads it beside its name: with its unit, and exactly."""
+    if isinstance(value, bool) or (type(value) is int and kind.kind != "percent" and abs(value) < 2**53):
+        return value
+    if kind.kind == "percent":
+        return kind.write(value)
+    return f"{show_value(value)} {kind.currency}" if kind.kind == "money" else show_value(value)
+
+
+def _schema(kind: ValueType) -> dict[str, Any]:
+    match kind.kind:
+        case "boolean":
+            return {"type": "boolean"}
+        case "one_of":
+            return {"type": "string", "enum": list(kind.options)}
+        case "text" | "percent":
+            described = {"description": _described(kind)} if kind.kind == "percent" else {}
+            return {"type": "string", **described}
+        case whole:
+            number = "integer" if whole == "integer" else "number"
+            return {"anyOf": [{"type": number}, {"type": "string"}], "description": _described(kind)}
+
+
+def _described(kind: ValueType) -> str:
+    places = "" if kind.places is None else f", at most {kind.places} decimal places"
+    match kind.kind:
+        case "integer":
+            return "a whole number"
+        case "number" | "decimal":
+            return f"an exact number{places}"
+        case "percent":
+            return f"a percentage with its sign, such as 5%{places}"
+        case "money":
+            return f"an amount in {kind.currency}{places}"
+        case "one_of":
+            return f"one of {', '.join(kind.options)}"
+        case "boolean":
+            return "true or false"
+        case "text":
+            return "text"
+
+
+def _told(problems: Sequence[str], inputs: Sequence[Input]) -> str:
+    more = len(problems) - _MOST
+    said = "; ".join(problems[:_MOST]) + (f"; {more} more" if more > 0 else "")
+    wanted = "; ".join(f"{each.name}: {_described(each.type)}" for each in inputs) or "no arguments"
+    return f"{said}. Expected: {wanted}"
+
+
+def _quoted(name: str) -> str:
+    return repr(shorten(name, 40))
