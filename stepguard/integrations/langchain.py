@@ -104,7 +104,7 @@ class GuardedCallRefused(RunError, ModelRefusalError):  # type: ignore[misc, unu
         self.raw_message = raw_message
 
 
-class GuardMiddleware(AgentMiddleware[GuardState, Any, Any]):  # type: ignore[misc, unused-ignore]
+class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unused-ignore]
     """Runs the procedures that an agent is given guarded, on the agent's own model.
 
     It does not change, and may be shared between agents, threads and event loops.
@@ -180,7 +180,7 @@ class GuardMiddleware(AgentMiddleware[GuardState, Any, Any]):  # type: ignore[mi
         self._on_call: Final = on_call
         self._settings: Final = settings
         self._options: Final = options
-        Guard(str, **options)  # what cannot work is told now
+        Guard(lambda messages: "", **options)  # what cannot work is told now
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
