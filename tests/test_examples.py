@@ -70,7 +70,7 @@ def test_the_client_answers_what_is_verified_and_passes_on_all_else() -> None:
 
 
 def test_the_agent_answers_what_is_verified_and_passes_on_all_else() -> None:
-    """A guarded call of a LangChain agent gives steps and answer, another is passed on, and a wrong step is an error."""
+    """A guarded call gives steps and answer, another is passed on, and what is not verified is an error."""
     pytest.importorskip("langchain")
     subtotal = Decimal("24.90") * 3
     total = subtotal + cents(subtotal * Decimal("8.25") / 100)

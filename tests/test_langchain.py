@@ -33,22 +33,22 @@ from stepguard.integrations.openai_calls import Call
 
 pytest.importorskip("langchain")
 pytest.importorskip("langchain_openai")
-from langchain.agents import create_agent
-from langchain.agents.middleware import (
+from langchain.agents import create_agent  # type: ignore[import-not-found, unused-ignore]
+from langchain.agents.middleware import (  # type: ignore[import-not-found, unused-ignore]
     AgentMiddleware,
     ModelRefusalMiddleware,
     ModelRequest,
     ModelRetryMiddleware,
     wrap_model_call,
 )
-from langchain_core.exceptions import ModelRefusalError
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.tools import tool
-from langchain_openai import ChatOpenAI
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command, interrupt
+from langchain_core.exceptions import ModelRefusalError  # type: ignore[import-not-found, unused-ignore]
+from langchain_core.language_models import BaseChatModel  # type: ignore[import-not-found, unused-ignore]
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage  # type: ignore[import-not-found, unused-ignore]
+from langchain_core.outputs import ChatGeneration, ChatResult  # type: ignore[import-not-found, unused-ignore]
+from langchain_core.tools import tool  # type: ignore[import-not-found, unused-ignore]
+from langchain_openai import ChatOpenAI  # type: ignore[import-not-found, unused-ignore]
+from langgraph.checkpoint.memory import InMemorySaver  # type: ignore[import-not-found, unused-ignore]
+from langgraph.types import Command, interrupt  # type: ignore[import-not-found, unused-ignore]
 from pydantic import BaseModel, Field
 
 from stepguard.integrations.langchain import GuardedCallRefused, GuardMiddleware
@@ -62,7 +62,7 @@ ASKED: list[Any] = [{"role": "user", "content": ORDER}]
 CHAT: list[Any] = [{"role": "user", "content": "Tell me of John Doe."}]
 
 
-@tool
+@tool  # type: ignore[untyped-decorator, unused-ignore]
 def weather(place: str) -> str:
     """The weather somewhere."""
     return "sunny"
@@ -113,7 +113,7 @@ def _ended(finish: str) -> dict[str, Any]:
     return body
 
 
-class Thinker(BaseChatModel):
+class Thinker(BaseChatModel):  # type: ignore[misc, unused-ignore]
     """A model of no known family, that answers by a function of what it is sent."""
 
     answer: Callable[[list[BaseMessage]], str]
@@ -325,7 +325,7 @@ def test_an_interrupt_of_the_graph_goes_through(agent: Callable[..., Invoke], ch
     """Middleware behind the guard may stop the graph, and the call runs when it is resumed."""
     chat_server.play(Reply(completion_body(GOOD)))
 
-    class Approve(AgentMiddleware[Any, Any]):
+    class Approve(AgentMiddleware[Any, Any]):  # type: ignore[misc, unused-ignore]
         def wrap_model_call(self, request: Any, handler: Any) -> Any:
             assert interrupt("may it?") == "yes"
             return handler(request)
@@ -374,10 +374,10 @@ def test_middleware_behind_it_sees_single_requests(agent: Callable[..., Invoke],
     chat_server.play([Reply(completion_body(WRONG)), Reply(completion_body(FIXED))])
     seen: list[str] = []
 
-    class Log(AgentMiddleware[Any, Any]):
+    class Log(AgentMiddleware[Any, Any]):  # type: ignore[misc, unused-ignore]
         def __init__(self, mark: str) -> None:
             self.mark = mark
-            self.tools = []
+            self.tools: list[Any] = []
 
         @property
         def name(self) -> str:
@@ -479,7 +479,7 @@ def test_a_model_of_another_family_is_bound_what_is_asked(monkeypatch: pytest.Mo
 def test_a_reply_of_several_messages_is_no_reply() -> None:
     """Middleware that makes something else of a reply ends the run, and nothing of it is read."""
 
-    @wrap_model_call
+    @wrap_model_call  # type: ignore[untyped-decorator, unused-ignore]
     def double(request: ModelRequest, handler: Any) -> Any:
         response = handler(request)
         response.result = [*response.result, *response.result]

@@ -30,8 +30,8 @@ Streaming. ``stream_mode="messages"`` gives the finished answer as one message, 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, Final, NotRequired, Unpack, get_args
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Annotated, Any, Final, NotRequired, TypedDict, Unpack, get_args
 
 from stepguard.errors import ConfigError, MissingExtraError, RunError
 from stepguard.guard import Guard
@@ -58,7 +58,6 @@ from stepguard.verdicts import STRENGTHS, Strength
 try:
     from langchain.agents.middleware import (  # type: ignore[import-not-found, unused-ignore]
         AgentMiddleware,
-        AgentState,
         ExtendedModelResponse,
         ModelRequest,
         ModelResponse,
@@ -82,8 +81,8 @@ _FACTS: Final = (
 )
 
 
-class GuardState(AgentState[Any]):  # type: ignore[misc, unused-ignore]
-    """The state of an agent with the middleware."""
+class GuardState(TypedDict):
+    """What the middleware adds to the state of an agent."""
 
     stepguard: NotRequired[Annotated[Any, UntrackedValue, OmitFromSchema(input=True, output=False)]]
     """The `Result` of the last guarded call of this invocation; no checkpoint keeps it."""
@@ -154,7 +153,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         **options: Unpack[GuardOptions],
     ) -> None:
         super().__init__()
-        self.tools = []
+        self.tools: Sequence[Any] = []
         if on_unverified not in get_args(OnUnverified):
             raise ConfigError(f"on_unverified is 'raise' or 'return', not {on_unverified!r}", option="on_unverified")
         if at_least not in STRENGTHS:
