@@ -83,20 +83,18 @@ def agent(request: pytest.FixtureRequest, chat_server: ChatServer) -> Callable[.
     """Makes an agent at the server, and gives what invokes it, blocking or awaited."""
 
     def make(*middleware: AgentMiddleware[Any, Any], retries: int = 0, **options: Any) -> Invoke:
-        given = {"base_url": chat_server.url, "api_key": KEY, "model": "gpt-x", "max_retries": retries}
-
         def made(**http: Any) -> Any:
-            model: Any = ChatOpenAI(**{**given, **http})
+            model: Any = _chat(chat_server, max_retries=retries, **http)
             return create_agent(model, middleware=middleware, **options)
 
         def invoke(messages: Any, **more: Any) -> dict[str, Any]:
             state = messages if isinstance(messages, Command) else {"messages": messages}
             if request.param == "sync":
-                with openai.DefaultHttpxClient() as http:
+                with _http() as http:
                     return dict(made(http_client=http).invoke(state, **more))
 
             async def main() -> dict[str, Any]:
-                async with openai.DefaultAsyncHttpxClient() as http:
+                async with _async_http() as http:
                     return dict(await made(http_async_client=http).ainvoke(state, **more))
 
             return asyncio.run(main())
@@ -104,6 +102,21 @@ def agent(request: pytest.FixtureRequest, chat_server: ChatServer) -> Callable[.
         return invoke
 
     return make
+
+
+def _http() -> Any:
+    return openai.DefaultHttpxClient(verify=False)  # reading certificates takes longer than a test
+
+
+def _async_http() -> Any:
+    return openai.DefaultAsyncHttpxClient(verify=False)
+
+
+def _chat(server: Any, **options: Any) -> ChatOpenAI:
+    """LangChain's client at a server; clients that are not given are never used, and not made either."""
+    given: dict[str, Any] = {"base_url": server.url, "api_key": KEY, "model": "gpt-x", "max_retries": 0}
+    unused = {"http_client": _http(), "http_async_client": _async_http()}
+    return ChatOpenAI(**{**given, **unused, **options})
 
 
 def _ended(finish: str) -> dict[str, Any]:
@@ -346,7 +359,7 @@ def test_cancellation_leaves_nothing_behind(chat_server: ChatServer) -> None:
     calls: list[Call] = []
 
     async def main() -> int:
-        async with openai.DefaultAsyncHttpxClient() as http:
+        async with _async_http() as http:
             model = _chat(chat_server, http_async_client=http)
             made: Any = create_agent(model, middleware=[GuardMiddleware(on_call=calls.append)])
             task = asyncio.create_task(made.ainvoke({"messages": ASKED}))
@@ -420,12 +433,12 @@ def test_a_stream_of_messages_holds_the_answer_alone(chat_server: ChatServer, aw
         if awaited:
 
             async def run() -> list[str]:
-                async with openai.DefaultAsyncHttpxClient() as http:
+                async with _async_http() as http:
                     made = create_agent(_chat(chat_server, http_async_client=http), middleware=[GuardMiddleware()])
                     return await amain(made, messages)
 
             return "".join(asyncio.run(run()))
-        with openai.DefaultHttpxClient() as http:
+        with _http() as http:
             made: Any = create_agent(_chat(chat_server, http_client=http), middleware=[GuardMiddleware()])
             return "".join(piece.text for piece, _ in made.stream({"messages": messages}, stream_mode="messages"))
 
@@ -451,14 +464,14 @@ def test_concurrent_calls_do_not_mix(chat_server: ChatServer, awaited: bool) -> 
         return [state["stepguard"].answer for state in states]
 
     async def main() -> list[int]:
-        async with openai.DefaultAsyncHttpxClient() as http:
+        async with _async_http() as http:
             made: Any = create_agent(_chat(chat_server, http_async_client=http), middleware=[GuardMiddleware()])
             return answers(await asyncio.gather(*(made.ainvoke({"messages": each}) for each in asked)))
 
     if awaited:
         found = asyncio.run(main())
     else:
-        with openai.DefaultHttpxClient() as http, ThreadPoolExecutor(8) as pool:
+        with _http() as http, ThreadPoolExecutor(8) as pool:
             made: Any = create_agent(_chat(chat_server, http_client=http), middleware=[GuardMiddleware()])
             found = answers(pool.map(lambda each: made.invoke({"messages": each}), asked))
     assert found == [3 * (100 * at + 7) for at in range(1, 9)]
@@ -537,15 +550,10 @@ def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> N
 # LangChain's client at the server
 
 
-def _chat(server: Any, **options: Any) -> ChatOpenAI:
-    given: dict[str, Any] = {"base_url": server.url, "api_key": KEY, "model": "gpt-x", "max_retries": 0}
-    return ChatOpenAI(**{**given, **options})
-
-
 @pytest.fixture
 def client(chat_server: ChatServer) -> Iterator[ChatOpenAI]:
     """LangChain's client with its own retries, at a guarding server."""
-    with serving(chat_server.url) as served, openai.DefaultHttpxClient() as http:
+    with serving(chat_server.url) as served, _http() as http:
         yield _chat(served, model=MODEL, max_retries=2, http_client=http)
 
 
@@ -564,7 +572,7 @@ def test_the_client_is_awaited_at_the_server(chat_server: ChatServer) -> None:
     chat_server.play(good_answer)
 
     async def main(served: Any) -> list[str]:
-        async with openai.DefaultAsyncHttpxClient() as http:
+        async with _async_http() as http:
             model = _chat(served, model=MODEL, http_async_client=http)
             found = await asyncio.gather(model.ainvoke(VALUES), model.ainvoke('{"x": 1, "y": 2}'))
             return [message.text for message in found]
@@ -576,7 +584,7 @@ def test_the_client_is_awaited_at_the_server(chat_server: ChatServer) -> None:
 def test_the_client_does_not_repeat_what_is_not_verified(chat_server: ChatServer) -> None:
     """Status 422 is the SDK's own error, the client's retries leave it alone, and no right value is told."""
     chat_server.play(Reply(completion_body('{"t2": "12 + 7 = 19", "t1": "19 * 3 = 58"}')))
-    with serving(chat_server.url, guard={"repair": 1}) as served, openai.DefaultHttpxClient() as http:
+    with serving(chat_server.url, guard={"repair": 1}) as served, _http() as http:
         model = _chat(served, model=MODEL, max_retries=2, http_client=http)
         with pytest.raises(openai.UnprocessableEntityError, match="step t1") as caught:
             model.invoke(VALUES)

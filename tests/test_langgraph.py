@@ -213,8 +213,8 @@ def test_what_is_weaker_than_asked_is_not_routed_as_verified(invoke: Invoke) -> 
 def test_a_reply_that_cannot_be_encoded_does_not_stop_a_checkpointer(invoke: Invoke) -> None:
     """Half of a character in a rejected reply is kept as its escape."""
     bad = '{"net": "\ud800", "total": "74.7 * 1.19 = 88.89"}'
-    good = '{"net": "24.90 * 3 = 74.7", "total": "74.7 * 1.19 = 88.89"}'
-    graph = compiled(procedure_node(Guard(ScriptedBackend(bad, good)), INVOICE), checkpointer=InMemorySaver())
+    backend = ScriptedBackend(bad, {"net": "24.90 * 3 = 74.7"}, {"total": "74.7 * 1.19 = 88.89"})
+    graph = compiled(procedure_node(Guard(backend), INVOICE), checkpointer=InMemorySaver())
     state = invoke(graph, {"price": "24.90", "quantity": 3}, {"configurable": {"thread_id": "1"}})
     assert state["answer"] == "88.89"
     assert "\\ud800" in state["result"]["attempts"][0]["text"]
