@@ -81,6 +81,26 @@ def test_the_agent_reads_what_is_verified_and_nothing_else() -> None:
     assert not any(value in stubborn + wrong for value in (str(total), "6.16", "6.17", str(subtotal)))
 
 
+def test_the_agent_answers_what_is_verified_and_passes_on_all_else() -> None:
+    """A guarded call gives steps and answer, another is passed on, and what is not verified is an error."""
+    pytest.importorskip("langchain")
+    subtotal = Decimal("24.90") * 3
+    total = subtotal + cents(subtotal * Decimal("8.25") / 100)
+    shown = printed("langchain_agent")
+    assert f"subtotal = 74.7\ntax = 6.16\ntotal = {total}\nanswer: {total}\nverified after 3 calls" in shown
+    assert "caught: wrong_value\npassed on: Good morning.\nno answer: step tax" in shown
+
+
+def test_the_graph_pays_what_is_verified_alone() -> None:
+    """A slip of the model is mended on the way; a model that insists on it leads to a person."""
+    pytest.importorskip("langgraph")
+    total = cents(Decimal("24.90") * 3 * Decimal("1.19"))
+    slips, insists = printed("langgraph_graph").splitlines()
+    assert slips == f"slips: paid {total}"
+    assert insists.startswith("insists: to be looked at: ")
+    assert insists.endswith("stopped at step total (wrong_value)")
+
+
 @pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_every_example_is_tested(script: Path) -> None:
     """A new example is not forgotten here."""

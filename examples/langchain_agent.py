@@ -1,0 +1,61 @@
+"""A LangChain agent that carries out the procedures it is given, guarded, and chats as ever otherwise.
+
+python examples/langchain_agent.py            (needs ``pip install "stepguard[langchain]"``)
+
+No key is needed: the model is LangChain's own double, and slips once. Put ``"openai:gpt-4.1-mini"`` in its place to ask
+a real one.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from langchain.agents import create_agent  # type: ignore[import-not-found, unused-ignore]
+from langchain_core.language_models import GenericFakeChatModel  # type: ignore[import-not-found, unused-ignore]
+from langchain_core.messages import AIMessage  # type: ignore[import-not-found, unused-ignore]
+
+from stepguard.integrations.langchain import GuardedCallRefused, GuardMiddleware
+
+ORDER = """Work out this order, please.
+
+```procedure
+inputs: price, quantity
+price = 24.90
+quantity = 3
+subtotal = price * quantity
+tax: decimal(2) = subtotal * 8.25 / 100
+total: decimal(2) = subtotal + tax
+```
+"""
+SLIPS = {"subtotal": "24.90 * 3 = 74.70", "tax": "74.70 * 8.25 / 100 = 6.17", "total": "74.70 + 6.17 = 80.87"}
+MENDED = ({"tax": "74.70 * 8.25 / 100 = 6.16"}, {"total": "74.70 + 6.16 = 80.86"})
+
+
+def double(*replies: dict[str, str] | str) -> Any:
+    """A chat model that gives these replies, one after the other."""
+    texts = [each if isinstance(each, str) else json.dumps(each) for each in replies]
+    return GenericFakeChatModel(messages=iter([AIMessage(text) for text in texts]))
+
+
+def main() -> None:
+    """The same agent asked for a procedure, and for something else; and one whose model insists on a wrong step."""
+    agent: Any = create_agent(double(SLIPS, *MENDED, "Good morning."), middleware=[GuardMiddleware()])
+    state = agent.invoke({"messages": [{"role": "user", "content": ORDER}]})
+    print(state["messages"][-1].content)
+    result = state["stepguard"]
+    print(result.status, "after", result.usage.calls, "calls;", "caught:", result.attempts[0].deviations[0].kind)
+
+    state = agent.invoke({"messages": [{"role": "user", "content": "Hello!"}]})
+    print("passed on:", state["messages"][-1].content)
+
+    stubborn: Any = create_agent(double(*[SLIPS] * 3), middleware=[GuardMiddleware(repair=2)])
+    try:
+        stubborn.invoke({"messages": [{"role": "user", "content": ORDER}]})
+    except GuardedCallRefused as error:
+        result = error.result
+        print(f"no answer: {result.problem}; verified: {', '.join(each.occurrence.step for each in result.steps)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""LangGraph: a node that carries out a procedure (``pip install "stepguard[langgraph]"``).
+
+::
+
+    from stepguard.integrations.langgraph import procedure_node
+
+    graph = StateGraph(State)
+    graph.add_node("invoice", procedure_node(guard, procedure, on_unverified="return"))
+    graph.add_conditional_edges("invoice", lambda state: state["status"], {"verified": "pay", ...})
+
+All that a node writes is JSON data, which every checkpointer can keep: numbers that JSON would round are text, as in
+`Result.to_dict`, and a node reads them back exactly. A percentage is the exception: its value is the ratio, so the
+node that is to read it as a percentage needs `inputs`.
+
+LangGraph drops what is written to keys that the state does not have. Nodes that run side by side need keys of their
+own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, get_args
+
+from stepguard.errors import ConfigError, InputError, MissingExtraError
+from stepguard.guard import Guard
+from stepguard.integrations.chat import named_procedure
+from stepguard.integrations.chat_answers import refusal as refusal_of
+from stepguard.integrations.chat_answers import shortfall
+from stepguard.integrations.openai_client import OnUnverified
+from stepguard.procedure import Procedure
+from stepguard.results import Result
+from stepguard.verdicts import STRENGTHS, Strength
+
+try:
+    from langchain_core.runnables import RunnableLambda  # type: ignore[import-not-found, unused-ignore]
+    from langgraph.errors import GraphBubbleUp  # type: ignore[import-not-found, unused-ignore]
+except ImportError as error:
+    raise MissingExtraError("a LangGraph node", extra="langgraph") from error
+
+__all__ = ["Inputs", "procedure_node", "taken_over"]
+
+Inputs = Mapping[str, str] | Callable[[Any], Mapping[str, object]]
+"""Where the inputs of a procedure are: the key of the state for each, or a function of the state that gives them."""
+
+_DEEPEST_CAUSE: Final = 10
+
+
+def procedure_node(
+    guard: Guard,
+    procedure: Procedure | str,
+    *,
+    inputs: Inputs | None = None,
+    answer: str | None = "answer",
+    values: str | None = "values",
+    status: str | None = "status",
+    refusal: str | None = "refusal",
+    result: str | None = "result",
+    on_unverified: OnUnverified = "raise",
+    allow_unverified: bool = False,
+    at_least: Strength = "grounded",
+    name: str | None = None,
+) -> RunnableLambda[Any, dict[str, Any]]:
+    """A node of a graph that runs a procedure, sync and async.
+
+    A run that is interrupted by the graph begins anew when it is resumed. A ``RetryPolicy`` of the node would repeat
+    whole runs, beside what the guard repeats: leave it out, or have it leave `RunError` alone.
+
+    Args:
+        guard: what runs it. `invoke` needs a backend that can block, `ainvoke` takes any.
+        procedure: what to run: a `Procedure`, or its text.
+        inputs: see `Inputs`. By default, and for inputs that a mapping leaves out, the key is the input's name.
+        answer: the key of the state that gets the answer; None, here and below, to write no such thing.
+        values: gets the inputs and the value of every step, by name.
+        status: gets the `stepguard.results.Status`. A verified run that is weaker than `at_least` counts as
+            ``unverified``.
+        refusal: gets None, or one line on why there is no answer, which a model may be told.
+        result: gets `Result.to_dict`: every step, every reply, and the checker's reasons. It is not for a model.
+        on_unverified: what is done with a result that is no answer: ``"raise"`` raises the `RunError` of
+            `Result.raise_for_status`, whose ``result`` holds what was verified. ``"return"`` writes it: the answer is
+            None and there are no values, so that the graph can go on by the status.
+        allow_unverified: hand on answers of completed runs whose steps were not all verified; the status says so.
+        at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
+        name: what the node is called; the procedure's name by default.
+
+    The node raises `InputError` where the state lacks an input, or it is not of its type; no model is asked then.
+
+    Raises:
+        ConfigError: an option cannot work.
+        ProcedureError: the text is no procedure.
+    """
+    if not isinstance(guard, Guard):
+        raise ConfigError(f"guard is a Guard, not {type(guard).__name__}: Guard(backend)", option="guard")
+    wanted = named_procedure(procedure)
+    if on_unverified not in get_args(OnUnverified):
+        raise ConfigError(f"on_unverified is 'raise' or 'return', not {on_unverified!r}", option="on_unverified")
+    if at_least not in STRENGTHS:
+        raise ConfigError(f"{at_least!r} is no strength: use one of {', '.join(STRENGTHS)}", option="at_least")
+    read = _reader(wanted, inputs)
+    keys = {"answer": answer, "values": values, "status": status, "refusal": refusal, "result": result}
+    used = [key for key in keys.values() if key is not None]
+    if twice := sorted({key for key in used if used.count(key) > 1}):
+        raise ConfigError(f"the key {twice[0]!r} would be written twice: give each its own", option=twice[0])
+    if on_unverified == "return" and status is None:
+        raise ConfigError('on_unverified="return" needs the key of the status, to tell an answer', option="status")
+    allowed: dict[str, Any] = {"allow_unverified": allow_unverified, "at_least": at_least}
+
+    def written(found: Result) -> dict[str, Any]:
+        if (taken := taken_over(found.error)) is not None:
+            raise taken
+        why = shortfall(found, **allowed)
+        if why is not None and on_unverified == "raise":
+            raise why
+        told = _storable(found.to_dict())
+        data = {
+            "answer": told["answer"] if why is None else None,
+            "values": told["values"] if why is None else {},
+            "status": "unverified" if why is not None and found.verified else found.status,
+            "refusal": None if why is None else refusal_of(found, at_least=at_least),
+            "result": told,
+        }
+        return {key: data[each] for each, key in keys.items() if key is not None}
+
+    def run(state: Any) -> dict[str, Any]:
+        return written(guard.run(wanted, read(state)))
+
+    async def arun(state: Any) -> dict[str, Any]:
+        return written(await guard.arun(wanted, read(state)))
+
+    return RunnableLambda(run, afunc=arun, name=name or wanted.name)
+
+
+def taken_over(error: BaseException | None) -> BaseException | None:
+    """What a graph has raised to take over, an interrupt say, out of the causes of an error; None where it has not."""
+    for _ in range(_DEEPEST_CAUSE):
+        if error is None or isinstance(error, GraphBubbleUp):
+            return error
+        error = error.__cause__
+    return None
+
+
+def _reader(procedure: Procedure, inputs: Inputs | None) -> Callable[[Any], Mapping[str, object]]:
+    """How the inputs are read from a state."""
+    if inputs is not None and not isinstance(inputs, Mapping):
+        if not callable(inputs):
+            raise ConfigError(f"inputs is a mapping or a function, not {type(inputs).__name__}", option="inputs")
+        return inputs
+    declared = {each.name: each.name for each in procedure.inputs}
+    given = dict(inputs or {})
+    if unknown := sorted(given.keys() - declared.keys()):
+        known = ", ".join(declared) or "none"
+        raise ConfigError(f"{procedure.name} has no input {unknown[0]!r}: it declares {known}", option="inputs")
+    keys = {**declared, **given}
+
+    def read(state: Any) -> Mapping[str, object]:
+        return {each: _at(state, key, each) for each, key in keys.items()}
+
+    return read
+
+
+def _at(state: Any, key: str, name: str) -> object:
+    if isinstance(state, Mapping):
+        if key in state:
+            return state[key]
+    elif hasattr(state, key):
+        return getattr(state, key)
+    raise InputError(f"input {name!r} is to be read from the state, which has no {key!r}", name=name)
+
+
+def _storable(data: Any) -> Any:
+    """JSON data whose texts can all be encoded: a reply may hold half of a character, which stops a checkpointer."""
+    if isinstance(data, str):
+        return data.encode(errors="backslashreplace").decode()
+    if isinstance(data, dict):
+        return {_storable(key): _storable(value) for key, value in data.items()}
+    return [_storable(each) for each in data] if isinstance(data, list) else data
