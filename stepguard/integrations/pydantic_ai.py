@@ -209,13 +209,14 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):
         run = guard.start(job.procedure, job.inputs)
         try:
             try:
-                result = await guard.adrive(run)
+                await guard.adrive(run)
             finally:  # also where it is cancelled: what was verified and paid for is told
-                self._told(job, backend, run.result())
+                result = run.result()
+                self._told(job, backend, result)
             return self._response(result, job, shape, backend)
         except BaseException as error:
             backend.charge()
-            vars(error)[_KEY] = run.result()
+            vars(error)[_KEY] = result
             raise
 
     def _response(self, result: Result, job: Job, shape: AnswerShape, backend: AgentBackend) -> ModelResponse:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import ModelRetry, UnexpectedModelBehavior
+from pydantic_ai.exceptions import AgentRunError, ModelRetry
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.output import OutputContext
@@ -29,14 +29,15 @@ __all__ = ["OutputNotVerified", "VerifiedOutput", "check_of"]
 _MOST_OBJECTS: Final = 100
 
 
-class OutputNotVerified(UnexpectedModelBehavior, StepguardError):
+class OutputNotVerified(AgentRunError, StepguardError):
     """An output may not be handed on, and no other output of the model could; `check` says why.
 
     The message names steps and kinds of deviation alone.
     """
 
     def __init__(self, message: str, *, check: OutputCheck) -> None:
-        UnexpectedModelBehavior.__init__(self, message)
+        # No UnexpectedModelBehavior: the framework takes that for a retry, and may pass over it.
+        AgentRunError.__init__(self, message)
         self.check = check
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -185,10 +186,12 @@ class VerifiedOutput(AbstractCapability[AgentDepsT]):
         for part in response.parts:
             if isinstance(part, ToolCallPart) and part.tool_name in tools:
                 try:
-                    calls.append(decode(part.args) if isinstance(part.args, str) else part.args)
+                    found = decode(part.args) if isinstance(part.args, str) else part.args
                 except ValueError:
                     return None  # the framework refuses it
-        if any(isinstance(each, JsonObject) and each.repeated for each in calls):
+                wrapped = isinstance(found, Mapping) and list(found) == ["response"]  # by the framework
+                calls.append(found["response"] if wrapped and not _repeats(found) else found)
+        if any(map(_repeats, calls)):
             return "duplicate_step"
         texts = [part.content for part in response.parts if isinstance(part, TextPart)]
         known = self._checker.steps.keys() | {ANSWER}
@@ -242,6 +245,10 @@ def _objects(text: str) -> Iterator[JsonObject]:
             if isinstance(found, JsonObject):
                 yield found
         at = text.find("{", end)
+
+
+def _repeats(decoded: object) -> bool:
+    return isinstance(decoded, JsonObject) and bool(decoded.repeated)
 
 
 def _agree(one: object, other: object) -> bool:

@@ -51,6 +51,8 @@ _DOUBLES: Final = frozenset({"function", "test"})
 _NOT_SENT: Final = frozenset({"parallel_tool_calls", "tool_choice"})
 """They are about tools, and a guarded request has none of the agent's."""
 _LONGEST_ERROR: Final = 500
+_ONE_VALUE: Final = "response"
+"""What the framework calls the field that it wraps around an output which is no object of named fields."""
 
 
 class AgentBackend:
@@ -309,6 +311,7 @@ class AnswerShape:
         self._procedure: Final = procedure
         self._tool: ToolDefinition | None = None
         self._names: tuple[str, ...] | None = None
+        self._whole = False
         schemas: list[tuple[ToolDefinition | None, Mapping[str, Any]]] = []
         mode = parameters.output_mode
         if mode in ("native", "prompted") and parameters.output_object is not None:
@@ -332,7 +335,8 @@ class AnswerShape:
         if self._names is None:
             return [TextPart(text)]
         told = result.to_dict()
-        values = {"response": told["answer"], "answer": told["answer"], **told["values"]}
+        steps = {step.id: told["values"][step.id] for step in self._procedure.steps}
+        values = {_ONE_VALUE: steps if self._whole else told["answer"], "answer": told["answer"], **told["values"]}
         filled = json.dumps({name: values[name] for name in self._names}, ensure_ascii=False)
         return [TextPart(filled) if self._tool is None else ToolCallPart(self._tool.name, filled)]
 
@@ -342,8 +346,10 @@ class AnswerShape:
         known = (
             {step.id for step in self._procedure.steps} | {each.name for each in self._procedure.inputs} | {"answer"}
         )
-        if properties == ["response"]:  # one value, wrapped by the framework
-            return ("response",)
+        if properties == [_ONE_VALUE]:
+            kind = schema["properties"][_ONE_VALUE].get("type")
+            self._whole = kind == "object"
+            return None if kind == "array" else (_ONE_VALUE,)
         if not known.issuperset(schema.get("required", ())):
             return None
         return tuple(name for name in properties if name in known) or None

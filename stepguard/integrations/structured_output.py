@@ -18,7 +18,6 @@ from datetime import date
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -258,7 +257,7 @@ class _Checking:
             procedure=self._procedure.name,
             deviation=deviation,
             judgements=tuple(self._judged),
-            values=MappingProxyType(dict(self._values)),
+            values=dict(self._values),
             unverified=tuple(self._unsound),
             strength=min(strengths, key=STRENGTHS.index),
             retry=self._retry,
