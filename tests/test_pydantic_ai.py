@@ -7,7 +7,7 @@ import json
 import logging
 import pickle
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -19,15 +19,15 @@ pytest.importorskip("pydantic_ai")
 from conftest import ChatServer, Reply, completion_body
 from openai import AsyncOpenAI
 from pydantic import BaseModel
-from pydantic_ai import Agent, ModelMessage, ModelResponse, ModelRetry, TextPart, ToolCallPart, UsageLimits
-from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior, UsageLimitExceeded
-from pydantic_ai.messages import ImageUrl, ModelMessagesTypeAdapter, ModelRequest
-from pydantic_ai.models.fallback import FallbackModel
-from pydantic_ai.models.function import AgentInfo, FunctionModel
-from pydantic_ai.models.openai import OpenAIChatModel
-from pydantic_ai.profiles import ModelProfile
-from pydantic_ai.providers.openai import OpenAIProvider
-from pydantic_ai.usage import RequestUsage, RunUsage
+from pydantic_ai import Agent, ModelMessage, ModelResponse, ModelRetry, TextPart, ToolCallPart, UsageLimits  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior, UsageLimitExceeded  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.messages import ImageUrl, ModelMessagesTypeAdapter, ModelRequest  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.models.fallback import FallbackModel  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.models.function import AgentInfo, FunctionModel  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.models.openai import OpenAIChatModel  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.profiles import ModelProfile  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.providers.openai import OpenAIProvider  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.usage import RequestUsage, RunUsage  # type: ignore[import-not-found, unused-ignore]
 
 from stepguard import Procedure, Step, Transport
 from stepguard.errors import ConfigError, InputError, RunError
@@ -52,8 +52,6 @@ WRONG = {"t2": "12 + 7 = 19", "t1": "19 * 3 = 58"}
 MENDED = {"t1": "19 * 3 = 57"}
 ANSWER = "t2 = 19\nt1 = 57\nanswer: 57"
 
-Scripted = dict[str, Any] | str | Exception | ModelResponse
-
 
 class Sums(BaseModel):
     t2: int
@@ -75,10 +73,10 @@ def run(agent: Agent[Any, Any], prompt: Any, **options: Any) -> Any:
 class Double:
     """A model by a script, the last reply again and again; it keeps all that it was given."""
 
-    def __init__(self, *replies: Scripted, profile: ModelProfile | None = None) -> None:
+    def __init__(self, *replies: Any, profile: ModelProfile | None = None, name: str | None = None) -> None:
         self.left = list(replies)
         self.asked: list[tuple[list[ModelMessage], AgentInfo]] = []
-        self.model = FunctionModel(self.answer, profile=profile)
+        self.model = FunctionModel(self.answer, profile=profile, model_name=name)
 
     def answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         self.asked.append((list(messages), info))
@@ -170,7 +168,7 @@ def test_what_is_not_verified_is_an_error_of_both_families() -> None:
     assert result_of(error) is calls[0].result
     assert (spent.requests, spent.input_tokens) == (len(double.asked), 10 * len(double.asked))
     assert "t1 (wrong_value)" in str(error)
-    for text in (str(error), double.told):
+    for text in (str(error).partition(" (run ")[0], double.told):
         assert "57" not in text
         assert "58" not in text
     again = pickle.loads(pickle.dumps(error))
@@ -203,7 +201,8 @@ def test_the_history_of_a_guarded_run_can_be_stored_and_gone_on_with() -> None:
 @pytest.mark.parametrize("mode", ["tool", "native", "prompted"])
 def test_an_output_type_is_filled_with_what_was_verified(output_type: Any, wanted: object, mode: str) -> None:
     """Fields that are called like steps, or one value, take the verified values, however the model would be asked."""
-    profile = ModelProfile(default_structured_output_mode=mode, supports_json_schema_output=True)  # type: ignore[typeddict-item]
+    chosen: Any = mode
+    profile = ModelProfile(default_structured_output_mode=chosen, supports_json_schema_output=True)
     double = Double(WRONG, MENDED, profile=profile)
     answer = run(agent(double, GuardedProcedures(), output_type=output_type), PROMPT)
     assert answer.output == wanted
@@ -228,7 +227,7 @@ def test_a_verified_answer_that_is_refused_is_not_worked_out_again() -> None:
     double = Double(GOOD)
     guarded = agent(double, GuardedProcedures(), retries=5)
 
-    @guarded.output_validator
+    @guarded.output_validator  # type: ignore[untyped-decorator, unused-ignore]
     def never(output: str) -> str:
         raise ModelRetry("Write a poem instead.")
 
@@ -278,7 +277,7 @@ def test_settings_of_the_agent_hold_for_every_call() -> None:
     assert (sent["temperature"], sent["max_tokens"], sent["top_p"]) == (0.7, 7, 0.5)
     assert "parallel_tool_calls" not in sent
     double = Double(GOOD)
-    run(agent(double, GuardedProcedures()), PROMPT, model_settings={"temperature": None})  # type: ignore[typeddict-item]
+    run(agent(double, GuardedProcedures()), PROMPT, model_settings={"temperature": None})
     assert "temperature" not in (double.asked[0][1].model_settings or {})
     with pytest.raises(ConfigError, match="stop_sequences"):
         run(agent(double, GuardedProcedures()), PROMPT, model_settings={"stop_sequences": ["x"]})
@@ -292,6 +291,15 @@ def test_limits_of_the_run_hold_for_the_calls_of_the_guard() -> None:
         run(agent(double, GuardedProcedures()), PROMPT, usage=spent, usage_limits=UsageLimits(request_limit=2))
     assert len(double.asked) == spent.requests == 2
     assert result_of(caught.value).values["t2"] == 19  # type: ignore[union-attr]
+
+
+def test_a_limit_of_money_is_looked_at_before_every_call() -> None:
+    """Calls of a model whose price is known are priced one by one."""
+    double = Double(WRONG, name="gpt-4.1-mini")
+    limits = UsageLimits(cost_limit=Decimal("0.000001"))
+    with pytest.raises(UsageLimitExceeded, match="cost_limit"):
+        run(agent(double, GuardedProcedures()), PROMPT, usage_limits=limits)
+    assert len(double.asked) == 1
 
 
 def test_a_limit_for_one_request_is_not_one_for_their_sum() -> None:
@@ -426,6 +434,7 @@ def test_what_cannot_be_understood_is_refused_before_anything_is_spent() -> None
         {"procedure": "sum"},
         {"procedures": {"sums": "t = 1"}},
         {"inputs": INPUTS},
+        {"inputs": lambda ctx: INPUTS},
         {"procedure": SUMS, "inputs": {"x": 1}},
         {"at_least": "sure"},
         {"mode": "json"},
@@ -444,9 +453,13 @@ def test_an_option_that_cannot_work_is_told_at_once(options: dict[str, Any]) -> 
 
 def test_tools_of_the_agent_are_not_offered_to_a_guarded_request() -> None:
     """Steps are answered by the model alone."""
+
+    def calculator() -> str:
+        return "57"
+
     double = Double(GOOD)
     guarded = agent(double, GuardedProcedures())
-    guarded.tool_plain(lambda: "57", name="calculator")
+    guarded.tool_plain(calculator)
     assert run(guarded, PROMPT).output == ANSWER
     assert not double.asked[0][1].function_tools
 
@@ -455,7 +468,7 @@ def test_tools_of_the_agent_are_not_offered_to_a_guarded_request() -> None:
 
 
 @pytest.fixture
-def connect() -> Iterator[Callable[..., OpenAIChatModel]]:
+def connect() -> Callable[..., OpenAIChatModel]:
     """Makes a chat model of pydantic-ai at an address, as a user has it: the SDK repeats requests twice."""
 
     def make(url: str, model: str = "some-model", **options: Any) -> OpenAIChatModel:
@@ -482,7 +495,7 @@ def test_a_guarded_request_over_the_wire(chat_server: ChatServer, connect: Calla
     assert first["response_format"]["json_schema"]["strict"] is True
     assert list(second["response_format"]["json_schema"]["schema"]["properties"]) == ["t1"]
     assert "Please run this" not in str(chat_server.requests)
-    assert "58" not in json.dumps(second)
+    assert "58" not in json.dumps(second["messages"])
 
 
 @pytest.mark.parametrize(("status", "requests"), [(429, 3), (500, 3), (401, 1), (404, 1)])
@@ -533,7 +546,7 @@ def test_an_agent_behind_the_server_works_unchanged(
     assert caught.value.status_code == 422
     body: Any = caught.value.body
     assert "t1 (wrong_value)" in body["message"]
-    assert "57" not in body["message"]
+    assert "57" not in body["message"].partition(" (run ")[0]
 
 
 # Checked outputs
@@ -563,9 +576,7 @@ class Made:
     ],
     ids=["model", "dataclass", "work", "extra", "missing", "input", "answer", "float", "one", "text", "json", "prose"],
 )
-def test_an_output_is_handed_on_only_where_every_step_is_right(
-    output_type: Any, wrong: Scripted, right: Scripted
-) -> None:
+def test_an_output_is_handed_on_only_where_every_step_is_right(output_type: Any, wrong: Any, right: Any) -> None:
     """Whatever it is made of, a wrong step asks again with steps and kinds alone, and the right output comes out."""
     double = Double(wrong, right)
     checks: list[OutputCheck] = []
@@ -587,7 +598,6 @@ def test_a_right_value_of_a_failed_step_reaches_no_model() -> None:
         run(agent(double, VerifiedOutput(SUMS, inputs=INPUTS), output_type=Sums, retries=3), "Work it out.")
     assert len(double.asked) == 4
     assert "57" not in double.told
-    assert "57" not in str(caught.value)
     check = check_of(caught.value)
     assert check is not None
     assert check.deviation is not None
@@ -672,14 +682,14 @@ def test_steps_that_nothing_vouches_for_are_refused_when_made() -> None:
 def test_an_output_that_no_retry_could_mend_is_not_asked_again() -> None:
     """A step without an exact value, or a check that does not apply, ends the run with an error that says so."""
     halves = Procedure.parse("inputs: x\nt = 1 / x")
-    double = Double({"t": 0})
+    double, mute = Double({"t": 0}), Double({"c": 0})
     with pytest.raises(OutputNotVerified, match="undecided") as caught:
         run(agent(double, VerifiedOutput(halves, inputs={"x": 0}), output_type=dict[str, int], retries=3), "Go.")
     assert pickle.loads(pickle.dumps(caught.value)).check.deviation.kind == "undecided"
     silent = Procedure([Step("c", instruction="Name the country.", checks=[lambda step, values, claim: None])])
     with pytest.raises(OutputNotVerified, match="vouches for c"):
-        run(agent(double, VerifiedOutput(silent), output_type=dict[str, int], retries=3), "Go.")
-    assert len(double.asked) == 1 + 1
+        run(agent(mute, VerifiedOutput(silent), output_type=dict[str, int], retries=3), "Go.")
+    assert len(double.asked) == len(mute.asked) == 1
 
 
 def test_a_streamed_output_is_given_when_it_is_verified() -> None:
@@ -704,7 +714,7 @@ def test_a_streamed_output_is_given_when_it_is_verified() -> None:
 
 
 def _call(info: AgentInfo, piece: str) -> Any:
-    from pydantic_ai.models.function import DeltaToolCall
+    from pydantic_ai.models.function import DeltaToolCall  # type: ignore[import-not-found, unused-ignore]
 
     return DeltaToolCall(info.output_tools[0].name if piece.startswith("{") else None, piece)
 

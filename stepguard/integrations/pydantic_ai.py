@@ -33,16 +33,17 @@ from stepguard.transport import Transport
 from stepguard.verdicts import STRENGTHS, Strength
 
 try:
-    from pydantic_ai.capabilities import AbstractCapability, WrapModelRequestHandler
-    from pydantic_ai.exceptions import UnexpectedModelBehavior
-    from pydantic_ai.messages import ModelResponse, RetryPromptPart
-    from pydantic_ai.models import ModelRequestContext
-    from pydantic_ai.tools import AgentDepsT, RunContext
+    from pydantic_ai.capabilities import AbstractCapability, WrapModelRequestHandler  # type: ignore[import-not-found, unused-ignore]
+    from pydantic_ai.exceptions import UnexpectedModelBehavior  # type: ignore[import-not-found, unused-ignore]
+    from pydantic_ai.messages import ModelResponse, RetryPromptPart  # type: ignore[import-not-found, unused-ignore]
+    from pydantic_ai.models import ModelRequestContext  # type: ignore[import-not-found, unused-ignore]
+    from pydantic_ai.tools import AgentDepsT, RunContext  # type: ignore[import-not-found, unused-ignore]
 except ImportError as error:
     raise MissingExtraError("guarding an agent of pydantic-ai", extra="pydantic-ai") from error
 
+from stepguard.integrations.pydantic_ai_messages import AnswerShape, read_agent_messages
 from stepguard.integrations.pydantic_ai_output import OutputNotVerified, VerifiedOutput, check_of
-from stepguard.integrations.pydantic_ai_requests import AgentBackend, AnswerShape, Mode, read_agent_messages
+from stepguard.integrations.pydantic_ai_requests import AgentBackend, Mode
 
 __all__ = [
     "GuardedProcedures",
@@ -57,7 +58,7 @@ __all__ = [
 _KEY: Final = "stepguard"
 
 
-class NotVerified(UnexpectedModelBehavior, RunError):
+class NotVerified(UnexpectedModelBehavior, RunError):  # type: ignore[misc, unused-ignore]
     """A guarded run gave nothing that may be handed on; `result` holds what was verified and spent.
 
     The message names steps and kinds of deviation alone. The cause is the `RunError` of `Result.raise_for_status`, with
@@ -72,7 +73,7 @@ class NotVerified(UnexpectedModelBehavior, RunError):
         return StepguardError.__reduce__(self)
 
 
-class GuardedProcedures(AbstractCapability[AgentDepsT]):
+class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, unused-ignore]
     """Runs a model request guarded where it asks for a procedure, on the agent's own model.
 
     A request asks for one where its messages or instructions hold one (`stepguard.integrations.chat` has the notation),
@@ -137,7 +138,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):
         )
         if inputs is not None and not callable(inputs) and not isinstance(inputs, Mapping):
             raise ConfigError(f"inputs is a mapping or a function, not {type(inputs).__name__}", option="inputs")
-        if inputs is not None and procedure is None and not callable(inputs):
+        if inputs is not None and procedure is None:
             raise ConfigError("inputs are given, and no procedure: name one", option="inputs")
         if isinstance(self._procedure, Procedure) and isinstance(inputs, Mapping):
             self._procedure.accept_inputs(inputs)

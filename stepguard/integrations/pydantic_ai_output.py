@@ -9,15 +9,16 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import AgentRunError, ModelRetry
-from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
-from pydantic_ai.models import ModelRequestContext
-from pydantic_ai.output import OutputContext
-from pydantic_ai.tools import AgentDepsT, RunContext
+from pydantic_ai.capabilities import AbstractCapability  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.exceptions import AgentRunError, ModelRetry  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.models import ModelRequestContext  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.output import OutputContext  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.tools import AgentDepsT, RunContext  # type: ignore[import-not-found, unused-ignore]
 
 from stepguard.errors import ConfigError, StepguardError
 from stepguard.integrations.chat import named_procedure
+from stepguard.integrations.pydantic_ai_messages import ONE_VALUE
 from stepguard.integrations.structured_output import ANSWER, OutputCheck, OutputChecker
 from stepguard.procedure import Procedure
 from stepguard.strict_json import JsonObject, decode, decode_at, same
@@ -29,7 +30,7 @@ __all__ = ["OutputNotVerified", "VerifiedOutput", "check_of"]
 _MOST_OBJECTS: Final = 100
 
 
-class OutputNotVerified(AgentRunError, StepguardError):
+class OutputNotVerified(AgentRunError, StepguardError):  # type: ignore[misc, unused-ignore]
     """An output may not be handed on, and no other output of the model could; `check` says why.
 
     The message names steps and kinds of deviation alone.
@@ -44,7 +45,7 @@ class OutputNotVerified(AgentRunError, StepguardError):
         return StepguardError.__reduce__(self)
 
 
-class _Deviates(ModelRetry):
+class _Deviates(ModelRetry):  # type: ignore[misc, unused-ignore]
     """The request for another output. Its message reaches the model: steps and kinds, no value and no reason."""
 
     def __init__(self, check: OutputCheck) -> None:
@@ -55,7 +56,7 @@ class _Deviates(ModelRetry):
         self.check = check
 
 
-class VerifiedOutput(AbstractCapability[AgentDepsT]):
+class VerifiedOutput(AbstractCapability[AgentDepsT]):  # type: ignore[misc, unused-ignore]
     """Hands on an output of the agent only where every step in it is verified.
 
     A step that is not accepted asks the model for another output, as often as the agent's ``retries`` allow; when they
@@ -189,8 +190,9 @@ class VerifiedOutput(AbstractCapability[AgentDepsT]):
                     found = decode(part.args) if isinstance(part.args, str) else part.args
                 except ValueError:
                     return None  # the framework refuses it
-                wrapped = isinstance(found, Mapping) and list(found) == ["response"]  # by the framework
-                calls.append(found["response"] if wrapped and not _repeats(found) else found)
+                if isinstance(found, Mapping) and list(found) == [ONE_VALUE] and not _repeats(found):
+                    found = found[ONE_VALUE]
+                calls.append(found)
         if any(map(_repeats, calls)):
             return "duplicate_step"
         texts = [part.content for part in response.parts if isinstance(part, TextPart)]

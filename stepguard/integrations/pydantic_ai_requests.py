@@ -1,46 +1,40 @@
-"""An agent's model as a backend, and its messages, settings and output types as the guard knows them."""
+"""The model of an agent as a backend: the guard's requests as those of the framework, and back."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Final, Literal, cast
 
-from pydantic_ai.exceptions import ContentFilterError, ModelAPIError, SkipModelRequest, UnexpectedModelBehavior
-from pydantic_ai.messages import (
-    CachePoint,
+from pydantic_ai.exceptions import ContentFilterError, ModelAPIError, SkipModelRequest, UnexpectedModelBehavior  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.messages import (  # type: ignore[import-not-found, unused-ignore]
     ModelMessage,
     ModelRequest,
     ModelRequestPart,
     ModelResponse,
     ModelResponsePart,
-    RetryPromptPart,
-    SpeechPart,
     SystemPromptPart,
-    TextContent,
     TextPart,
     ThinkingPart,
     ToolCallPart,
-    ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
-from pydantic_ai.output import OutputObjectDefinition
-from pydantic_ai.settings import ModelSettings
-from pydantic_ai.tools import RunContext, ToolDefinition
-from pydantic_ai.usage import RequestUsage
+from pydantic_ai.models import ModelRequestContext, ModelRequestParameters  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.output import OutputObjectDefinition  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.settings import ModelSettings  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.tools import RunContext, ToolDefinition  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.usage import RequestUsage  # type: ignore[import-not-found, unused-ignore]
 
 from stepguard.backends.base import Completion, Request, ToolCall, about_to_send
 from stepguard.backends.openai_answers import as_backend_error, redact
-from stepguard.errors import BackendError, ConfigError
-from stepguard.procedure import Procedure
+from stepguard.errors import BackendError
 from stepguard.reply_formats import RESPONSE_NAME
-from stepguard.results import Result
 from stepguard.usage import Usage
 
-__all__ = ["AgentBackend", "AnswerShape", "Mode", "read_agent_messages"]
+__all__ = ["AgentBackend", "Mode"]
 
 Mode = Literal["native", "tool", "text"]
 """How replies are bound to their form: by a JSON schema, by one tool, or by the words of the prompt alone."""
@@ -51,8 +45,6 @@ _DOUBLES: Final = frozenset({"function", "test"})
 _NOT_SENT: Final = frozenset({"parallel_tool_calls", "tool_choice"})
 """They are about tools, and a guarded request has none of the agent's."""
 _LONGEST_ERROR: Final = 500
-_ONE_VALUE: Final = "response"
-"""What the framework calls the field that it wraps around an output which is no object of named fields."""
 
 
 class AgentBackend:
@@ -94,7 +86,8 @@ class AgentBackend:
         try:
             return await self._answer(request)
         except BackendError as error:
-            self.failure = (error, cast(Exception, error.__cause__))
+            cause = error.__cause__
+            self.failure = (error, cause if isinstance(cause, Exception) else error)
             raise
         except Exception as error:
             self.failure = (error, error)
@@ -146,6 +139,9 @@ class AgentBackend:
             raise as_backend_error(cause, self._say) from error
         except UnexpectedModelBehavior as error:  # its text may hold whatever the endpoint sent
             raise BackendError(f"{self.name}: {type(error).__name__}") from error
+        if limits is not None and limits.cost_limit is not None and response.usage.cost is None:
+            with suppress(LookupError, AssertionError):  # nobody knows the price of this model
+                response.usage.cost = response.cost().total_price
         self.last = response
         self.usage.incr(response.usage)
         return _completion(response)
@@ -258,98 +254,3 @@ def _arguments(part: ToolCallPart) -> str:
 
 def _count(given: object) -> int:
     return given if type(given) is int and given > 0 else 0
-
-
-# What the agent says and wants
-
-
-def read_agent_messages(context: ModelRequestContext) -> list[dict[str, object]]:
-    """The messages of an agent as `stepguard.integrations.chat` reads them.
-
-    What tools returned, and what the framework asks to be mended, is nothing that the user says.
-    """
-    instructions = [part.content for part in context.model_request_parameters.instruction_parts or ()]
-    said: list[dict[str, object]] = []
-    if instructions:
-        said.append({"role": "system", "content": "\n\n".join(instructions)})
-    for message in context.messages:
-        if isinstance(message, ModelResponse):
-            said.append({"role": "assistant", "content": message.text or ""})
-            continue
-        for part in message.parts:
-            if isinstance(part, SystemPromptPart):
-                said.append({"role": "system", "content": part.content})
-            elif isinstance(part, UserPromptPart):
-                said.append({"role": "user", "content": _content(part)})
-            elif isinstance(part, SpeechPart):
-                said.append({"role": "user", "content": [{"type": "audio"}]})
-            elif isinstance(part, ToolReturnPart | RetryPromptPart):
-                said.append({"role": "tool", "content": ""})
-    return said
-
-
-def _content(part: UserPromptPart) -> str | list[dict[str, str]]:
-    if isinstance(part.content, str):
-        return part.content
-    texts = [item.content if isinstance(item, TextContent) else item for item in part.content]
-    kept = [item for item in texts if not isinstance(item, CachePoint)]
-    return [{"type": "text", "text": item} if isinstance(item, str) else {"type": "file"} for item in kept]
-
-
-class AnswerShape:
-    """How an agent wants its answer: as text, as JSON, or as a call of its output tool.
-
-    Args:
-        parameters: what the agent would have asked of its model.
-        procedure: what is run.
-
-    Raises:
-        ConfigError: the output type wants what the procedure does not give.
-    """
-
-    def __init__(self, parameters: ModelRequestParameters, procedure: Procedure) -> None:
-        self._procedure: Final = procedure
-        self._tool: ToolDefinition | None = None
-        self._names: tuple[str, ...] | None = None
-        self._whole = False
-        schemas: list[tuple[ToolDefinition | None, Mapping[str, Any]]] = []
-        mode = parameters.output_mode
-        if mode in ("native", "prompted") and parameters.output_object is not None:
-            schemas.append((None, parameters.output_object.json_schema))
-        elif mode == "auto" or not parameters.allow_text_output:
-            schemas += [(tool, tool.parameters_json_schema) for tool in parameters.output_tools]
-        if not schemas and parameters.allow_text_output:
-            return
-        for tool, schema in schemas:
-            if (names := self._fillable(schema)) is not None:
-                self._tool, self._names = tool, names
-                return
-        raise ConfigError(
-            f"the output type of the agent wants what {procedure.name} does not give: use str, one value (the answer), "
-            "or a type whose fields are called like steps, inputs or answer",
-            option="output_type",
-        )
-
-    def parts(self, result: Result, text: str) -> list[ModelResponsePart]:
-        """The parts of the response that hold an answer; `text` is the answer as text."""
-        if self._names is None:
-            return [TextPart(text)]
-        told = result.to_dict()
-        steps = {step.id: told["values"][step.id] for step in self._procedure.steps}
-        values = {_ONE_VALUE: steps if self._whole else told["answer"], "answer": told["answer"], **told["values"]}
-        filled = json.dumps({name: values[name] for name in self._names}, ensure_ascii=False)
-        return [TextPart(filled) if self._tool is None else ToolCallPart(self._tool.name, filled)]
-
-    def _fillable(self, schema: Mapping[str, Any]) -> tuple[str, ...] | None:
-        """The properties of a schema that can be filled; None where one that is required cannot."""
-        properties = list(schema.get("properties", ()))
-        known = (
-            {step.id for step in self._procedure.steps} | {each.name for each in self._procedure.inputs} | {"answer"}
-        )
-        if properties == [_ONE_VALUE]:
-            kind = schema["properties"][_ONE_VALUE].get("type")
-            self._whole = kind == "object"
-            return None if kind == "array" else (_ONE_VALUE,)
-        if not known.issuperset(schema.get("required", ())):
-            return None
-        return tuple(name for name in properties if name in known) or None
