@@ -7,6 +7,8 @@ import json
 import logging
 import pickle
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -462,6 +464,13 @@ def test_tools_of_the_agent_are_not_offered_to_a_guarded_request() -> None:
     guarded.tool_plain(calculator)
     assert run(guarded, PROMPT).output == ANSWER
     assert not double.asked[0][1].function_tools
+
+
+def test_a_missing_library_is_named() -> None:
+    """Without pydantic-ai the import says which extra brings it, and the package itself needs none of it."""
+    code = "import sys; sys.modules['pydantic_ai'] = None; import stepguard, stepguard.integrations.pydantic_ai"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=False)
+    assert 'MissingExtraError: guarding an agent of pydantic-ai needs the "pydantic-ai" extra' in done.stderr
 
 
 # Over the wire
