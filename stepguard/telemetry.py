@@ -8,7 +8,7 @@ event              level       with
 ``run_done``       info        run_id, procedure, status, completed, total, calls, tokens, seconds, step, kind
 ``chat_guarded``   info        run_id, procedure, found, left_out; of a chat call that became a run
 ``chat_passed``    info        of a chat call that was passed on as it came
-``output_judged``  info        procedure, verified, step, kind; of a tool output that claims values of steps
+``output_judged``  info        procedure, verified, step, kind; of the output of an agent or a tool
 ``request_done``   info        endpoint, handling, outcome, seconds, run_id; of a request to ``stepguard serve``
 =================  ==========  ===============================================================================
 

@@ -101,6 +101,17 @@ def test_the_graph_pays_what_is_verified_alone() -> None:
     assert insists.endswith("stopped at step total (wrong_value)")
 
 
+def test_an_agent_gives_what_is_verified() -> None:
+    """A guarded request is mended or an error, and an output with a wrong step is asked again."""
+    pytest.importorskip("pydantic_ai")
+    subtotal = Decimal("24.90") * 3
+    tax = cents(subtotal * Decimal("8.25") / 100)
+    shown = printed("pydantic_ai_agent")
+    assert f"tax=Decimal('{tax}') total=Decimal('{subtotal + tax}') verified after 3 calls" in shown
+    assert "stopped at step tax (wrong_value)" in shown
+    assert f"total=Decimal('{subtotal + tax}') after 2 calls" in shown
+
+
 @pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_every_example_is_tested(script: Path) -> None:
     """A new example is not forgotten here."""
