@@ -189,6 +189,18 @@ def test_a_budget_that_is_spent_is_an_error(chat_server: ChatServer) -> None:
     assert (answer.status, answer.error["type"], answer.headers["x-should-retry"]) == (422, "budget_exhausted", "false")
 
 
+def test_an_error_tells_the_right_value_only_where_reasons_are_asked_for(chat_server: ChatServer) -> None:
+    """Clients that are agents give errors to their models: kinds and steps alone, unless the operator says otherwise."""
+    chat_server.play(Reply(completion_body(WRONG)))
+    with serving(chat_server.url, guard={"repair": 0}) as served:
+        told = served.chat()
+    assert told.error["stepguard"]["problem"]["kind"] == "wrong_value"
+    assert b"19" not in told.body.replace(told.error["stepguard"]["run_id"].encode(), b"").split(b'"seconds"')[0]
+    with serving(chat_server.url, guard={"repair": 0}, reasons=True) as served:
+        told = served.chat()
+    assert "19" in told.error["stepguard"]["problem"]["reason"]
+
+
 def test_what_nothing_vouches_for_is_an_answer_only_where_that_is_allowed(chat_server: ChatServer) -> None:
     """A completed run with an unchecked step is an error by default, and marked as such where it is let through."""
     words = Procedure.parse("1. Say which colour it is")

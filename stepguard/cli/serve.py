@@ -44,6 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="answer also where some steps had no check; the answer says so",
     )
     parser.add_argument(
+        "--tell-reasons",
+        action="store_true",
+        help="errors also tell why a step was not accepted, which may name the right value: not for agents",
+    )
+    parser.add_argument(
         "--log-level", choices=["warning", "info"], default="info", help="of the log on stderr (default: %(default)s)"
     )
     guard = parser.add_argument_group("the guard")
@@ -103,6 +108,7 @@ def main(options: argparse.Namespace) -> int:
         strict=False if options.no_strict else None,
         prompts=not options.no_prompts,
         allow_unverified=options.allow_unverified,
+        reasons=options.tell_reasons,
         api_key=os.environ.get(_KEY) or None,
         upstream_key=os.environ.get(_UPSTREAM_KEY) or None,
     )

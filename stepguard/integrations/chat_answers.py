@@ -73,6 +73,7 @@ def completion_body(
     as_json: bool = False,
     allow_unverified: bool = False,
     at_least: Strength = "grounded",
+    reasons: bool = True,
 ) -> dict[str, Any]:
     """The body of a chat completion; JSON data.
 
@@ -84,6 +85,8 @@ def completion_body(
         allow_unverified: hand on the answer of a completed run whose steps were not all verified; each of them is
             marked in the content.
         at_least: what is to stand behind every step; see `Result.raise_for_status`.
+        reasons: whether the field ``stepguard`` tells, where there is no answer, why steps were not accepted. Reasons
+            may name right values: without them it can be told to a model.
 
     Raises:
         ConfigError: `at_least` is no strength.
@@ -110,7 +113,7 @@ def completion_body(
             "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
             "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
         },
-        "stepguard": _facts(result, job, answered=why is None),
+        "stepguard": _facts(result, job, answered=why is None, reasons=reasons or why is None),
     }
 
 
@@ -163,8 +166,13 @@ def _shown(value: Value | None) -> str:
     return text if text.isprintable() else json.dumps(text)
 
 
-def _facts(result: Result, job: Job | None, *, answered: bool) -> dict[str, Any]:
+def _facts(result: Result, job: Job | None, *, answered: bool, reasons: bool) -> dict[str, Any]:
     told = result.to_dict()
+    if not reasons:
+        deviations = [each for attempt in told["attempts"] for each in attempt["deviations"]]
+        problem = [] if told["problem"] is None or told["problem"]["kind"] is None else [told["problem"]]
+        for each in [*deviations, *problem]:
+            each["reason"] = each["kind"]
     if told["problem"] is not None and result.error is not None:
         told["problem"]["reason"] = type(result.error).__name__
     return {

@@ -66,6 +66,7 @@ def create_app(
     strict: bool | None = None,
     prompts: bool = True,
     allow_unverified: bool = False,
+    reasons: bool = False,
     api_key: str | None = None,
     upstream_key: str | None = None,
 ) -> Any:
@@ -80,6 +81,8 @@ def create_app(
         prompts: whether procedures that stand in prompts are run; otherwise such requests are passed on.
         allow_unverified: whether a completed run in which some steps had no applicable check is an answer. The field
             ``stepguard`` says which it was.
+        reasons: whether errors tell why a step was not accepted. Reasons may name the right value, and clients that
+            are agents give errors to their models: without them an error tells steps and kinds.
         api_key: a key that callers must show, as that of the upstream. Their own are then not passed on.
         upstream_key: the key that the upstream is asked with instead of the callers'; only with `api_key`.
 
@@ -102,6 +105,7 @@ def create_app(
         strict=strict,
         prompts=prompts,
         allow_unverified=allow_unverified,
+        reasons=reasons,
         api_key=api_key,
         upstream_key=upstream_key,
     )
@@ -147,6 +151,7 @@ class Service:
         strict: bool | None,
         prompts: bool,
         allow_unverified: bool,
+        reasons: bool,
         api_key: str | None,
         upstream_key: str | None,
     ) -> None:
@@ -172,6 +177,7 @@ class Service:
             limits=limits,
             prompts=prompts,
             allow_unverified=allow_unverified,
+            reasons=reasons,
             metrics=self.metrics,
         )
         self._key: Final = api_key

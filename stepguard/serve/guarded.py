@@ -73,6 +73,7 @@ class Guarded:
         limits: what bounds a run.
         prompts: whether procedures in prompts are run, too.
         allow_unverified: whether a completed run in which some steps had no applicable check is an answer.
+        reasons: whether errors tell why a step was not accepted.
         metrics: told of every run.
 
     Raises:
@@ -88,6 +89,7 @@ class Guarded:
         limits: Limits,
         prompts: bool,
         allow_unverified: bool,
+        reasons: bool,
         metrics: Metrics,
     ) -> None:
         self._procedures: Final = dict(procedures)
@@ -96,6 +98,7 @@ class Guarded:
         self._limits: Final = limits
         self._prompts: Final = prompts
         self._allow_unverified: Final = allow_unverified
+        self._reasons: Final = reasons
         self._metrics: Final = metrics
         Guard(_no_model, **{**self._options, "stop_early": False})  # wrong options are named at the start
 
@@ -144,6 +147,7 @@ class Guarded:
                 job=job,
                 as_json=as_json,
                 allow_unverified=self._allow_unverified,
+                reasons=self._reasons,
             )
             spent = {name: getattr(result.usage, name) for name in Usage.__slots__}
             body["stepguard"] |= {"usage": spent, "set_aside": list(parameters.set_aside)}
