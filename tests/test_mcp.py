@@ -22,7 +22,6 @@ pytest.importorskip("mcp.server.mcpserver")
 
 from conftest import ChatServer, Reply, completion_body
 from mcp import Client, StdioServerParameters
-from mcp.shared.exceptions import MCPError
 from mcp_types import CreateMessageResult, ErrorData, TextContent
 
 from stepguard import Budget, Procedure, Result
@@ -218,6 +217,7 @@ def test_a_transcript_that_is_too_long_is_refused() -> None:
     [
         {"max_procedure": 0},
         {"max_transcript": True},
+        {"max_runs": "9"},
         {"models": "openai/gpt-4.1-mini"},
         {"models": {"a": 5}},
         {"guard": {"observe": True}},
@@ -254,8 +254,8 @@ def test_a_run_answers_with_every_step_verified_and_tells_its_progress() -> None
     server = create_server({"script": backend}, on_result=results.append)
     news: list[tuple[float, float | None, str | None]] = []
 
-    async def hear(done: float, total: float | None, message: str | None) -> None:
-        news.append((done, total, message))
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        news.append((progress, total, message))
 
     async def said(client: Client) -> Any:
         arguments = {"procedure": ORDER, "inputs": INPUTS}
@@ -416,6 +416,7 @@ class Hanging:
 def test_a_call_that_is_cancelled_ends_its_run(mode: str) -> None:
     """The request to the model is given up, and the server answers others."""
     backend = Hanging()
+    results: list[Result] = []
 
     async def said(client: Client) -> Any:
         calling = asyncio.create_task(client.call_tool("run_procedure", {"procedure": ORDER, "inputs": INPUTS}))
@@ -424,12 +425,41 @@ def test_a_call_that_is_cancelled_ends_its_run(mode: str) -> None:
         with pytest.raises(asyncio.CancelledError):
             await calling
         await backend.left.wait()
+        while not results:
+            await asyncio.sleep(0.01)
         values = {"subtotal": "74.70"}
         arguments = {"procedure": ORDER, "step": "tax", "values": values, "value": "6.16"}
         return await client.call_tool("verify_step", arguments)
 
-    result = talk(create_server({"m": backend}), said, mode=mode)
+    result = talk(create_server({"m": backend}, on_result=results.append), said, mode=mode)
+    assert (results[0].status, results[0].usage.calls) == ("failed", 1)
     assert result.structured_content["verdict"] == "passed"
+
+
+def test_only_so_many_runs_go_on_at_once() -> None:
+    """A call beyond the limit is refused before it costs anything, and taken again when a run has ended."""
+    backend = Hanging()
+    arguments = {"procedure": ORDER, "inputs": INPUTS}
+
+    async def said(client: Client) -> tuple[Any, Any]:
+        calling = asyncio.create_task(client.call_tool("run_procedure", arguments))
+        await backend.asked.wait()
+        refused = await client.call_tool("run_procedure", arguments)
+        calling.cancel()
+        await asyncio.wait({calling})
+        await backend.left.wait()
+        async with asyncio.timeout(20):
+            while (
+                found := await client.call_tool("run_procedure", {**arguments, "model": "s"})
+            ).structured_content is None:
+                await asyncio.sleep(0.01)
+        return refused, found
+
+    models: dict[str, object] = {"m": backend, "s": ScriptedBackend(GOOD)}
+    refused, taken = talk(create_server(models, max_runs=1), said)
+    assert refused.is_error
+    assert "1 runs go on already" in text(refused)
+    assert taken.structured_content["answer"] == "80.86"
 
 
 def test_concurrent_calls_do_not_mix() -> None:
@@ -682,9 +712,9 @@ def test_tools_say_what_they_take_and_give() -> None:
 def test_an_unknown_tool_is_an_error() -> None:
     """The server survives what it does not have."""
 
-    async def said(client: Client) -> Any:
-        with pytest.raises(MCPError, match="nope"):
-            await client.call_tool("nope", {})
-        return await client.list_tools()
+    async def said(client: Client) -> tuple[Any, Any]:
+        return await client.call_tool("nope", {}), await client.list_tools()
 
-    assert talk(create_server(), said).tools
+    wrong, listed = talk(create_server(), said)
+    assert wrong.is_error
+    assert listed.tools

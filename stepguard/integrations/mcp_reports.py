@@ -8,7 +8,7 @@ whoever runs the server asks for it (`create_server(tell_reasons=True)`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel
 
@@ -37,8 +37,10 @@ __all__ = [
     "report_run",
 ]
 
-_LINES = 200
-"""A text names at most so many mistakes; the data has all of them."""
+_LINES: Final = 200
+"""A text names at most so many mistakes."""
+_FINDINGS: Final = 1000
+"""The data holds at most so many of them."""
 
 
 class StepCheck(BaseModel):
@@ -140,7 +142,8 @@ class AuditReport(BaseModel):
     Attributes:
         ok: whether every step is right and nothing else is wrong.
         wrong: whether anything is wrong; neither this nor `ok` where something could not be judged.
-        findings: everything that is wrong, in the order of the transcript.
+        findings: what is wrong, in the order of the transcript.
+        left_out: how many findings are behind those, where there are very many.
         steps: a verdict for every step.
         answer_right: whether the marked answer is right; None where none is marked or nothing says what is right.
         told: the same in words.
@@ -149,6 +152,7 @@ class AuditReport(BaseModel):
     ok: bool
     wrong: bool
     findings: list[Mistake]
+    left_out: int
     steps: list[AuditedStep]
     answer_right: bool | None
     told: str
@@ -294,8 +298,9 @@ def report_audit(found: Audit, *, tell_reasons: bool) -> AuditReport:
             line=None if each.place is None else each.place.line,
             reason=each.reason if tell_reasons else None,
         )
-        for each in found.findings
+        for each in found.findings[:_FINDINGS]
     ]
+    left_out = len(found.findings) - len(mistakes)
     steps = [
         AuditedStep(
             step=each.step,
@@ -310,13 +315,14 @@ def report_audit(found: Audit, *, tell_reasons: bool) -> AuditReport:
         ok=found.ok,
         wrong=found.wrong,
         findings=mistakes,
+        left_out=left_out,
         steps=steps,
         answer_right=found.answer_right,
-        told=_audited(mistakes, steps, ok=found.ok),
+        told=_audited(mistakes, steps, ok=found.ok, total=len(found.findings)),
     )
 
 
-def _audited(mistakes: list[Mistake], steps: list[AuditedStep], *, ok: bool) -> str:
+def _audited(mistakes: list[Mistake], steps: list[AuditedStep], *, ok: bool, total: int) -> str:
     if ok:
         return f"all {len(steps)} steps are right, and nothing else is wrong."
     lines = []
@@ -324,8 +330,8 @@ def _audited(mistakes: list[Mistake], steps: list[AuditedStep], *, ok: bool) -> 
         where = "" if each.line is None else f"line {each.line}: "
         step = "" if each.step is None else f" at {each.step}"
         lines.append(f"{where}{each.kind}{step}{'' if each.reason is None else f': {each.reason}'}")
-    if len(mistakes) > _LINES:
-        lines.append(f"and {len(mistakes) - _LINES} more")
+    if total > _LINES:
+        lines.append(f"and {total - _LINES} more")
     unknown = [each.step for each in steps if each.verdict == "not_judged"]
     if unknown:
         names = ", ".join(unknown[:_LINES]) + (" ..." if len(unknown) > _LINES else "")

@@ -130,6 +130,7 @@ def create_server(
     allow_unverified: bool = False,
     max_procedure: int = 100_000,
     max_transcript: int = 200_000,
+    max_runs: int = 16,
     on_result: Callable[[Result], object] | None = None,
 ) -> MCPServer[Any]:
     """An `MCPServer` with the tools of stepguard; `run` it, or mount its application, as its library says.
@@ -146,15 +147,18 @@ def create_server(
             says which it was.
         max_procedure: the longest text of a procedure, and of all values together, in characters.
         max_transcript: the longest transcript, in characters.
-        on_result: called with the `Result` of every run that ended; what it raises is logged and changes nothing.
+        max_runs: how many runs may go on at once; a call beyond that is an error.
+        on_result: called with the `Result` of every run, cancelled ones included; what it raises is logged and changes
+            nothing.
 
     Raises:
         ConfigError: an argument cannot work.
         ProcedureError: a file holds no procedure; the message names it.
     """
-    for name, limit in (("max_procedure", max_procedure), ("max_transcript", max_transcript)):
+    limits = {"procedure": max_procedure, "transcript": max_transcript, "runs": max_runs}
+    for name, limit in limits.items():
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-            raise ConfigError(f"{name} is a number of characters, 1 or more, not {limit!r}", option=name)
+            raise ConfigError(f"max_{name} is a whole number of 1 or more, not {limit!r}", option=f"max_{name}")
     if models is not None and not isinstance(models, Mapping):
         raise ConfigError(
             f'models is a mapping such as {{"mini": "openai/gpt-4.1-mini"}}, not {type(models).__name__}',
@@ -175,7 +179,7 @@ def create_server(
         options=options,
         tell_reasons=tell_reasons,
         allow_unverified=allow_unverified,
-        limits={"procedure": max_procedure, "transcript": max_transcript},
+        limits=limits,
         on_result=on_result,
     )
     server: MCPServer[Any] = MCPServer("stepguard", instructions=_INSTRUCTIONS, log_level="WARNING")
@@ -209,6 +213,7 @@ class _Tools:
         self._allow_unverified: Final = allow_unverified
         self._limits: Final = limits
         self._on_result: Final = on_result
+        self._running = 0
 
     async def verify_step(
         self,
@@ -255,6 +260,8 @@ class _Tools:
             self._limit("procedure", *(f"{key}{each}" for key, each in inputs.items()))
             name, backend = self._model(model, ctx)
             parsed = await self._procedure(procedure)
+            if self._running >= self._limits["runs"]:
+                raise ConfigError(f"{self._running} runs go on already: call again when one has ended", option="runs")
             result = await self._run(parsed, inputs, backend, ctx, found=procedure in self._procedures)
             report, told = report_run(result, model=name, allow_unverified=self._allow_unverified)
             return _told(report, told, error=not report.answered)
@@ -327,11 +334,14 @@ class _Tools:
             found="named" if found else "prompt",
             left_out=0,
         )
-        async with progress:
-            result = await to_its_end(guard.adrive(run))
-        if self._on_result is not None:
-            careful(self._on_result, result, about=f"run {run.id}")
-        return result
+        self._running += 1
+        try:
+            async with progress:
+                return await to_its_end(guard.adrive(run))
+        finally:
+            self._running -= 1
+            if self._on_result is not None:
+                careful(self._on_result, run.result(), about=f"run {run.id}")
 
 
 async def _in_thread(work: Callable[[], _T]) -> _T:
