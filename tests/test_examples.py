@@ -112,6 +112,19 @@ def test_an_agent_gives_what_is_verified() -> None:
     assert f"total=Decimal('{subtotal + tax}') after 2 calls" in shown
 
 
+def test_the_agent_is_told_what_failed_and_no_right_value_but_that_of_a_verified_run() -> None:
+    """A wrong step fails and a right one passes, a transcript is looked over, and the run ends on the total."""
+    pytest.importorskip("mcp.server.mcpserver")
+    subtotal = Decimal("24.90") * 3
+    tax = cents(subtotal * Decimal("8.25") / 100)
+    checked, ran = printed("mcp_client").split("run_procedure: ")
+    assert "tax failed (wrong_value)" in checked
+    assert "tax passed" in checked
+    assert "wrong_value at tax" in checked
+    assert str(tax) not in checked
+    assert ran.endswith(f"answer: {subtotal + tax}\n")
+
+
 @pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_every_example_is_tested(script: Path) -> None:
     """A new example is not forgotten here."""

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
-import logging
 import os
-import signal
 import socket
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.errors import ConfigError, MissingExtraError
+from stepguard.cli.listening import listening, log_to_stderr, signals_end_it
+from stepguard.errors import MissingExtraError
 
 __all__ = ["add_arguments", "main"]
 
@@ -112,8 +109,8 @@ def main(options: argparse.Namespace) -> int:
         api_key=os.environ.get(_KEY) or None,
         upstream_key=os.environ.get(_UPSTREAM_KEY) or None,
     )
-    _log_to_stderr(options.log_level.upper())
-    with _listening(options.host, options.port) as listening:
+    log_to_stderr(options.log_level.upper())
+    with listening(options.host, options.port) as found:
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -122,12 +119,12 @@ def main(options: argparse.Namespace) -> int:
             date_header=False,
             timeout_graceful_shutdown=int(limits.grace_seconds + 2 * _LAST_SECONDS),
         )
-        host, port = listening.getsockname()[:2]
+        host, port = found.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         sys.stdout.write(f"stepguard serves http://{shown}:{port}/v1 in front of {options.upstream}\n")
         sys.stdout.flush()
-        with _signals_end_it():
-            asyncio.run(_serve(uvicorn.Server(config), app.state.stepguard, listening))
+        with signals_end_it():
+            asyncio.run(_serve(uvicorn.Server(config), app.state.stepguard, found))
     return 0
 
 
@@ -141,41 +138,3 @@ async def _serve(server: Any, service: Any, listening: socket.socket) -> None:
     if server.force_exit:  # a second signal: no grace
         stopping.cancel()
     await asyncio.gather(stopping, return_exceptions=True)
-
-
-@contextlib.contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
-    with contextlib.ExitStack() as stack:
-        try:
-            family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
-            # With the protocol named: without it asyncio leaves Nagle's algorithm on, which costs 40 ms a response.
-            found = stack.enter_context(socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP))
-            if os.name == "posix":
-                found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            found.bind((host, port))
-            found.listen(2048)
-        except (OSError, OverflowError) as error:
-            raise ConfigError(f"cannot listen on {host}:{port}: {error}; choose another --host or --port") from None
-        yield found
-
-
-@contextlib.contextmanager
-def _signals_end_it() -> Iterator[None]:
-    """uvicorn raises the signal that ended it once more when it is done; that one is to do nothing."""
-    before = {each: signal.signal(each, lambda *_: None) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
-
-
-def _log_to_stderr(level: str) -> None:
-    # Not the root logger: HTTP libraries log addresses, and with them the keys that some callers put there.
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    for name in ("stepguard", "uvicorn.error"):
-        logger = logging.getLogger(name)
-        logger.setLevel(level)
-        logger.addHandler(handler)
-        logger.propagate = False

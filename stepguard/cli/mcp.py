@@ -1,0 +1,146 @@
+"""``stepguard mcp``: the MCP server of `stepguard.integrations.mcp_server`, over stdio or HTTP."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from stepguard.cli.listening import listening, log_to_stderr, signals_end_it
+from stepguard.errors import ConfigError
+
+__all__ = ["add_arguments", "main"]
+
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+_LAST_SECONDS: Final = 5
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument(
+        "--procedures", metavar="DIR", help="a folder with a procedure in each file, which callers may name"
+    )
+    parser.add_argument(
+        "--tell-reasons",
+        action="store_true",
+        help="audits tell reasons and right values: for people, not for a model that is to try again",
+    )
+    parser.add_argument(
+        "--allow-unverified",
+        action="store_true",
+        help="answer also where some steps had no check; the answer says so",
+    )
+    parser.add_argument(
+        "--log-level",
+        choices=["warning", "info"],
+        default="warning",
+        help="of the log on stderr (default: %(default)s)",
+    )
+    model = parser.add_argument_group(
+        "the model", "Without any of these run_procedure asks the client's own model, where it offers that."
+    )
+    model.add_argument(
+        "--model",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a model that run_procedure may ask, as for `stepguard run`; repeat for more, the first is the default",
+    )
+    model.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible endpoint that has these models")
+    guard = parser.add_argument_group("the guard, for every run")
+    guard.add_argument("--segment", metavar="N", type=int, help="how many steps one call asks at most")
+    guard.add_argument("--retries", metavar="N", type=int, help="ask a step again so often, instead of the ladder")
+    guard.add_argument(
+        "--max-calls", metavar="N", type=int, default=60, help="stop after so many model calls (default: %(default)s)"
+    )
+    guard.add_argument(
+        "--max-tokens", metavar="N", type=int, default=200_000, help="stop after so many tokens (default: %(default)s)"
+    )
+    guard.add_argument(
+        "--max-seconds", metavar="S", type=float, default=300.0, help="stop after so long (default: %(default)s)"
+    )
+    http = parser.add_argument_group("HTTP")
+    http.add_argument("--http", action="store_true", help="serve streamable HTTP at /mcp, and not stdio")
+    http.add_argument(
+        "--host", metavar="HOST", default="127.0.0.1", help="an address of this machine itself (default: %(default)s)"
+    )
+    http.add_argument("--port", metavar="N", type=int, default=8001, help="0 takes a free one (default: %(default)s)")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Serve until the client closes stdin, or with ``--http`` until a signal.
+
+    Raises:
+        StepguardError: nothing was served, because of the options, the procedures or a missing package.
+    """
+    if options.http and options.host not in _LOOPBACK:
+        raise ConfigError(
+            f"--host {options.host}: this server asks for no key, so it listens at {', '.join(_LOOPBACK)} alone; put "
+            "a proxy that does in front of it",
+            option="host",
+        )
+    from stepguard.budget import Budget
+    from stepguard.integrations.mcp_server import create_server
+
+    server = create_server(
+        _models(options),
+        procedures=None if options.procedures is None else Path(options.procedures),
+        guard={
+            "segment": options.segment,
+            "repair": options.retries,
+            "budget": Budget(calls=options.max_calls, tokens=options.max_tokens, seconds=options.max_seconds),
+        },
+        tell_reasons=options.tell_reasons,
+        allow_unverified=options.allow_unverified,
+    )
+    log_to_stderr(options.log_level.upper())
+    if options.http:
+        _serve_http(server, options.host, options.port)
+        return 0
+    # A thread waits for the next line, and Python would wait for it; the client knows that it has ended the server.
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        from stepguard.integrations.mcp_wire import serve_stdio
+
+        asyncio.run(serve_stdio(server))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return 0
+
+
+def _models(options: argparse.Namespace) -> dict[str, object] | None:
+    if options.base_url is None and not options.model:
+        return None
+    from stepguard.cli.models import choose_backend
+
+    found: dict[str, object] = {}
+    for name in options.model or [None]:
+        asked = argparse.Namespace(gguf=None, model=name, base_url=options.base_url, seed=None)
+        backend, shown = choose_backend(asked)
+        found[name or shown] = backend
+    return found
+
+
+def _serve_http(server: Any, host: str, port: int) -> None:
+    import uvicorn
+
+    from stepguard.integrations.mcp_wire import ExactBodies
+
+    with listening(host, port) as found:
+        address, taken = found.getsockname()[:2]
+        config = uvicorn.Config(
+            ExactBodies(server.streamable_http_app(host=host)),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_graceful_shutdown=_LAST_SECONDS,
+        )
+        shown = f"[{address}]" if ":" in address else address
+        sys.stdout.write(f"stepguard serves MCP at http://{shown}:{taken}/mcp\n")
+        sys.stdout.flush()
+        with signals_end_it():
+            asyncio.run(uvicorn.Server(config).serve([found]))
