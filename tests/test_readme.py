@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
+import itertools
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conftest import ChatServer, Received, Reply, completion_body
 
-from stepguard import Procedure
+from stepguard import Guard, Procedure
+from stepguard.backends import Completion, Request
 from stepguard.cli import main
 from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.report import make_results
+from stepguard.testing import SimulatedModel, Slips
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -28,13 +34,87 @@ def test_every_python_block_prints_what_stands_below_it() -> None:
     for (kind, code), (after, shown) in zip(BLOCKS, [*BLOCKS[1:], ("", "")], strict=True):
         if kind != "python":
             continue
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            exec(compile(code, "README.md", "exec"), namespace)
+        printed = shown_by(code, namespace)
         ran += 1
         if after == "text":
-            assert out.getvalue() == shown
+            assert printed == shown
     assert ran >= 2
+
+
+def shown_by(code: str, namespace: dict[str, object]) -> str:
+    """What a block prints."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "README.md", "exec"), namespace)
+    return out.getvalue()
+
+
+def first_example() -> dict[str, object]:
+    """The names that the first Python block leaves behind, which the drop-ins go on with."""
+    namespace: dict[str, object] = {}
+    shown_by(next(code for kind, code in BLOCKS if kind == "python"), namespace)
+    return namespace
+
+
+@pytest.fixture
+def own_loop() -> Iterator[None]:
+    """Frameworks whose synchronous face makes an event loop for the thread leave it open."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    loop.close()
+    asyncio.set_event_loop(None)
+
+
+DROP_INS = [
+    (kind.partition("=")[2], code, BLOCKS[at + 1])
+    for at, (kind, code) in enumerate(BLOCKS)
+    if kind.startswith("python extra=")
+]
+
+
+@pytest.mark.usefixtures("own_loop")
+@pytest.mark.parametrize(("library", "code", "below"), DROP_INS, ids=[each[0] for each in DROP_INS])
+def test_every_drop_in_prints_what_stands_below_it(library: str, code: str, below: tuple[str, str]) -> None:
+    """A section of a framework has at most ten lines of code, and runs where the framework is installed."""
+    pytest.importorskip(library)
+    assert len([line for line in code.splitlines() if line.strip()]) <= 10
+    assert ("text", shown_by(code, {**first_example(), "asyncio": asyncio})) == below
+
+
+def test_the_clients_print_what_stands_below_them(chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wrapped client and the one with another base URL answer as shown, against a server with a model's replies."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
+    monkeypatch.setenv("OPENAI_BASE_URL", chat_server.url)
+    blocks = {kind: (code, below) for (kind, code), below in itertools.pairwise(BLOCKS)}
+    namespace = first_example()
+    code, below = blocks["python server"]
+    said = {"subtotal": "5 * 2 = 10", "tax": "10 * 8.25 / 100 = 0.83", "total": "10 + 0.83 = 10.83"}
+    chat_server.play(Reply(completion_body(json.dumps(said))))
+    assert ("text", shown_by(code, namespace)) == below
+
+    serving = pytest.importorskip("serve_harness").serving
+    code, below = blocks["python serve"]
+    right = SimulatedModel(slips=Slips.none())
+    invoice = Procedure.load(ROOT / "examples" / "invoice.txt")
+
+    def answer(received: Received) -> Reply:
+        asked = received.body["response_format"]["json_schema"]["schema"]["properties"]
+        return Reply(completion_body(replies[tuple(asked)]))
+
+    watched: list[Request] = []
+    order = {"unit_price": "12.50", "quantity": 3, "discount": "10%", "shipping": "4.95", "tax_rate": "19%"}
+
+    class Watched:
+        def complete(self, request: Request) -> Completion:
+            watched.append(request)
+            return right.complete(request)
+
+    assert Guard(Watched(), seed=1).run(invoice, order).verified
+    replies = {tuple(step.id for step in each.steps): right.complete(each).text for each in watched}
+    chat_server.play(answer)
+    with serving(chat_server.url, procedures=ROOT / "examples") as served:
+        assert ("text", shown_by(code.replace("http://127.0.0.1:8000/v1", served.url), namespace)) == below
 
 
 def test_the_example_with_a_real_model_names_what_exists() -> None:

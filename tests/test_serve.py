@@ -190,7 +190,7 @@ def test_a_budget_that_is_spent_is_an_error(chat_server: ChatServer) -> None:
 
 
 def test_an_error_tells_the_right_value_only_where_reasons_are_asked_for(chat_server: ChatServer) -> None:
-    """Clients that are agents give errors to their models: kinds and steps alone, unless the operator says otherwise."""
+    """Clients that are agents give errors to their models: kinds and steps alone, unless the operator wants more."""
     chat_server.play(Reply(completion_body(WRONG)))
     with serving(chat_server.url, guard={"repair": 0}) as served:
         told = served.chat()

@@ -1,9 +1,9 @@
-"""The command line: ``stepguard run``, ``stepguard audit``, ``stepguard bench`` and ``stepguard serve``.
+"""The command line: ``stepguard run``, ``audit``, ``bench``, ``serve`` and ``mcp``.
 
 Results go to stdout, everything else to stderr. Exit codes:
 
 ===  ==============================================================================
-0    verified; audit: nothing is wrong; serve: it was ended by a signal
+0    verified; audit: nothing is wrong; serve and mcp: ended by a signal or by the client
 1    completed, but some steps had no applicable check; audit: something could not be judged
 2    nothing was run: a wrong command line, file, input or option, or no such model
 3    abstained: a step could not be verified; audit: something is wrong
@@ -88,6 +88,10 @@ def _dispatch(arguments: list[str]) -> int:
         from stepguard.cli.serve import main as serve
 
         return serve(options)
+    if options.command == "mcp":
+        from stepguard.cli.mcp import main as mcp
+
+        return mcp(options)
     parser.print_help()
     return 0
 
@@ -134,6 +138,12 @@ def _parser(command: str) -> argparse.ArgumentParser:
         from stepguard.cli.serve import add_arguments as add_serve
 
         add_serve(serving)
+    about = "an MCP server: agents verify steps, run procedures and audit transcripts"
+    mcp = commands.add_parser("mcp", help=about, description=f"Serve {about} (extra: mcp).", allow_abbrev=False)
+    if command == "mcp":
+        from stepguard.cli.mcp import add_arguments as add_mcp
+
+        add_mcp(mcp)
     return parser
 
 
