@@ -37,7 +37,7 @@ from stepguard.transport import Transport
 from stepguard.values import Value, show_value
 
 DEVELOPMENT = 1_000_000
-FAMILIES = (Arithmetic(),)
+FAMILIES = (Arithmetic(), Arithmetic(limit=3000, input_high=300))
 LENGTH = 40
 SEGMENT = 10
 RUNGS: Sequence[tuple[str, Rung]] = (
@@ -45,10 +45,12 @@ RUNGS: Sequence[tuple[str, Rung]] = (
     ("isolate", Isolate()),
     ("question", Question()),
     ("rewrite", Rewrite()),
-    ("rewrite, turned", Rewrite(turned=True)),
     ("split", Split()),
-    ("split, turned", Split(turned=True)),
     ("draft", Draft()),
+)
+TURNED: Sequence[tuple[str, Rung]] = (
+    ("rewrite, turned", Rewrite(turned=True)),
+    ("split, turned", Split(turned=True)),
 )
 
 
@@ -157,7 +159,7 @@ async def cured(backend: RecordedBackend, hard: Hard, rung: Rung, seed: int) -> 
 
 
 async def compare(
-    backend: RecordedBackend, steps: Sequence[Hard], concurrency: int, drafts: int
+    backend: RecordedBackend, steps: Sequence[Hard], concurrency: int, drafts: int, rungs: Sequence[tuple[str, Rung]]
 ) -> dict[str, list[Result | None]]:
     """By rung: the results, in the order of the steps; only so many of the first ones are worked freely."""
     gate = asyncio.Semaphore(concurrency)
@@ -169,7 +171,7 @@ async def compare(
             return await cured(backend, hard, rung, at)
 
     table: dict[str, list[Result | None]] = {}
-    for name, rung in RUNGS:  # rung by rung, so that the server keeps what its prompts begin with
+    for name, rung in rungs:  # rung by rung, so that the server keeps what its prompts begin with
         table[name] = await asyncio.gather(*(one(hard, rung, at) for at, hard in enumerate(steps)))
         print(row(name, table[name]), flush=True)
     return table
@@ -279,6 +281,7 @@ async def main() -> None:
     parser.add_argument("--replay", type=Path, help="a recording to make the table from, without a model")
     parser.add_argument("--failures", type=int, default=100, help="how many failed steps are wanted")
     parser.add_argument("--drafts", type=int, default=45, help="how many of them are worked freely, at two calls each")
+    parser.add_argument("--turned", action="store_true", help="sums and products also in the other order")
     parser.add_argument("--concurrency", type=int, default=4)
     args = parser.parse_args()
     if args.replay is not None:
@@ -290,7 +293,8 @@ async def main() -> None:
         model = OpenAIBackend(args.model, base_url=args.base_url, api_key="none")
         backend = RecordedBackend(args.out / "replies.sqlite", model)
     steps, asked = await collect(backend, args.failures, args.concurrency)
-    table = await compare(backend, steps, args.concurrency, args.drafts)
+    rungs = (*RUNGS, *TURNED) if args.turned else RUNGS
+    table = await compare(backend, steps, args.concurrency, args.drafts, rungs)
     lines = told(table, steps, asked)
     print("\n".join(lines))
     if args.out is not None:
