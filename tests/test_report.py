@@ -124,7 +124,7 @@ def test_the_headline_of_the_recorded_run() -> None:
         "trace and chunk alike, end 0% [0, 20]: +100 points [+71, +100] (n = 15). Recovered accuracy, the part of the "
         "wrong answers of chunk that the guard removes: 100% [100, 100] (an interval without width, which tells "
         "nothing: every resample gave the same ratio). It got every program right at that length: there was nothing to "
-        "abstain from. Of the 750 steps that are right there it had 11 rewritten and 4 split; all others "
+        "abstain from. Of the 750 steps that are right there it had 1 rephrased, 10 rewritten and 4 split; all others "
         "were asked plainly, once or again. 0 of 55 guarded runs, all lengths together, were silently wrong (at most "
         "5.4%, one-sided 95% bound)."
     )
