@@ -69,6 +69,17 @@ def test_the_client_answers_what_is_verified_and_passes_on_all_else() -> None:
     assert f"to pay: {total - 5}" in shown
 
 
+def test_the_spans_tell_the_verdicts_and_no_content() -> None:
+    """The run, its attempts and each verdict stand there; no value does."""
+    pytest.importorskip("opentelemetry.sdk")
+    shown = printed("opentelemetry_spans")
+    assert shown.startswith("invoke_workflow loan verified\n")
+    assert "stepguard.attempt partly\n" in shown
+    assert "  gen_ai.evaluation.result: interest verified 1\n" in shown
+    assert "  gen_ai.evaluation.result: balance wrong_value 0\n" in shown
+    assert "12540" not in shown
+
+
 @pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_every_example_is_tested(script: Path) -> None:
     """A new example is not forgotten here."""
