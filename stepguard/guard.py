@@ -325,7 +325,7 @@ class Guard:
             except TimeoutError as error:
                 if action.request.timeout is None:  # it is the backend's own
                     return Failed(action.id, error)
-                return Failed(action.id, BackendTimeout(f"no answer within {action.request.timeout:.0f} s"))
+                return Failed(action.id, BackendTimeout(f"no answer within {round(action.request.timeout, 2):g} s"))
             except Exception as error:  # noqa: BLE001 - as in `_ask`
                 return Failed(action.id, error)
         if isinstance(action, Wait):
