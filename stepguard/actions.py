@@ -26,7 +26,7 @@ from typing import Final
 from stepguard.backends.base import Backend, Completion, Request
 from stepguard.checks import Judgement
 from stepguard.procedure import Step
-from stepguard.results import StepRecord
+from stepguard.results import Occurrence, StepRecord
 from stepguard.values import Value
 from stepguard.verdicts import Claim, Deviation
 
@@ -52,11 +52,15 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Send `request` to the model, or to `backend` where somebody else is to answer."""
+    """Send `request` to the model, or to `backend` where somebody else is to answer.
+
+    `occurrences` are the steps of the procedure that it is about; the request may put others in the place of one.
+    """
 
     id: str
     request: Request
     backend: Backend | None = None
+    occurrences: tuple[Occurrence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from stepguard.actions import (
 from stepguard.landing import Landing
 from stepguard.launching import Launcher
 from stepguard.procedure import Procedure
-from stepguard.results import Result
+from stepguard.results import Attempt, Result
 from stepguard.run_state import RunState, Settings
 from stepguard.usage import Usage
 from stepguard.values import Value
@@ -77,6 +77,10 @@ class Engine:
     def values(self) -> Mapping[str, Value]:
         """A copy of the verified state."""
         return MappingProxyType(dict(self._state.steps.values))
+
+    def attempts_after(self, number: int) -> tuple[Attempt, ...]:
+        """The model calls that are done with and are numbered higher, as far as the history holds them."""
+        return self._state.history.attempts_after(number)
 
     def actions(self) -> list[Action]:
         """The actions that have come up since the last call, each to be performed once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final, TypeGuard
 
@@ -26,6 +26,7 @@ from stepguard.backends.base import FORBIDDEN, Backend, Completion, SyncBackend,
 from stepguard.budget import Budget
 from stepguard.checks import ajudge_claims
 from stepguard.errors import BackendError, BackendTimeout, ConfigError, UsageError
+from stepguard.hooks import Observer, as_observers
 from stepguard.ladder import Ladder
 from stepguard.procedure import Procedure
 from stepguard.profile import Profile
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from stepguard.forecast import Forecast
-    from stepguard.telemetry import Observer, Telemetry
+    from stepguard.telemetry import Telemetry
 
 __all__ = ["Guard"]
 
@@ -80,7 +81,9 @@ class Guard:
         profile: what earlier runs have shown of the model (`Profile`): the run begins with it instead of nothing. It
             is not changed; `Result.profile` holds what the run itself has shown.
         seed: makes sampling seeds and jitter repeatable; a new one for every run by default.
-        observer: called with every performed action and its event; what it raises is logged and changes nothing.
+        observer: who is told of every run while it goes on: a function, called with every performed action and its
+            event; `stepguard.hooks.Hooks`, such as `stepguard.integrations.opentelemetry.OpenTelemetry`; or a list of
+            those. What they raise is logged and changes nothing.
 
     Raises:
         ConfigError: an argument cannot work.
@@ -103,7 +106,7 @@ class Guard:
         history: int | None = 10_000,
         profile: Profile | None = None,
         seed: int | None = None,
-        observer: Observer | None = None,
+        observer: Observer | Sequence[Observer] | None = None,
     ) -> None:
         if not _count(parallel):
             raise ConfigError(f"parallel is a whole number of 1 or more, not {parallel!r}", option="parallel")
@@ -144,7 +147,7 @@ class Guard:
         self._observe: Final = observe
         self._history: Final = history
         self._seed: Final = seed
-        self._observer: Final = observer
+        self._observers: Final = as_observers(observer)
 
     def forecast(self, procedure: Procedure) -> Forecast:
         """What a run of a procedure will probably cost, and whether it will end verified, by the guard's profile.
@@ -220,18 +223,20 @@ class Guard:
         """
         backend = self._sync_backend()
         telemetry = self._telemetry(run)
-        while not run.done:
-            action = run.next_action()
-            if action is None:
-                break
-            try:
-                event = self._ask(backend, action) if isinstance(action, Ask) else run.perform(action)
+        try:
+            telemetry.started()
+            while not run.done:
+                action = run.next_action()
+                if action is None:
+                    break
+                with telemetry.performing(action):
+                    event = self._ask(backend, action) if isinstance(action, Ask) else run.perform(action)
                 run.send(event)
                 telemetry.performed(action, event)
-            except BaseException:
-                run.cancel("interrupted")
-                telemetry.done(run.result())
-                raise
+        except BaseException:
+            run.cancel("interrupted")
+            telemetry.done(run.result())
+            raise
         return _ended(run, telemetry)
 
     async def adrive(self, run: Run) -> Result:
@@ -246,11 +251,16 @@ class Guard:
             run.send(event)
             telemetry.performed(action, event)
 
+        async def perform(action: Action) -> Event:
+            with telemetry.performing(action):
+                return await self._aperform(action)
+
         async with AsyncExitStack() as stack:
             session = getattr(self._backend, "session", None)
             if session is not None:
                 await stack.enter_async_context(session())
             try:
+                telemetry.started()
                 while not run.done:
                     action = run.next_action()
                     if action is None and not tasks:
@@ -260,12 +270,14 @@ class Guard:
                         for task in finished:
                             finish(tasks.pop(task), task.result())
                     elif isinstance(action, Commit | Act) or (isinstance(action, Check) and not action.foreign):
-                        finish(action, run.perform(action))
+                        with telemetry.performing(action):
+                            event = run.perform(action)
+                        finish(action, event)
                         quick += 1
                         if quick % _BREATH == 0:
                             await asyncio.sleep(0)
                     else:
-                        tasks[asyncio.create_task(self._aperform(action))] = action
+                        tasks[asyncio.create_task(perform(action))] = action
             except BaseException:
                 _abandon(run, tasks)
                 telemetry.done(run.result())
@@ -274,12 +286,12 @@ class Guard:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-        return _ended(run, telemetry)
+            return _ended(run, telemetry)  # before a session may fail to close
 
     def _telemetry(self, run: Run) -> Telemetry:
         from stepguard.telemetry import Telemetry  # with logging, which importing stepguard need not pay for
 
-        return Telemetry(run.id, run.procedure.name, self._observer)
+        return Telemetry(run, self._observers)
 
     def _sync_backend(self) -> SyncBackend:
         for rung in self._repair.rungs if isinstance(self._repair, Ladder) else ():
@@ -313,7 +325,7 @@ class Guard:
             except TimeoutError as error:
                 if action.request.timeout is None:  # it is the backend's own
                     return Failed(action.id, error)
-                return Failed(action.id, BackendTimeout(f"no answer within {action.request.timeout:.0f} s"))
+                return Failed(action.id, BackendTimeout(f"no answer within {round(action.request.timeout, 2):g} s"))
             except Exception as error:  # noqa: BLE001 - as in `_ask`
                 return Failed(action.id, error)
         if isinstance(action, Wait):
@@ -352,6 +364,7 @@ def _abandon(run: Run, tasks: Iterable[asyncio.Task[Event]]) -> None:
 
 def _ended(run: Run, telemetry: Telemetry) -> Result:
     if not run.done:
+        telemetry.left()
         raise UsageError(f"actions of run {run.id} are outstanding elsewhere: answer them with send()")
     result = run.result()
     telemetry.done(result)

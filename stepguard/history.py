@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from stepguard.backends.base import Completion
@@ -65,6 +66,11 @@ class History:
     def attempts(self) -> tuple[Attempt, ...]:
         """The model calls, in the order in which they were done with."""
         return tuple(self._attempts)
+
+    def attempts_after(self, number: int) -> tuple[Attempt, ...]:
+        """Those of `attempts` that are numbered higher; without a look at the others."""
+        fresh = tuple(islice(reversed(self._attempts), max(0, self._calls - number)))
+        return fresh[::-1]
 
     @property
     def unverified(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from stepguard.errors import BackendError, EvaluationError
 from stepguard.flights import Flight
 from stepguard.launching import Launcher
 from stepguard.procedure import Step
+from stepguard.redaction import error_text, error_words
 from stepguard.replies import read_draft, read_reply
 from stepguard.results import AttemptOutcome, Occurrence, Status, StepRecord
 from stepguard.rewriting import StandIn
@@ -48,7 +49,7 @@ class Landing:
             if flight.rung.backend is None:
                 self.broken(flight, error)
                 return
-            self._state.book(flight, "error", flight.usage, error=_told(error))
+            self._state.book(flight, "error", flight.usage, error=error_text(error))
             flight.blame = flight.first, Deviation("empty", flight.first.step, str(error))
             self._refuse(flight, *flight.blame)
             return
@@ -261,7 +262,7 @@ class Landing:
         try:
             again = self._state.repairs.decide(where.index)
         except Exception as error:  # noqa: BLE001 - a policy is foreign code
-            self._state.end("failed", where, f"the repair policy failed: {_told(error)}", deviation, error=error)
+            self._state.end("failed", where, f"the repair policy failed: {error_text(error)}", deviation, error=error)
             return
         if not again:
             self._state.learning.given_up()
@@ -272,8 +273,8 @@ class Landing:
         self._state.steps.land(flight.segment)
         if flight.completion is not None:
             flight.records.clear()
-            self._state.book(flight, "error", flight.usage, error=_told(error))
-        reason = f"the step has no exact value: {error}" if isinstance(error, EvaluationError) else _told(error)
+            self._state.book(flight, "error", flight.usage, error=error_text(error))
+        reason = f"the step has no exact value: {error}" if isinstance(error, EvaluationError) else error_text(error)
         self._state.end("failed", flight.first, reason, error=error)
 
     def unanswered(self, id: str, flight: Flight, error: Exception) -> None:
@@ -281,22 +282,22 @@ class Landing:
         self._state.spending.settle(id, Usage(calls=1))
         flight.seconds = self._state.now - flight.asked_at
         self._state.spending.blame(flight.first.index, Usage(calls=1), flight.seconds)
-        self._state.book(flight, "error", Usage(calls=1), error=_told(error))
+        self._state.book(flight, "error", Usage(calls=1), error=error_text(error))
         transport, remaining = self._state.settings.transport, self._state.spending.remaining(self._state.now)
         seconds = transport.wait(flight.sent, error, self._state.chance)
         stop: tuple[Status, str] | None = None
         if not (isinstance(error, BackendError) and error.retryable) or flight.rung.once:
-            stop = "failed", _told(error)
+            stop = "failed", error_text(error)
         elif late := self._state.spending.late(self._state.now):
             stop = "exhausted", self._state.limit_reason(late)
         elif flight.sent > transport.retries:
-            stop = "failed", _told(error)
+            stop = "failed", error_text(error)
         elif reason := self._state.spent(flight):
             stop = "exhausted", reason
         elif seconds > transport.longest_wait:
-            stop = "failed", f"{_told(error)}; the next try would be in {seconds:.0f} s"
+            stop = "failed", f"{error_text(error)}; the next try would be in {seconds:.0f} s"
         elif remaining is not None and seconds >= remaining:
-            stop = "exhausted", f"{self._state.limit_reason('seconds')} before the next try; {_told(error)}"
+            stop = "exhausted", f"{self._state.limit_reason('seconds')} before the next try; {error_text(error)}"
         if self._state.stop is not None or stop is not None:
             if stop is not None and stop[0] == "failed" and flight.rung.backend is not None:
                 # Somebody else does not answer: that ends the rung, not the run.
@@ -308,11 +309,7 @@ class Landing:
                 self._state.end(stop[0], flight.first, stop[1], error=error)
             return
         assert flight.request is not None
-        wait = Wait(self._state.outbox.new_id(), seconds, str(error))
+        wait = Wait(self._state.outbox.new_id(), seconds, error_words(error))
         flight.waits_since = self._state.now
         self._state.spending.reserve(wait.id, most_of(flight.request))
         self._state.outbox.put(wait, flight)
-
-
-def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"

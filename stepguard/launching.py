@@ -87,6 +87,6 @@ class Launcher:
             self._state.steps.land(flight.segment)
             self._state.end("exhausted", flight.first, reason)
             return
-        action = Ask(self._state.outbox.new_id(), flight.request, flight.rung.backend)
+        action = Ask(self._state.outbox.new_id(), flight.request, flight.rung.backend, flight.segment.occurrences)
         self._state.spending.reserve(action.id, most_of(flight.request))
         self._state.outbox.put(action, flight)

@@ -249,6 +249,8 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON data; numbers that JSON would round are text."""
+        from stepguard.redaction import error_words  # not worth the time of every import
+
         return {
             "status": self.status,
             "strength": self.strength,
@@ -271,7 +273,9 @@ class Result:
                 "reason": self.problem.reason,
                 "kind": self.problem.deviation.kind if self.problem.deviation else None,
             },
-            "error": None if self.error is None else {"type": type(self.error).__name__, "message": str(self.error)},
+            "error": None
+            if self.error is None
+            else {"type": type(self.error).__name__, "message": error_words(self.error)},
             "usage": _usage(self.usage),
             "cost": None if self.cost is None else f"{self.cost:f}",
             "seconds": round(self.seconds, 3),

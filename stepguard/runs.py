@@ -25,7 +25,7 @@ from stepguard.checks import judge_claims
 from stepguard.errors import EvaluationError, UsageError
 from stepguard.exact import evaluate
 from stepguard.procedure import Procedure
-from stepguard.results import Result
+from stepguard.results import Attempt, Result
 from stepguard.values import Value
 
 if TYPE_CHECKING:
@@ -75,6 +75,10 @@ class Run:
     def values(self) -> Mapping[str, Value]:
         """The verified state so far, as a copy; it stays readable after a cancellation."""
         return self._engine.values
+
+    def attempts(self, *, after: int = 0) -> tuple[Attempt, ...]:
+        """The model calls that are done with and are numbered above `after`, as far as the guard's history goes."""
+        return self._engine.attempts_after(after)
 
     def actions(self) -> list[Action]:
         """What is to be done now, each action once; empty while everything is outstanding."""

@@ -13,30 +13,34 @@ event              level       with
 =================  ==========  ===============================================================================
 
 Prompts, replies, values, inputs and the texts of errors are not logged: they may hold what must not be in logs. Who
-wants them takes an `Observer`.
+wants them takes `stepguard.hooks`.
 
 Where the application has configured structlog, events go through it, as configured at that moment. Otherwise they go
 to the logger ``stepguard`` of the standard library, as one line of ``key=value``, and are dropped unless the
 application handles them. Nothing here configures anything.
+
+Where the application has set up a tracer provider of OpenTelemetry, every run is also a span with its verdicts: see
+`stepguard.integrations.opentelemetry`.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from types import TracebackType
 from typing import Any, Final, Literal
 
 from stepguard.actions import Action, Ask, Commit, Event, Failed
+from stepguard.hooks import Hooks, Observer
 from stepguard.results import Result
+from stepguard.runs import Run
 
 __all__ = ["Observer", "Telemetry", "careful", "tell"]
 
-Observer = Callable[[Action, Event], None]
-"""Called by `Guard.run` and `Guard.arun` with every performed action and the event that answered it."""
-
 _NAME: Final = "stepguard"
+_NO_CONTEXT: Final = nullcontext()
 _LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING}
 
 logging.getLogger(_NAME).addHandler(logging.NullHandler())
@@ -46,25 +50,61 @@ class Telemetry:
     """What one run tells the outside. What a log handler or an observer raises is logged and does not stop the run.
 
     Args:
-        run_id: the id of the run.
-        procedure: the name of the procedure.
-        observer: called with every performed action and its event.
+        run: the run.
+        observers: who is told of it, in this order.
     """
 
-    def __init__(self, run_id: str, procedure: str, observer: Observer | None = None) -> None:
-        self._ids: Final = {"run_id": run_id, "procedure": procedure}
-        self._about: Final = f"run {run_id}"
-        self._observer: Final = observer
+    def __init__(self, run: Run, observers: Sequence[Observer] = ()) -> None:
+        self._run: Final = run
+        self._ids: Final = {"run_id": run.id, "procedure": run.procedure.name}
+        self._about: Final = f"run {run.id}"
+        self._observers: Final = [*observers, *_tracing(observers)]
+        self._hooks: Final = [each for each in self._observers if isinstance(each, Hooks)]
+        self._told: int | None = None
+
+    def started(self) -> None:
+        """The run is carried on from here."""
+        if self._hooks:
+            earlier = self._run.attempts(after=0)[-1:]  # of a run that was begun elsewhere
+            self._told = earlier[0].number if earlier else 0
+        for hooks in self._hooks:
+            careful(hooks.started, self._run, about=self._about)
+
+    def performing(self, action: Action) -> AbstractContextManager[object]:
+        """The context to perform an action in."""
+        return _Contexts(self._hooks, self._run, action, self._about) if self._hooks else _NO_CONTEXT
 
     def performed(self, action: Action, event: Event) -> None:
         """An action was performed."""
         careful(self._log_performed, action, event, about=self._about)
-        if self._observer is not None:
-            careful(self._observer, action, event, about=self._about)
+        for observer in self._observers:
+            if isinstance(observer, Hooks):
+                careful(observer.performed, self._run, action, event, about=self._about)
+            else:
+                careful(observer, action, event, about=self._about)
+        self._tell_attempts()
 
     def done(self, result: Result) -> None:
         """The run has ended."""
         careful(self._log_done, result, about=self._about)
+        self._tell_done(result)
+
+    def left(self) -> None:
+        """The run has not ended, and is not carried on here."""
+        self._tell_done(self._run.result())
+
+    def _tell_attempts(self) -> None:
+        if self._told is None:
+            return
+        for attempt in self._run.attempts(after=self._told):
+            self._told = attempt.number
+            for hooks in self._hooks:
+                careful(hooks.attempted, self._run, attempt, about=self._about)
+
+    def _tell_done(self, result: Result) -> None:
+        self._tell_attempts()
+        for hooks in self._hooks:
+            careful(hooks.done, self._run, result, about=self._about)
 
     def _log_performed(self, action: Action, event: Event) -> None:
         if isinstance(action, Commit) and (log := self._logger("info")) is not None:
@@ -103,6 +143,32 @@ class Telemetry:
         return None if log is None else log.bind(**self._ids)
 
 
+class _Contexts:
+    """The contexts of several hooks around one action; whatever they raise or swallow changes nothing."""
+
+    def __init__(self, hooks: Sequence[Hooks], run: Run, action: Action, about: str) -> None:
+        self._hooks: Final = hooks
+        self._of: Final = (run, action)
+        self._about: Final = about
+        self._entered: Final[list[AbstractContextManager[object]]] = []
+
+    def __enter__(self) -> None:
+        for hooks in self._hooks:
+            careful(self._enter, hooks, about=self._about)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        while self._entered:
+            careful(self._entered.pop().__exit__, kind, error, traceback, about=self._about)
+
+    def _enter(self, hooks: Hooks) -> None:
+        context = hooks.performing(*self._of)
+        if context is not None:
+            context.__enter__()
+            self._entered.append(context)
+
+
 def careful(tell: Callable[..., object], *what: object, about: str) -> None:
     """Call what may be foreign code; what it raises is logged and changes nothing."""
     try:
@@ -120,6 +186,21 @@ def tell(event: str, **facts: object) -> None:
             found.info(event, **facts)
 
     careful(log, about=event)
+
+
+def _tracing(observers: Sequence[Observer]) -> list[Hooks]:
+    """What makes spans, where the application has set OpenTelemetry up and has not given its own."""
+    found: list[Hooks] = []
+
+    def look() -> None:
+        from stepguard.integrations.opentelemetry import OpenTelemetry, is_set_up
+
+        if is_set_up() and not any(isinstance(each, OpenTelemetry) for each in observers):
+            found.append(OpenTelemetry())
+
+    if "opentelemetry.trace" in sys.modules:  # whoever has set it up has imported it
+        careful(look, about="OpenTelemetry")
+    return found
 
 
 def _logger(level: Literal["info", "warning"]) -> Any:

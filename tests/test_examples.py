@@ -125,6 +125,17 @@ def test_the_agent_is_told_what_failed_and_no_right_value_but_that_of_a_verified
     assert ran.endswith(f"answer: {subtotal + tax}\n")
 
 
+def test_the_spans_tell_the_verdicts_and_no_content() -> None:
+    """The run, its attempts and each verdict stand there; no value does."""
+    pytest.importorskip("opentelemetry.sdk")
+    shown = printed("opentelemetry_spans")
+    assert shown.startswith("invoke_workflow loan verified\n")
+    assert "stepguard.attempt partly\n" in shown
+    assert "  gen_ai.evaluation.result: interest verified 1\n" in shown
+    assert "  gen_ai.evaluation.result: balance wrong_value 0\n" in shown
+    assert "12540" not in shown
+
+
 @pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_every_example_is_tested(script: Path) -> None:
     """A new example is not forgotten here."""

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from stepguard.backends.base import Completion, Request
 from stepguard.errors import BackendError, StepguardError
+from stepguard.redaction import error_text
 from stepguard.usage import Usage
 
 __all__ = ["FunctionBackend"]
@@ -62,7 +63,7 @@ class FunctionBackend:
             raise self._failed(error) from error
 
     def _failed(self, error: Exception) -> BackendError:
-        return BackendError(f"{self.name} raised {type(error).__name__}: {error}", retryable=False)
+        return BackendError(f"{self.name} raised {error_text(error)}", retryable=False)
 
     def _completion(self, request: Request, found: object) -> Completion:
         if isinstance(found, Completion):

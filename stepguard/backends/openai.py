@@ -26,11 +26,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, cast, get_args
 
 from stepguard.backends.base import FORBIDDEN, Completion, Request, about_to_send
-from stepguard.backends.openai_answers import as_backend_error, field, read_completion, redact, refused_reply, texts_of
+from stepguard.backends.openai_answers import as_backend_error, field, read_completion, refused_reply, texts_of
 from stepguard.backends.openai_streams import OPTIONS, Stream
 from stepguard.backends.providers import OPENAI, ReplyMode, client_maker, find_provider, split_name
 from stepguard.deadlines import Overrun, within
 from stepguard.errors import BackendError, ConfigError, StepguardError
+from stepguard.redaction import redact
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

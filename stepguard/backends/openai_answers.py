@@ -6,7 +6,6 @@ Nothing here imports the SDK: fields are read where they are there, and exceptio
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC
@@ -15,25 +14,14 @@ from typing import Any, Final
 
 from stepguard.backends.base import Completion, ToolCall
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, RateLimited
+from stepguard.redaction import HIDDEN
 from stepguard.strict_json import decode
 from stepguard.usage import Usage
 
-__all__ = ["as_backend_error", "field", "read_completion", "redact", "refused_reply", "texts_of"]
+__all__ = ["as_backend_error", "field", "read_completion", "refused_reply", "texts_of"]
 
 _RETRYABLE_4XX: Final = frozenset({408, 409, 425, 429})
 _REFUSED_REPLY: Final = frozenset({"json_validate_failed", "tool_use_failed"})
-_HIDDEN: Final = "[redacted]"
-_SECRETS: Final = re.compile(
-    r"(?P<named>\b[\w-]*(?:key|token|secret|password|signature|sig)=\\?[\"']?)[^\s&\"'<>\\]+"
-    r"|(?P<header>\b(?:authorization|api[-_]?key|password|(?:access|auth|client|id|refresh|session)[-_]?(?:token|secret))"
-    r"\\?[\"']?\s*:\s*\\?[\"']?)(?:[a-z]+\s+)?[^\s\"',}\\]+"
-    r"|(?P<cookie>\bcookie\\?[\"']?\s*:\s*\\?[\"']?)[^\r\n\"'\\]+"
-    r"|(?P<address>://)[^\s/@]+(?=@)"
-    r"|(?P<bearer>\bbearer\s+)[\w.~+/=*-]{6,}"
-    r"|\b(?:sk|gsk|xai|hf)[-_][\w*-]{3,}"
-    r"|\bAIza[\w-]{6,}",
-    re.IGNORECASE,
-)
 
 
 def read_completion(raw: object, say: Callable[[str], str], *, answer_in_reasoning: bool = False) -> Completion:
@@ -132,7 +120,7 @@ def refused_reply(error: Exception, secret: str | None) -> Mapping[str, Any] | N
         return None
     written = _text(field(body, "failed_generation"))
     if written is not None and secret is not None:
-        written = written.replace(secret, _HIDDEN)
+        written = written.replace(secret, HIDDEN)
     return {"choices": [{"finish_reason": code, "message": {"content": written}}]}
 
 
@@ -185,12 +173,6 @@ def _retry_after(error: Exception) -> float | None:
         if math.isfinite(seconds):
             return max(seconds, 0.0)
     return None
-
-
-def redact(text: str, secret: str | None) -> str:
-    if secret is not None:
-        text = text.replace(secret, _HIDDEN)
-    return _SECRETS.sub(lambda found: f"{found[found.lastgroup] if found.lastgroup else ''}{_HIDDEN}", text)
 
 
 def texts_of(error: BaseException) -> Iterator[str]:

@@ -71,7 +71,9 @@ class Stream:
                 self._served[name] = told
         self._usage = counted_so_far(chunk) or self._usage
         choices = field(chunk, "choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
+        # One answer was asked for; pieces of another one must not be mixed with it.
+        listed = choices if isinstance(choices, list) else ()
+        choice = next((each for each in listed if not field(each, "index")), None)
         self._finish = field(choice, "finish_reason") or self._finish
         delta = field(choice, "delta")
         before = self._pieces

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
 from stepguard.deadlines import Overrun, awithin, within
+from stepguard.redaction import redact
 from stepguard.values import Value
 from stepguard.verdicts import Claim, Verdict, shorten
 
@@ -140,7 +141,7 @@ def _raised(check: Check, error: Exception) -> Verdict:
     import traceback  # it also knows what to say of an error whose own text fails
 
     reason = "".join(traceback.format_exception_only(error)).strip()
-    return Verdict("undecided", _name(check), "undecided", shorten(reason, 500))
+    return Verdict("undecided", _name(check), "undecided", shorten(redact(reason[:10_000]), 500))
 
 
 def _name(check: Check) -> str:

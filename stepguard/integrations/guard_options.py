@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from stepguard.budget import Budget
+    from stepguard.hooks import Observer
     from stepguard.profile import Profile
     from stepguard.repair import Repair
     from stepguard.reply_formats import ReplyFormat
     from stepguard.segments import Segments
-    from stepguard.telemetry import Observer
     from stepguard.transport import Transport
 
 __all__ = ["GuardOptions"]
@@ -30,4 +32,4 @@ class GuardOptions(TypedDict, total=False):
     history: int | None
     profile: Profile | None
     seed: int | None
-    observer: Observer | None
+    observer: Observer | Sequence[Observer] | None

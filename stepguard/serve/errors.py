@@ -25,8 +25,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from stepguard.backends.openai_answers import redact
 from stepguard.errors import BackendError, BackendTimeout, RateLimited
+from stepguard.redaction import redact
 from stepguard.results import Result, Status
 
 __all__ = [
