@@ -15,9 +15,10 @@ from typing import Any, Final
 from pydantic import SecretStr
 
 from stepguard.backends.base import Completion, Request, ToolCall
-from stepguard.backends.openai_answers import as_backend_error, field, read_completion, redact, refused_reply, texts_of
+from stepguard.backends.openai_answers import as_backend_error, field, read_completion, refused_reply, texts_of
 from stepguard.deadlines import within
 from stepguard.errors import BackendError, MissingExtraError, StepguardError
+from stepguard.redaction import redact
 from stepguard.usage import Usage
 
 try:

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from stepguard.actions import Action, Commit, Event
 from stepguard.results import Result
-from stepguard.telemetry import Observer
 
 __all__ = ["Progress", "to_its_end"]
 
@@ -22,13 +21,11 @@ class Progress:
     Args:
         context: the context of the tool call, with ``report_progress``.
         total: how many steps there are.
-        observer: a further observer of the run.
     """
 
-    def __init__(self, context: Any, total: int, observer: Observer | None = None) -> None:
+    def __init__(self, context: Any, total: int) -> None:
         self._context: Final = context
         self._total: Final = total
-        self._observer: Final = observer
         self._done = 0
         self._due: Final[asyncio.Queue[tuple[int, str] | None]] = asyncio.Queue()
         self._telling: asyncio.Task[None] | None = None
@@ -40,8 +37,6 @@ class Progress:
                 self._done += 1
                 said = "verified" if record.verified else "done, with no check"
                 self._due.put_nowait((self._done, f"{record.occurrence.step} {said}"))
-        if self._observer is not None:
-            self._observer(action, event)
 
     async def __aenter__(self) -> None:
         self._telling = asyncio.create_task(self._tell())

@@ -38,6 +38,7 @@ from stepguard.backends.base import as_backend
 from stepguard.budget import Budget
 from stepguard.errors import ConfigError, MissingExtraError, StepguardError
 from stepguard.guard import Guard
+from stepguard.hooks import as_observers
 from stepguard.integrations.chat import named_procedure
 from stepguard.integrations.guard_options import GuardOptions
 from stepguard.integrations.mcp_claims import accept_values, judge_claim
@@ -324,8 +325,9 @@ class _Tools:
         *,
         found: bool,
     ) -> Result:
-        progress = Progress(ctx, len(procedure.steps), self._options.get("observer"))
-        guard = Guard(backend, **{**self._options, "observer": progress.observe})
+        progress = Progress(ctx, len(procedure.steps))
+        observers = [*as_observers(self._options.get("observer")), progress.observe]
+        guard = Guard(backend, **{**self._options, "observer": observers})
         run = guard.start(procedure, inputs)
         tell(
             "chat_guarded",

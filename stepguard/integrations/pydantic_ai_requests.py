@@ -29,8 +29,9 @@ from pydantic_ai.tools import RunContext, ToolDefinition  # type: ignore[import-
 from pydantic_ai.usage import RequestUsage  # type: ignore[import-not-found, unused-ignore]
 
 from stepguard.backends.base import Completion, Request, ToolCall, about_to_send
-from stepguard.backends.openai_answers import as_backend_error, redact
+from stepguard.backends.openai_answers import as_backend_error
 from stepguard.errors import BackendError
+from stepguard.redaction import redact
 from stepguard.reply_formats import RESPONSE_NAME
 from stepguard.usage import Usage
 
