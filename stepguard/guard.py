@@ -146,6 +146,11 @@ class Guard:
         self._seed: Final = seed
         self._observer: Final = observer
 
+    @property
+    def observing(self) -> bool:
+        """Whether it takes claims as they stand instead of having wrong ones mended; see `observe`."""
+        return self._observe
+
     def forecast(self, procedure: Procedure) -> Forecast:
         """What a run of a procedure will probably cost, and whether it will end verified, by the guard's profile.
 
