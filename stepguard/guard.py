@@ -149,6 +149,11 @@ class Guard:
         self._seed: Final = seed
         self._observers: Final = as_observers(observer)
 
+    @property
+    def observing(self) -> bool:
+        """Whether it takes claims as they stand instead of having wrong ones mended; see `observe`."""
+        return self._observe
+
     def forecast(self, procedure: Procedure) -> Forecast:
         """What a run of a procedure will probably cost, and whether it will end verified, by the guard's profile.
 

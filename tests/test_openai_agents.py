@@ -488,10 +488,10 @@ def test_an_output_of_another_shape_can_be_read() -> None:
 
 
 def test_checks_of_the_users_own_decide() -> None:
-    """Their verdicts count, a raising or slow one does not pass, and a step without any is not verified."""
+    """Their verdicts count, a raising or slow one does not pass, and where none applies nothing is verified."""
 
-    def judged(by: Callable[..., Any] | None) -> Any:
-        step = Step("city", instruction="Name the city.", reads=["letter"], checks=[by] if by is not None else [])
+    def judged(by: Callable[..., Any]) -> Any:
+        step = Step("city", instruction="Name the city.", reads=["letter"], checks=[by])
         return checked("Lyon", step, '{"letter": "Lyon, 2 April"}', check_timeout=0.2)
 
     def right(step: Step, values: Mapping[str, object], claim: Claim) -> Verdict | bool:
@@ -504,7 +504,7 @@ def test_checks_of_the_users_own_decide() -> None:
     def broken(step: Step, values: Mapping[str, object], claim: Claim) -> bool:
         raise ZeroDivisionError
 
-    found = [judged(by) for by in (right, lambda *_: False, slow, broken, None)]
+    found = [judged(by) for by in (right, lambda *_: False, slow, broken, lambda *_: None)]
     assert [each.kind for each in found] == [None, "wrong_value", "undecided", "undecided", "unverified"]
     words = Step("city", instruction="Name the city.", reads=["letter"])
     allowed = checked("Lyon", words, '{"letter": "Lyon"}', allow_unverified=True)
@@ -558,7 +558,7 @@ def test_an_agent_reads_a_right_output_as_it_is(chat_server: ChatServer, api: Ap
 def test_an_agent_never_reads_a_wrong_output(chat_server: ChatServer, api: Api) -> None:
     """In its place stand the step and the kind; neither the wrong nor the right value reaches a model."""
     checks: list[Any] = []
-    (output,) = told(chat_server, api, order_tool('{"total": "82.71"}', on_checked=checks.append), ASKED)
+    (output,) = told(chat_server, api, order_tool('{"total": "82.71"}', on_check=checks.append), ASKED)
     assert "total (wrong_value)" in output
     everything = json.dumps([each.body for each in chat_server.requests])
     assert "82.17" not in everything
@@ -678,8 +678,10 @@ def test_a_tool_that_cannot_work_is_told_when_it_is_made(options: dict[str, Any]
         ({"ignore": ["t1"]}, "t1"),
         ({"ignore": "id"}, "ignore"),
         ({"read": 3}, "read"),
+        ({"procedure": Step("city", instruction="Name the city.")}, "vouch"),
+        ({"steps": ["t3"]}, "t3"),
         ({"on_wrong": "refuse"}, "on_wrong"),
-        ({"on_checked": 3}, "on_checked"),
+        ({"on_check": 3}, "on_check"),
         ({"at_least": "sure"}, "strength"),
         ({"check_timeout": 0}, "check_timeout"),
     ],

@@ -591,7 +591,7 @@ def test_an_output_is_handed_on_only_where_every_step_is_right(output_type: Any,
     checks: list[OutputCheck] = []
     checked = agent(double, VerifiedOutput(SUMS, inputs=INPUTS, on_check=checks.append), output_type=output_type)
     run(checked, "Work it out.")
-    assert [check.deviation is None for check in checks] == [False, True]
+    assert [check.verified for check in checks] == [False, True]
     assert checks[-1].values["t1"] == 57
     assert checks[-1].strength == "proved"
     retry = double.asked[1][0][-1]
@@ -609,9 +609,8 @@ def test_a_right_value_of_a_failed_step_reaches_no_model() -> None:
     assert "57" not in double.told
     check = check_of(caught.value)
     assert check is not None
-    assert check.deviation is not None
-    assert (check.deviation.kind, check.deviation.step) == ("wrong_value", "t1")
-    assert "57" in check.deviation.reason
+    assert (check.verified, check.kind, check.step) == (False, "wrong_value", "t1")
+    assert "57" in check.reason
 
 
 @pytest.mark.parametrize(
@@ -671,9 +670,9 @@ def test_fields_that_are_no_steps_are_named() -> None:
         explanation: str
 
     said = {"t2": 19, "t1": 57, "explanation": "I added them."}
-    with pytest.raises(ConfigError, match="unchecked"):
+    with pytest.raises(ConfigError, match="ignore"):
         run(agent(Double(said), VerifiedOutput(SUMS, inputs=INPUTS), output_type=Told), "Work it out.")
-    told = VerifiedOutput(SUMS, inputs=INPUTS, unchecked=["explanation"])
+    told = VerifiedOutput(SUMS, inputs=INPUTS, ignore=["explanation"])
     assert run(agent(Double(said), told, output_type=Told), "Work it out.").output.explanation == "I added them."
 
 
@@ -694,8 +693,8 @@ def test_an_output_that_no_retry_could_mend_is_not_asked_again() -> None:
     double, mute = Double({"t": 0}), Double({"c": 0})
     with pytest.raises(OutputNotVerified, match="undecided") as caught:
         run(agent(double, VerifiedOutput(halves, inputs={"x": 0}), output_type=dict[str, int], retries=3), "Go.")
-    assert pickle.loads(pickle.dumps(caught.value)).check.deviation.kind == "undecided"
-    silent = Procedure([Step("c", instruction="Name the country.", checks=[lambda step, values, claim: None])])
+    assert pickle.loads(pickle.dumps(caught.value)).check.kind == "undecided"
+    silent = Procedure([Step("c", instruction="Count them.", type="integer", checks=[lambda *_: None])])
     with pytest.raises(OutputNotVerified, match="vouches for c"):
         run(agent(mute, VerifiedOutput(silent), output_type=dict[str, int], retries=3), "Go.")
     assert len(double.asked) == len(mute.asked) == 1
@@ -761,7 +760,7 @@ def test_what_was_checked_is_logged_without_what_was_said(caplog: pytest.LogCapt
         {"inputs": {"x": 1}},
         {"steps": ["t9"]},
         {"steps": "t1"},
-        {"unchecked": ["t1"]},
+        {"ignore": ["t1"]},
         {"at_least": "sure"},
         {"on_check": 3},
         {"check_timeout": 0},

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, Literal, get_args
 from weakref import WeakKeyDictionary
 
@@ -28,12 +28,14 @@ from stepguard.errors import ConfigError, InputError, MissingExtraError
 from stepguard.guard import Guard
 from stepguard.integrations.chat import named_procedure
 from stepguard.integrations.chat_answers import refusal, shortfall
-from stepguard.integrations.claimed_outputs import OutputCheck, OutputChecker
+from stepguard.integrations.outputs import OutputCheck, OutputChecker
 from stepguard.integrations.tool_arguments import arguments_schema, read_arguments, shown_value
 from stepguard.procedure import Procedure, Step
 from stepguard.results import Result
+from stepguard.strict_json import JsonObject, decode
 from stepguard.telemetry import careful, tell
 from stepguard.usage import Usage
+from stepguard.values import Value
 from stepguard.verdicts import STRENGTHS, Strength
 
 try:
@@ -64,6 +66,9 @@ reject  the agent is told so in its place, and goes on
 raise   the SDK raises ``ToolOutputGuardrailTripwireTriggered``; its ``output.output_info`` is the `OutputCheck`
 ======  ===================================================================================================
 """
+
+_BLOCKS: Final = ("text", "input_text", "output_text")
+"""What the SDK calls the blocks of text that it wraps around outputs."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
@@ -120,7 +125,7 @@ def procedure_tool(
     wanted = named_procedure(procedure)
     if not isinstance(guard, Guard):
         raise ConfigError(f"guard is a Guard, such as Guard('openai/gpt-4.1-mini'), not {guard!r:.60}", option="guard")
-    if guard._observe:
+    if guard.observing:
         raise ConfigError("an observing guard takes wrong steps as they are: leave observe out", option="guard")
     _known("on_unverified", on_unverified, get_args(OnUnverified))
     _known("at_least", at_least, STRENGTHS)
@@ -189,20 +194,21 @@ def verified_output(
     procedure: Procedure | Step | str,
     *,
     inputs: Mapping[str, object] | None = None,
-    ignore: Collection[str] = (),
+    steps: Iterable[str] | None = None,
+    ignore: Iterable[str] = (),
     read: Callable[[Any], object] | None = None,
     on_wrong: OnWrong = "reject",
     allow_unverified: bool = False,
     at_least: Strength = "grounded",
     check_timeout: float | None = 60.0,
-    on_checked: Callable[[OutputCheck], object] | None = None,
+    on_check: Callable[[OutputCheck], object] | None = None,
 ) -> agents.ToolOutputGuardrail[Any]:
     """A guardrail for a tool whose output claims the values of a step or of a procedure.
 
     The output is checked against the arguments of the call, whose names are those of the inputs, before the agent
     reads it: it passes where the answer is in it and all that it holds is verified. What cannot be decided does not
     pass, and neither does an error message in the place of an output. What an output may look like is described in
-    `stepguard.integrations.claimed_outputs`. No model is asked.
+    `stepguard.integrations.outputs`. No model is asked.
 
     It is given to ``function_tool(tool_output_guardrails=[...])``, or to an MCP server of the SDK. The `OutputCheck`
     of every call is among ``tool_output_guardrail_results`` of the SDK's result, as ``output.output_info``.
@@ -210,6 +216,8 @@ def verified_output(
     Args:
         procedure: what the tool claims to have carried out: a `Procedure`, its text, or a single `Step`.
         inputs: values of inputs that are not among the arguments of the tool.
+        steps: the steps that an output with fields must hold; by default the answer alone. The others are checked
+            where they are given, and computed where they are not.
         ignore: names in an output that are not looked at; anything else that is no step makes it wrong.
         read: from an output to what it claims: a value, or a mapping of values by step.
         on_wrong: see `OnWrong`.
@@ -217,29 +225,33 @@ def verified_output(
         at_least: what is to stand behind every step.
         check_timeout: seconds after which a check of yours is given up; the output is undecided then. None waits for
             as long as it takes.
-        on_checked: called with every `OutputCheck`; what it raises is logged and changes nothing.
+        on_check: called with every `OutputCheck`; what it raises is logged and changes nothing.
 
     Raises:
         ProcedureError: the text is no procedure.
-        ConfigError: an option cannot work.
+        ConfigError: an option cannot work, or the answer cannot be verified at all.
     """
     _known("on_wrong", on_wrong, get_args(OnWrong))
-    _callable("on_checked", on_checked)
+    _callable("read", read)
     checker = OutputChecker(
         procedure if isinstance(procedure, Step) else named_procedure(procedure),
         inputs=inputs,
+        steps=steps,
         ignore=ignore,
-        read=read,
+        read=lambda output: _unwrapped(output if read is None else read(output), checker),
         allow_unverified=allow_unverified,
         at_least=at_least,
         check_timeout=check_timeout,
+        on_check=on_check,
     )
 
     async def check(data: agents.ToolOutputGuardrailData) -> agents.ToolGuardrailFunctionOutput:
-        found = await checker.check(data.context.tool_arguments, data.output)
-        tell("output_judged", procedure=found.procedure, verified=found.verified, step=found.step, kind=found.kind)
-        if on_checked is not None:
-            careful(on_checked, found, about="an output")
+        try:
+            values = _inputs(data.context.tool_arguments, checker)
+        except InputError as error:
+            found = checker.rejected("undecided", str(error), step=error.name)
+        else:
+            found = await checker.check(data.output, values)
         if found.verified:
             return agents.ToolGuardrailFunctionOutput.allow(found)
         if on_wrong == "raise":
@@ -251,6 +263,35 @@ def verified_output(
         )
 
     return agents.ToolOutputGuardrail(guardrail_function=check, name=f"verified_output({checker.name})")
+
+
+def _inputs(arguments: str, checker: OutputChecker) -> dict[str, Value]:
+    """The inputs behind an output, from the arguments of the call as the JSON text that came.
+
+    Raises:
+        InputError: they are not all among them, or in a form that says nothing certain.
+    """
+    try:
+        found = decode(arguments.strip() or "{}")
+    except ValueError:
+        found = None
+    if not isinstance(found, JsonObject):
+        raise InputError("the arguments of the call are no JSON object")
+    if twice := found.repeated & checker.inputs:
+        raise InputError(f"the argument {min(twice)!r} is given twice", name=min(twice))
+    return checker.accept({name: value for name, value in found.items() if name in checker.inputs})
+
+
+def _unwrapped(output: object, checker: OutputChecker) -> object:
+    """An output without the block of text that the SDK wraps around it."""
+    if isinstance(output, list | tuple) and len(output) == 1:
+        output = output[0]
+    block = output.model_dump() if isinstance(output, agents.ToolOutputText) else output
+    if isinstance(block, Mapping) and block.get("type") in _BLOCKS and isinstance(block.get("text"), str):
+        rest = [value for name, value in block.items() if name not in ("type", "text")]
+        if not any(rest) and checker.ids.isdisjoint(block):
+            return block["text"]
+    return output
 
 
 def _known(option: str, given: object, known: Collection[object]) -> None:

@@ -25,7 +25,7 @@ from stepguard.integrations.chat import Job, find_job, named_procedure
 from stepguard.integrations.chat_answers import completion_body, refusal, shortfall
 from stepguard.integrations.guard_options import GuardOptions
 from stepguard.integrations.openai_calls import Call
-from stepguard.integrations.structured_output import OutputCheck
+from stepguard.integrations.outputs import OutputCheck
 from stepguard.procedure import Procedure
 from stepguard.results import Result
 from stepguard.telemetry import careful, tell

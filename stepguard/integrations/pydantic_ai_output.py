@@ -1,6 +1,6 @@
 """`VerifiedOutput`: the output of an agent, checked step by step before anybody gets it.
 
-How an output holds steps is in `stepguard.integrations.structured_output`.
+How an output holds steps is in `stepguard.integrations.outputs`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from pydantic_ai.tools import AgentDepsT, RunContext  # type: ignore[import-not-
 
 from stepguard.errors import ConfigError, StepguardError
 from stepguard.integrations.chat import named_procedure
+from stepguard.integrations.outputs import ANSWER, OutputCheck, OutputChecker
 from stepguard.integrations.pydantic_ai_messages import ONE_VALUE
-from stepguard.integrations.structured_output import ANSWER, OutputCheck, OutputChecker
-from stepguard.procedure import Procedure
+from stepguard.procedure import Procedure, Step
 from stepguard.strict_json import JsonObject, decode, decode_at, same
-from stepguard.telemetry import careful, tell
-from stepguard.verdicts import STRENGTHS, Deviation, DeviationKind, Strength
+from stepguard.verdicts import DeviationKind, Strength
 
 __all__ = ["OutputNotVerified", "VerifiedOutput", "check_of"]
 
@@ -49,10 +48,8 @@ class _Deviates(ModelRetry):  # type: ignore[misc, unused-ignore]
     """The request for another output. Its message reaches the model: steps and kinds, no value and no reason."""
 
     def __init__(self, check: OutputCheck) -> None:
-        deviation = check.deviation
-        assert deviation is not None
-        what = "The output" if deviation.step is None else f"Step {deviation.step}"
-        super().__init__(f"{what} is not accepted ({deviation.kind}). Give the whole output again, every step of it.")
+        what = "The output" if check.step is None else f"The value of {check.step}"
+        super().__init__(f"{what} is not accepted ({check.kind}). Give the whole output again, every step of it.")
         self.check = check
 
 
@@ -72,11 +69,11 @@ class VerifiedOutput(AbstractCapability[AgentDepsT]):  # type: ignore[misc, unus
     unchecked.
 
     Args:
-        procedure: what is carried out: a `Procedure`, or its text.
+        procedure: what is carried out: a `Procedure`, its text, or a single `Step`.
         inputs: the values of its inputs, or a function of the `RunContext` that returns them; it may be async.
         steps: the steps that an output with fields must hold; by default all that the model performs. The others are
             checked where they are given.
-        unchecked: names of fields that are no steps, and are handed on as they are (``explanation``, say). Any other
+        ignore: names of fields that are no steps, and are handed on as they are (``explanation``, say). Any other
             one of a dictionary is a deviation, and one of a model or dataclass an error.
         allow_unverified: hand on steps that nothing vouches for.
         at_least: what is to stand behind every step; see `Result.raise_for_status`.
@@ -90,11 +87,11 @@ class VerifiedOutput(AbstractCapability[AgentDepsT]):  # type: ignore[misc, unus
 
     def __init__(
         self,
-        procedure: Procedure | str,
+        procedure: Procedure | Step | str,
         *,
         inputs: Mapping[str, object] | Callable[[RunContext[AgentDepsT]], Any] | None = None,
         steps: Iterable[str] | None = None,
-        unchecked: Iterable[str] = (),
+        ignore: Iterable[str] = (),
         allow_unverified: bool = False,
         at_least: Strength = "grounded",
         check_timeout: float | None = 60.0,
@@ -102,23 +99,22 @@ class VerifiedOutput(AbstractCapability[AgentDepsT]):  # type: ignore[misc, unus
         id: str | None = None,
     ) -> None:
         self.id = id
+        performed = procedure if isinstance(procedure, Step) else named_procedure(procedure)
+        if steps is None and isinstance(performed, Procedure) and performed.look_back is None:
+            steps = [step.id for step in performed.steps if step.performer == "model"]
         self._checker: Final = OutputChecker(
-            named_procedure(procedure),
+            performed,
+            inputs=None if callable(inputs) else inputs,
             steps=steps,
-            unchecked=unchecked,
+            ignore=ignore,
             allow_unverified=allow_unverified,
+            at_least=at_least,
             check_timeout=check_timeout,
+            on_check=on_check,
         )
-        if at_least not in STRENGTHS:
-            raise ConfigError(f"{at_least!r} is no strength: use one of {', '.join(STRENGTHS)}", option="at_least")
         if not callable(inputs):
-            self._checker.accept(inputs)
-        if on_check is not None and not callable(on_check):
-            raise ConfigError(f"on_check is called with an OutputCheck; {on_check!r:.60} cannot be", option="on_check")
-        self._inputs: Final = inputs
-        self._allow_unverified: Final = allow_unverified
-        self._at_least: Final[Strength] = at_least
-        self._on_check: Final = on_check
+            self._checker.accept()
+        self._inputs: Final = inputs if callable(inputs) else None
 
     @classmethod
     def get_serialization_name(cls) -> str | None:
@@ -151,9 +147,7 @@ class VerifiedOutput(AbstractCapability[AgentDepsT]):  # type: ignore[misc, unus
         tools = {tool.name for tool in request_context.model_request_parameters.output_tools}
         if (kind := self._conflict(response, tools)) is not None:
             reason = "the response holds several outputs that differ, or a field of one twice"
-            check = OutputCheck(self._checker.procedure.name, Deviation(kind, None, reason), (), {})
-            self._tell(check)
-            raise _Deviates(check)
+            raise _Deviates(self._checker.rejected(kind, reason))
         return response
 
     async def before_output_process(
@@ -168,19 +162,16 @@ class VerifiedOutput(AbstractCapability[AgentDepsT]):  # type: ignore[misc, unus
         """
         if ctx.partial_output:
             raise ModelRetry("The output is not complete.")  # the framework passes over it
-        inputs = self._inputs(ctx) if callable(self._inputs) else self._inputs
-        check = await self._checker.check(output, await inputs if inspect.isawaitable(inputs) else inputs)
-        self._tell(check)
-        if check.deviation is not None and check.retry:
+        inputs = None if self._inputs is None else self._inputs(ctx)
+        values = self._checker.accept(await inputs if inspect.isawaitable(inputs) else inputs)
+        if (misfit := self._checker.misfit(output)) is not None:
+            raise ConfigError(misfit, option="output_type")
+        check = await self._checker.check(output, values)
+        if check.verified:
+            return output
+        if check.retry:
             raise _Deviates(check)
-        where = None if check.deviation is None else f"{check.deviation.step} ({check.deviation.kind})"
-        if where is None and check.unverified and not self._allow_unverified:
-            where = f"nothing vouches for {', '.join(check.unverified[:5])}"
-        if where is None and STRENGTHS.index(check.strength) < STRENGTHS.index(self._at_least) and not check.unverified:
-            where = f"the weakest step is {check.strength}, not {self._at_least}"
-        if where is not None:
-            raise OutputNotVerified(f"stepguard hands on no output: {check.procedure}, {where}", check=check)
-        return output
+        raise OutputNotVerified(f"stepguard hands on no output: {check.procedure}, {check.told()}", check=check)
 
     def _conflict(self, response: ModelResponse, tools: set[str]) -> DeviationKind | None:
         calls: list[object] = []
@@ -196,7 +187,7 @@ class VerifiedOutput(AbstractCapability[AgentDepsT]):  # type: ignore[misc, unus
         if any(map(_repeats, calls)):
             return "duplicate_step"
         texts = [part.content for part in response.parts if isinstance(part, TextPart)]
-        known = self._checker.steps.keys() | {ANSWER}
+        known = self._checker.ids | {ANSWER}
         answers = [each for each in _objects("\n".join(texts)) if not known.isdisjoint(each)]
         first = calls[0] if calls else answers[0] if answers else None
         if any(not _agree(each, first) for each in calls[1:]):
@@ -206,19 +197,6 @@ class VerifiedOutput(AbstractCapability[AgentDepsT]):  # type: ignore[misc, unus
         ):
             return "malformed"
         return None
-
-    def _tell(self, check: OutputCheck) -> None:
-        deviation = check.deviation
-        step = None if deviation is None or deviation.step not in self._checker.steps else deviation.step
-        tell(
-            "output_judged",
-            procedure=check.procedure,
-            accepted=deviation is None,
-            step=step,
-            kind=None if deviation is None else deviation.kind,
-        )
-        if self._on_check is not None:
-            careful(self._on_check, check, about="an output")
 
 
 def check_of(error: BaseException) -> OutputCheck | None:
@@ -250,7 +228,14 @@ def _objects(text: str) -> Iterator[JsonObject]:
 
 
 def _repeats(decoded: object) -> bool:
-    return isinstance(decoded, JsonObject) and bool(decoded.repeated)
+    """Whether a name stands twice in an object, or in one inside it."""
+    left = [decoded]
+    while left:
+        found = left.pop()
+        if isinstance(found, JsonObject) and found.repeated:
+            return True
+        left += found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+    return False
 
 
 def _agree(one: object, other: object) -> bool:
