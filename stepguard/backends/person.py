@@ -50,7 +50,7 @@ class _Person:
         try:
             given = within(request.timeout, call, name="stepguard-person")
         except Overrun:
-            raise BackendTimeout(f"no answer within {round(request.timeout, 2):g} s") from None
+            raise BackendTimeout(f"no answer within {request.timeout:.6g} s") from None
         if inspect.isawaitable(given):
             if inspect.iscoroutine(given):
                 given.close()

@@ -333,7 +333,7 @@ async def _drive(run: Run, backend: Backend, judging: Judging, seen: _Seen) -> N
                 async with asyncio.timeout(action.request.timeout):
                     event = Replied(action.id, await ask(action.backend or backend, action.request))
             except TimeoutError:
-                event = Failed(action.id, BackendTimeout(f"no answer within {round(action.request.timeout, 2):g} s"))
+                event = Failed(action.id, BackendTimeout(f"no answer within {action.request.timeout:.6g} s"))
             except Exception as error:  # noqa: BLE001 - it costs one outcome, not the benchmark
                 event = Failed(action.id, error)
         elif isinstance(action, Wait):
