@@ -98,8 +98,8 @@ def _of_model(output: BaseModel, known: Collection[str]) -> dict[str, object]:
     aliases |= {name: field.alias for name, field in kind.model_computed_fields.items()}
     found: dict[str, object] = dict(output.model_extra or {})
     for name, alias in aliases.items():
-        called = {each for each in (name, alias) if each in known}
-        found |= dict.fromkeys(called or {alias or name}, getattr(output, name))
+        names = {name, alias or name}
+        found |= dict.fromkeys(names.intersection(known) or {alias or name}, getattr(output, name))
     return found
 
 
