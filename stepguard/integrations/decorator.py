@@ -27,11 +27,11 @@ from stepguard.backends.function import FunctionBackend
 from stepguard.errors import ConfigError
 from stepguard.guard import Guard
 from stepguard.integrations.chat import named_procedure
-from stepguard.integrations.guard_options import GuardOptions
+from stepguard.integrations.guard_options import GuardOptions, check_options, check_strength
 from stepguard.procedure import Input, Procedure
 from stepguard.results import Result
 from stepguard.values import Value
-from stepguard.verdicts import STRENGTHS, Strength
+from stepguard.verdicts import Strength
 
 __all__ = ["Returns", "Takes", "guarded"]
 
@@ -128,12 +128,10 @@ def guarded(
     for name, given, known in (("takes", takes, get_args(Takes)), ("returns", returns, get_args(Returns))):
         if given not in known:
             raise ConfigError(f"{name} is {' or '.join(map(repr, known))}, not {given!r}", option=name)
-    if at_least not in STRENGTHS:
-        raise ConfigError(f"{at_least!r} is no strength: use one of {', '.join(STRENGTHS)}", option="at_least")
+    check_strength(at_least)
     if returns == "result" and (allow_unverified or at_least != "grounded"):
         raise ConfigError('allow_unverified and at_least go with returns="answer"', option="returns")
-    if unknown := sorted(options.keys() - GuardOptions.__annotations__.keys()):
-        raise ConfigError(f"{unknown[0]!r} is no option of guarded", option=unknown[0])
+    check_options(options, of="guarded")
 
     def finish(result: Result) -> object:
         if returns == "result":

@@ -1,12 +1,14 @@
-"""The options of a guard that drop-ins take and hand on."""
+"""The options of a guard that drop-ins take and hand on, and what else is refused alike in all of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from stepguard.errors import ConfigError
+from stepguard.verdicts import STRENGTHS
 
+if TYPE_CHECKING:
     from stepguard.budget import Budget
     from stepguard.hooks import Observer
     from stepguard.profile import Profile
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from stepguard.segments import Segments
     from stepguard.transport import Transport
 
-__all__ = ["GuardOptions"]
+__all__ = ["GuardOptions", "check_options", "check_strength"]
 
 
 class GuardOptions(TypedDict, total=False):
@@ -33,3 +35,23 @@ class GuardOptions(TypedDict, total=False):
     profile: Profile | None
     seed: int | None
     observer: Observer | Sequence[Observer] | None
+
+
+def check_options(given: Iterable[str], *, of: str) -> None:
+    """Refuse names that are no options of a guard; `of` is what was given them.
+
+    Raises:
+        ConfigError: one is unknown.
+    """
+    if unknown := sorted(set(given) - GuardOptions.__annotations__.keys()):
+        raise ConfigError(f"{unknown[0]!r} is no option of {of}", option=unknown[0])
+
+
+def check_strength(at_least: object) -> None:
+    """Refuse what is no strength.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    if at_least not in STRENGTHS:
+        raise ConfigError(f"{at_least!r} is no strength: use one of {', '.join(STRENGTHS)}", option="at_least")

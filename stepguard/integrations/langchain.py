@@ -37,7 +37,7 @@ from stepguard.errors import ConfigError, MissingExtraError, RunError
 from stepguard.guard import Guard
 from stepguard.integrations.chat import Job, find_job, named_procedure
 from stepguard.integrations.chat_answers import completion_body, shortfall
-from stepguard.integrations.guard_options import GuardOptions
+from stepguard.integrations.guard_options import GuardOptions, check_options, check_strength
 from stepguard.integrations.langchain_model import (
     AsyncModelBackend,
     ModelBackend,
@@ -46,14 +46,13 @@ from stepguard.integrations.langchain_model import (
     model_name,
 )
 from stepguard.integrations.langgraph import taken_over
-from stepguard.integrations.openai_calls import Call
+from stepguard.integrations.openai_calls import Call, tell_call
 from stepguard.integrations.openai_client import OnUnverified
 from stepguard.procedure import Procedure
 from stepguard.results import Result
 from stepguard.runs import Run
-from stepguard.telemetry import careful, tell
 from stepguard.transport import Transport
-from stepguard.verdicts import STRENGTHS, Strength
+from stepguard.verdicts import Strength
 
 try:
     from langchain.agents.middleware import (  # type: ignore[import-not-found, unused-ignore]
@@ -156,8 +155,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         self.tools: Sequence[Any] = []
         if on_unverified not in get_args(OnUnverified):
             raise ConfigError(f"on_unverified is 'raise' or 'return', not {on_unverified!r}", option="on_unverified")
-        if at_least not in STRENGTHS:
-            raise ConfigError(f"{at_least!r} is no strength: use one of {', '.join(STRENGTHS)}", option="at_least")
+        check_strength(at_least)
         for name, given in (("on_call", on_call), ("settings", settings)):
             if given is not None and not callable(given):
                 raise ConfigError(f"{name} is a function; {given!r:.60} cannot be called", option=name)
@@ -165,8 +163,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         for name, each in known.items():
             if not isinstance(each, Procedure):
                 raise ConfigError(f"procedures[{name!r}] is {type(each).__name__}, no Procedure", option="procedures")
-        if unknown := sorted(options.keys() - GuardOptions.__annotations__.keys()):
-            raise ConfigError(f"{unknown[0]!r} is no option of GuardMiddleware", option=unknown[0])
+        check_options(options, of="GuardMiddleware")
         if procedure is not None and (isinstance(procedure, Procedure) or not callable(procedure)):
             procedure = named_procedure(procedure, known)
         if options.get("transport") is None:
@@ -222,8 +219,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
             system = [] if request.system_message is None else [request.system_message]
             job = find_job(as_chat([*system, *request.messages]), procedures=self._procedures, named=named)
         if job is None:
-            tell("chat_passed")
-            self._told(Call(guarded=False, model=model_name(request.model)))
+            tell_call(Call(guarded=False, model=model_name(request.model)), self._on_call)
         elif request.response_format is not None:
             raise ConfigError(
                 "a guarded call cannot fill the agent's response_format: use an agent without one, and the values of "
@@ -234,18 +230,8 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
 
     def _guarded(self, request: ModelRequest[Any], job: Job, run: Run) -> None:
         result = run.result()
-        tell(
-            "chat_guarded",
-            run_id=result.run_id,
-            procedure=result.procedure,
-            found=job.found,
-            left_out=job.left_out,
-        )
-        self._told(Call(guarded=True, model=model_name(request.model), job=job, result=result))
-
-    def _told(self, call: Call) -> None:
-        if self._on_call is not None:
-            careful(self._on_call, call, about="a call")
+        call = Call(guarded=True, model=model_name(request.model), job=job, result=result)
+        tell_call(call, self._on_call)
 
     def _answer(self, backend: ModelBackend | AsyncModelBackend, job: Job, result: Result) -> ExtendedModelResponse:
         """A result as the response of the model.

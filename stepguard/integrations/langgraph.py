@@ -2,7 +2,8 @@
 
 ::
 
-    from stepguard.integrations.langgraph import procedure_node
+    from stepguard.integrations.guard_options import check_strength
+from stepguard.integrations.langgraph import procedure_node
 
     graph = StateGraph(State)
     graph.add_node("invoice", procedure_node(guard, procedure, on_unverified="return"))
@@ -26,10 +27,11 @@ from stepguard.guard import Guard
 from stepguard.integrations.chat import named_procedure
 from stepguard.integrations.chat_answers import refusal as refusal_of
 from stepguard.integrations.chat_answers import shortfall
+from stepguard.integrations.guard_options import check_strength
 from stepguard.integrations.openai_client import OnUnverified
 from stepguard.procedure import Procedure
 from stepguard.results import Result
-from stepguard.verdicts import STRENGTHS, Strength
+from stepguard.verdicts import Strength
 
 try:
     from langchain_core.runnables import RunnableLambda  # type: ignore[import-not-found, unused-ignore]
@@ -93,8 +95,7 @@ def procedure_node(
     wanted = named_procedure(procedure)
     if on_unverified not in get_args(OnUnverified):
         raise ConfigError(f"on_unverified is 'raise' or 'return', not {on_unverified!r}", option="on_unverified")
-    if at_least not in STRENGTHS:
-        raise ConfigError(f"{at_least!r} is no strength: use one of {', '.join(STRENGTHS)}", option="at_least")
+    check_strength(at_least)
     read = _reader(wanted, inputs)
     keys = {"answer": answer, "values": values, "status": status, "refusal": refusal, "result": result}
     used = [key for key in keys.values() if key is not None]

@@ -28,6 +28,7 @@ from stepguard.errors import ConfigError, InputError, MissingExtraError
 from stepguard.guard import Guard
 from stepguard.integrations.chat import named_procedure
 from stepguard.integrations.chat_answers import refusal, shortfall
+from stepguard.integrations.guard_options import check_strength
 from stepguard.integrations.outputs import OutputCheck, OutputChecker
 from stepguard.integrations.tool_arguments import arguments_schema, read_arguments, shown_value
 from stepguard.procedure import Procedure, Step
@@ -36,7 +37,7 @@ from stepguard.strict_json import JsonObject, decode
 from stepguard.telemetry import careful, tell
 from stepguard.usage import Usage
 from stepguard.values import Value
-from stepguard.verdicts import STRENGTHS, Strength
+from stepguard.verdicts import Strength
 
 try:
     import agents  # type: ignore[import-not-found, unused-ignore]
@@ -128,7 +129,7 @@ def procedure_tool(
     if guard.observing:
         raise ConfigError("an observing guard takes wrong steps as they are: leave observe out", option="guard")
     _known("on_unverified", on_unverified, get_args(OnUnverified))
-    _known("at_least", at_least, STRENGTHS)
+    check_strength(at_least)
     _callable("on_result", on_result)
     types = {} if wanted.look_back is not None else {step.id: step.type for step in wanted.steps}
     if unknown := sorted(set(values or ()) - types.keys()):

@@ -40,7 +40,7 @@ from stepguard.verdicts import Strength
 if TYPE_CHECKING:
     from stepguard.backends.openai import OpenAIBackend
 
-__all__ = ["Call", "GuardedCall", "Settings"]
+__all__ = ["Call", "GuardedCall", "Settings", "tell_call"]
 
 _REFUSED: Final[Mapping[str, str]] = {
     "tools": "steps are answered by the model alone",
@@ -79,6 +79,23 @@ class Call:
     result: Result | None = None
 
 
+def tell_call(call: Call, on_call: Callable[[Call], object] | None) -> None:
+    """Log what became of a call, and call `on_call`; what that raises is logged and changes nothing."""
+    if call.job is None or call.result is None:
+        tell("chat_passed")
+    else:
+        job, result = call.job, call.result
+        tell(
+            "chat_guarded",
+            run_id=result.run_id,
+            procedure=result.procedure,
+            found=job.found,
+            left_out=job.left_out,
+        )
+    if on_call is not None:
+        careful(on_call, call, about="a call")
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What every call of a wrapped client shares; see `stepguard.integrations.openai_client.wrap`."""
@@ -111,24 +128,11 @@ class Settings:
 
     def passed(self, arguments: Mapping[str, Any]) -> None:
         """Tell that a call is passed on."""
-        tell("chat_passed")
-        self._told(Call(guarded=False, model=_model(arguments)))
+        tell_call(Call(guarded=False, model=_model(arguments)), self.on_call)
 
     def guarded(self, call: GuardedCall, result: Result) -> None:
         """Tell that a call was guarded."""
-        job = call.job
-        tell(
-            "chat_guarded",
-            run_id=result.run_id,
-            procedure=result.procedure,
-            found=job.found,
-            left_out=job.left_out,
-        )
-        self._told(Call(guarded=True, model=call.model, job=job, result=result))
-
-    def _told(self, call: Call) -> None:
-        if self.on_call is not None:
-            careful(self.on_call, call, about="a call")
+        tell_call(Call(guarded=True, model=call.model, job=call.job, result=result), self.on_call)
 
     def make_guard(self, model: str, **changed: Any) -> Guard:
         """A guard over the client.

@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, Unpack, get_args
 
 from stepguard.errors import ConfigError
 from stepguard.integrations.chat import Job
-from stepguard.integrations.guard_options import GuardOptions
+from stepguard.integrations.guard_options import GuardOptions, check_options, check_strength
 from stepguard.integrations.openai_calls import Call, GuardedCall, Settings
 from stepguard.procedure import Procedure
 from stepguard.results import Result
-from stepguard.verdicts import STRENGTHS, Strength
+from stepguard.verdicts import Strength
 
 __all__ = ["Call", "OnUnverified", "result_of", "wrap"]
 
@@ -87,16 +87,14 @@ def wrap(
         raise ConfigError("the client is wrapped already: wrap its .unguarded", option="client")
     if on_unverified not in get_args(OnUnverified):
         raise ConfigError(f"on_unverified is 'raise' or 'return', not {on_unverified!r}", option="on_unverified")
-    if at_least not in STRENGTHS:
-        raise ConfigError(f"{at_least!r} is no strength: use one of {', '.join(STRENGTHS)}", option="at_least")
+    check_strength(at_least)
     if on_call is not None and not callable(on_call):
         raise ConfigError(f"on_call is called with a Call; {on_call!r:.60} cannot be", option="on_call")
     known = dict(procedures or {})
     for name, procedure in known.items():
         if not isinstance(procedure, Procedure):
             raise ConfigError(f"procedures[{name!r}] is {type(procedure).__name__}, no Procedure", option="procedures")
-    if unknown := sorted(options.keys() - GuardOptions.__annotations__.keys()):
-        raise ConfigError(f"{unknown[0]!r} is no option of wrap", option=unknown[0])
+    check_options(options, of="wrap")
     if not callable(getattr(getattr(getattr(client, "chat", None), "completions", None), "create", None)):
         raise ConfigError(f"{type(client).__name__} has no chat.completions.create: pass a client", option="client")
     settings = Settings(

@@ -98,8 +98,9 @@ def _of_model(output: BaseModel, known: Collection[str]) -> dict[str, object]:
     aliases |= {name: field.alias for name, field in kind.model_computed_fields.items()}
     found: dict[str, object] = dict(output.model_extra or {})
     for name, alias in aliases.items():
-        called = {each for each in (name, alias) if each in known}
-        found |= dict.fromkeys(called or {alias or name}, getattr(output, name))
+        outside = alias or name
+        names: set[str] = {name, outside}.intersection(known) or {outside}
+        found |= dict.fromkeys(names, getattr(output, name))
     return found
 
 

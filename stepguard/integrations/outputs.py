@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from stepguard.errors import ConfigError, InputError, ValueRefused
 from stepguard.expressions import Name
+from stepguard.integrations.guard_options import check_strength
 from stepguard.integrations.output_judging import Judging, NotAccepted, OutputCheck
 from stepguard.integrations.output_values import has_class, is_one_value, read_fields, read_value
 from stepguard.procedure import Procedure, Step
@@ -257,8 +258,7 @@ class OutputChecker:
 
 
 def _check_options(at_least: Strength, check_timeout: float | None, **options: object) -> None:
-    if at_least not in STRENGTHS:
-        raise ConfigError(f"{at_least!r} is no strength: use one of {', '.join(STRENGTHS)}", option="at_least")
+    check_strength(at_least)
     for option in ("steps", "ignore"):
         if isinstance(given := options[option], str):
             raise ConfigError(f"{option} is a list of names, such as [{given!r}]", option=option)

@@ -23,14 +23,13 @@ from stepguard.errors import ConfigError, MissingExtraError, RunError, Stepguard
 from stepguard.guard import Guard
 from stepguard.integrations.chat import Job, find_job, named_procedure
 from stepguard.integrations.chat_answers import completion_body, refusal, shortfall
-from stepguard.integrations.guard_options import GuardOptions
-from stepguard.integrations.openai_calls import Call
+from stepguard.integrations.guard_options import GuardOptions, check_options, check_strength
+from stepguard.integrations.openai_calls import Call, tell_call
 from stepguard.integrations.outputs import OutputCheck
 from stepguard.procedure import Procedure
 from stepguard.results import Result
-from stepguard.telemetry import careful, tell
 from stepguard.transport import Transport
-from stepguard.verdicts import STRENGTHS, Strength
+from stepguard.verdicts import Strength
 
 try:
     from pydantic_ai.capabilities import AbstractCapability, WrapModelRequestHandler  # type: ignore[import-not-found, unused-ignore]
@@ -142,14 +141,12 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
             raise ConfigError("inputs are given, and no procedure: name one", option="inputs")
         if isinstance(self._procedure, Procedure) and isinstance(inputs, Mapping):
             self._procedure.accept_inputs(inputs)
-        if at_least not in STRENGTHS:
-            raise ConfigError(f"{at_least!r} is no strength: use one of {', '.join(STRENGTHS)}", option="at_least")
+        check_strength(at_least)
         if mode is not None and mode not in get_args(Mode):
             raise ConfigError(f"mode is 'native', 'tool' or 'text', not {mode!r}", option="mode")
         if on_call is not None and not callable(on_call):
             raise ConfigError(f"on_call is called with a Call; {on_call!r:.60} cannot be", option="on_call")
-        if unknown := sorted(options.keys() - GuardOptions.__annotations__.keys()):
-            raise ConfigError(f"{unknown[0]!r} is no option of GuardedProcedures", option=unknown[0])
+        check_options(options, of="GuardedProcedures")
         self._inputs: Final = inputs
         self._look: Final = bool(look_in_messages)
         self._allowed: Final[dict[str, Any]] = {"allow_unverified": allow_unverified, "at_least": at_least}
@@ -181,8 +178,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         _refuse_again(request_context)
         job = await self._job(ctx, request_context)
         if job is None:
-            tell("chat_passed")
-            self._tell(Call(guarded=False, model=request_context.model.model_name))
+            tell_call(Call(guarded=False, model=request_context.model.model_name), self._on_call)
             return await handler(request_context)
         if (request_context.model_settings or {}).get("stop_sequences"):
             raise ConfigError("a guarded request takes no stop_sequences: they would cut replies off", option="stop")
@@ -213,7 +209,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
                 await guard.adrive(run)
             finally:  # also where it is cancelled: what was verified and paid for is told
                 result = run.result()
-                self._told(job, backend, result)
+                tell_call(Call(guarded=True, model=backend.name, job=job, result=result), self._on_call)
             return self._response(result, job, shape, backend)
         except BaseException as error:
             backend.charge()
@@ -238,20 +234,6 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
             finish_reason="stop",
             metadata={_KEY: _Facts(body["stepguard"], result)},
         )
-
-    def _told(self, job: Job, backend: AgentBackend, result: Result) -> None:
-        tell(
-            "chat_guarded",
-            run_id=result.run_id,
-            procedure=result.procedure,
-            found=job.found,
-            left_out=job.left_out,
-        )
-        self._tell(Call(guarded=True, model=backend.name, job=job, result=result))
-
-    def _tell(self, call: Call) -> None:
-        if self._on_call is not None:
-            careful(self._on_call, call, about="a call")
 
 
 def result_of(found: object) -> Result | None:
