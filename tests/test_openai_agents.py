@@ -674,6 +674,7 @@ def test_an_agent_on_our_server_gets_an_error_and_no_wrong_answer(served: Any, a
 def test_a_tool_that_cannot_work_is_told_when_it_is_made(options: dict[str, Any], words: str) -> None:
     """A wrong option is an error at once."""
     given = {"procedure": SUMS, "guard": Guard(ScriptedBackend()), **options}
+    assert not isinstance(given["guard"], Guard) or given["guard"].observing is (words == "observ")
     with pytest.raises(ConfigError, match=words):
         drop_in.procedure_tool(given.pop("procedure"), given.pop("guard"), **given)
 

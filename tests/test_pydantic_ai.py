@@ -677,6 +677,14 @@ def test_fields_that_are_no_steps_are_named() -> None:
     assert run(agent(Double(said), told, output_type=Told), "Work it out.").output.explanation == "I added them."
 
 
+def test_a_single_step_can_be_held_against_an_output() -> None:
+    """A step needs no procedure around it: what it reads are the inputs."""
+    double = Double({"response": 4}, {"response": 3})
+    checked = VerifiedOutput(Step("t", "a + b"), inputs={"a": 1, "b": 2})
+    assert run(agent(double, checked, output_type=int), "Add them.").output == 3
+    assert len(double.asked) == 2
+
+
 def test_steps_that_nothing_vouches_for_are_refused_when_made() -> None:
     """A step without a check is told at construction; with leave it is handed on, and the check names it."""
     words = Procedure([Step("c", instruction="Name the country.")])
