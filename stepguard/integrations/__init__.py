@@ -10,6 +10,7 @@
 `mcp_server`          an MCP server: verify a step, run a procedure, audit a transcript
 `openai_agents`       OpenAI Agents SDK: a procedure as a tool, and checked outputs of other tools
 `opentelemetry`       runs as spans of OpenTelemetry, and verdicts as their events
+`outputs`             outputs of agents and tools, held against the steps of a procedure
 `pydantic_ai`         pydantic-ai: an agent whose requests run guarded, or whose output is checked
 ====================  ===============================================================================
 """
