@@ -83,7 +83,8 @@ class Stubborn:
     def complete(self, request: Request) -> Completion:
         completion = self._model.complete(request)
         text = completion.text or ""
-        if any(number in request.messages[-1].content for number in ("24.9", "0.0825", "8.25%")):  # in whatever way
+        # In whatever way it is asked, the last of smaller steps included.
+        if any(each in request.messages[-1].content for each in ("24.9", "0.0825", "8.25%", "0.07425", "0.01245")):
             text = text.replace("= 2.05", "= 2.06").replace("24.9 + 2.05 = 26.95", "24.9 + 2.06 = 26.96")
             text = text.replace("Answer: 26.95", "Answer: 26.96")
         return Completion(text, usage=completion.usage)
