@@ -48,9 +48,9 @@ RUNGS: Sequence[tuple[str, Rung]] = (
     ("split", Split()),
     ("draft", Draft()),
 )
-TURNED: Sequence[tuple[str, Rung]] = (
+SECOND: Sequence[tuple[str, Rung]] = (
     ("rewrite, turned", Rewrite(turned=True)),
-    ("split, turned", Split(turned=True)),
+    ("split, finer", Split(finer=True)),
 )
 
 
@@ -281,7 +281,7 @@ async def main() -> None:
     parser.add_argument("--replay", type=Path, help="a recording to make the table from, without a model")
     parser.add_argument("--failures", type=int, default=100, help="how many failed steps are wanted")
     parser.add_argument("--drafts", type=int, default=45, help="how many of them are worked freely, at two calls each")
-    parser.add_argument("--turned", action="store_true", help="sums and products also in the other order")
+    parser.add_argument("--second", action="store_true", help="also the ways of the ladder's second round")
     parser.add_argument("--concurrency", type=int, default=4)
     args = parser.parse_args()
     if args.replay is not None:
@@ -293,7 +293,7 @@ async def main() -> None:
         model = OpenAIBackend(args.model, base_url=args.base_url, api_key="none")
         backend = RecordedBackend(args.out / "replies.sqlite", model)
     steps, asked = await collect(backend, args.failures, args.concurrency)
-    rungs = (*RUNGS, *TURNED) if args.turned else RUNGS
+    rungs = (*RUNGS, *SECOND) if args.second else RUNGS
     table = await compare(backend, steps, args.concurrency, args.drafts, rungs)
     lines = told(table, steps, asked)
     print("\n".join(lines))

@@ -25,7 +25,8 @@ DEFAULT_RUNGS: Final[tuple[Rung, ...]] = (
     Question(),
     Question(temperature=0.8),
     Rewrite(temperature=0.8, turned=True),
-    Split(temperature=0.8, turned=True, times=2),
+    Split(temperature=0.8, finer=True, times=2),
+    Resample(temperature=1.0, times=3),
     Draft(),
 )
 """The order follows from what cured steps that a real model had failed on (``benchmarks/results``, 117 steps).

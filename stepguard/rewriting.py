@@ -80,13 +80,16 @@ def rewrite(step: Step, values: Mapping[str, Value], *, turned: bool = False) ->
     return _stand_in(step, written, negated=negated)
 
 
-def split(step: Step, values: Mapping[str, Value], *, turned: bool = False) -> StandIn | None:
+def split(step: Step, values: Mapping[str, Value], *, finer: bool = False) -> StandIn | None:
     """A step in smaller ones: one operation each, or one digit at a time; None where it cannot be made smaller.
+
+    No small step holds the value of the step as a number, unless the step itself does.
 
     Args:
         step: the step.
         values: what it reads.
-        turned: the other number of a sum or product digit by digit; what cannot be turned is as it is without.
+        finer: the shorter number of a sum digit by digit, and where a digit carries or borrows, to the round number
+            first: ``187 + 7`` as ``187 + 3`` and ``190 + 4``.
     """
     tree = step.expression
     if tree is None or not step.show_work:
@@ -98,7 +101,7 @@ def split(step: Step, values: Mapping[str, Value], *, turned: bool = False) -> S
             simpler = rewrite(step, values)
             plain = step if simpler is None else simpler.steps[-1]
             negated = simpler is not None and simpler.negated
-            digits = _by_digits(plain, _leaves(plain, values), parts, turned=turned)
+            digits = _by_digits(plain, _leaves(plain, values), parts, finer=finer)
             return None if digits is None else _stand_in(step, digits, negated=negated, before=tuple(parts.steps))
         return _stand_in(step, last, before=tuple(parts.steps))
     except (EvaluationError, _NoParts):
@@ -220,8 +223,8 @@ def _comes_out(value: Exact | bool | str) -> bool:
     return rest == 1
 
 
-def _by_digits(step: Step, leaves: list[Exact] | None, parts: _Parts, *, turned: bool) -> Expression | None:
-    """One number of an operation taken digit by digit; None where it has only one."""
+def _by_digits(step: Step, leaves: list[Exact] | None, parts: _Parts, *, finer: bool) -> Expression | None:
+    """One number of an operation taken digit by digit; None where that makes nothing smaller."""
     tree = step.expression
     if not isinstance(tree, Chain) or leaves is None or len(leaves) != 2 or min(leaves) < 0:
         return None
@@ -230,9 +233,9 @@ def _by_digits(step: Step, leaves: list[Exact] | None, parts: _Parts, *, turned:
         few, many = sorted((left, right), key=lambda number: len(list(_digits(number))))
         pieces = list(_digits(many if len(list(_digits(few))) == 1 else few))
         other = few if len(list(_digits(few))) == 1 else many
-        if len(pieces) < 2 or len(pieces) * 2 > _MAX_PARTS:
+        if len(pieces) < 2 or len(pieces) * 2 > _MAX_PARTS or left * right in pieces:
             return None
-        pairs = [(Number(piece), Number(other)) if turned else (Number(other), Number(piece)) for piece in pieces]
+        pairs = [(Number(piece), Number(other)) if finer else (Number(other), Number(piece)) for piece in pieces]
         products = [parts.add(Chain(pair, ("*",))) for pair in pairs]
         whole: Expression = products[0]
         for product in products[1:-1]:
@@ -240,15 +243,43 @@ def _by_digits(step: Step, leaves: list[Exact] | None, parts: _Parts, *, turned:
         return Chain((whole, products[-1]), ("+",))
     if tree.operators[0] not in "+-":
         return None
-    if turned and tree.operators[0] == "+" and len(list(_digits(left))) > 1:
+    if finer and tree.operators[0] == "+" and right > left:
         left, right = right, left
     pieces = list(_digits(right))
-    if len(pieces) < 2 or len(pieces) > _MAX_PARTS:
+    if finer:
+        pieces = list(_to_round_numbers(left, pieces, 1 if tree.operators[0] == "+" else -1))
+    result = left + right if tree.operators[0] == "+" else left - right
+    if len(pieces) < 2 or len(pieces) > _MAX_PARTS or result in pieces:
         return None
     whole = Number(left)
     for piece in pieces[:-1]:
         whole = parts.add(Chain((whole, Number(piece)), tree.operators))
     return Chain((whole, Number(pieces[-1])), tree.operators)
+
+
+def _to_round_numbers(start: Exact, pieces: list[Exact], sign: int) -> Iterator[Exact]:
+    """The same pieces, with those that carry or borrow in two: up to the round number, and what is left."""
+    at = Fraction(start)
+    for piece in pieces:
+        scale = next(scale for scale in _scales(Fraction(piece)) if Fraction(piece) / scale < 10)
+        digit = at // scale % 10
+        first = (10 - digit if sign > 0 else digit) * scale
+        if 0 < first < piece:
+            for part in (first, piece - first):
+                yield part.numerator if part.denominator == 1 else part
+        else:
+            yield piece
+        at += sign * piece
+
+
+def _scales(number: Fraction) -> Iterator[Fraction]:
+    """The powers of ten from the last digit of a number on."""
+    scale = Fraction(1)
+    while (number / scale).denominator != 1:
+        scale /= 10
+    while True:
+        yield scale
+        scale *= 10
 
 
 def _digits(number: Exact) -> Iterator[Exact]:

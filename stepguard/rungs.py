@@ -192,13 +192,13 @@ class Split(Rung):
     """Smaller steps, each checked (`stepguard.rewriting.split`); the last one gives the value.
 
     Attributes:
-        turned: the other number of a sum digit by digit.
+        finer: the shorter number of a sum digit by digit, and by way of round numbers.
     """
 
     name: str = "split"
     alone: bool = True
     assistance: Assistance = "split"
-    turned: bool = False
+    finer: bool = False
 
     def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
         """See `Rung.applies`."""
@@ -206,7 +206,7 @@ class Split(Rung):
 
     def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
         """See `Rung.stand_in`."""
-        return split(step, values, turned=self.turned)
+        return split(step, values, finer=self.finer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stepguard import Guard, Ladder, Procedure
+from stepguard.exact import evaluate
+from stepguard.rewriting import split
 from stepguard.rungs import Rewrite, Rung, Split
 from stepguard.testing import ScriptedBackend
+from stepguard.values import Value
 
 pytestmark = pytest.mark.once
 
@@ -30,13 +36,17 @@ TURNED: list[tuple[Rung, list[str], Mapping[str, str]]] = [
         ["94 + 2000", "p1 + 40", "p2 + 5"],
         {"p1": "94 + 2000 = 2094", "p2": "2094 + 40 = 2134", "t1": "2134 + 5 = 2139"},
     ),
-    (Split(turned=True), ["2045 + 90", "p1 + 4"], {"p1": "2045 + 90 = 2135", "t1": "2135 + 4 = 2139"}),
+    (
+        Split(finer=True),
+        ["2045 + 60", "p1 + 30", "p2 + 4"],
+        {"p1": "2045 + 60 = 2105", "p2": "2105 + 30 = 2135", "t1": "2135 + 4 = 2139"},
+    ),
 ]
 
 
-@pytest.mark.parametrize(("rung", "asked", "reply"), TURNED, ids=["rewrite", "turned", "split", "split turned"])
+@pytest.mark.parametrize(("rung", "asked", "reply"), TURNED, ids=["rewrite", "turned", "split", "finer"])
 def test_a_sum_is_written_in_one_order_or_the_other(rung: Rung, asked: list[str], reply: Mapping[str, str]) -> None:
-    """Turned, the second number comes first, or the first one is taken digit by digit."""
+    """Turned, the second number comes first; finer, the shorter one is taken digit by digit, by way of round ones."""
     with ScriptedBackend(WRONG, reply, AFTER) as model:
         result = Guard(model, segment=1, repair=Ladder([rung])).run(SUM, INPUTS)
     assert (result.status, result.answer) == ("verified", 6417)
@@ -62,6 +72,47 @@ def test_a_plain_sum_or_product_is_only_turned(formula: str, asked: list[str]) -
         )
     assert result.status == "abstained"
     assert formulas(model)[1:] == ([asked] if asked else [])
+
+
+FINER: list[tuple[str, int, int, list[str] | None]] = [
+    ("x + y", 187, 7, ["187 + 3", "p1 + 4"]),
+    ("x + y", 7, 187, ["187 + 3", "p1 + 4"]),
+    ("x - y", 137, 8, ["137 - 7", "p1 - 1"]),
+    ("x - y", 220, 30, ["220 - 20", "p1 - 10"]),
+    ("x - y", 217, 88, ["217 - 10", "p1 - 70", "p2 - 7", "p3 - 1"]),
+    ("x * y", 85, 3, ["80 * 3", "5 * 3", "p1 + p2"]),
+    ("x + y", 999, 1, None),  # it ends on the round number
+    ("x + y", 45, 3, None),  # nothing carries
+    ("x - y", 12, 7, None),  # one part would be 5, which is the value
+    ("x - y", 105, 55, None),  # one part would be 50
+]
+
+
+@pytest.mark.parametrize(("formula", "x", "y", "asked"), FINER)
+def test_a_carry_goes_by_way_of_the_round_number(formula: str, x: int, y: int, asked: list[str] | None) -> None:
+    """A digit that carries or borrows is taken in two; never so that a part is the value itself."""
+    step = Procedure.parse(f"inputs: x, y\nt1 = {formula}").steps[0]
+    found = Split(finer=True).stand_in(step, {"x": x, "y": y})
+    assert (None if found is None else [each.formula for each in found.steps]) == asked
+
+
+@given(x=st.integers(-5000, 5000), y=st.integers(-5000, 5000), operator=st.sampled_from("+-*"), finer=st.booleans())
+def test_small_steps_lead_to_the_value_and_do_not_hold_it(x: int, y: int, operator: str, finer: bool) -> None:
+    """Worked out one after the other they give the value of the step, which stands in none of them."""
+    step = Procedure.parse(f"inputs: x, y\nt1 = x {operator} y").steps[0]
+    found = split(step, {"x": x, "y": y}, finer=finer)
+    if found is None:
+        return
+    known: dict[str, Value] = {}
+    for each in found.steps:
+        assert each.expression is not None
+        known[each.id] = evaluate(each.expression, known)
+    right = {"+": x + y, "-": x - y, "*": x * y}[operator]
+    assert found.restore(known["t1"]) == right
+    numbers = {
+        int(number) for each in found.steps for number in re.findall(r"\bp?\d+", each.formula or "") if number[0] != "p"
+    }
+    assert abs(right) not in numbers - {abs(x), abs(y)}
 
 
 def test_a_verified_small_step_is_not_asked_again() -> None:
@@ -93,11 +144,11 @@ def test_two_ways_to_split_share_no_values() -> None:
     """Small steps of the same names stand for other sums in another way of splitting."""
     first = {"p1": "94 + 2000 = 2094", "p2": "2094 + 40 = 2034", "t1": "2034 + 5 = 2039"}
     still = {"p2": "2094 + 40 = 2034", "t1": "2034 + 5 = 2039"}
-    turned = {"p1": "2045 + 90 = 2135", "t1": "2135 + 4 = 2139"}
-    with ScriptedBackend(WRONG, first, still, turned, AFTER) as model:
-        result = Guard(model, segment=1, repair=Ladder([Split(), Split(turned=True)])).run(SUM, INPUTS)
+    finer = {"p1": "2045 + 60 = 2105", "p2": "2105 + 30 = 2135", "t1": "2135 + 4 = 2139"}
+    with ScriptedBackend(WRONG, first, still, finer, AFTER) as model:
+        result = Guard(model, segment=1, repair=Ladder([Split(), Split(finer=True)])).run(SUM, INPUTS)
     assert result.verified
-    assert formulas(model)[3] == ["2045 + 90", "p1 + 4"]
+    assert formulas(model)[3] == ["2045 + 60", "p1 + 30", "p2 + 4"]
 
 
 def test_a_wrong_value_of_a_small_step_cannot_come_back() -> None:
