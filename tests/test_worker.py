@@ -25,6 +25,8 @@ from stepguard.symbolic.deciding import Decider, to_data
 from stepguard.symbolic.formulas import parse_formula
 from stepguard.symbolic.worker import WorkerFailed, WorkerPool, shared_pool
 
+pytestmark = pytest.mark.once
+
 HARD = "(sin(x) + cos(y) + tan(x*y))^40*(x + sqrt(y^2 + 1))^40"
 """What sympy expands for longer than anyone waits."""
 
@@ -93,7 +95,6 @@ def test_what_takes_too_long_is_killed_and_the_next_request_answered(pool: Worke
     assert pool.ask(zero(EASY), seconds=20) == {"proved": True}
 
 
-@pytest.mark.once
 def test_hanging_requests_do_not_keep_others_waiting() -> None:
     """Four requests hang on a pool of more; an easy one is answered meanwhile, and all of them end."""
     pool = WorkerPool(size=5, spare=2)
@@ -115,7 +116,6 @@ def _outcome(pool: WorkerPool, text: str, seconds: float) -> str:
         return "late" if error.late else str(error)
 
 
-@pytest.mark.once
 def test_a_full_pool_is_waited_for_only_so_long() -> None:
     """Where every worker is busy, a request waits as long as it may work, and then says so."""
     pool = WorkerPool(size=1, spare=1)
