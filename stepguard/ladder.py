@@ -33,8 +33,9 @@ DEFAULT_RUNGS: Final[tuple[Rung, ...]] = (
 
 Asking the step by itself cures 93 % of what was looked up wrongly and 55 % of sums that came out wrong, without help.
 Of what that leaves, rewriting the sum cures 70 % for as many tokens, splitting it 86 % for three times as many, a plain
-question 41 %. Each of these ways comes once more, with some randomness, the numbers of a sum in the other order and the
-small steps finer. Working freely first cured half of what it was tried on, for ten times as many tokens, and comes last.
+question 41 %. Each of these ways comes once more, with some randomness, the numbers of a sum in the other order and
+the small steps finer. Working freely first cured half of what it was tried on, for ten times as many tokens, and comes
+last.
 """
 
 _CUTS: Final = 3
