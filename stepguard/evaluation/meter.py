@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, overload
 
-from stepguard.asking import most_of
 from stepguard.backends.base import Backend, Completion, Request, ask
+from stepguard.engine.asking import most_of
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.runner import PlanStopped, TaskBackend
 from stepguard.usage import Amount, Price, Usage, to_amount

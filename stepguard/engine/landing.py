@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stepguard.actions import Check, Commit, Wait, deviation_of
-from stepguard.asking import most_of
 from stepguard.backends.base import Completion, counted, find_flaw
 from stepguard.checks import Judgement
+from stepguard.engine.asking import most_of
+from stepguard.engine.flights import Flight
+from stepguard.engine.launching import Launcher
+from stepguard.engine.state import RunState
 from stepguard.errors import BackendError, EvaluationError
-from stepguard.flights import Flight
-from stepguard.launching import Launcher
 from stepguard.procedure import Step
 from stepguard.redaction import error_text, error_words
 from stepguard.replies import read_draft, read_reply
 from stepguard.results import AttemptOutcome, Occurrence, Status, StepRecord
 from stepguard.rewriting import StandIn
-from stepguard.run_state import RunState
 from stepguard.rungs import FIRST
 from stepguard.situations import kind_of
 from stepguard.usage import Usage

@@ -6,13 +6,13 @@ from functools import partial
 from typing import Final
 
 from stepguard.actions import Act, Ask
-from stepguard.asking import most_of
 from stepguard.checks import find_hopeless
-from stepguard.flights import Flight
+from stepguard.engine.asking import most_of
+from stepguard.engine.flights import Flight
+from stepguard.engine.schedule import Broken
+from stepguard.engine.state import RunState
 from stepguard.results import Occurrence
-from stepguard.run_state import RunState
 from stepguard.rungs import FIRST, Rung
-from stepguard.schedule import Broken
 from stepguard.verdicts import Deviation
 
 __all__ = ["Launcher"]

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from stepguard.actions import Act, Action, Ask, Wait
-from stepguard.asking import Asker
 from stepguard.budget import Budget, Limit, Spending
+from stepguard.engine.asking import Asker
+from stepguard.engine.flights import Flight, Outbox
+from stepguard.engine.history import History
+from stepguard.engine.learning import Learning
+from stepguard.engine.schedule import Schedule
 from stepguard.errors import ProcedureError
-from stepguard.flights import Flight, Outbox
-from stepguard.history import History
-from stepguard.learning import Learning
 from stepguard.procedure import Procedure
 from stepguard.profile import Profile
 from stepguard.repair import Repair, Repairs
 from stepguard.reply_formats import ReplyFormat
 from stepguard.results import AttemptOutcome, Occurrence, Problem, Result, Status
-from stepguard.schedule import Schedule
 from stepguard.segments import Segments
 from stepguard.transport import Transport
 from stepguard.usage import Usage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stepguard.flights import Flight
+from stepguard.engine.flights import Flight
 from stepguard.profile import Learner, Profile
 from stepguard.repair import Repairs
 from stepguard.rungs import FIRST

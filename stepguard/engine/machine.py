@@ -1,20 +1,4 @@
-"""The machine in the middle: what to do next, given everything that has happened.
-
-The engine performs nothing. It emits actions with ids and accepts events (see `stepguard.actions`), so that the sync
-driver, the async driver, a loop of the caller's and the tests all drive the same code. It never calls a model,
-sleeps, reads a clock, logs or writes.
-
-The way of one segment, called a flight: ask -> (wait -> ask)* -> check -> commit. The verified prefix of a reply is
-committed; a step that was not accepted leads the next segment, asked in the way its repair policy names. With
-`parallel` flights, steps that read nothing unverified may be asked at the same time.
-
-`stepguard.launching` starts flights, and `stepguard.landing` takes in what becomes of them. `stepguard.schedule` knows
-which steps can be asked, `stepguard.flights` what is on its way, `stepguard.budget` what may still be spent, and
-`stepguard.history` keeps the books.
-
-A run ends at the first step that cannot be had. What has been sent by then is still taken in, so that no usage and no
-verified value is lost; what has not been sent is not.
-"""
+"""The engine itself: it takes events in, and hands actions out."""
 
 from __future__ import annotations
 
@@ -36,15 +20,15 @@ from stepguard.actions import (
     Replied,
     Woke,
 )
-from stepguard.landing import Landing
-from stepguard.launching import Launcher
+from stepguard.engine.landing import Landing
+from stepguard.engine.launching import Launcher
+from stepguard.engine.state import RunState, Settings
 from stepguard.procedure import Procedure
 from stepguard.results import Attempt, Result
-from stepguard.run_state import RunState, Settings
 from stepguard.usage import Usage
 from stepguard.values import Value
 
-__all__ = ["Engine", "Settings"]
+__all__ = ["Engine"]
 
 
 class Engine:

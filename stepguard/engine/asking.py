@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Final
 
 from stepguard.backends.base import Request
-from stepguard.flights import Flight
+from stepguard.engine.flights import Flight
+from stepguard.engine.schedule import Segment
 from stepguard.procedure import Procedure
 from stepguard.prompts import Prompter
 from stepguard.reply_formats import ReplyFormat
 from stepguard.rewriting import StandIn
 from stepguard.rungs import Rung
-from stepguard.schedule import Segment
 from stepguard.usage import Usage
 from stepguard.values import Value
 
