@@ -84,7 +84,7 @@ class _Auditor:
         self.findings += order
         self._corrections(given)
         kind = self._answer_type()
-        stated = self._answers(kind)
+        stated = self._answers(kind, given)
         truth = self.true.get(self.procedure.answer)
         self._premature(stated, given)
         self._truncated(given)
@@ -95,15 +95,15 @@ class _Auditor:
         if truth is not None:
             lenient = (answer.value if answer is not None else own) == truth
             right = (answer.strict and lenient) if answer is not None else lenient and not asked
-            if answer is not None and answer.value != truth:
-                why = (
-                    f"the answer is {show_value(truth)}, not {show_value(answer.value)}"
-                    if answer.value is not None
-                    else ""
-                )
+            if answer is not None and answer.value is not None and answer.value != truth:
+                why = f"the answer is {show_value(truth)}, not {show_value(answer.value)}"
                 if own is not None and own == answer.value:
                     why += f" (it is what the transcript says {self.procedure.answer} is)"
                 self._find("wrong_answer", None, (answer.start, answer.end), why)
+        if answer is not None and answer.value is None:
+            self._find(
+                "missing_answer", None, (answer.start, answer.end), f"no value stands there: {shorten(answer.text)!r}"
+            )
         if answer is None and asked:
             self.findings.append(Finding("missing_answer", None, None, "no final answer is marked"))
         self.findings.sort(key=lambda each: (each.place is None, each.place.start if each.place else 0))
@@ -306,10 +306,13 @@ class _Auditor:
                 return step.type
         return next((each.type for each in self.procedure.inputs if each.name == self.procedure.answer), NUMBER)
 
-    def _answers(self, kind: ValueType) -> list[Stated]:
+    def _answers(self, kind: ValueType, given: list[list[Entry]]) -> list[Stated]:
+        """The answers that can be read, and the last one even if it cannot: an earlier one is not what was meant."""
         found = find_answers(self.text, self.body, self.names, kind, self.procedure.answer)
         if self.trace is not None:
             found = sorted([*found, *self.trace.answers(kind)], key=lambda each: each.start)
+        steps_end = max((entry.start for each in given for entry in each), default=-1)
+        found = [each for each in found if each.value is not None or (each is found[-1] and each.end > steps_end)]
         previous: Value | None = None
         for each in found:
             if previous is not None and each.value is not None and each.value != previous:

@@ -13,11 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from stepguard.errors import ValueRefused
 from stepguard.strict_json import JsonNumber, JsonObject, decode_at
 from stepguard.transcripts.answers import Stated
 from stepguard.transcripts.claims import read_claim
 from stepguard.transcripts.entries import read_entries
+from stepguard.transcripts.lenient import last_side, read_bare
 from stepguard.transcripts.names import Entry, Names
 from stepguard.transcripts.notation import plain
 from stepguard.value_types import ValueType
@@ -56,13 +56,10 @@ class Trace:
     cut: bool = False
 
     def answers(self, kind: ValueType) -> Iterator[Stated]:
-        """The final answers that can be read as a type."""
+        """The final answers, read as a type."""
         for text, start, end in self.final:
-            shown = text.rpartition("=")[2].strip() if kind.numeric else text
-            try:
-                yield Stated(text, start, end, kind.read(shown), True)
-            except ValueRefused:
-                continue
+            value = read_bare(kind, (last_side(text) or "") if kind.numeric else text)
+            yield Stated(text, start, end, value, value is not None)
 
 
 def read_trace(text: str, names: Names) -> Trace | None:

@@ -16,6 +16,7 @@ from stepguard.exact import evaluate
 from stepguard.procedure import Procedure, Step
 from stepguard.replies import without_thinking
 from stepguard.transcripts import audit
+from stepguard.transcripts.lenient import bare, last_side
 from stepguard.value_types import ValueType
 from stepguard.values import Value
 
@@ -144,7 +145,9 @@ def _lines(text: str, steps: Mapping[str, Step]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for name, rest in pairs:
         if name in steps:
-            value = _read(steps[name].type, rest.rsplit("=", 1)[-1].strip(" \t*_`."))
+            kind = steps[name].type
+            said = last_side(rest) if kind.numeric else bare(rest.rsplit("=", 1)[-1])
+            value = _read(kind, said or "")
             if value is not None:
                 found[name] = value
     return found
