@@ -432,7 +432,7 @@ def test_the_bench_command_prints_one_json_document(capsys: pytest.CaptureFixtur
     [
         (["--lengths", "five"], "--lengths"),
         (["--lengths", "0"], "--lengths"),
-        (["--lengths", "5,5"], "--lengths"),
+        (["--lengths", "5,5"], "--lengths 5,5: a length stands twice"),
         (["-n", "1,2", "--lengths", "5"], "-n"),
         (["--arms", "guard,magic"], "unknown arm 'magic'"),
         (["--arms", "guard,guard(segment=0)"], "segment"),
