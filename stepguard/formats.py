@@ -14,37 +14,53 @@
 
 Markdown's ``**Step 3:**`` and backticks around a formula are allowed too. Where one word stands in front of a formula,
 ``t1: intger = x`` is a misspelt type and ``Total: t1 = x`` an instruction: what looks like a variable or like the name
-of a type decides. Blank lines and lines starting with ``#`` are skipped, and `` # ...`` behind a formula is a comment.
-A numbered step of words alone sets ``step5`` (its number). An instruction that cannot stand as it is (several lines,
-say) is written as a JSON string. `str(procedure)` prints this notation, and parsing that gives an equal procedure.
+of a type decides. Blank lines and lines starting with ``#`` are skipped, and `` # ...`` behind a formula is a comment;
+a heading of two or more ``#`` that holds a step is refused, and so are words that hold a formula over known values,
+since nothing would check it. A numbered step of words alone sets ``step5`` (its number). An instruction that cannot
+stand as it is (several lines, say) is written as a JSON string. A colon may be a full-width one. `str(procedure)`
+prints this notation, and parsing that gives an equal procedure.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
 from stepguard.expressions import MAX_LENGTH
+from stepguard.hidden_formulas import assigns, find_hidden
 from stepguard.procedure import Input, Performer, Procedure, Step, make_step_error
 from stepguard.value_types import NUMBER, ValueType
 
-__all__ = ["format_procedure", "load_procedure", "make_procedure", "parse_inputs", "parse_procedure", "parse_step"]
+__all__ = [
+    "HiddenFormula",
+    "format_procedure",
+    "load_procedure",
+    "make_procedure",
+    "parse_inputs",
+    "parse_line",
+    "parse_procedure",
+    "parse_step",
+]
 
-_HEADER = re.compile(r"(name|inputs?|answer)\s*:\s*(.*)\Z", re.IGNORECASE)
+_HEADER = re.compile(r"(name|inputs?|answer)\s*[:\uff1a]\s*(.*)\Z", re.IGNORECASE)
 _BREAK = re.compile(r"\r\n|\r|\n")
 _LABEL = re.compile(
-    r"(?:step\s+([0-9]{1,9})\s*[:.)]|\*\*step\s+([0-9]{1,9})\s*(?:[:.)]\*\*|\*\*[:.)])"
+    r"(?:step\s+([0-9]{1,9})\s*(?:[:)\uff1a]|\.(?![0-9]))|\*\*step\s+([0-9]{1,9})\s*(?:[:.)]\*\*|\*\*[:.)])"
     r"|([0-9]{1,9})\s*[.)](?=\s|[A-Za-z_])|[-*\u2022](?=\s))\s*",
     re.IGNORECASE,
 )
 _STRING = r'"(?:[^"\\]|\\.)*"'
-_TYPE = rf"(?:[A-Za-z]+|one_of)(?:\((?:{_STRING}|[^()=\"])*\))?"
-_FORMULA = re.compile(rf"([A-Za-z_][A-Za-z0-9_]*)\s*(?::\s*({_TYPE})\s*)?=(?!=)\s*(by code\s)?\s*(\S.*)\Z", re.DOTALL)
-_WORDS = re.compile(rf"([A-Za-z_][A-Za-z0-9_]*)\s*:\s*({_TYPE})\s*=\s*({_STRING})\s*(?:\(reads ([^()]*)\))?\Z")
+_ARGUMENTS = rf"\((?:{_STRING}|[^()=\"])*\)"
+_TYPE = rf"(?:(?i:number|decimal|percent|money|one_of)\s+{_ARGUMENTS}|(?:[A-Za-z]+|one_of)(?:{_ARGUMENTS})?)"
+_FORMULA = re.compile(
+    rf"([A-Za-z_][A-Za-z0-9_]*)\s*(?:[:\uff1a]\s*({_TYPE})\s*)?=(?!=)\s*(by code\s)?\s*(\S.*)\Z", re.DOTALL
+)
+_WORDS = re.compile(rf"([A-Za-z_][A-Za-z0-9_]*)\s*[:\uff1a]\s*({_TYPE})\s*=\s*({_STRING})\s*(?:\(reads ([^()]*)\))?\Z")
+_COLON = re.compile(r"[:\uff1a]")
 _COMMA = re.compile(rf"{_STRING}|\((?:{_STRING}|[^()\"])*\)|(?P<comma>,)")
 _BACKTICKS = re.compile(r"\s*`([^`]*)`\Z")
 _BLANKS = re.compile(r"\s*")
@@ -57,13 +73,18 @@ _MAX_LINE = 4 * MAX_LENGTH
 _FENCE = re.compile(r"```\w*\s*\Z")
 
 
+class HiddenFormula(ProcedureError):
+    """Words hold a formula that nothing would check."""
+
+
 def parse_procedure(text: str) -> Procedure:
     """Read the notation above.
 
     Raises:
         ProcedureError: something in the text is wrong; `line` names where.
     """
-    name, inputs, answer = "procedure", None, None
+    name, inputs, answer = None, None, None
+    known: set[str] = set()
     steps: list[Step] = []
     lines: list[int] = []
     number = -1
@@ -77,6 +98,8 @@ def parse_procedure(text: str) -> Procedure:
             if not rest and key not in ("input", "inputs"):
                 raise ProcedureError(f"{key}: nothing follows", line=at)
             if key == "name":
+                if name is not None:
+                    raise ProcedureError(f"the procedure already has the name {name!r}", line=at)
                 name = _name(rest, at)
             elif key == "answer":
                 if answer is not None:
@@ -86,23 +109,20 @@ def parse_procedure(text: str) -> Procedure:
                 raise ProcedureError("inputs are declared once, before the first step", line=at)
             else:
                 inputs = parse_inputs(rest, at)
+                known.update(each.name for each in inputs)
             continue
-        label = _LABEL.match(line)
-        body = line[label.end() :] if label else line
-        own = (label[1] or label[2] or label[3]) if label else None
-        if own is not None:
-            if int(own) <= number:
-                raise ProcedureError(f"step number {int(own)} follows {number}: numbers must increase", line=at)
-            number = int(own)
         try:
-            steps.append(parse_step(body, f"step{number}" if own else None))
+            step, number = parse_line(line, number, known)
         except (ProcedureError, ExpressionError) as error:
             raise make_step_error(error, at) from error
         except ConfigError as error:
             raise ProcedureError(str(error), line=at) from error
+        steps.append(step)
+        known.add(step.id)
         lines.append(at)
     if not steps:
         raise ProcedureError("no step found: write one step a line, such as `t1 = x + y`", line=1)
+    name = "procedure" if name is None else name
     return make_procedure(steps, lines, inputs=inputs or (), answer=answer, answer_line=answer_line, name=name)
 
 
@@ -124,7 +144,8 @@ def make_procedure(
     try:
         return Procedure(steps, inputs=declared, answer=answer, name=name)
     except ProcedureError as error:
-        line = _line_of(steps, lines, {each.name for each in declared}, answer_line)
+        own = [at for step, at in zip(steps, lines, strict=True) if step.id == error.step]
+        line = own[0] if len(own) == 1 else _line_of(steps, lines, {each.name for each in declared}, answer_line)
         raise ProcedureError(error.message, line=line, step=error.step) from error
 
 
@@ -162,11 +183,24 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
     # Not `str.splitlines`: editors and this count of lines break at these characters only.
     for at, raw in enumerate(_BREAK.split(text.removeprefix("\ufeff")), 1):
         line = raw.strip()
+        if line.startswith("##") and _is_step(line.lstrip("#").strip()):
+            raise ProcedureError(
+                f"{line[:60]!r} is a heading, and what it says would be left out: write a step without ##, and a "
+                "comment with one #",
+                line=at,
+            )
         if not line or line.startswith("#") or _FENCE.match(line):
             continue
         if len(line) > _MAX_LINE:
             raise ProcedureError(f"the line is too long: {len(line)} characters, at most {_MAX_LINE}", line=at)
         yield at, line
+
+
+def _is_step(heading: str) -> bool:
+    """Whether the words of a heading would be a step, or a declaration, if they stood alone."""
+    header, label = _HEADER.match(heading), _LABEL.match(heading)
+    numbered = label is not None and any(label.groups()) and label.end() < len(heading)
+    return numbered or (header is not None and header[2] != "") or assigns(heading)
 
 
 def parse_inputs(text: str, line: int) -> tuple[Input, ...]:
@@ -177,6 +211,8 @@ def parse_inputs(text: str, line: int) -> tuple[Input, ...]:
     """
     found: list[Input] = []
     for piece in _split(text):
+        if not piece.strip():
+            raise ProcedureError("'' cannot be an input: leave out the comma that has no name beside it", line=line)
         name, _, kind = piece.partition(":")
         try:
             found.append(Input(name.strip(), kind.strip() or NUMBER))
@@ -219,8 +255,32 @@ def _format_name(name: str) -> str:
     return f"name: {json.dumps(name)}" if quoted else plain
 
 
-def parse_step(body: str, default_id: str | None = None) -> Step:
-    """One step from a line without its number; `default_id` names a step of words alone."""
+def parse_line(line: str, number: int, known: Collection[str]) -> tuple[Step, int]:
+    """One step from a line with its label, and the number that it or the last step before it bears.
+
+    Args:
+        line: the line.
+        number: the number of the last step that bears one.
+        known: the inputs and the steps before it.
+    """
+    label = _LABEL.match(line)
+    own = (label[1] or label[2] or label[3]) if label else None
+    if own is not None:
+        if int(own) <= number:
+            raise ProcedureError(f"step number {int(own)} follows {number}: numbers must increase")
+        number = int(own)
+    body = line[label.end() :] if label else line
+    return parse_step(body, f"step{number}" if own else None, known), number
+
+
+def parse_step(body: str, default_id: str | None = None, known: Collection[str] = ()) -> Step:
+    """One step from a line without its number.
+
+    Args:
+        body: the line.
+        default_id: names a step of words alone.
+        known: the inputs and the steps before it; words that hold a formula over them are refused.
+    """
     quoted = _WORDS.match(body)
     if quoted:
         reads = [name.strip() for name in (quoted[4] or "").split(",") if name.strip()]
@@ -233,12 +293,12 @@ def parse_step(body: str, default_id: str | None = None) -> Step:
         instruction = _unquote(end[0])
         formula = _formula(body, end.end() + len(body[end.end() :]) - len(body[end.end() :].lstrip(": ")))
     else:
-        formula, at = _formula(body, 0), -1
+        formula, colons = _formula(body, 0), _COLON.finditer(body)
         # Words may hold colons of their own: try each as the end of the instruction.
-        while formula is None and (at := body.find(":", at + 1)) >= 0:
-            instruction, formula = body[:at], _formula(body, at + 1)
+        while formula is None and (colon := next(colons, None)) is not None:
+            instruction, formula = body[: colon.start()], _formula(body, colon.end())
     if formula is None:
-        return _words(body, default_id)
+        return _words(body, default_id, known)
     performer: Performer = "code" if formula[3] else "model"
     expression = _COMMENT.sub("", formula[4])
     return Step(formula[1], expression, instruction=instruction, type=formula[2], performer=performer)
@@ -253,7 +313,7 @@ def _formula(body: str, start: int) -> re.Match[str] | None:
     # `t1: intger = x` has a wrong type; in `Total: t1 = x` the word is the instruction.
     looks_like_variable = not formula[1].isalpha()
     looks_like_type = bool(get_close_matches(formula[2].lower(), _TYPE_WORDS, cutoff=0.75))
-    no_formula_behind = _FORMULA.match(formula[0].partition(":")[2].lstrip()) is None
+    no_formula_behind = _FORMULA.match(formula.string, formula.start(2)) is None
     return formula if looks_like_variable or looks_like_type or no_formula_behind else None
 
 
@@ -265,11 +325,16 @@ def _is_type(text: str) -> bool:
     return True
 
 
-def _words(body: str, default_id: str | None) -> Step:
+def _words(body: str, default_id: str | None, known: Collection[str]) -> Step:
     if re.match(r"[A-Za-z_][A-Za-z0-9_]*\s*:=", body):
         raise ProcedureError("write = for :=")
+    if re.match(r"[A-Za-z_][A-Za-z0-9_]*\s*==", body):
+        raise ProcedureError(f"write = for ==, or give the comparison a name: `ok = {body[:60]}`")
     if re.match(r"[A-Za-z_][A-Za-z0-9_]*\s*=", body):
         raise ProcedureError("nothing follows the equals sign")
+    hidden = find_hidden(body, known)
+    if hidden is not None:
+        raise HiddenFormula(hidden)
     if default_id is None:
         raise ProcedureError(
             f"{body[:60]!r} is neither a formula (`t1 = x + y`) nor a numbered instruction (`1. Read the total`)"

@@ -1,8 +1,8 @@
 """Procedures and their steps: what is to be done, in which order, from which values.
 
 A `Procedure` is immutable and checked when it is made: every variable a step reads is an input or set by an earlier
-step, every id is unique, the answer is reachable. What each step reads and writes is derived from its expression, so
-that a prompt can show exactly the values a step needs.
+step, and of a type that its expression can compute with, every id is unique, the answer is reachable. What each step
+reads and writes is derived from its expression, so that a prompt can show exactly the values a step needs.
 
 A procedure need not be held in memory: `Procedure.lazy` takes a function from index to step and a look-back, and
 checks every step when it is reached.
@@ -180,7 +180,8 @@ class Procedure:
         name: a name for people and logs.
 
     Raises:
-        ProcedureError: an unknown or later variable, a duplicate id, an unreachable answer, no steps.
+        ProcedureError: an unknown or later variable, or one that an expression cannot compute with, a duplicate id,
+            an unreachable answer, no steps.
     """
 
     steps: Sequence[Step]
@@ -201,16 +202,17 @@ class Procedure:
         held = tuple(steps)
         self._set(held, _as_inputs(inputs), answer, name, None)
         last_read: dict[str, int] = {}
-        known = {each.name for each in self.inputs}
+        known: dict[str, Input | Step] = {each.name: each for each in self.inputs}
         for index, step in enumerate(held):
             if step.id in known:
-                what = "an input" if any(each.name == step.id for each in self.inputs) else "an earlier step"
+                what = "an input" if isinstance(known[step.id], Input) else "an earlier step"
                 raise ProcedureError(f"duplicate id: {step.id!r} is already {what}", step=step.id)
             for name_ in step.reads:
                 if name_ not in known:
                     raise _unknown(step, name_, (later.id for later in held[index:]))
                 last_read[name_] = index
-            known.add(step.id)
+            _check_operands(step, known)
+            known[step.id] = step
         if self.answer not in known:
             raise ProcedureError(f"unreachable answer: no step sets {self.answer!r} and it is no input")
         last_read[self.answer] = len(held)
@@ -269,6 +271,11 @@ class Procedure:
         """
         from stepguard.formats import parse_procedure
 
+        if not isinstance(text, str):
+            raise ProcedureError(
+                f"Procedure.parse takes the text of a procedure, not a {type(text).__name__}; Procedure.load takes the "
+                "path of a file"
+            )
         return parse_procedure(text)
 
     @classmethod
@@ -342,7 +349,7 @@ class _LazySteps(Sequence[Step]):
         self._step_at = step_at
         self._length = length
         self._look_back = look_back
-        self._inputs = frozenset(each.name for each in inputs)
+        self._inputs = {each.name: each for each in inputs}
 
     def __len__(self) -> int:
         return self._length
@@ -362,20 +369,23 @@ class _LazySteps(Sequence[Step]):
             raise ProcedureError(f"duplicate id: {step.id!r} is already an input", step=step.id)
         if step.id in step.reads:
             raise _unknown(step, step.id, ())
-        wanted = set(step.reads) - self._inputs
+        known: dict[str, Input | Step] = {**self._inputs}
+        wanted = set(step.reads) - self._inputs.keys()
         back = at
         while wanted and back > max(0, at - self._look_back):
             back -= 1
-            earlier = self._make(back).id
-            if earlier == step.id:
+            earlier = self._make(back)
+            if earlier.id == step.id:
                 raise ProcedureError(f"duplicate id: {step.id!r} is already an earlier step", step=step.id)
-            wanted.discard(earlier)
+            wanted.discard(earlier.id)
+            known[earlier.id] = earlier
         if wanted:
             raise ProcedureError(
                 f"step {step.id!r} reads {sorted(wanted)[0]!r}, which is no input and not set by the "
                 f"{self._look_back} steps before it (its look_back)",
                 step=step.id,
             )
+        _check_operands(step, known)
         return step
 
     def _make(self, at: int) -> Step:
@@ -398,6 +408,37 @@ def _as_inputs(inputs: Iterable[str | Input]) -> tuple[Input, ...]:
             raise ProcedureError(f"duplicate input {each.name!r}")
         seen.add(each.name)
     return declared
+
+
+def _check_operands(step: Step, known: Mapping[str, Input | Step]) -> None:
+    """Refuse an expression over values that it cannot compute with: no reply could ever be accepted."""
+    if step.expression is None:
+        return
+    copies = isinstance(step.expression, Name)
+    for name in step.reads:
+        source = known[name]
+        kind = source.type
+        if _copied(kind, step.type) if copies else kind.numeric:
+            continue
+        number = f"`{name}: number`"
+        if isinstance(source, Step) and source.expression is None:  # its words have no place for a type
+            number = f'`{name}: number = "..."`, its words in the quotes,'
+        does = "compares" if isinstance(step.expression, Compare) else "computes with"
+        what, mend = f"{does} numbers only, and reads", f"declare {number} where it is one"
+        if copies:
+            what, mend = f"is {step.type} and copies", f"declare `{step.id}: {kind}`, or another type of {name!r}"
+            if step.type.numeric and kind.kind == "text":
+                mend = f"declare {number} where it is a number, `{step.id}: text` where it is not"
+        raise ProcedureError(f"step {step.id!r} {what} {name!r}, which is {kind}: {mend}", step=step.id)
+
+
+def _copied(source: ValueType, target: ValueType) -> bool:
+    """Whether a value of one type can be one of another as it stands."""
+    texts = ("text", "one_of")
+    if source.options and target.options:
+        return not set(source.options).isdisjoint(target.options)
+    alike = (source.numeric and target.numeric) or source.kind == target.kind
+    return alike or (source.kind in texts and target.kind in texts)
 
 
 def _unknown(step: Step, name: str, later: Iterable[str]) -> ProcedureError:

@@ -11,7 +11,7 @@
         instruction: Work out the interest.   # optional where there is an expression
         expression: principal * rate / 100
         type: decimal(2, half_up)             # optional
-      - total: decimal(2) = principal + interest      # a line of the text notation
+      - total: decimal(2) = principal + interest      # a line of the text notation, with or without its number
       - id: country
         instruction: Name the country of the customer.
         reads: [customer]
@@ -38,14 +38,14 @@ type of YAML's own cannot change its meaning. What is not known is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from stepguard.checks.registry import make_check
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
-from stepguard.formats import make_procedure, parse_step
+from stepguard.formats import make_procedure, parse_line
 from stepguard.procedure import Input, Performer, Procedure, Step, make_step_error
 from stepguard.value_types import NUMBER
 
@@ -60,6 +60,9 @@ _NOT_TEXT: Final = ("reads", "checks")
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,100}(\.[0-9]{1,100})?\Z")
 _JSON_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\t', re.DOTALL)
 _TRUTH: Final = {"true": True, "false": False}
+_DEEPEST: Final = 100
+_MOST_NODES: Final = 10_000
+"""So many nodes, and ten a character, may there be where each alias is counted as what it stands for."""
 
 
 def parse_yaml(text: str, *, json: bool = False) -> Procedure:
@@ -82,11 +85,33 @@ def parse_yaml(text: str, *, json: bool = False) -> Procedure:
         mark = error.problem_mark or error.context_mark
         what = "JSON" if json else "YAML"
         raise ProcedureError(f"not valid {what}: {error.problem}", line=mark.line + 1 if mark else None) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise ProcedureError(f"the character {error.character:#x} cannot stand here", line=line) from None
     except (yaml.YAMLError, RecursionError) as error:
         raise ProcedureError(f"the document cannot be read: {error}", line=1) from None
     if root is None:
         raise ProcedureError("the document is empty", line=1)
+    _check_size(root, _MOST_NODES + 10 * len(text))
     return _procedure(root)
+
+
+def _check_size(root: Any, most: int) -> None:
+    """Refuse what aliases make endless, or very large: an alias may hold itself, and others many times over."""
+    stack = [(root, 1)]
+    seen = 0
+    while stack:
+        node, depth = stack.pop()
+        seen += 1
+        if depth > _DEEPEST:
+            what = f"nested deeper than {_DEEPEST} levels: an alias may hold itself"
+            raise ProcedureError(what, line=_line(node))
+        if seen > most:
+            raise ProcedureError("too large once its aliases are filled in: use fewer of them", line=_line(node))
+        if node.id == "mapping":
+            stack += ((each, depth + 1) for pair in node.value for each in pair)
+        elif node.id == "sequence":
+            stack += ((each, depth + 1) for each in node.value)
 
 
 def _procedure(root: Any) -> Procedure:
@@ -96,14 +121,17 @@ def _procedure(root: Any) -> Procedure:
     inputs = _inputs(top["inputs"]) if "inputs" in top else []
     steps: list[Step] = []
     lines: list[int] = []
+    known, number = {each.name for each in inputs}, -1
     for node in _sequence(top["steps"], "steps"):
         at = _line(node)
         try:
-            steps.append(_step(node))
+            step, number = _step(node, number, known)
         except (ProcedureError, ExpressionError) as error:
             raise error if isinstance(error, ProcedureError) and error.line else make_step_error(error, at) from error
         except ConfigError as error:
             raise ProcedureError(str(error), line=at) from error
+        steps.append(step)
+        known.add(step.id)
         lines.append(at)
     if not steps:
         raise ProcedureError("steps: at least one is needed", line=_line(top["steps"]))
@@ -124,6 +152,10 @@ def _inputs(node: Any) -> list[Input]:
             pairs.append((_text(key, "an input"), _text(value, "the type of an input"), _line(key)))
     else:
         for each in _sequence(node, "inputs"):
+            if each.id == "mapping" and len(each.value) == 1:  # `- x: integer`
+                key, value = each.value[0]
+                pairs.append((_text(key, "an input"), _text(value, "the type of an input"), _line(each)))
+                continue
             name, _, kind = _text(each, "an input").partition(":")
             pairs.append((name.strip(), kind.strip(), _line(each)))
     inputs: list[Input] = []
@@ -137,13 +169,14 @@ def _inputs(node: Any) -> list[Input]:
     return inputs
 
 
-def _step(node: Any) -> Step:
+def _step(node: Any, number: int, known: Collection[str]) -> tuple[Step, int]:
+    """A step, and the number that it or the last step before it bears."""
     if node.id == "scalar":
-        return parse_step(_text(node, "a step"))
+        return parse_line(_text(node, "a step"), number, known)
     if node.id == "mapping" and len(node.value) == 1 and node.value[0][0].value not in _STEP:
         # `- total: decimal(2) = a + b` is a mapping to YAML, and a line of the text notation to its reader.
         key, value = node.value[0]
-        return parse_step(f"{_text(key, 'a step')}: {_text(value, 'a step')}")
+        return parse_line(f"{_text(key, 'a step')}: {_text(value, 'a step')}", number, known)
     found = _mapping(node, "a step", _STEP)
     if "id" not in found:
         raise ProcedureError("id: is missing", line=_line(node))
@@ -155,7 +188,7 @@ def _step(node: Any) -> Step:
             raise ProcedureError(f"{key} is true or false, not {text!r}", line=_line(found[key]))
         truths[key] = None if text is None else _TRUTH[text.lower()]
     reads = [_text(each, "a variable") for each in _sequence(found["reads"], "reads")] if "reads" in found else None
-    return Step(
+    step = Step(
         given["id"],
         given.get("expression"),
         instruction=given.get("instruction"),
@@ -166,6 +199,7 @@ def _step(node: Any) -> Step:
         show_work=truths["show_work"],
         with_next=truths["with_next"],
     )
+    return step, number
 
 
 def _check(node: Any) -> Check:

@@ -86,6 +86,70 @@ def test_an_async_check_that_raises_did_not_decide(error: Exception, mode: str) 
 
 
 @MODES
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("limit", [None, 30.0])
+@pytest.mark.parametrize("error", [SystemExit(3), asyncio.CancelledError()])
+def test_a_check_cannot_end_the_run(error: BaseException, limit: float | None, waits: bool, mode: str) -> None:
+    """One that exits, or is cancelled by itself, did not decide, and what was verified before it is kept."""
+
+    def check(*_: object) -> bool:
+        raise error
+
+    async def waiting(*_: object) -> bool:
+        await asyncio.sleep(0)
+        raise error
+
+    guard = Guard(ScriptedBackend({"a": "2 * 3 = 6", "b": "6 + 1 = 7"}), repair=0, check_timeout=limit)
+    procedure = Procedure([Step("a", "2 * 3"), Step("b", "a + 1", checks=[waiting if waits else check])])
+
+    async def within_a_loop() -> Result:
+        return guard.run(procedure)
+
+    match mode:
+        case "run":
+            result = guard.run(procedure)
+        case "arun":
+            result = asyncio.run(guard.arun(procedure))
+        case _:
+            result = asyncio.run(within_a_loop())
+    assert (result.status, dict(result.values)) == ("abstained", {"a": 6})
+    assert result.problem is not None
+    assert type(error).__name__ in result.problem.reason
+
+
+@MODES
+def test_an_interrupt_ends_the_run(mode: str) -> None:
+    """Ctrl-C is the user's, also while a check is at work."""
+
+    def check(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(check, mode)
+
+
+def test_a_run_that_is_cancelled_ends() -> None:
+    """A cancellation of the run's own task is none of the check's, and is passed on."""
+
+    async def main() -> None:
+        started = asyncio.Event()
+
+        async def check(*_: object) -> bool:
+            started.set()
+            await asyncio.sleep(3600)
+            return True
+
+        guard = Guard(ScriptedBackend({"a": "2 * 3 = 6"}), repair=0)
+        task = asyncio.create_task(guard.arun(Procedure([Step("a", "2 * 3", checks=[check])])))
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
+@MODES
 def test_an_async_check_that_takes_too_long_is_cancelled(mode: str) -> None:
     """It is undecided, and learns that nobody waits for it any more."""
     ended: list[bool] = []

@@ -265,6 +265,26 @@ def test_the_bench_command_stops_before_it_costs_too_much(
     assert [row["n"] for row in results["rows"]] == [6, 6]
 
 
+def test_the_bench_command_tells_of_damaged_outcomes(
+    paid: Callable[[], Paid], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What stood in a damaged line is run again from its reply, which is not paid for twice, and stderr says so."""
+    first = paid()
+    assert main([*COMMAND, "--out", str(tmp_path)]) == 0
+    assert first.calls == 12
+    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    path = tmp_path / "outcomes.jsonl"
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([*lines[:3], b"\xff" * 40, *lines[4:], b""]))
+    capsys.readouterr()
+    again = paid()
+    assert main([*COMMAND, "--out", str(tmp_path), "--resume"]) == 0
+    assert again.calls == 0
+    assert "1 line is damaged among the outcomes" in capsys.readouterr().err
+    rows = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["rows"]
+    assert [(row["arm"], row["n"]) for row in rows] == [(row["arm"], row["n"]) for row in results["rows"]]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

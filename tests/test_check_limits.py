@@ -170,15 +170,15 @@ def test_claims_are_judged_without_a_limit_unless_one_is_given() -> None:
 
 
 def test_what_ends_a_program_ends_it_from_inside_a_check() -> None:
-    """`SystemExit` and `KeyboardInterrupt` are no verdict: they leave the run, which keeps its books."""
+    """`KeyboardInterrupt` is no verdict: it leaves the run, which keeps its books."""
 
     def leave(step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
-        raise SystemExit(3)
+        raise KeyboardInterrupt
 
     for limit in (None, 5.0):
         guard = Guard(reply(), check_timeout=limit)
         run = guard.start(checked(leave))
-        with pytest.raises(SystemExit):
+        with pytest.raises(KeyboardInterrupt):
             guard.drive(run)
         assert run.result().usage.calls == 1
 

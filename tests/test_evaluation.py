@@ -230,6 +230,63 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     run(plan(), SimulatedModel(2), folder=tmp_path / "cut", resume=True, progress=lambda *_: pytest.fail("done twice"))
 
 
+@pytest.mark.parametrize(
+    "damage", [b"garbage\n", b"\0" * 200 + b"\n", b"\xe9\n", b'{"arm": "cot"}\n', b"[]\n", b"\n", b'"\xff"\n{\n']
+)
+def test_a_damaged_line_is_run_again(tmp_path: Path, damage: bytes) -> None:
+    """It stands for no outcome: the run goes on, says how many lines were left out, and ends the same."""
+    whole = run(plan(), SimulatedModel(2), folder=tmp_path)
+    path = tmp_path / "outcomes.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"\xef\xbb\xbf" + b"".join(lines[:3]) + damage + b"".join(lines[4:]))
+    newly: list[Outcome] = []
+    damaged: list[int] = []
+    again = run(
+        plan(),
+        SimulatedModel(2),
+        folder=tmp_path,
+        resume=True,
+        progress=lambda done, total, newest: newly.append(newest),
+        damaged=damaged.append,
+    )
+    assert len(newly) == 1
+    assert damaged == ([damage.count(b"\n")] if damage.strip() else [])
+    assert [replace(each, seconds=0) for each in again] == [replace(each, seconds=0) for each in whole]
+    assert len(path.read_bytes().splitlines()) == len(lines)
+
+
+@pytest.mark.parametrize("first", [b"garbage\n", b"\xff\xfe{\0\n", b"\n"])
+def test_outcomes_of_an_unknown_configuration_are_left_alone(tmp_path: Path, first: bytes) -> None:
+    """Where the line with the configuration is damaged, nothing is run or changed."""
+    run(plan(1), SimulatedModel(), folder=tmp_path)
+    path = tmp_path / "outcomes.jsonl"
+    path.write_bytes(first + path.read_bytes())
+    before = path.read_bytes()
+    with pytest.raises(ConfigError, match="is damaged"):
+        run(plan(1), SimulatedModel(), folder=tmp_path, resume=True)
+    assert path.read_bytes() == before
+
+
+def test_a_kill_at_the_beginning_of_a_resumed_run_loses_no_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The outcomes that are taken over replace the old file in one piece."""
+    whole = run(plan(), SimulatedModel(2), folder=tmp_path)
+    before = (tmp_path / "outcomes.jsonl").read_bytes()
+
+    def killed(path: Path, text: str, **_: object) -> int:
+        path.write_bytes(text.encode()[: len(text) // 2])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run(plan(), SimulatedModel(2), folder=tmp_path, resume=True)
+    assert (tmp_path / "outcomes.jsonl").read_bytes() == before
+    again = run(plan(), SimulatedModel(2), folder=tmp_path, resume=True, progress=lambda *_: pytest.fail("done twice"))
+    assert again == whole
+
+
 def test_what_ended_in_an_error_is_run_again(tmp_path: Path) -> None:
     """A resumed run tries the programs again that the endpoint had failed, and only those."""
     model = SimulatedModel(slips=Slips.none())
@@ -375,7 +432,7 @@ def test_the_bench_command_prints_one_json_document(capsys: pytest.CaptureFixtur
     [
         (["--lengths", "five"], "--lengths"),
         (["--lengths", "0"], "--lengths"),
-        (["--lengths", "5,5"], "--lengths"),
+        (["--lengths", "5,5"], "--lengths 5,5: a length stands twice"),
         (["-n", "1,2", "--lengths", "5"], "-n"),
         (["--arms", "guard,magic"], "unknown arm 'magic'"),
         (["--arms", "guard,guard(segment=0)"], "segment"),

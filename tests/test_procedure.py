@@ -72,6 +72,9 @@ REFUSED: list[tuple[str, int, str]] = [
     ("t1 = 1\n" + "a" * 70 + " = 1", 2, "at most 64"),
     ("t1 = 1\r\nt2 = q\r\n", 2, "'q'"),
     ("t1 = 1\x0c\u2028\nt2 = q", 2, "'q'"),
+    ("inputs: x, y,\nt1 = x", 1, "leave out the comma"),
+    ("name: a\nt1 = 1\nname: b", 3, "already has the name 'a'"),
+    ("inputs: x\n1. t1 == x", 2, "write = for =="),
 ]
 
 
@@ -83,6 +86,89 @@ def test_a_wrong_procedure_is_refused_with_its_line(text: str, line: int, messag
     assert refused.value.line == line
     assert message in refused.value.message
     assert str(refused.value).startswith(f"line {line}: ")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "## Step 2: total = gross + 5",
+        "### total = gross + 5",
+        "## **Step 2:** `total = gross + 5`",
+        "## 2. Name the customer's country.",
+        "## Then total = gross + 5",
+        "## answer: gross",
+        "##inputs: rate",
+    ],
+)
+def test_a_heading_does_not_swallow_a_step(line: str) -> None:
+    """A heading of two or more signs that holds a step or a declaration is refused, and not taken for a comment."""
+    with pytest.raises(ProcedureError, match="would be left out") as refused:
+        Procedure.parse(f"inputs: net\nStep 1: gross = net * 2\n{line}")
+    assert refused.value.line == 3
+
+
+@pytest.mark.parametrize(
+    "line", ["# Step 2: total = gross + 5", "## Step 2", "## The discount", "######", "## Inputs:"]
+)
+def test_a_comment_or_a_heading_of_words_is_skipped(line: str) -> None:
+    """One sign makes a comment of anything; a heading without a step says nothing that is to be done."""
+    text = "inputs: net\ngross = net * 2\ntotal = gross + 5"
+    assert Procedure.parse(text.replace("total", f"{line}\ntotal")) == Procedure.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("2. Then total = gross + 5", "`Work it out: total = gross + 5`"),
+        ("2. Let total = gross + 5, then stop.", "`Work it out: total = gross + 5`"),
+        ("2. Then total = gross + 5 and write it down", "`Work it out: total = gross + 5`"),
+        ("2. Then total: decimal(2) = gross * 2", "`Work it out: total: decimal(2) = gross * 2`"),
+        ("2. total \u2190 gross", "`Work it out: total = gross`"),
+        ("2. total \uff1d gross", "`Work it out: total = gross`"),
+        ("2. $total = gross + 5$", "`Work it out: total = gross + 5`"),
+        ("Then total = gross + 5", "`Work it out: total = gross + 5`"),
+        ("2. gross + 5.", "`result = gross + 5`"),
+        ("2. `gross`", "`result = gross`"),
+        ("2. 3 * 4", "`result = 3 * 4`"),
+        ("2. gross > 5", "`ok = gross > 5`"),
+    ],
+)
+def test_a_formula_among_words_is_refused(line: str, hint: str) -> None:
+    """Words that hold a formula over known values would go unchecked; the error says how to write it."""
+    with pytest.raises(ProcedureError) as refused:
+        Procedure.parse(f"inputs: net\n1. gross = net * 2\n{line}")
+    assert refused.value.line == 3
+    assert hint in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Name the customer's country.",
+        "Is net > gross?",
+        "Multiply net by two",
+        "Find the slope of y = 2 * z + 1.",
+        "Take pi = 3.14 for the area",
+        "Take g = 9.81 m/s^2",
+        "Use a discount of r = 5% of the price",
+        "Say whether the colour = red",
+        "Double-check the read-out",
+        "Pros / cons",
+        "Gross",
+    ],
+)
+def test_words_without_a_formula_are_an_instruction(words: str) -> None:
+    """Signs of arithmetic among words, and formulas over what is no value of the procedure, are words."""
+    procedure = Procedure.parse(f"inputs: net\n1. gross = net * 2\n2. {words}")
+    assert procedure.steps[1] == Step("step2", instruction=words)
+    assert Procedure.parse(str(procedure)) == procedure
+
+
+@pytest.mark.parametrize("given_", [None, b"t1 = 5", Path("invoice.txt"), ["t1 = 5"]])
+def test_only_text_is_parsed(given_: object) -> None:
+    """Anything else is refused with what to write."""
+    with pytest.raises(ProcedureError, match=r"Procedure\.load takes the path"):
+        Procedure.parse(given_)  # type: ignore[arg-type]
 
 
 def test_the_notation() -> None:
@@ -137,6 +223,11 @@ ONE_STEP: list[tuple[str, Step]] = [
     ("inputs = 3", Step("inputs", "3")),
     ("step = 5", Step("step", "5")),
     ("t = 1 # one", Step("t", "1")),
+    ("1. \u8ba1\u7b97\uff1at = 1", Step("t", "1", instruction="\u8ba1\u7b97")),
+    ("t\uff1ainteger = 1", Step("t", "1", type="integer")),
+    ("Step 1\uff1aRead the page.", Step("step1", instruction="Read the page.")),
+    ("t: decimal (2) = 1", Step("t", "1", type="decimal(2)")),
+    ("Step 1.1: t = 1", Step("t", "1", instruction="Step 1.1")),
 ]
 
 
@@ -200,8 +291,9 @@ def procedures(draw: st.DrawFn) -> Procedure:
     inputs = [Input(name, draw(types | options | st.just("boolean") | st.just("text"))) for name in names[:cut]]
     steps: list[Step] = []
     known = names[:cut]
+    numbers = [each.name for each in inputs if each.type.numeric]
     for name in names[cut:]:
-        operand = st.sampled_from([*known, "1", "2.5"])
+        operand = st.sampled_from([*numbers, "1", "2.5"])
         if draw(st.integers(0, 2)) == 0:
             reads = draw(st.lists(st.sampled_from(known), unique=True, max_size=2)) if known else []
             kind = draw(types | options | st.just("text") | st.just("boolean"))
@@ -219,6 +311,7 @@ def procedures(draw: st.DrawFn) -> Procedure:
                 )
             )
         known = [*known, name]
+        numbers += [name] if steps[-1].type.numeric else []
     title = draw(st.just("procedure") | instructions.filter(lambda text: len(text.splitlines()) == 1))
     return Procedure(steps, inputs=inputs, answer=draw(st.sampled_from(known)), name=title)
 
@@ -304,6 +397,58 @@ def test_a_procedure_that_cannot_be_right_is_refused(steps: list[Step], options:
     """A procedure is checked as a whole when it is made."""
     with pytest.raises(ProcedureError):
         Procedure(steps, **options)  # type: ignore[arg-type]
+
+
+WORDED = Step("a", instruction="Read it.")
+
+
+@pytest.mark.parametrize(
+    ("source", "step", "message"),
+    [
+        (WORDED, Step("t", "a * 2"), 'declare `a: number = "..."`'),
+        (WORDED, Step("t", "a"), "`t: text` where it is not"),
+        (WORDED, Step("t", "a == 3"), "compares numbers only"),
+        (Step("a", "1 > 2"), Step("t", "a + 1"), "which is boolean"),
+        (Step("a", "1 > 2"), Step("t", "a"), "declare `t: boolean`"),
+        (Input("a", "one_of(low, high)"), Step("t", "-a"), "which is one_of(low, high)"),
+        (Input("a", "one_of(low, high)"), Step("t", "a", type="one_of(x, y)"), "which is one_of(low, high)"),
+        (Input("a", "text"), Step("t", "max(a, 1)", performer="code"), "declare `a: number`"),
+        (Input("a", "text"), Step("t", "a != a"), "which is text"),
+        (Input("a"), Step("t", "a", type="text"), "declare `t: number`"),
+        (Input("a"), Step("t", "a", type="boolean"), "declare `t: number`"),
+    ],
+)
+def test_a_step_that_could_never_have_a_value_is_refused(source: Input | Step, step: Step, message: str) -> None:
+    """An expression over values that it cannot compute with is refused when a procedure, or a lazy step, is made."""
+    steps = [source if isinstance(source, Step) else Step("b", "1"), step, Step("c", "3")]
+    inputs = [] if isinstance(source, Step) else [source]
+    with pytest.raises(ProcedureError) as refused:
+        Procedure(steps, inputs=inputs)
+    assert refused.value.step == "t"
+    assert message in refused.value.message
+    lazy = Procedure.lazy(steps.__getitem__, 3, look_back=1, inputs=inputs)
+    assert lazy.steps[0] == steps[0]
+    with pytest.raises(ProcedureError) as refused:
+        list(lazy.steps)
+    assert message in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("number", "decimal(2)"), ("percent", "integer"), ("text", "one_of(a, b)"), ("one_of(a, b)", "text"),
+     ("one_of(a, b)", "one_of(b, c)"), ("boolean", "boolean")],
+)  # fmt: skip
+def test_a_copy_may_have_another_type_that_can_hold_it(source: str, target: str) -> None:
+    """Whether a copied value fits is only known from the value, as long as any could."""
+    procedure = Procedure([Step("t", "a", type=target)], inputs=[Input("a", source)])
+    assert Procedure.parse(str(procedure)) == procedure
+
+
+def test_the_line_of_a_step_over_words_is_named() -> None:
+    """The error names the line that computes with the words, not the last one."""
+    with pytest.raises(ProcedureError) as refused:
+        Procedure.parse("1. Read the price.\n2. total = step1 * 2\n3. t3 = 4")
+    assert refused.value.line == 2
 
 
 def test_values_live_until_they_are_last_read() -> None:

@@ -203,10 +203,9 @@ def test_a_repair_policy_is_asked_once_for_each_failure() -> None:
 @pytest.mark.parametrize(("expression", "value"), [("x - x", 0), ("x > 9", False), ("x * 0", 0)])
 def test_falsy_values_are_values(expression: str, value: object) -> None:
     """Zero and false are accepted in one call, kept, and read by later steps."""
-    procedure = Procedure([Step("t1", expression), Step("t2", "t1", show_work=False)], inputs=["x"])
+    copy = Step("t2", "t1", type="boolean") if value is False else Step("t2", "t1", show_work=False)
+    procedure = Procedure([Step("t1", expression), copy], inputs=["x"])
     shown = "false" if value is False else "0"
-    if value is False:
-        procedure = Procedure([Step("t1", expression), Step("t2", "t1", type="boolean")], inputs=["x"])
     hand = start(procedure, {"x": 5}, segment=1)
     hand.answer({"t1": f"{expression.replace('x', '5')} = {shown}"})
     assert f"t1 = {shown}" in hand.asks[0].request.messages[-1].content

@@ -278,6 +278,76 @@ def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
         RecordedBackend(tmp_path / "nowhere" / "x.sqlite", Counting())
 
 
+def foreign(path: Path, *statements: str) -> Path:
+    """A database that is somebody else's."""
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+    return path
+
+
+@pytest.mark.parametrize("model", [None, Counting()])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"x", b"my notes\n" * 200, b"SQLite format 3\0 and no more"),
+        ("create table t (x)", "insert into t values (1)"),
+        ("create table about (id int, txt text)",),
+        ("create table about (name text primary key, value text)", "create table replies (x)"),
+        ("create table about (name text, value text)", "insert into about values ('format', '1')"),
+    ],
+)
+def test_a_file_of_somebody_else_is_refused_and_left_as_it_is(
+    tmp_path: Path, content: bytes | tuple[str, ...], model: Any
+) -> None:
+    """What is no recording is neither read as an empty one nor written into, with a model or without."""
+    path = tmp_path / "notes.db"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        foreign(path, *content)
+    before = path.read_bytes()
+    with pytest.raises(ConfigError, match="is no recording"):
+        RecordedBackend(path, model)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["notes.db"]
+
+
+def test_an_empty_file_is_no_recording_but_can_become_one(tmp_path: Path) -> None:
+    """Without a model there is nothing to replay; with one it is filled."""
+    path = tmp_path / "new.sqlite"
+    path.touch()
+    with pytest.raises(ConfigError, match="it is empty"):
+        RecordedBackend(path)
+    assert path.read_bytes() == b""
+    with RecordedBackend(path, Counting()) as recording:
+        assert recording.complete(ASKED).text == "1"
+
+
+def test_a_replay_writes_nothing(file: Path) -> None:
+    """Neither into the recording nor beside it, so that it may lie in a folder that cannot be written to."""
+    with RecordedBackend(file, Counting()) as recording:
+        recording.complete(ASKED)
+    before = file.read_bytes()
+    with RecordedBackend(file) as replay:
+        assert replay.complete(ASKED).text == "1"
+        assert [each.name for each in file.parent.iterdir()] == [file.name]
+    assert file.read_bytes() == before
+
+
+def test_a_recording_is_replayed_while_it_is_made(file: Path) -> None:
+    """The newest replies stand in a log beside the file, and are found there."""
+    with RecordedBackend(file, Counting()) as recording:
+        recording.complete(ASKED)
+        with RecordedBackend(file) as replay:
+            assert replay.complete(ASKED).text == "1"
+        recording.complete(replace(ASKED, max_tokens=9))
+        with RecordedBackend(file) as replay:
+            assert len(replay) == 2
+
+
 def test_a_model_that_can_only_be_awaited_is_replayed_anywhere(file: Path) -> None:
     """`run` needs no model for what is recorded; for the rest it says that the model can only be awaited."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
+from decimal import Decimal, localcontext
 
 import pytest
 from hypothesis import given
@@ -17,11 +18,23 @@ pytestmark = pytest.mark.once
 
 @pytest.mark.parametrize(
     ("events", "n", "bound"),
-    [(0, 60, 0.0487), (0, 299, 0.00997), (0, 1, 0.95), (1, 1, 1.0), (5, 5, 1.0), (0, 0, 1.0), (1, 60, 0.0766)],
+    [
+        *((0, 60, 0.0487), (0, 299, 0.00997), (0, 1, 0.95), (1, 1, 1.0), (5, 5, 1.0), (0, 0, 1.0), (1, 60, 0.0766)),
+        *((0, 16_500, 0.000182), (200, 16_500, 0.01362), (500, 1100, 0.47976), (1000, 1001, 0.99995)),
+    ],
 )
 def test_an_upper_bound_is_exact(events: int, n: int, bound: float) -> None:
     """The one-sided bound of Clopper and Pearson, as printed in tables."""
     assert upper_bound(events, n) == pytest.approx(bound, abs=5e-4)
+
+
+@pytest.mark.parametrize(("events", "n"), [(200, 16_500), (500, 1100), (1099, 1100), (900, 1001)])
+def test_the_bound_of_many_events_is_exact(events: int, n: int) -> None:
+    """Where binomial coefficients are too large for floats, the tail at the bound is five percent all the same."""
+    with localcontext(prec=60):
+        share = Decimal(upper_bound(events, n))
+        tail = sum(math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(events + 1))
+    assert float(tail) == pytest.approx(0.05, rel=1e-8)
 
 
 @given(st.integers(0, 40), st.integers(1, 40))
@@ -49,12 +62,19 @@ def test_steps_of_one_program_are_not_counted_as_independent() -> None:
     assert low < 0.5 < high
 
 
-@pytest.mark.parametrize("counts", [[(10, 10)] * 4, [(0, 3)] * 4])
-def test_a_share_that_never_varies_has_its_boundary_in_the_interval(counts: list[tuple[int, int]]) -> None:
-    """All right is 1, all wrong is 0; a single cluster falls back to the interval of its parts."""
-    low, high = clustered(counts)
-    assert low == high == counts[0][0] / counts[0][1]
-    assert clustered(counts[:1]) == wilson(*counts[0])
+@pytest.mark.parametrize("counts", [[(10, 10)] * 4, [(0, 3)] * 4, [(5, 5), (2, 2), (0, 0), (1, 1), (9, 9)]])
+def test_clusters_that_are_all_right_or_all_wrong_count_as_one_observation_each(counts: list[tuple[int, int]]) -> None:
+    """Four programs alike are four observations, however many steps they have, and not a certainty."""
+    assert clustered(counts) == wilson(4 if counts[0][0] else 0, 4)
+
+
+def test_clusters_alike_have_an_interval_with_a_width() -> None:
+    """Also where their share is no whole number of clusters, and narrower the more there are."""
+    spans = [clustered([(4, 5), (8, 10)] * count) for count in (1, 2, 5, 50)]
+    assert all(low < 0.8 < high for low, high in spans)
+    assert spans[2] == pytest.approx(wilson(8, 10))
+    widths = [high - low for low, high in spans]
+    assert widths == sorted(widths, reverse=True)
 
 
 def test_many_clusters_of_few_kinds_are_drawn_by_kind() -> None:
@@ -100,7 +120,7 @@ def test_an_interval_needs_something_to_measure() -> None:
     """Without any part there is no share."""
     with pytest.raises(ValueError, match="at least one"):
         clustered([(0, 0)])
-    assert clustered([(0, 0), (1, 1)]) == (1.0, 1.0)
+    assert clustered([(0, 0), (1, 1)]) == clustered([(1, 1)]) == wilson(1, 1)
 
 
 @pytest.mark.parametrize(("start", "step"), [(1.0, 0.99), (0.67, 0.9873), (0.9, 0.95), (1.0, 1.0)])

@@ -104,7 +104,18 @@ def test_json_characters_beyond_the_basic_plane_survive(tmp_path: Path) -> None:
         ("steps:\n  - id: a\n    expression:", 3, "text"),
         ("steps:\n  - 'unclosed", 2, "not valid YAML"),
         ("steps:\n  - a = 1\n---\nsteps: []", 3, "not valid YAML"),
-        ("steps: &a [*a]", 1, "mapping"),
+        ("steps: &a [*a]", 1, "an alias may hold itself"),
+        (
+            "inputs: [x]\nsteps:\n  - id: a\n    expression: x\n    checks:\n      - holds: &a [*a]",
+            6,
+            "may hold itself",
+        ),
+        ("inputs: [x]\nsteps:\n  - id: a\n    expression: x\n    checks:\n      - range: &a {least: *a}", 6, "itself"),
+        ("steps:\n  - a = 1\n  - b = \x01", 3, "0x1 cannot stand here"),
+        ("steps:\n  - 2. a = 1\n  - 1. b = 2", 3, "must increase"),
+        ("steps:\n  - Read the total", 2, "numbered instruction"),
+        ("inputs: [x]\nsteps:\n  - 1. Then total = x + 1", 3, "hold a formula"),
+        ("steps:\n  - 1. Read it\n  - total = step1 * 2", 3, "declare `step1: number"),
     ],
 )
 def test_errors_name_the_line(tmp_path: Path, text: str, line: int, words: str) -> None:
@@ -113,6 +124,22 @@ def test_errors_name_the_line(tmp_path: Path, text: str, line: int, words: str) 
         load(tmp_path, text)
     assert caught.value.line == line, str(caught.value)
     assert words in str(caught.value)
+
+
+def test_aliases_that_stand_for_very_much_are_refused(tmp_path: Path) -> None:
+    """Aliases of aliases grow by a factor with each level; what they stand for is counted before it is built."""
+    levels = "".join(f"        - &b{at} [{', '.join([f'*b{at - 1}'] * 8)}]\n" for at in range(1, 30))
+    text = f"inputs: [x]\nsteps:\n- id: t\n  expression: x\n  checks:\n    - holds:\n        - &b0 [x]\n{levels}"
+    with pytest.raises(ProcedureError, match="too large once its aliases are filled in") as refused:
+        load(tmp_path, text)
+    assert refused.value.line is not None
+
+
+def test_labels_and_one_input_a_line_are_read(tmp_path: Path) -> None:
+    """Numbered lines mean in YAML what they mean in text, and a list of inputs may give their types."""
+    lines = "  - 1. Read it\n  - 'Step 2: b = x'\n  - 3. Double it: c = 2 * b"
+    found = load(tmp_path, f"inputs:\n  - x: decimal(2)\n  - y\nsteps:\n{lines}\n")
+    assert found == Procedure.parse("inputs: x: decimal(2), y\n1. Read it\nStep 2: b = x\n3. Double it: c = 2 * b")
 
 
 def test_broken_json_names_the_line(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ class RecordedBackend:
     Args:
         path: the SQLite file, made where it is not there; ``":memory:"`` keeps nothing; a file ending in ``.jsonl``,
             as `export` writes it, can only be replayed.
-        backend: the model to ask for what is missing; None replays only.
+        backend: the model to ask for what is missing; None replays only, and leaves the file as it is.
 
     Raises:
         ConfigError: the file is no recording, or of another model, other settings or another version of stepguard
@@ -77,7 +77,8 @@ class RecordedBackend:
         text = self.path.endswith(".jsonl")
         if text and backend is not None:
             raise ConfigError(f"{path} can only be replayed: record into a file of another kind", option="path")
-        self._store: Final = ReplyStore(":memory:" if text else self.path)
+        path_of_store = ":memory:" if text else self.path
+        self._store: Final = ReplyStore(path_of_store, read_only=backend is None and path_of_store != ":memory:")
         weakref.finalize(self, self._store.close)
         if text:
             _import(self._store, Path(path))

@@ -15,12 +15,12 @@ from stepguard.errors import ConfigError
 
 __all__ = ["ReplyStore"]
 
-_TABLES: Final = """
-create table if not exists about (name text primary key, value text not null) without rowid;
-create table if not exists replies (
-    key text primary key, request text not null, completion text not null, seconds real not null
-) without rowid;
-"""
+_TABLES: Final = (
+    "create table about (name text primary key, value text not null) without rowid",
+    "create table replies (key text primary key, request text not null, completion text not null, seconds real not null"
+    ") without rowid",
+)
+_MAGIC: Final = b"SQLite format 3\0"
 _FORMAT: Final = "1"
 _BUSY_SECONDS: Final = 30.0
 
@@ -32,31 +32,50 @@ class ReplyStore:
 
     Args:
         path: the file, made where it is not there; ``":memory:"`` keeps nothing.
+        read_only: whether the file is only to be read; nothing is written, not even beside it, and it must be there.
 
     Raises:
         ConfigError: the file is something else, or of a later version of stepguard.
         OSError: the file cannot be opened.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, read_only: bool = False) -> None:
         self._path: Final = path
         self._lock: Final = threading.Lock()
-        if path != ":memory:" and not Path(path).parent.is_dir():
-            raise FileNotFoundError(f"there is no folder {Path(path).parent} for the recording")
-        self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
+        if path != ":memory:":
+            if not Path(path).parent.is_dir():
+                raise FileNotFoundError(f"there is no folder {Path(path).parent} for the recording")
+            _check_kind(path, read_only=read_only)
+        address = _read_only(path) if read_only else path
         try:
+            self._connection = sqlite3.connect(address, timeout=_BUSY_SECONDS, check_same_thread=False, uri=read_only)
+        except sqlite3.Error as error:
+            raise OSError(f"{path} cannot be opened: {error}") from None
+        try:
+            if not read_only:
+                self._make()
+            found = self.about("format")
+            self._connection.execute("select key, completion, seconds from replies limit 1").fetchone()
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise ConfigError(f"{path} is no recording: {error}", option="path") from None
+        if found != _FORMAT:
+            self.close()
+            if found is None:
+                raise ConfigError(f"{path} is no recording: it does not say its format", option="path")
+            raise ConfigError(f"{path} is a recording of format {found}; this version reads {_FORMAT}", option="path")
+        if not read_only:  # and not before it is known to be ours: this is written into the file
             self._connection.execute("pragma journal_mode = wal")
             self._connection.execute("pragma synchronous = normal")
-            self._connection.executescript(_TABLES)
-        except sqlite3.DatabaseError as error:
-            self._connection.close()
-            raise ConfigError(f"{path} is no recording: {error}", option="path") from None
-        found = self.about("format")
-        if found is None:
-            self.tell("format", _FORMAT)
-        elif found != _FORMAT:
-            self.close()
-            raise ConfigError(f"{path} is a recording of format {found}; this version reads {_FORMAT}", option="path")
+
+    def _make(self) -> None:
+        """Make the tables where there are none. What holds anything else is left as it is."""
+        with self._connection:
+            self._connection.execute("begin immediate")  # another process may be making the same file
+            if self._connection.execute("select count(*) from sqlite_master").fetchone()[0] == 0:
+                for table in _TABLES:
+                    self._connection.execute(table)
+                self._connection.execute("insert into about values ('format', ?)", (_FORMAT,))
 
     def about(self, name: str) -> str | None:
         """A fact about the whole, None where nothing is known."""
@@ -96,3 +115,28 @@ class ReplyStore:
         """Close the file; closing twice does nothing."""
         with self._lock:
             self._connection.close()
+
+
+def _check_kind(path: str, *, read_only: bool) -> None:
+    """Refuse a file that is no database before SQLite, which takes a very short one for empty, writes into it."""
+    try:
+        with Path(path).open("rb") as file:
+            begins = file.read(len(_MAGIC))
+    except FileNotFoundError:
+        if read_only:
+            raise
+        return
+    if begins != _MAGIC and (begins or read_only):
+        raise ConfigError(f"{path} is no recording: it is {'no database' if begins else 'empty'}", option="path")
+
+
+def _read_only(path: str) -> str:
+    """The address under which SQLite reads a file, and writes nothing.
+
+    Beside a file in write-ahead mode it would make two others, which fails in a folder that cannot be written to, so
+    that it is told that nobody changes the file. Where somebody writes it now, or was killed, there is a log beside it
+    that holds the newest replies.
+    """
+    log = Path(f"{path}-wal")
+    unchanging = not log.exists() or log.stat().st_size == 0
+    return f"{Path(path).absolute().as_uri()}?{'immutable=1' if unchanging else 'mode=ro'}"

@@ -56,6 +56,8 @@ class Patience:
 def run_check(check: Check, step: Step, values: Mapping[str, Value], claim: Claim, patience: Patience) -> Verdict:
     """What a check says. Where it raises, returns something else or takes too long it did not decide.
 
+    Only what asks the run itself to end passes through: an interrupt, or a cancellation of its task.
+
     A check with a time limit runs in a thread of its own (see `stepguard.deadlines`), an async one in an event loop of
     its own.
     """
@@ -69,7 +71,9 @@ def run_check(check: Check, step: Step, values: Mapping[str, Value], claim: Clai
         return _verdict(check, within(seconds, call, name=_THREAD))
     except Overrun:
         return _late(check, seconds)
-    except Exception as error:  # noqa: BLE001 - a check is foreign code: whatever it raises, it did not decide
+    except BaseException as error:
+        if _stops(error):
+            raise
         return _raised(check, error)
 
 
@@ -89,8 +93,27 @@ async def arun_check(
         return _verdict(check, found)
     except Overrun:
         return _late(check, seconds)
-    except Exception as error:  # noqa: BLE001 - as in `run_check`
+    except BaseException as error:
+        if _stops(error):
+            raise
         return _raised(check, error)
+
+
+def _stops(error: BaseException) -> bool:
+    """Whether an error asks the run to end, and is not the check's own.
+
+    `SystemExit` is its own, as of a command line that it calls. So is a `CancelledError`, as of a request that it gave
+    up, unless somebody has cancelled the task of the run.
+    """
+    import asyncio
+
+    if not isinstance(error, asyncio.CancelledError):
+        return not isinstance(error, Exception | SystemExit)
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no event loop runs here, so that nobody can have cancelled anything
+        return False
+    return task is not None and task.cancelling() > 0
 
 
 def _settle(found: Awaitable[object], seconds: float | None) -> object:
@@ -137,7 +160,7 @@ def _late(check: Check, seconds: float | None) -> Verdict:
     return Verdict("undecided", name, "undecided", f"{name} did not answer within {max(seconds or 0, 0):.3g} s")
 
 
-def _raised(check: Check, error: Exception) -> Verdict:
+def _raised(check: Check, error: BaseException) -> Verdict:
     import traceback  # it also knows what to say of an error whose own text fails
 
     reason = "".join(traceback.format_exception_only(error)).strip()

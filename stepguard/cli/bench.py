@@ -151,6 +151,7 @@ def main(args: argparse.Namespace) -> int:
                 resume=args.resume,
                 progress=progress,
                 taken_over=progress.taken_over,
+                damaged=progress.damaged,
             )
         )
     _complain_of_missing_replies(outcomes, args.replay)

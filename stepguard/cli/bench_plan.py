@@ -105,7 +105,9 @@ def _numbers(text: str, option: str) -> list[int]:
         numbers = [int(piece) for piece in text.split(",")]
     except ValueError:
         numbers = []
-    if not numbers or min(numbers) < 1 or (option == "lengths" and len(set(numbers)) != len(numbers)):
+    if option == "lengths" and len(set(numbers)) != len(numbers):
+        raise ConfigError(f"--lengths {text}: a length stands twice; keep one, and set -n for more runs", option=option)
+    if not numbers or min(numbers) < 1:
         raise ConfigError(f"--{option} takes whole numbers above 0, separated by commas, not {text!r}", option=option)
     return numbers
 

@@ -64,6 +64,12 @@ class BenchProgress:
         if self.done:
             self.shown(last=False)
 
+    def damaged(self, lines: int) -> None:
+        """So many lines of an earlier session could not be read."""
+        what = "1 line is" if lines == 1 else f"{lines} lines are"
+        self.stream.write(f"{what} damaged among the outcomes that were there: what stood there is run again\n")
+        self.stream.flush()
+
     def __call__(self, done: int, total: int, newest: Outcome) -> None:
         self._forecast.ended(newest)
         self.done, self.total = done, total

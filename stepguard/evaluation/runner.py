@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -103,6 +104,7 @@ async def run_plan(
     resume: bool = False,
     progress: Progress | None = None,
     taken_over: Callable[[Sequence[Outcome]], None] | None = None,
+    damaged: Callable[[int], None] | None = None,
 ) -> list[Outcome]:
     """Run a plan and return its outcomes, sorted by cell, instance and arm: all of them unless the backend stops it.
 
@@ -117,6 +119,7 @@ async def run_plan(
         resume: take over the outcomes that are there; what ended in an error is run again.
         progress: called after every outcome.
         taken_over: called once, with the outcomes that were there.
+        damaged: called once where lines could not be read, with how many; their runs are done again.
 
     Raises:
         ConfigError: the folder holds outcomes and `resume` is not set, or they are of another configuration.
@@ -128,6 +131,8 @@ async def run_plan(
     queue.reverse()
     left = len(queue)
     make = lru_cache(maxsize=concurrency + 1)(plan.family.make)  # the arms of a program come one after another
+    if known.damaged and damaged is not None:
+        damaged(known.damaged)
     if taken_over is not None:
         taken_over(list(done.values()))
     shared = None if isinstance(backend, TaskBackend) else _recorded(backend, folder, concurrency)
@@ -193,10 +198,11 @@ def _recorded(backend: Backend, folder: Path | None, concurrency: int) -> Record
 
 
 class _Store:
-    """Outcomes on disk: one line each, appended and flushed; a line cut off by a kill is run again."""
+    """Outcomes on disk: one line each, appended and flushed; a line that is cut off or damaged is run again."""
 
     def __init__(self, folder: Path | None, configuration: Mapping[str, Any], *, resume: bool) -> None:
         self.outcomes: dict[tuple[str, int, int], Outcome] = {}
+        self.damaged = 0
         self._path = None if folder is None else folder / _OUTCOMES
         if self._path is None:
             return
@@ -209,23 +215,48 @@ class _Store:
                     f"{self._path} exists: pass --resume to go on with it, or another --out", option="out"
                 )
             # What stands behind the last line end was cut off by a kill.
-            whole = self._path.read_text(encoding="utf-8").split("\n")[:-1]
-            if whole and json.loads(whole[0]) != json.loads(head):
+            whole = self._path.read_bytes().removeprefix(BOM_UTF8).split(b"\n")[:-1]
+            if whole and _value(whole[0]) is None:
+                raise ConfigError(
+                    f"the first line of {self._path} is damaged, and it says what the outcomes belong to: use another "
+                    "--out",
+                    option="out",
+                )
+            if whole and _value(whole[0]) != json.loads(head):
                 raise ConfigError(
                     f"{self._path} was made with another configuration (model, prompts, cases, options or version): "
                     "use another --out",
                     option="out",
                 )
-            kept = whole[:1]
             for line in whole[1:]:
-                outcome = Outcome.from_dict(json.loads(line))
-                if outcome.error is not None:  # the endpoint may be well again
-                    continue
-                kept.append(line)
-                self.outcomes[outcome.arm, outcome.length, outcome.seed] = outcome
-        self._path.write_text("".join(f"{line}\n" for line in kept or [head]), encoding="utf-8")
+                outcome = _outcome(line)
+                if outcome is None:
+                    self.damaged += bool(line.strip())
+                elif outcome.error is None:  # otherwise the endpoint may be well again
+                    kept.append(line.decode())
+                    self.outcomes[outcome.arm, outcome.length, outcome.seed] = outcome
+        # A kill while this is written leaves the old file as it was.
+        new = self._path.with_name(f"{_OUTCOMES}.new")
+        new.write_text("".join(f"{line}\n" for line in [head, *kept]), encoding="utf-8")
+        new.replace(self._path)
 
     def add(self, outcome: Outcome) -> None:
         if self._path is not None:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(outcome.to_dict()) + "\n")
+
+
+def _value(line: bytes) -> Any:
+    """What JSON a line holds; None where it is damaged."""
+    try:
+        return json.loads(line.decode())
+    except ValueError:
+        return None
+
+
+def _outcome(line: bytes) -> Outcome | None:
+    found = _value(line)
+    try:
+        return Outcome.from_dict(found)
+    except (TypeError, ValueError):
+        return None

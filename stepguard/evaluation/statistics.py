@@ -18,21 +18,24 @@ __all__ = ["Decay", "Paired", "clustered", "compare", "fit_decay", "holm", "uppe
 
 _BOOTSTRAP_DRAWS = 2000
 _HALVINGS = 60
+_FLOATS = 1000
+"""Of so many, the number of ways to choose any is still a float."""
 _WORTH_IT = 10
 """How many clusters of a kind there are on average before counting kinds is quicker than drawing clusters."""
 
 
 def wilson(successes: int, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
     """The Wilson score interval for a share (E. B. Wilson, 1927); (0, 1) where n is 0."""
-    if n == 0:
-        return 0.0, 1.0
+    return _wilson(successes / n, n, confidence) if n else (0.0, 1.0)
+
+
+def _wilson(share: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    share = successes / n
     scale = 1 + z * z / n
     middle = (share + z * z / (2 * n)) / scale
     half = z / scale * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    low = 0.0 if successes == 0 else max(0.0, middle - half)
-    high = 1.0 if successes == n else min(1.0, middle + half)
+    low = 0.0 if share == 0 else max(0.0, middle - half)
+    high = 1.0 if share == 1 else min(1.0, middle + half)
     return low, high
 
 
@@ -55,9 +58,19 @@ def upper_bound(events: int, n: int, *, confidence: float = 0.95) -> float:
 
 
 def _at_most(events: int, n: int, share: float) -> float:
-    """The probability of at most so many events in n."""
-    terms: list[float] = [math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(events + 1)]
-    return math.fsum(terms)
+    """The probability of at most so many events in n, where the share is no smaller than events / n."""
+    if n <= _FLOATS:
+        return math.fsum(math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(events + 1))
+    # The last term is the largest, and the others follow from it, so that nothing overflows or is lost to rounding.
+    ways = math.lgamma(n + 1) - math.lgamma(events + 1) - math.lgamma(n - events + 1)
+    largest = ways + events * math.log(share) + (n - events) * math.log1p(-share)
+    term, terms = 1.0, 1.0
+    for k in range(events, 0, -1):
+        term *= k * (1 - share) / ((n - k + 1) * share)
+        terms += term
+        if term < 1e-18 * terms:
+            break
+    return math.exp(largest + math.log(terms))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -74,7 +87,8 @@ def clustered(counts: Sequence[tuple[int, int]], *, seed: int = 0) -> tuple[floa
     """A 95 % interval for a share of parts, when parts come in clusters, as steps do in programs.
 
     A percentile bootstrap over clusters: steps of one program are alike, so that counting each as an observation of
-    its own would make the interval too narrow.
+    its own would make the interval too narrow. Where all clusters have the same share, resampling them shows no spread:
+    it is then the Wilson interval of that share over as many observations as there are clusters with parts.
 
     Args:
         counts: for every cluster how many parts were right, and how many there were.
@@ -85,8 +99,10 @@ def clustered(counts: Sequence[tuple[int, int]], *, seed: int = 0) -> tuple[floa
     """
     if sum(total for _, total in counts) == 0:
         raise ValueError("an interval needs at least one part")
-    if len(counts) == 1:
-        return wilson(*counts[0])
+    filled = [cluster for cluster in counts if cluster[1]]
+    first, parts = filled[0]
+    if all(right * parts == first * total for right, total in filled):
+        return _wilson(first / parts, len(filled))
     kinds = sorted(Counter(counts).items())
     times = [count for _, count in kinds]
     chance = random.Random(seed)

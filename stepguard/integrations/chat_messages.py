@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from stepguard.errors import ProcedureError
-from stepguard.formats import parse_procedure, parse_step
+from stepguard.formats import HiddenFormula, parse_procedure, parse_step
 
 __all__ = [
     "ANSWERS",
@@ -202,8 +202,8 @@ def _meant(lines: Sequence[str]) -> bool:
         return True
     try:
         parse_procedure("\n".join([told[0], *steps]))
-    except ProcedureError:
-        return False
+    except ProcedureError as error:
+        return isinstance(error.__cause__, HiddenFormula)  # to be told of, and not to be answered without a guard
     return True
 
 
