@@ -14,15 +14,18 @@ from itertools import pairwise
 from typing import Final
 
 from stepguard.transcripts.claims import read_claim, read_value, read_words
+from stepguard.transcripts.layouts import as_claims
 from stepguard.transcripts.links import leading_run
 from stepguard.transcripts.names import Entry, Names
 from stepguard.transcripts.notation import LABEL, Lines
+from stepguard.transcripts.surroundings import doubted_before
+from stepguard.value_types import NUMBER
 
 __all__ = ["read_entries"]
 
 _ANCHOR: Final = re.compile(
-    r"(?<![\w.\\$'])(?P<name>[A-Za-z_]\w{0,63})(?![\w(])['\"*]{0,2} {0,9}"
-    r"(?:(?P<equals>:=|=(?![=>~])|->|=>|\u2192|\u2248)|(?P<colon>:(?![=:/]))"
+    r"(?<![\w.\\'])(?P<name>[A-Za-z_]\w{0,63})(?![\w(])['\"*$]{0,2} {0,9}"
+    r"(?:(?P<equals>:=|=(?![=>~/])|->|=>|\u2192|\u2248|\u21d2|\u2190)|(?P<colon>:(?![=:/]))"
     r"|(?P<verb>(?:is equal to|is|equals|becomes|comes to|comes out (?:to|as)|evaluates to|works out (?:to|as))\b))"
 )
 _TYPE: Final = re.compile(r" *(?:number|integer|int|float|decimal|percent|money|boolean|text)(?:\([^()\n]{0,60}\))? *=")
@@ -44,6 +47,8 @@ _AIM: Final = re.compile(
     r"(?P<name>[A-Za-z_]\w{0,63})\b(?! *[=+*/^-])",
     re.IGNORECASE,
 )
+_MATH_END: Final = re.compile(r"\$(?![0-9.])")
+_OPEN_VALUE: Final = re.compile(r"[*/]")
 _CELL_EDGE: Final = re.compile(r"\|")
 _RULE: Final = re.compile(r"[ |:+=-]*\Z")
 _VALUE_HEADS: Final = frozenset(("value", "result", "output", "answer", "final"))
@@ -63,6 +68,7 @@ def read_entries(body: str, names: Names) -> list[Entry]:
         body: the text as `stepguard.transcripts.notation.plain` gives it.
         names: the names of the procedure.
     """
+    body = as_claims(body, names)
     found: list[Entry] = []
     block: Entry | None = None
     block_named = False
@@ -85,10 +91,14 @@ def read_entries(body: str, names: Names) -> list[Entry]:
             if not entries:
                 block = _positional(body, start, begin, end, number, names)
         elif entries:
-            if block is not None and block.value is not None and not block_named:
+            if block is not None and (block.value is not None or block.doubt) and not block_named:
                 found.append(block)
             block, block_named = None, True
-        elif found and number is None and found[-1].value is None and not found[-1].unread:
+        elif found and found[-1].value is None and not found[-1].unread:
+            found[-1] = _gone_on(body, begin, end, found[-1], names)
+        elif block is not None and not block_named and _may_go_on(block) and _PART.match(body, begin, end):
+            block = _gone_on(body, begin, end, block, names)
+        elif (block is None or block_named) and found and _may_go_on(found[-1]) and _PART.match(body, begin, end):
             found[-1] = _gone_on(body, begin, end, found[-1], names)
         elif block is not None and "=" in body[start:end]:
             more = read_claim(body, begin, end, names, names.steps.get(block.name), leading=True)
@@ -106,9 +116,17 @@ def _gone_on(body: str, begin: int, end: int, entry: Entry, names: Names) -> Ent
     if head is None:
         return entry
     more = read_claim(body, head.end(), end, names, names.steps.get(entry.name))
+    if entry.value is not None and more.value is None:
+        return replace(entry, value=None, unread=more.unread) if more.unread else entry
     if more.value is None and not more.work:
         return entry
-    return replace(entry, end=more.end, work=(*entry.work, *more.work), value=more.value)
+    work = entry.work if entry.value is None else (*entry.work, entry.value)
+    return replace(entry, end=more.end, work=(*work, *more.work), value=more.value)
+
+
+def _may_go_on(entry: Entry) -> bool:
+    """Whether a value is a fraction or a power of ten, which may be a calculation that the next line carries out."""
+    return entry.value is not None and _OPEN_VALUE.search(entry.value) is not None
 
 
 def _without_echoes(found: list[Entry]) -> Iterator[Entry]:
@@ -167,6 +185,11 @@ def _named(body: str, line_start: int, begin: int, end: int, names: Names) -> It
         yield from _aimed(body, begin, end, names)
     for at, (found, name, known) in enumerate(anchors):
         stop = anchors[at + 1][0].start() if at + 1 < len(anchors) else end
+        if (
+            body[found.start() - 1 : found.start()] == "$"
+            and (closed := _MATH_END.search(body, found.end(), stop)) is not None
+        ):
+            stop = closed.start()
         if name in names.inputs and name not in names.steps:
             continue
         content = found.end()
@@ -175,7 +198,18 @@ def _named(body: str, line_start: int, begin: int, end: int, names: Names) -> It
         entry = read_claim(body, content, stop, names, names.steps.get(name))
         if not known and (entry.value is None or not (entry.work or names.like_a_step(name))):
             continue
+        entry = _doubted(entry, body[max(line_start, found.start() - 100) : found.start()])
         yield replace(entry, name=name, known=known, start=found.start())
+
+
+def _doubted(entry: Entry, said: str) -> Entry:
+    """A claim without its value where the words in front deny it, or only suppose it."""
+    doubt = doubted_before(said)
+    if doubt is None or entry.value is None:
+        return entry
+    doubted = entry.value if doubt == "supposed" else None
+    shown = f"{said[-60:].strip()} {entry.value}"
+    return replace(entry, value=None, work=(), unread=shown, doubt=doubt, doubted=doubted)
 
 
 def _aimed(body: str, begin: int, end: int, names: Names) -> Iterator[Entry]:
@@ -186,6 +220,7 @@ def _aimed(body: str, begin: int, end: int, names: Names) -> Iterator[Entry]:
         assert name is not None
         entry = read_claim(body, aims[0].end(), end, names, names.steps[name], leading=True)
         if entry.value is not None:
+            entry = _doubted(entry, body[aims[0].end() : body.index("=", aims[0].end())][-100:])
             yield replace(entry, name=name, start=aims[0].start())
 
 
@@ -225,17 +260,19 @@ def _positional(body: str, line_start: int, begin: int, end: int, number: int, n
     found = Entry(name or f"step {number}", name is not None, begin, end)
     if "=" in text or "\u2248" in text:
         claim = read_claim(body, begin, end, names, step, leading=True)
+        claim = _doubted(claim, re.split("[0-9=\u2248]", text, maxsplit=1)[0][-100:])
     elif leading_run(body, begin, end) >= begin + len(text.rstrip(" .\n*_")) > begin:
         claim = read_claim(body, begin, end, names, step)
     elif (result := _RESULT.search(text)) is not None:
-        value, stop = read_value(body, begin + result.start("value"), end, names)
+        value, stop = read_value(body, begin + result.start("value"), end, names, NUMBER if step is None else step.type)
         claim = replace(found, value=value, end=stop)
     elif step is not None and not step.type.numeric and text.strip():
-        claim = read_words(body, begin, end, found)
+        claim = read_words(body, begin, end, found, step.type)
     else:
         claim = found
     shown = claim.unread or ("" if claim.value else text.strip()[:60])
-    return replace(claim, name=found.name, known=found.known, start=begin, unread=f"#{shown}")
+    doubt = None if claim.doubt == "unread" else claim.doubt
+    return replace(claim, name=found.name, known=found.known, start=begin, unread=f"#{shown}", doubt=doubt)
 
 
 def _cells(body: str, start: int, end: int) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ from stepguard.procedure import Procedure, Step
 from stepguard.transcripts.answers import Stated, find_answers, find_corrections
 from stepguard.transcripts.entries import read_entries
 from stepguard.transcripts.findings import Audit, FinalAnswer, Finding, StepAudit
-from stepguard.transcripts.names import Entry, Names, is_copy
+from stepguard.transcripts.names import Entry, Names, joined
 from stepguard.transcripts.notation import Lines, plain
 from stepguard.transcripts.states import Claimed, Judge
 from stepguard.transcripts.traces import Trace, read_trace
@@ -63,8 +63,11 @@ class _Auditor:
         self.body = plain(text)
         self.trace: Trace | None = read_trace(text, self.names)
         if self.trace is not None:
+            parts, at = [], 0
             for start, end in self.trace.spans:
-                self.body = self.body[:start] + " " * (end - start) + self.body[end:]
+                parts += [self.body[at:start], " " * (end - start)]
+                at = end
+            self.body = "".join((*parts, self.body[at:]))
         self.entries = self._entries()
 
     def _entries(self) -> list[Entry]:
@@ -146,7 +149,7 @@ class _Auditor:
                 at = used.get(entry.name, 0)
                 used[entry.name] = at + 1
                 given[places[min(at, len(places) - 1)]].append(entry)
-        return [_joined(step, each) for step, each in zip(self.steps, given, strict=True)], extra
+        return [joined(step, each) for step, each in zip(self.steps, given, strict=True)], extra
 
     def _claimed(self, given: list[list[Entry]]) -> Claimed:
         claimed = Claimed()
@@ -347,27 +350,6 @@ class _Auditor:
                     self.steps[index].id for index, each in enumerate(given) for entry in each if entry.start == last
                 )
             self._find("truncated", step, (len(said) - 1, len(said)), "the transcript ends in the middle of a step")
-
-
-def _joined(step: Step, entries: list[Entry]) -> list[Entry]:
-    """One entry for a derivation over several lines: those without a value belong to the next one that has one.
-
-    The formula alone says what is to be done, and does not do it.
-    """
-    valued = [each for each in entries if each.value is not None]
-    if not valued:
-        return [each for each in entries if each.unread or each.work != (step.formula,) or is_copy(step)][:1]
-    joined: list[Entry] = []
-    work: tuple[str, ...] = ()
-    start: int | None = None
-    for each in entries:
-        if each.value is None:
-            work += each.work
-            start = each.start if start is None else start
-            continue
-        joined.append(each if not work or each.work else replace(each, work=work))
-        work, start = (), None
-    return joined
 
 
 def _telling(entries: list[Entry], judge: Judge) -> Entry:

@@ -40,6 +40,14 @@ _VERDICTS: Final[dict[Comparison, LinkVerdict]] = {
     "different": "false",
     "unclear": "unread",
 }
+_SETTING: Final = re.compile(
+    r"\b(?:mod(?:ulo|ulus|ular)?|binary|hex|hexadecimal|octal|ternary|clock arithmetic|on (?:a|the|this) clock"
+    r"|[0-9]{1,2}[ -]?h(?:our|r)?s?[ -]clock"
+    r"|(?:in|to|from|use) base (?:[0-9]+|two|three|four|five|six|seven|eight|nine|twelve|sixteen)|base-[0-9]+)\b",
+    re.IGNORECASE,
+)
+"""What makes every number behind it mean something else."""
+_DASHED: Final = re.compile(r"[0-9]{1,3} - ")
 _CONTINUED: Final = re.compile(r"[ &]*=(?![=>])")
 _MAX_LINE: Final = 1_000_000
 
@@ -86,13 +94,15 @@ def check_links(text: str) -> tuple[Link, ...]:
     lines = Lines(text)
     body = plain(text)
     found: list[Link] = []
+    setting = _SETTING.search(body)
+    certain = len(body) if setting is None else setting.start()
     if "<<" in body:
         for note in _ANNOTATION.finditer(body):
-            found += _chain(text, body, note.start(1), note.end(1), lines, exact=True)
+            found += _chain(text, body, note.start(1), note.end(1), lines, certain, exact=True)
         body = _ANNOTATION.sub(lambda note: " " * len(note[0]), body)
     for start, end in _logical_lines(body):
         if EQUALS.search(body, start, end):
-            found += _chain(text, body, start, end, lines, exact=False)
+            found += _chain(text, body, start, end, lines, certain, exact=False)
     return tuple(sorted(found, key=lambda link: link.place.start))
 
 
@@ -121,7 +131,7 @@ class _Part:
     beginning_at: tuple[int, int]
 
 
-def _chain(text: str, body: str, start: int, end: int, lines: Lines, *, exact: bool) -> Iterator[Link]:
+def _chain(text: str, body: str, start: int, end: int, lines: Lines, certain: int, *, exact: bool) -> Iterator[Link]:
     if end - start > _MAX_LINE:
         return
     signs = [found.start() for found in EQUALS.finditer(body, start, end)]
@@ -143,6 +153,8 @@ def _chain(text: str, body: str, start: int, end: int, lines: Lines, *, exact: b
         verdict: LinkVerdict = "unread"
         if left is not None and right is not None:
             verdict = _VERDICTS[compare(left, right)]
+            if verdict == "false" and after.beginning_at[0] > certain:
+                verdict = "unread"
             if verdict == "false" and right.single and not (calculated or exact):
                 verdict = "unread"  # such as x=4=5
         kind = FalseLink if verdict == "false" else Link
@@ -223,8 +235,13 @@ def _ending(body: str, begin: int, stop: int, line_start: int, *, first: bool) -
     if not run or run[0] in "*/^%)" or (run[0] in "+-" and run[1:2] in (" ", "")):
         return None, (start, stop)
     side = read_side(run)
-    if side is None or (labelled and side.single):
+    if side is None or (labelled and (side.single or run[0] == "(")):  # (2) (3) + 1 may be a product
         return None, (start, stop)
+    if first and not labelled and start == begin and (dashed := _DASHED.match(run)) is not None:
+        item = read_side(run[dashed.end() :])  # the second item of a list: 2 - 8 * 2 = 16
+        if item is not None and side.other is not None:
+            return None, (start, stop)
+        side = replace(side, other=side.other if item is None else item.value)
     if labelled:
         assert label is not None
         if label[0].strip() in ("-", "+"):  # a bullet, or a sign

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from stepguard.errors import ExpressionError
 from stepguard.expressions import RESERVED, Name, Number, parse_expression
 from stepguard.procedure import Step
+from stepguard.transcripts.surroundings import Doubt
 
-__all__ = ["Entry", "Names", "is_copy"]
+__all__ = ["Entry", "Names", "is_copy", "joined"]
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 
@@ -28,6 +29,8 @@ class Entry:
         work: the links of the working that can be read, in the notation of the expression language.
         value: the value as it was written, None where none can be read.
         unread: what stands there where no value can be read.
+        doubt: whether it is denied, or only supposed, or a number that cannot be read; it has no value then.
+        doubted: the value of a supposition, or of a sentence that says more of it.
     """
 
     name: str
@@ -37,6 +40,8 @@ class Entry:
     work: tuple[str, ...] = ()
     value: str | None = None
     unread: str = ""
+    doubt: Doubt | None = None
+    doubted: str | None = None
 
 
 class Names:
@@ -97,9 +102,30 @@ class Names:
 
 
 def _folded(name: str) -> str:
-    return name.replace("_", "").lower()
+    return name.replace("_", "").replace(" ", "").lower()
 
 
 def is_copy(step: Step) -> bool:
     """Whether a step only copies a value."""
     return type(step.expression) in (Name, Number)
+
+
+def joined(step: Step, entries: list[Entry]) -> list[Entry]:
+    """One entry for a derivation over several lines: those without a value belong to the next one that has one.
+
+    The formula alone says what is to be done, and does not do it. What denies or changes the value before it in a way
+    that cannot be read stays: the last word on a step counts.
+    """
+    if all(each.value is None for each in entries):
+        return [each for each in entries if each.unread or each.work != (step.formula,) or is_copy(step)][:1]
+    found: list[Entry] = []
+    work: tuple[str, ...] = ()
+    for each in entries:
+        if each.value is not None:
+            found.append(each if not work or each.work else replace(each, work=work))
+            work = ()
+        elif each.doubt is None:
+            work += each.work
+        elif found and (each.doubted is None or each.doubted != found[-1].value):
+            found.append(each)
+    return found

@@ -17,6 +17,7 @@ _SIGNS: Final = str.maketrans({
     "\u22c5": "*", "\u2217": "*", "\u2022": "\u2022", "\u00f7": "/", "\u2215": "/", "\u2044": "/", "\u00a0": " ",
     "\u202f": " ", "\u2009": " ", "\u3000": " ", "`": " ", "\u2019": "'", "\t": " ", "\x0b": "\n", "\x0c": "\n",
     "\x1c": "\n", "\x1d": "\n", "\x1e": "\n", "\x85": "\n", "\u2028": "\n", "\u2029": "\n", "\uff1d": "=",
+    "\uff1a": ":",
 })  # fmt: skip
 _COMMANDS: Final = {
     **dict.fromkeys(("times", "cdot", "ast"), "*"),
@@ -35,8 +36,10 @@ _LATEX: Final = re.compile(
     r"|\\(?P<sign>[^A-Za-z\s])"
 )
 _BRACED: Final = re.compile(
-    r"(?<=[A-Za-z])_\{(?P<index>[A-Za-z0-9]{1,20})\}|\^\{(?P<exponent>-?[0-9]{1,4})\}|(?<=[A-Za-z])\\_(?P<plain>[0-9]+)"
+    r"(?<=[A-Za-z])_\{(?P<index>[A-Za-z0-9]{1,20})\}|\^\{(?P<exponent>-?[0-9]{1,4})\}|(?<=[A-Za-z0-9])(?P<plain>(?:\\_[A-Za-z0-9]+)+)"
 )
+_SUBSCRIPTS: Final = str.maketrans("\u2080\u2081\u2082\u2083\u2084\u2085\u2086\u2087\u2088\u2089", "0123456789")
+_INDEX: Final = re.compile(r"(?<=[A-Za-z])[\u2080-\u2089]+")  # not that of a number, which is its base
 _BOLD: Final = re.compile(r"\*\*|__(?=\S)|(?<=\S)__")
 _TIMES: Final = re.compile(r"(?<![\w.])([0-9][0-9.,]{0,40})[xX](?=\(?\$?[0-9])|(?<=[0-9)]) [xX] (?=[$(]{0,2}[-.0-9])")
 _WORDS: Final = re.compile(
@@ -51,7 +54,8 @@ LABEL: Final = re.compile(
     r"[ ]{0,40}(?:>[ ]?){0,3}(?:\#{1,6} )?(?:[-*+\u2022] +)?"
     r"(?:(?:\*\*|__)?"
     r"(?:(?:step|line|no\.?|number) ?\#?(?P<step>[0-9]{1,9})(?:\*\*|__)?[ ]{0,3}(?:[:.)=\u2014]|- |(?=\n)|\Z)"
-    r"|\((?P<round>[0-9]{1,9})\)|\[(?P<square>[0-9]{1,9})\]|(?P<number>[0-9]{1,9})(?:[.)](?=[ *_]|[A-Za-z])|:(?= )))"
+    r"|\((?P<round>[0-9]{1,9})\)(?![-+/^(0-9])|\[(?P<square>[0-9]{1,9})\]"
+    r"|(?P<number>[0-9]{1,9})(?:[.)](?=[ *_]|[A-Za-z])|:(?= )))"
     r"(?:\*\*|__)?[ ]*)?",
     re.IGNORECASE,
 )
@@ -89,6 +93,8 @@ def plain(text: str) -> str:
     What is not understood is left as it is, so that it cannot be read by mistake.
     """
     body = text if text.isascii() and "`" not in text and "\t" not in text else text.translate(_SIGNS)
+    if not body.isascii():
+        body = _INDEX.sub(lambda found: found[0].translate(_SUBSCRIPTS), body)
     if "\r" in body:
         body = body.replace("\r", " ") if "\n" in body else body.replace("\r", "\n")
     if "\\" in body or "{" in body:
@@ -109,7 +115,7 @@ def _pad(text: str, found: re.Match[str]) -> str:
 def _unbraced(found: re.Match[str]) -> str:
     if found["exponent"] is not None:
         return f"^({found['exponent']})"
-    return _pad(f"_{found['index'] or found['plain']}", found)
+    return _pad(f"_{found['index']}" if found["index"] else found["plain"].replace("\\", ""), found)
 
 
 def _latex(found: re.Match[str]) -> str:
@@ -134,7 +140,7 @@ def _without_bold(body: str) -> str:
         before = body[max(found.start() - 2, 0) : found.start()]
         after = body[found.end() : found.end() + 2]
         even = before.endswith(" ") == after.startswith(" ")
-        left, right = before.strip()[-1:], after.strip()[:1]
+        left, right = before.strip(" ")[-1:], after.strip(" ")[:1]  # a line break is neither
         power = even and (left.isalnum() or left == ")") and (right.isalnum() or right in ("(", "-"))
         return "**" if power else "  "
 

@@ -26,6 +26,10 @@ _PERCENT: Final = re.compile(r"([0-9][0-9.,]*|\.[0-9]+) ?%(?=\s*(?:[*/)]|\Z))")
 _GROUPS: Final = re.compile(r"[0-9][.,][0-9]")
 # -2^2 and 2^3^2 are read in two ways, // and the remainder of negative numbers depend on the language.
 _UNCLEAR: Final = re.compile(r"-\s*[0-9.]+\s*(?:\^|\*\*)|(?:\^|\*\*)[^-+*/^]{1,40}(?:\^|\*\*)|//|/\s*\*|\*\s*/")
+_DATE: Final = re.compile(
+    r"(?<![0-9.])(?:(?:1[5-9]|20)[0-9]{2}([-/])(?:0?[1-9]|1[0-2])\1(?:0?[1-9]|[12][0-9]|3[01])(?![0-9.])"
+    r"|[0-9]{1,2}([-/])[0-9]{1,2}\2(?:1[5-9]|20)[0-9]{2}(?![0-9.]))"
+)
 _CONVERSIONS: Final = frozenset(
     (
         *(2, 3, 4, 5, 7, 8, 10, 12, 14, 16, 20, 24, 25, 28, 30, 31, 32, 36, 48, 50, 52, 60, 64, 72, 90, 96, 100, 120),
@@ -73,7 +77,7 @@ def read_side(text: str, *, unit: bool = False) -> Side | None:
         body = _PERCENT.sub(r"(\1/100)", body)
         if "%" in body:
             return None
-    if _UNCLEAR.search(body):
+    if _UNCLEAR.search(body) or _DATE.search(body):
         return None
     value = _value(body)
     if value is None:

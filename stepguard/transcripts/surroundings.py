@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-__all__ = ["Surroundings", "stands_alone_after", "stands_alone_before"]
+__all__ = ["Doubt", "Surroundings", "doubted_before", "stands_alone_after", "stands_alone_before", "taken_back_after"]
 
 Surroundings = Literal["yes", "unit", "no"]
+Doubt = Literal["denied", "supposed", "unread"]
 
 _INTRODUCING: Final = (
     "is are was were be been being has had have having so thus hence therefore then that's thats it's its get gets got "
@@ -68,20 +69,72 @@ _ALTERING: Final = (
     "half halves quarter quarters third thirds fourths fifths tenths more less fewer to or mod modulo base binary hex "
     "octal decimal rounded rounding round approximately approx about roughly ish degrees divided multiplied per cent "
     "cents bp bps ths th if unless not is isn't but only when assuming raised power each "
-    "o'clock am pm"
+    "o'clock am pm ten tens ones zero zeros zeroes grand lac lacs lakh lakhs crore crores mil mio mrd cr dr basis "
+    "below short"
 )
 _ALTERS: Final = frozenset(_ALTERING.split())
 """Words that may change the number in front of them."""
-_SCALING: Final = (
-    "binary base hex hexadecimal octal mod modulo thousand thousands million millions billion billions dozen dozens "
-    "percent"
+_ALTERING_STEMS: Final = (
+    *("doubl", "halv", "tripl", "quadrupl", "negativ", "promil", "permil"),
+    *("thousand", "tausend", "hundert", "million", "milliard", "milliarde", "billion", "trillion", "quadrill"),
 )
+_PART: Final = re.compile(
+    r"[a-z]*(?:(?:third|quarter)s?|hal(?:f|ves)"
+    r"|(?:four|fif|six|seven|eigh|nin|ten|eleven|twelf|teen|tie|hundred|thousand|illion)ths?)\Z"
+)
+_COUNTED: Final = re.compile(r"[a-ln-z][0-9]+\Z")  # 19 R2, but 19 m2
+_SCALING: Final = "binary base hex hexadecimal octal mod modulo dozen dozens percent lakh lakhs crore crores mio mrd"
 _SCALES: Final = frozenset(_SCALING.split())
+_SCALING_STEMS: Final = ("thousand", "tausend", "million", "milliard", "billion", "trillion")
 """Words that change a number from a distance: ``= 10 in binary``."""
 _FRACTION: Final = re.compile(r"and (?:a |an |one |two |three |four |five |half|quarter|[0-9])", re.IGNORECASE)
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z']*")
 _LAST_WORD: Final = re.compile(r"[A-Za-z][A-Za-z']{0,30}\Z")
+_BEFORE_SIGN: Final = frozenset(
+    (
+        "is",
+        "are",
+        "was",
+        "be",
+        "so",
+        "thus",
+        "hence",
+        "therefore",
+        "then",
+        "equals",
+        "get",
+        "gets",
+        "gives",
+        "since",
+        "because",
+        "that",
+        "that's",
+        "it's",
+        "now",
+        "also",
+        "as",
+        "find",
+        "calculate",
+        "compute",
+    )
+)
+"""Words behind which a minus is a sign; behind ``total`` it may take away."""
 _REACH: Final = 200
+
+_DENYING: Final = frozenset(("not", "never", "cannot", "nor", "neither", "expected", "maybe", "perhaps", "might"))
+_SUPPOSING: Final = frozenset(("if", "unless", "whether"))
+_SUPPOSING_STEMS: Final = ("suppos", "assum", "imagin", "pretend", "hypothe")
+_CALLED_FALSE: Final = re.compile(
+    r"\b(?:false|wrong|incorrect|untrue|mistaken?|doubt)(?: (?:that|to say|to claim|to think|claim|statement))*\W*\Z",
+    re.IGNORECASE,
+)
+_CLAUSE: Final = re.compile(r"[.!?;:,(\n\u2014]|\b(?:so|but|therefore|thus|hence)\b")
+_SENTENCE: Final = re.compile(r"(?<!\bi\.e)(?<!\be\.g)[.!](?=\s)|\n")
+_TAKEN_BACK: Final = re.compile(
+    r"\?|\b(?:wrong|incorrect|false|untrue|mistaken?|isn['\u2019]t|not (?:right|correct|true))\b"
+    r"|\b(?:should|ought|rather|instead|supposed|expected|meant|make that|that is|i\.e)\b.*[0-9]",
+    re.IGNORECASE,
+)
 
 
 def stands_alone_before(body: str, line_start: int, start: int, *, single: bool) -> bool:
@@ -113,6 +166,8 @@ def stands_alone_before(body: str, line_start: int, start: int, *, single: bool)
             said = said[: total.start()]
         elif word[0].lower() not in _INTRODUCES:
             return False
+        if body[start : start + 1] in ("-", "+") and word[0].lower() not in _BEFORE_SIGN:
+            return False
         return not _changed(said)
     if last == "(":
         before = said[:-1].rstrip(" ")
@@ -131,6 +186,26 @@ def _changed(said: str) -> bool:
         return True
     words = _WORD.findall(_HARMLESS.sub(" ", clause).lower())
     return any(word in _CHANGES or word.endswith("n't") or word.startswith(_CHANGING_STEMS) for word in words)
+
+
+def doubted_before(said: str) -> Doubt | None:
+    """Whether the last clause in front of a claim denies it, or only supposes it.
+
+    Args:
+        said: what stands in front, as far as it matters.
+    """
+    if _CALLED_FALSE.search(said):
+        return "denied"
+    clause = _CLAUSE.split(said.lower())[-1]
+    words = _WORD.findall(clause)
+    if any(word in _DENYING or word.endswith("n't") for word in words):
+        return "denied"
+    return "supposed" if any(word in _SUPPOSING or word.startswith(_SUPPOSING_STEMS) for word in words) else None
+
+
+def taken_back_after(behind: str) -> bool:
+    """Whether the rest of a sentence asks about what it says, calls it false, or says what it should be."""
+    return _TAKEN_BACK.search(_SENTENCE.split(behind, maxsplit=1)[0]) is not None
 
 
 def _begins_anew(body: str, line_start: int) -> bool:
@@ -166,7 +241,7 @@ def stands_alone_after(behind: str) -> Surroundings:
         inside = rest[1:].lstrip(" ")
         return _word(inside) if apart and inside[:1].isalpha() else "no"
     if first == "/":
-        return "unit" if _WORD.match(rest[1:]) else "no"
+        return _word(rest[1:])
     if first in "-\u2014":
         return "yes" if apart and rest[1:].lstrip(" -")[:1].isalpha() else "yes" if first == "\u2014" else "no"
     if first == ".":
@@ -177,7 +252,12 @@ def stands_alone_after(behind: str) -> Surroundings:
         return "no" if rest[1:2].isdigit() else "yes"
     if rest.startswith("=>"):
         return "yes"
-    if first in ";)]|\u2248<>\u2192*&":
+    if first == "*":
+        inside = rest.lstrip("*")
+        if apart or inside[:1].isalnum() or inside[:1] in ("(", "_"):  # 19 * k, but *19* apples
+            return "no" if re.match(r" *[\w(.$]", inside) else "yes"
+        return stands_alone_after(inside)
+    if first in ";)]|\u2248<>\u2192&":
         return "yes"
     return "no"
 
@@ -187,12 +267,13 @@ def _word(rest: str) -> Surroundings:
     if word is None:
         return "no"
     lowered = word[0].lower()
-    if lowered in _ALTERS or (len(lowered) == 1 and lowered not in "ai") or _FRACTION.match(rest):
+    if lowered in _ALTERS or lowered.startswith(_ALTERING_STEMS) or _PART.match(lowered) or _COUNTED.match(lowered):
+        return "no"
+    if (len(lowered) == 1 and word[0] not in "aAI") or _FRACTION.match(rest):
         return "no"
     clause = re.split(r"[.,;:!?()\n=]", rest, maxsplit=1)[0]
-    if not _SCALES.isdisjoint(_WORD.findall(clause.lower())):
-        return "no"
-    return "unit"
+    words = _WORD.findall(clause.lower())
+    return "no" if any(each in _SCALES or each.startswith(_SCALING_STEMS) for each in words) else "unit"
 
 
 def _next_line(rest: str) -> Surroundings:

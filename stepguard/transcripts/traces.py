@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
+from stepguard.currencies import SIGNS
 from stepguard.strict_json import JsonNumber, JsonObject, decode_at
 from stepguard.transcripts.answers import Stated
 from stepguard.transcripts.claims import read_claim
@@ -20,7 +21,7 @@ from stepguard.transcripts.entries import read_entries
 from stepguard.transcripts.lenient import last_side, read_bare
 from stepguard.transcripts.names import Entry, Names
 from stepguard.transcripts.notation import plain
-from stepguard.value_types import ValueType
+from stepguard.value_types import NUMBER, ValueType
 
 __all__ = ["Trace", "read_trace"]
 
@@ -33,7 +34,10 @@ _WORK_KEYS: Final = (
 )  # fmt: skip
 _ANSWER_KEYS: Final = frozenset({"answer", "finalanswer", "theanswer", "finalresult", "final", "solution"})
 _NUMBER: Final = re.compile(r"(?:step[ _]?)?\(?([0-9]{1,9})\)?[.:]?\Z", re.IGNORECASE)
-_MAX_DOCUMENTS: Final = 100
+_STEP_KEYS: Final = frozenset({"step", "step_id", "stepid"})
+_UNIT_KEYS: Final = ("unit", "units", "currency")
+_PLAIN_NUMBER: Final = re.compile(r"[-+]?[0-9][0-9.,]*")
+_MAX_BROKEN: Final = 100
 _MAX_DEPTH: Final = 4
 
 
@@ -68,8 +72,7 @@ def read_trace(text: str, names: Names) -> Trace | None:
     spans: list[tuple[int, int]] = []
     at = tried = 0
     cut = False
-    while (opening := _OPENING.search(text, at)) is not None and tried < _MAX_DOCUMENTS:
-        tried += 1
+    while (opening := _OPENING.search(text, at)) is not None and tried < _MAX_BROKEN:
         start = opening.start()
         before = reader.count
         try:
@@ -83,6 +86,7 @@ def read_trace(text: str, names: Names) -> Trace | None:
                 cut = True
                 break
             at = start + 1
+            tried += 1
             continue
         if reader.count > before:
             spans.append((start, end))
@@ -148,13 +152,27 @@ class _Reader:
         if depth > _MAX_DEPTH:
             return
         if self.text[start] == "{":
-            self._object(start, depth)
+            if not self._line(start):
+                self._object(start, depth)
             return
         for item, item_at, end in self.items(start):
             if isinstance(item, JsonObject):
-                self._item(item, item_at, end, depth)
+                if not self._one_step(item, item_at, end):
+                    self._object(item_at, depth + 1)
             elif isinstance(item, str) and not isinstance(item, JsonNumber):
                 self._text(item, item_at, end)
+
+    def _line(self, start: int) -> bool:
+        """Read an object outside of a list that is about one step, as in JSON Lines."""
+        try:
+            item, end = decode_at(self.text, start)
+        except ValueError:
+            return False  # what stands in front of the break may still be read
+        if not isinstance(item, JsonObject) or any(self.names.find(key) in self.names.steps for key in item):
+            return False
+        if any(isinstance(each, JsonObject | list) for each in item.values()):
+            return False
+        return self._one_step(item, start, end, sure=True)
 
     def _object(self, start: int, depth: int) -> None:
         for key, value, key_at, value_at, end in self.members(start):
@@ -166,50 +184,78 @@ class _Reader:
                 assert name is not None
                 if depth == 0:
                     self.plain_reply = True
-                self._claim(name, value, key_at, value_at, end)
+                self._claim(name, value, key_at, end)
             elif re.sub(r"[\W_]+", "", key[:80]).lower() in _ANSWER_KEYS and not isinstance(value, list | dict):
                 self.final.append((_shown(value), key_at, end))
             elif isinstance(value, JsonObject | list):
                 self.value(value_at, depth + 1)
             elif name is None and (self.names.like_a_step(key) or number is not None):
-                self._claim(key, value, key_at, value_at, end, known=False)
+                self._claim(key, value, key_at, end, known=False)
 
-    def _item(self, item: JsonObject, start: int, end: int, depth: int) -> None:
-        keys = {key.lower(): key for key in item}
-        chosen = [item[keys[key]] for key in _NAME_KEYS if key in keys and not isinstance(item[keys[key]], dict | list)]
-        name: str | None = None
+    def _one_step(self, item: JsonObject, start: int, end: int, *, sure: bool = False) -> bool:
+        """Read an object about one step: its name or number under one key, and its working or value under others.
+
+        Args:
+            item: the object.
+            start: where it begins.
+            end: where it ends.
+            sure: whether only a step's name, or a number that is called one of a step, says that it is such an object.
+        """
+        given = _by_key(item)
+        names: dict[str, None] = {}
+        numbered: str | None = None
         unknown: str | None = None
-        for each in chosen:
-            written = _shown(each).strip()
-            found = self.names.find(written)
-            number = _NUMBER.match(written)
-            if found is not None:
-                name = found
-                break
-            if number is not None:
-                name = name or self.names.numbered(int(number[1]))
-                unknown = unknown or f"step {number[1]}"
-            elif written:
-                unknown = written if self.names.like_a_step(written) else unknown
-        values = [item[keys[key]] for key in _VALUE_KEYS if key in keys]
-        work = [item[keys[key]] for key in _WORK_KEYS if key in keys]
-        if (name in self.names.steps or (name is None and unknown is not None)) and (values or work):
-            sides = [_shown(each) for each in work if isinstance(each, str)]
-            shown = " = ".join([*sides, *(_shown(each) for each in values[:1])])
-            self._claim(name or unknown or "", shown, start, start, end, known=name is not None)
-            return
-        self._object(start, depth + 1)
+        for key in _NAME_KEYS:
+            for each in given.get(key, ()):
+                written = "" if isinstance(each, dict | list) else _shown(each).strip()
+                found = self.names.find(written)
+                number = _NUMBER.match(written)
+                if found is not None:
+                    names[found] = None
+                elif number is not None:
+                    if not sure or key in _STEP_KEYS:
+                        numbered = numbered or self.names.numbered(int(number[1]))
+                        unknown = unknown or f"step {number[1]}"
+                elif written and self.names.like_a_step(written):
+                    unknown = written
+        if not any(key in given for key in (*_VALUE_KEYS, *_WORK_KEYS)):
+            return False
+        steps = [name for name in names if name in self.names.steps]
+        if len(steps) > 1:  # which of them is meant cannot be told
+            self.entries += [
+                Entry(name, True, start, end, unread=f"named {' and '.join(steps)}", doubt="denied") for name in steps
+            ]
+            return True
+        name = steps[0] if steps else None if names else numbered
+        if name is None and (names or unknown is None):
+            return False
+        self._claim(name or unknown or "", item, start, end, known=name is not None)
+        return True
 
-    def _claim(self, name: str, value: object, start: int, value_at: int, end: int, *, known: bool = True) -> None:
-        if isinstance(value, JsonObject):
-            lowered = {key.lower(): each for key, each in value.items()}
-            sides = [_shown(lowered[key]) for key in _WORK_KEYS if isinstance(lowered.get(key), str)]
-            results = [_shown(lowered[key]) for key in _VALUE_KEYS if key in lowered][:1]
-            shown = " = ".join([*(side for side in sides if side), *results])
-        else:
-            shown = _shown(value)
-        entry = self._read(name, shown)
+    def _claim(self, name: str, value: object, start: int, end: int, *, known: bool = True) -> None:
+        entry = self._told(name, value) if isinstance(value, JsonObject) else self._read(name, _shown(value))
         self.entries.append(replace(entry, name=name, known=known, start=start, end=end))
+
+    def _told(self, name: str, item: JsonObject) -> Entry:
+        """What an object says about a step; without a value where it says several."""
+        given = _by_key(item)
+        sides = [
+            side
+            for key in _WORK_KEYS
+            for each in given.get(key, ())
+            if isinstance(each, str) and (side := _shown(each))
+        ]
+        results = list(dict.fromkeys(_shown(each) for key in _VALUE_KEYS for each in given.get(key, ())))
+        results = [each for each in results if each] or results[:1]
+        unit = next((_shown(each) for key in _UNIT_KEYS for each in given.get(key, ()) if isinstance(each, str)), "")
+        if (unit.isalpha() and len(unit) > 1) or unit == "%" or unit in SIGNS:
+            results = [f"{each} {unit}" if _PLAIN_NUMBER.fullmatch(each) else each for each in results]
+        step = self.names.steps.get(name)
+        kind = NUMBER if step is None else step.type
+        values = {read_bare(kind, self._read(name, each).value or "") for each in results}
+        if len(results) > 1 and (len(values) > 1 or None in values):
+            return Entry(name, True, 0, 0, unread=" and ".join(results), doubt="unread")
+        return self._read(name, " = ".join([*sides, *results[:1]]))
 
     def _read(self, name: str, shown: str) -> Entry:
         body = plain(shown)
@@ -219,6 +265,14 @@ class _Reader:
 
     def _text(self, item: str, start: int, end: int) -> None:
         self.entries += [replace(each, start=start, end=end) for each in read_entries(plain(item), self.names)]
+
+
+def _by_key(item: JsonObject) -> dict[str, list[object]]:
+    """Every value under its key in small letters, those of repeated keys included."""
+    found: dict[str, list[object]] = {}
+    for key, value in item.pairs:
+        found.setdefault(key.lower(), []).append(value)
+    return found
 
 
 def _shown(value: object) -> str:
