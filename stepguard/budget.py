@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
+from stepguard.deadlines import is_seconds
 from stepguard.errors import ConfigError
 from stepguard.usage import Amount, Price, Usage, to_amount
 
@@ -49,9 +49,8 @@ class Budget:
             value = getattr(self, name)
             if value is None:
                 continue
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            whole = name == "seconds" or isinstance(value, int)
-            if not number or not whole or value < 0 or (isinstance(value, float) and not math.isfinite(value)):
+            whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+            if not (is_seconds(value) if name == "seconds" else whole):
                 kind = "a number" if name == "seconds" else "a whole number"
                 raise ConfigError(f"budget {name} is {kind} of 0 or more, or None, not {value!r}", option="budget")
         if self.price is not None and not isinstance(self.price, Price):

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import contextvars
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
-__all__ = ["Overrun", "awithin", "within"]
+__all__ = ["Overrun", "awithin", "is_seconds", "within"]
 
 _Found = TypeVar("_Found")
+
+
+def is_seconds(value: object) -> TypeGuard[int | float]:
+    """Whether this is a span of time: a finite number of 0 or more, and no integer that a float cannot hold."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= sys.float_info.max
 
 
 class Overrun(TimeoutError):
@@ -55,10 +61,11 @@ def within(seconds: float | None, call: Callable[[], _Found], *, name: str) -> _
     return found  # type: ignore[return-value]
 
 
-async def awithin(seconds: float | None, call: Callable[[], _Found], *, name: str) -> _Found:
+async def awithin(seconds: float | None, call: Callable[[], _Found], *, name: str, daemon: bool = True) -> _Found:
     """As `within`, without blocking the event loop; the call always has a thread of its own.
 
-    The thread neither keeps other calls waiting nor the program alive.
+    The thread keeps neither other calls waiting nor the event loop from ending, also where this is cancelled. With
+    `daemon` it does not keep the program alive either; a library in C that calls back must not be torn away like that.
     """
     import asyncio
 
@@ -81,7 +88,7 @@ async def awithin(seconds: float | None, call: Callable[[], _Found], *, name: st
         with suppress(RuntimeError):  # the loop was closed meanwhile
             loop.call_soon_threadsafe(settle, found, error)
 
-    threading.Thread(target=work, name=name, daemon=True).start()
+    threading.Thread(target=work, name=name, daemon=daemon).start()
     await asyncio.wait((outcome,), timeout=seconds)
     if not outcome.done():
         outcome.cancel()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Final, TypeGuard
+from typing import TYPE_CHECKING, Final
 
 from stepguard.actions import (
     Act,
@@ -25,6 +24,7 @@ from stepguard.actions import (
 from stepguard.backends.base import FORBIDDEN, Backend, Completion, SyncBackend, as_backend, ask
 from stepguard.budget import Budget
 from stepguard.checks import ajudge_claims
+from stepguard.deadlines import is_seconds
 from stepguard.errors import BackendError, BackendTimeout, ConfigError, UsageError
 from stepguard.hooks import Observer, as_observers
 from stepguard.ladder import Ladder
@@ -110,7 +110,7 @@ class Guard:
     ) -> None:
         if not _count(parallel):
             raise ConfigError(f"parallel is a whole number of 1 or more, not {parallel!r}", option="parallel")
-        if check_timeout is not None and not (_number(check_timeout) and 0 < check_timeout < math.inf):
+        if check_timeout is not None and not (is_seconds(check_timeout) and check_timeout > 0):
             raise ConfigError(
                 f"check_timeout is in seconds, above 0, or None for no limit, not {check_timeout!r}",
                 option="check_timeout",
@@ -211,8 +211,9 @@ class Guard:
     async def arun(self, procedure: Procedure, inputs: Mapping[str, object] | None = None) -> Result:
         """Run a procedure without blocking the event loop; see `run`.
 
-        Cancelling it cancels the calls in flight and leaves nothing behind. To read what was verified by then, keep
-        the run: ``run = guard.start(...)`` and ``await guard.adrive(run)``.
+        Cancelling it cancels the calls in flight and leaves nothing behind. (A backend that can only block cannot be
+        stopped: its call runs on in a thread of its own, which nothing waits for.) To read what was verified by then,
+        keep the run: ``run = guard.start(...)`` and ``await guard.adrive(run)``.
         """
         return await self.adrive(self.start(procedure, inputs))
 
@@ -261,11 +262,11 @@ class Guard:
                 return await self._aperform(action)
 
         async with AsyncExitStack() as stack:
-            session = getattr(self._backend, "session", None)
-            if session is not None:
-                await stack.enter_async_context(session())
             try:
                 telemetry.started()
+                session = getattr(self._backend, "session", None)
+                if session is not None:
+                    await stack.enter_async_context(session())
                 while not run.done:
                     action = run.next_action()
                     if action is None and not tasks:
@@ -374,10 +375,6 @@ def _ended(run: Run, telemetry: Telemetry) -> Result:
     result = run.result()
     telemetry.done(result)
     return result
-
-
-def _number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _count(value: object) -> bool:

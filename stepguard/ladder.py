@@ -40,6 +40,8 @@ last.
 
 _CUTS: Final = 3
 """After so many replies in a row that were cut off it is not the cap."""
+_ECHOES: Final = 3
+"""In so many ways of asking the same reply that cannot be read says that it does not depend on them."""
 _WHOLE: Final = Resample(alone=False)
 _LONGER: Final = Rung("longer")
 
@@ -108,7 +110,7 @@ class Ladder:
         votes = self.vote is not None and (last == "undecided" or (rung == self.vote and last in FORMAL))
         if self.vote is not None and votes and failures.rungs.count(self.vote) < self.vote.times:
             return self.vote
-        blind = votes or self._gives_away(failures) or self._declines(failures)
+        blind = votes or self._gives_away(failures) or self._declines(failures) or self._is_deaf(failures)
         for rung in self._open(failures):
             if (rung.independent or not blind) and failures.can(rung):
                 return rung
@@ -123,6 +125,11 @@ class Ladder:
         """Whether the run's own model will not answer: it has refused, or has said nothing twice."""
         own = [kind for kind, rung in zip(failures.kinds, failures.rungs, strict=True) if not rung.independent]
         return "refused" in own or own.count("empty") > 1
+
+    def _is_deaf(self, failures: Failures) -> bool:
+        """Whether the run's own model says the same that cannot be read, however it is asked."""
+        echoing = failures.rungs[len(failures.rungs) - failures.echoes :]
+        return len({rung.name for rung in echoing if not rung.independent}) >= _ECHOES
 
     def _open(self, failures: Failures) -> list[Rung]:
         """The rungs that are left: the last one again while its bound allows, and those that were not used.

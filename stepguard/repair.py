@@ -41,6 +41,8 @@ class Failures:
         hopeless: whether a check said that no other claim can fare better.
         unread: whether the last reply said nothing that could be read, so that no step of it is to blame more than
             another. It is counted against the step that led it.
+        echoes: how often in a row, the last failure included, the very same reply came in which no claim could be
+            read; 0 where one could.
         isolated: whether it was asked by itself and greedily before, as it stands: the same would come back.
         useless: the names of rungs that seldom cured steps of its kind; see `stepguard.profile`.
     """
@@ -54,6 +56,7 @@ class Failures:
     advanced: list[bool] = field(default_factory=list)
     hopeless: bool = False
     unread: bool = False
+    echoes: int = 0
     isolated: bool = False
     useless: frozenset[str] = frozenset()
 
@@ -91,6 +94,7 @@ class Repairs:
         self._deviations: dict[int, list[Deviation]] = {}
         self._votes: dict[int, Counter[str]] = {}
         self._parts: dict[int, list[tuple[StandIn, dict[str, Value]]]] = {}
+        self._said: dict[int, object] = {}
         vote: object = getattr(policy, "vote", None)
         self.vote: Final = vote if isinstance(vote, Vote) else None
 
@@ -141,6 +145,7 @@ class Repairs:
         *,
         rung: Rung,
         alone: bool,
+        unread: object,
         wrong: str | None,
         advanced: bool,
         hopeless: bool,
@@ -155,6 +160,7 @@ class Repairs:
             deviation: why the reply was not accepted.
             rung: how it was asked.
             alone: whether nothing else was asked.
+            unread: all that the reply said where no claim could be read in it, else None.
             wrong: the value that was claimed, None where there was none.
             advanced: see `Failures`.
             hopeless: see `Failures`.
@@ -166,6 +172,11 @@ class Repairs:
         failures.kinds.append(deviation.kind)
         failures.rungs.append(rung)
         failures.advanced.append(advanced)
+        # A reply that was cut off says nothing of how it would have ended.
+        said = None if unread is None or deviation.kind == "truncated" else (deviation.kind, unread)
+        again = said is not None and said == self._said.get(index)
+        failures.echoes = failures.echoes + 1 if again else int(said is not None)
+        self._said[index] = said
         failures.last_wrong = wrong
         if wrong is not None:
             failures.wrong.append(wrong)
@@ -208,4 +219,5 @@ class Repairs:
         self._deviations.pop(index, None)
         self._votes.pop(index, None)
         self._parts.pop(index, None)
+        self._said.pop(index, None)
         self.again.pop(index, None)

@@ -38,13 +38,13 @@ _MAX_EXTRAS: Final = 20
 _CUT_REASONS: Final = frozenset(
     {
         *("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"),
-        *("incomplete", "token_limit_reached", "truncated"),
+        *("incomplete", "limit", "token_limit", "token_limit_reached", "truncated"),
     }
 )
 _FILTER_REASONS: Final = frozenset(
     {
         *("content_filter", "content-filter", "content_filtered", "guardrail_intervened", "refusal", "safety"),
-        *("blocklist", "prohibited_content", "sensitive", "spii"),
+        *("blocklist", "prohibited_content", "recitation", "sensitive", "spii"),
     }
 )
 _ANSWER_KEYS: Final = frozenset({"answer", "finalanswer", "theanswer", "result", "finalresult", "final", "solution"})
@@ -123,7 +123,7 @@ def _stopped(completion: Completion, steps: Sequence[Step], reply_format: ReplyF
 
 def read_draft(completion: Completion) -> str | Deviation:
     """The free text of a completion that is not to be read any further, without what the model only thought."""
-    finish = (completion.finish_reason or "").lower()
+    finish = _finish(completion)
     if completion.refusal and completion.refusal.strip():
         return Deviation("refused", None, f"the model declined: {shorten(completion.refusal.strip(), 200)}")
     if finish in _FILTER_REASONS:
@@ -133,6 +133,11 @@ def read_draft(completion: Completion) -> str | Deviation:
         return Deviation("truncated", None, "the working was cut off")
     text = text.replace("\0", "\n").strip()
     return text or Deviation("empty", None, "there is no working")
+
+
+def _finish(completion: Completion) -> str:
+    """Why a reply ended, in lower case; ``FinishReason.MAX_TOKENS`` is the same without its class."""
+    return (completion.finish_reason or "").lower().rpartition(".")[2]
 
 
 def _claims(found: JsonObject, steps: Sequence[Step], reply_format: ReplyFormat) -> Reading:
@@ -201,7 +206,7 @@ _Found = JsonObject | Deviation | _Nothing
 
 def _document(completion: Completion, ids: list[str]) -> JsonObject | Deviation:
     """The one object in a completion that answers the steps, or why there is none."""
-    finish = (completion.finish_reason or "").lower()
+    finish = _finish(completion)
     if completion.refusal and completion.refusal.strip():
         return Deviation("refused", None, f"the model declined: {shorten(completion.refusal.strip(), 200)}")
     if finish in _FILTER_REASONS:

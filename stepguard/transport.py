@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stepguard.deadlines import is_seconds
 from stepguard.errors import ConfigError, RateLimited
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ class Transport:
         if isinstance(self.retries, bool) or not isinstance(self.retries, int) or self.retries < 0:
             raise ConfigError(f"the number of retries is 0 or more, not {self.retries!r}", option="transport")
         for name in ("first_wait", "longest_wait"):
-            if not _seconds(getattr(self, name)):
+            if not is_seconds(getattr(self, name)):
                 raise ConfigError(f"{name} is in seconds, 0 or more, not {getattr(self, name)!r}", option="transport")
-        if self.timeout is not None and (not _seconds(self.timeout) or self.timeout == 0):
+        if self.timeout is not None and (not is_seconds(self.timeout) or self.timeout == 0):
             raise ConfigError(f"a timeout is in seconds, above 0, or None, not {self.timeout!r}", option="transport")
 
     def wait(self, sent: int, error: Exception, chance: random.Random) -> float:
@@ -51,7 +52,3 @@ class Transport:
         if asked is None:
             return seconds
         return max(seconds, asked * (1 + chance.random() / 10)) if math.isfinite(asked) else math.inf
-
-
-def _seconds(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0

@@ -77,7 +77,7 @@ class Reply:
 
     With `drip`, white space goes out first, a byte every so many seconds, for as long as somebody listens. With
     `events` the body is a stream of server-sent events, one every `pause` seconds while somebody listens. With `cut`
-    the connection ends after so many bytes of the body.
+    the connection ends after so many bytes of the body; one of events ends in the middle of an encoding in chunks.
     """
 
     body: object = None
@@ -122,10 +122,12 @@ class ChatServer:
 
     def stream(self, write: Callable[[bytes], object], reply: Reply) -> None:
         """Send the events of a reply; without a length, so that the end of the connection is that of the body."""
-        write(b"HTTP/1.1 200 Scripted\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+        how = b"Connection: close" if reply.cut is None else b"Transfer-Encoding: chunked"
+        write(b"HTTP/1.1 200 Scripted\r\nContent-Type: text/event-stream\r\n%b\r\n\r\n" % how)
         for event in reply.events or ():
             data = event if isinstance(event, str) else json.dumps(event)
-            write(f"data: {data}\n\n".encode())
+            line = f"data: {data}\n\n".encode()
+            write(line if reply.cut is None else b"%x\r\n%b\r\n" % (len(line), line))
             self.events += 1
             if reply.pause and self._stopping.wait(reply.pause):
                 raise OSError

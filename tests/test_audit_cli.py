@@ -76,6 +76,45 @@ def test_a_transcript_is_read_from_stdin(
     assert "4 right" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_transcript_in_the_encoding_that_it_names(procedure: str, tmp_path: Path, encoding: str) -> None:
+    """A file that begins with a mark of its encoding is read in it, as shells write them on Windows."""
+    file = tmp_path / "transcript.txt"
+    file.write_text(RIGHT + "Answer: 43", encoding=encoding)
+    assert main(["audit", procedure, str(file), *VALUES]) == 0
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        (RIGHT + "Answer: 43").encode("utf-16-le"),
+        (RIGHT + "Answer: 43").encode("utf-16") + b"!",
+        bytes(range(256)) * 4,
+        bytes(range(128, 256)) * 4,
+    ],
+    ids=["unmarked", "broken", "binary", "high"],
+)
+def test_a_transcript_that_is_no_text_is_refused(
+    procedure: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], data: bytes
+) -> None:
+    """What cannot be read is not judged: it says nothing of what the model did."""
+    file = tmp_path / "transcript.txt"
+    file.write_bytes(data)
+    assert main(["audit", procedure, str(file), *VALUES]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "save it as UTF-8" in printed.err
+
+
+def test_a_closed_stdin_is_refused(
+    procedure: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A dash without a stdin is no empty transcript."""
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["audit", procedure, "-", *VALUES]) == 2
+    assert "stdin is closed" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -373,6 +374,46 @@ class TestUsageErrors:
         assert "http://127.0.0.1:9/v1 did not say which models it has" in captured.err
         assert "SECRET" not in captured.err + captured.out
 
+    @pytest.mark.parametrize("model", [[], ["--model", "m"]], ids=["lookup", "named"])
+    @pytest.mark.parametrize(
+        ("variable", "value"),
+        [("ALL_PROXY", "foo://x"), ("SSL_CERT_FILE", "/nowhere/at/all.pem"), ("OPENAI_API_KEY", "sk\u2013SECRET")],
+    )
+    def test_environment(
+        self,
+        procedure: str,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        variable: str,
+        value: str,
+        model: list[str],
+    ) -> None:
+        """A proxy, a certificate or a key that cannot work ends with 2 and is named, whether a model is or not."""
+        monkeypatch.setenv(variable, value)
+        assert main(["run", procedure, "--input", "x=4", "--base-url", "https://127.0.0.1:9/v1", *model]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert "API key" in captured.err or variable in captured.err
+        assert "SECRET" not in captured.err
+
+    @pytest.mark.parametrize(
+        ("arguments", "complaint"),
+        [
+            (["--lengths", "1000000000000"], "--lengths takes numbers up to 1,000,000"),
+            (["--lengths", "3", "-n", "1000000000000"], "--n takes numbers up to 1,000,000"),
+            (["--lengths", "3", "-n", "1", "--out", "FILE"], "--out takes a folder, but"),
+            (["--lengths", "3", "-n", "1", "--out", "FILE/below"], "--out takes a folder, but"),
+        ],
+    )
+    def test_bench(
+        self, procedure: str, capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str
+    ) -> None:
+        """A benchmark that cannot be made or kept is refused before anything is run."""
+        assert main(["bench", *(each.replace("FILE", procedure) for each in arguments)]) == 2
+        captured = capsys.readouterr()
+        assert complaint in captured.err
+        assert captured.out == ""
+
     def test_inputs_before_the_model(self, procedure: str, replies: Replies) -> None:
         """Wrong inputs are found before any model is asked."""
         requests = replies([RIGHT])
@@ -511,3 +552,67 @@ class TestTerminal:
         os.close(writer)
         assert done.returncode == 141
         assert b"Broken" not in done.stderr
+
+
+class TestStreams:
+    class Full(io.StringIO):
+        """A stream on a disk that is full."""
+
+        def write(self, text: str) -> int:
+            raise OSError(28, "No space left on device")
+
+        def flush(self) -> None:
+            raise OSError(28, "No space left on device")
+
+    @pytest.mark.parametrize("stderr", [None, Full()], ids=["closed", "full"])
+    @pytest.mark.parametrize(
+        "command", [["run"], ["bench", "--json", "--lengths", "3", "-n", "1"]], ids=["run", "bench"]
+    )
+    def test_stderr_that_takes_nothing(
+        self,
+        procedure: str,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        stderr: io.StringIO | None,
+        command: list[str],
+    ) -> None:
+        """Progress that cannot be shown is lost, and nothing else is: the result stands on stdout."""
+        monkeypatch.setattr(sys, "stderr", stderr)
+        arguments = [*command, procedure, "--input", "x=4", "--json"] if command == ["run"] else command
+        assert main(arguments) == 0
+        assert json.loads(capsys.readouterr().out)
+        assert sys.stderr is stderr
+
+    def test_a_fault_is_not_told_on_stdout(
+        self, procedure: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Where stderr is closed a traceback is lost, instead of standing where the result should."""
+
+        def fault(*_: object) -> object:
+            raise ZeroDivisionError("a fault")
+
+        monkeypatch.setattr("stepguard.guard.Guard.run", fault)
+        monkeypatch.setattr(sys, "stderr", None)
+        assert main(["run", procedure, "--input", "x=4", "--json"]) == 70
+        assert capsys.readouterr().out == ""
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+    @pytest.mark.parametrize("how", ["2>/dev/full", "2>&-", "2> >(true)"])
+    def test_stderr_of_a_process(self, how: str) -> None:
+        """The exit code is that of the run, also where Python flushes stderr at its end."""
+        shell = ["bash", "-c", f'"$@" {how}', "bash", sys.executable, "-m", "stepguard.cli"]
+        done = subprocess.run(
+            [*shell, "run", INVOICE, *INVOICE_INPUTS, "--json"], stdout=subprocess.PIPE, timeout=60, check=False
+        )
+        assert done.returncode == 0
+        assert json.loads(done.stdout)["status"] == "verified"
+
+    def test_closed_stdout(
+        self, procedure: str, replies: Replies, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Without a stdout nothing is asked that would be paid for."""
+        requests = replies([RIGHT])
+        monkeypatch.setattr(sys, "stdout", None)
+        assert main(["run", procedure, "--input", "x=4"]) == 2
+        assert "stdout is closed" in capsys.readouterr().err
+        assert not requests

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from harness import P2, P6, PAIR, without_time
+from harness import GOOD, P2, P6, PAIR, without_time
 
-from stepguard import Claim, Guard, Procedure, Result, Step, Transport
-from stepguard.backends import Completion, Request
+from stepguard import Budget, Claim, Guard, Procedure, Result, Step, Transport
+from stepguard.backends import Completion, Request, as_backend
 from stepguard.errors import BackendError, BackendRejected, ConfigError
 from stepguard.evaluation.families import Arithmetic
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
@@ -76,6 +79,57 @@ def test_cancelling_arun_leaves_nothing_behind(parallel: int) -> None:
         return backend.calls
 
     assert asyncio.run(main()) == parallel
+
+
+@dataclass(frozen=True)
+class _Blocking:
+    """A backend that can only block, and does."""
+
+    wait: Callable[..., str]
+
+    def complete(self, request: Request) -> Completion:
+        return Completion(self.wait())
+
+
+def _client(wait: Callable[..., str]) -> object:
+    chat = SimpleNamespace(completions=SimpleNamespace(create=wait))
+    return as_backend(SimpleNamespace(chat=chat), model="m")
+
+
+@pytest.mark.parametrize("make", [as_backend, _Blocking, _client], ids=["function", "backend", "client"])
+@pytest.mark.parametrize("given_up", ["cancelled", "late"])
+def test_calls_that_block_hold_nothing_up(make: Callable[[Any], object], given_up: str) -> None:
+    """Calls that were given up and do not return keep neither the runs behind them nor the end of the loop waiting."""
+    free, ended = threading.Event(), threading.Event()
+    begun = threading.Semaphore(0)
+    many = 40  # more than a pool of threads holds
+
+    def wait(*_: object, **__: object) -> str:
+        begun.release()
+        free.wait(60)
+        ended.set()
+        return "{}"
+
+    def right(messages: object) -> str:
+        return json.dumps(GOOD)
+
+    async def main() -> Result:
+        budget = Budget(seconds=0.2) if given_up == "late" else None
+        stuck = [asyncio.create_task(Guard(make(wait), budget=budget).arun(P2)) for _ in range(many)]
+        for _ in stuck:
+            while not begun.acquire(blocking=False):
+                await asyncio.sleep(0.01)
+        if given_up == "cancelled":
+            for task in stuck:
+                task.cancel()
+        await asyncio.wait(stuck)
+        return await Guard(right).arun(P2)
+
+    try:
+        assert asyncio.run(main()).verified
+        assert not ended.is_set()
+    finally:
+        free.set()
 
 
 def test_a_cancelled_run_stays_readable() -> None:
@@ -253,6 +307,20 @@ def test_a_session_is_held_for_the_length_of_a_run() -> None:
     assert asyncio.run(guard.arun(P2)).status == "verified"
     assert asyncio.run(guard.arun(P2)).status == "failed"
     assert events == ["open", "call", "close"] * 2
+
+
+def test_a_session_that_cannot_be_opened_ends_the_run() -> None:
+    """What it raises comes through, no call is made, and the run is over."""
+
+    class Closed(_Async):
+        def session(self) -> object:
+            raise ConfigError("no proxy of this kind")
+
+    guard = Guard(Closed())
+    run = guard.start(P2)
+    with pytest.raises(ConfigError, match="proxy"):
+        asyncio.run(guard.adrive(run))
+    assert (run.done, run.result().status, run.result().usage.calls) == (True, "failed", 0)
 
 
 def test_eight_threads_share_a_guard() -> None:

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from harness import P2
+from harness import GOOD, P2
 
 from stepguard import Budget, Guard, Ladder, Procedure, Result, Step, Transport
 from stepguard.actions import Ask, Replied
-from stepguard.backends import Completion, Request
+from stepguard.backends import Completion, Request, ToolCall
 from stepguard.errors import BackendError, ConfigError
 from stepguard.evaluation.families import Arithmetic
 from stepguard.ladder import DEFAULT_RUNGS
@@ -577,6 +577,43 @@ def test_a_cap_is_not_raised_for_ever() -> None:
     task = Arithmetic().make(1, 60)
     assert Guard(Cutting(), segment=4).run(task.procedure, task.inputs).verified
     assert max(caps) <= 16 * (64 + 96 * 4)
+
+
+# The same reply again and again
+
+
+WRONG_TOOL = Completion(None, "tool_calls", tool_calls=(ToolCall("final_answer", '{"a": "2 * 3 = 6"}'),))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [WRONG_TOOL, "I would rather talk about it.", {"answer": 10}, {"a": None}],
+    ids=["tool", "prose", "key", "form"],
+)
+@pytest.mark.parametrize("segment", [1, 2])
+def test_the_same_reply_that_cannot_be_read_ends_the_climb(said: Any, segment: int) -> None:
+    """What comes back in three ways of asking, word for word, is not asked for in the others."""
+    with ScriptedBackend(*[said] * 3) as model:
+        result = Guard(model, segment=segment).run(P2)
+    assert (result.status, result.usage.calls) == ("abstained", 3)
+
+
+@pytest.mark.parametrize("said", [lambda at: f"I would rather talk: {at}", lambda at: {"a": f"2 * 3 = {at}"}])
+def test_replies_that_differ_climb_to_the_end(said: Callable[[int], object]) -> None:
+    """Replies that cannot be read but differ, and wrong values, use the rungs that there are."""
+    replies: Any = [said(7 + at % 2) for at in range(40)]
+    result = Guard(ScriptedBackend(*replies), segment=1).run(P2)
+    assert result.status == "abstained"
+    assert result.usage.calls > 6
+
+
+def test_behind_the_same_reply_others_are_asked() -> None:
+    """A model that is deaf to every way of asking does not keep code from answering."""
+    rungs = [Resample(), Question(), Draft(), Code()]
+    result = Guard(ScriptedBackend(*["no"] * 3, GOOD), segment=2, repair=Ladder(rungs)).run(P2)
+    assert result.attempts[2].rung == "question"
+    assert result.values["a"] == 6
+    assert result.assisted["code"] >= 1
 
 
 # Many runs

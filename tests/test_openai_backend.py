@@ -215,15 +215,41 @@ def test_cut_reply(chat_server: ChatServer, ask: Ask) -> None:
 
 
 def test_sparse_and_odd_fields(chat_server: ChatServer) -> None:
-    """Missing usage, other names of the reasoning and content in parts are read without guessing."""
+    """Other names of the reasoning and content in parts are read without guessing."""
     body = completion_body([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "a"}], reasoning="hm")
-    body["usage"] = {"prompt_tokens": None, "prompt_tokens_details": None}
     chat_server.play([Reply(body), Reply({"choices": [{"message": {"content": {"t2": 1}}}]})])
     completion = backend_at(chat_server).complete(REQUEST)
-    assert (completion.text, completion.reasoning, completion.usage) == ("a", "hm", Usage(calls=1))
+    assert (completion.text, completion.reasoning) == ("a", "hm")
     with pytest.raises(BackendError, match="the content is dict, not text") as caught:
         backend_at(chat_server).complete(REQUEST)
     assert not caught.value.retryable
+
+
+ASKED, SAID = -(-sum(len(each.content) for each in MESSAGES) // 4), -(-len(GOOD) // 4)
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (None, (ASKED, SAID)),
+        ({}, (ASKED, SAID)),
+        ({"prompt_tokens": None, "completion_tokens": None, "prompt_tokens_details": None}, (ASKED, SAID)),
+        ({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}, (ASKED, SAID)),
+        ({"prompt_tokens": "many", "completion_tokens": "few"}, (ASKED, SAID)),
+        ({"prompt_tokens": 70}, (70, SAID)),
+        ({"input_tokens": 70, "output_tokens": 30}, (70, 30)),
+        ({"prompt_tokens": 70, "total_tokens": 100}, (70, 30)),
+        ({"completion_tokens": 30, "total_tokens": 100}, (70, 30)),
+        ({"total_tokens": 1000}, (ASKED, 1000 - ASKED)),
+    ],
+)
+def test_tokens_that_nobody_counts(
+    chat_server: ChatServer, ask: Ask, told: dict[str, object] | None, expected: tuple[int, int]
+) -> None:
+    """Tokens are taken from what the endpoint tells, and estimated where it does not, so that a budget holds."""
+    chat_server.play(Reply({**completion_body(GOOD), "usage": told}))
+    usage = ask(backend_at(chat_server), REQUEST).usage
+    assert (usage.calls, usage.input_tokens, usage.output_tokens) == (1, *expected)
 
 
 def test_tool_arguments_that_are_no_text(chat_server: ChatServer, ask: Ask) -> None:

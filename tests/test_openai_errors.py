@@ -6,9 +6,11 @@ import asyncio
 import logging
 import pickle
 import socket
+import sys
 import time
 import traceback
 from email.utils import formatdate
+from typing import Any
 
 import openai
 import pytest
@@ -61,6 +63,8 @@ def test_status_errors(
         ({"Retry-After": "-3"}, 0.0),
         ({"Retry-After": "3", "Retry-After-Ms": "1500"}, 1.5),
         ({"Retry-After": formatdate(time.time() - 100, usegmt=True)}, 0.0),
+        ({"Retry-After": "2, 2"}, 2.0),
+        ({"Retry-After": "1,3"}, 3.0),
         ({"Retry-After": "soon"}, None),
         ({"Retry-After": "nan"}, None),
         ({}, None),
@@ -83,12 +87,73 @@ def test_retry_after_date(chat_server: ChatServer) -> None:
     assert 90 < error.retry_after <= 100
 
 
-def test_spent_quota_is_not_retried(chat_server: ChatServer) -> None:
-    """A 429 that says the account is out of money cannot be waited out."""
-    chat_server.play(Reply({"error": {"message": "pay", "code": "insufficient_quota"}}, 429))
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"code": "insufficient_quota"},
+        {"type": "insufficient_quota", "code": None},
+        {"type": "insufficient_quota", "code": "429"},
+        {"code": "billing_hard_limit_reached"},
+    ],
+)
+@pytest.mark.parametrize("status", [429, 200])
+def test_spent_quota_is_not_retried(chat_server: ChatServer, body: dict[str, object], status: int) -> None:
+    """An error that says the account is out of money cannot be waited out, whatever its status."""
+    chat_server.play(Reply({"error": {"message": "pay", **body}}, status))
     error = failure(OpenAIBackend.complete, backend_at(chat_server))
-    assert isinstance(error, RateLimited)
+    assert isinstance(error, RateLimited) or status == 200
     assert not error.retryable
+
+
+@pytest.mark.parametrize("status", [409, 429, 500, 503])
+@pytest.mark.parametrize(("word", "retryable"), [("false", False), ("true", True)])
+def test_the_word_of_the_endpoint_on_retries(chat_server: ChatServer, status: int, word: str, retryable: bool) -> None:
+    """An endpoint that says not to try again is not asked again."""
+    chat_server.play(Reply({"error": {"message": "no"}}, status, {"x-should-retry": word}))
+    assert failure(OpenAIBackend.complete, backend_at(chat_server)).retryable is retryable
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"base_url": "127.0.0.1:1/v1"}, {"default_headers": {"X-Ours": "a\nb"}}],
+    ids=["address", "header"],
+)
+def test_a_request_that_cannot_be_sent_is_not_retried(chat_server: ChatServer, options: dict[str, Any]) -> None:
+    """What the HTTP library refuses to send with a client of the user's it would refuse again."""
+    with openai.OpenAI(**{"base_url": chat_server.url, "api_key": KEY, **options}) as client:
+        result = Guard(client, model="some-model", transport=Transport(first_wait=0.01)).run(PROCEDURE, INPUTS)
+    assert (result.status, result.usage.calls) == ("failed", 1)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "address"),
+    [
+        ("ALL_PROXY", "foo://user:SECRET@127.0.0.1:9", "http://127.0.0.1:9/v1"),
+        ("HTTP_PROXY", "foo://x", "http://127.0.0.1:9/v1"),
+        ("SSL_CERT_FILE", "/nowhere/at/all.pem", "https://127.0.0.1:9/v1"),
+        ("OPENAI_BASE_URL", "127.0.0.1:9/v1", None),
+        ("UNUSED", "", "http://[::1"),
+        ("UNUSED", "", "127.0.0.1:9/v1"),
+        ("UNUSED", "", ""),
+    ],
+)
+@pytest.mark.parametrize("driver", ["run", "arun"])
+def test_a_client_that_cannot_be_made(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, address: str | None, driver: str
+) -> None:
+    """A proxy, a certificate or an address that cannot work is named as the caller's to mend, by both drivers."""
+    monkeypatch.setenv(variable, value)
+    guard = Guard(OpenAIBackend("m", base_url=address, api_key=KEY))
+    with pytest.raises(ConfigError) as refused:
+        guard.run(PROCEDURE, INPUTS) if driver == "run" else asyncio.run(guard.arun(PROCEDURE, INPUTS))
+    assert "SECRET" not in "".join(traceback.format_exception(refused.value))
+
+
+@pytest.mark.parametrize("seconds", [1e10, float(sys.maxsize)])
+def test_a_timeout_longer_than_any_socket_takes(chat_server: ChatServer, ask: Ask, seconds: float) -> None:
+    """A time-out of centuries is none."""
+    chat_server.play(Reply(completion_body(GOOD)))
+    assert ask(backend_at(chat_server), Request(MESSAGES, timeout=seconds)).text == GOOD
 
 
 @pytest.mark.parametrize(

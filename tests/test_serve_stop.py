@@ -18,6 +18,8 @@ import pytest
 from conftest import ChatServer, Reply, completion_body
 from serve_harness import GOOD, KEY, MODEL, VALUES
 
+from stepguard.cli import main
+
 pytestmark = pytest.mark.once
 
 MESSAGES: Any = [{"role": "user", "content": VALUES}]
@@ -147,3 +149,15 @@ def test_a_wrong_option_serves_nothing(options: list[str], told: str, tmp_path: 
     assert done.returncode == 2
     assert told in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("variable", "value"), [("ALL_PROXY", "foo://x"), ("SSL_CERT_FILE", "/nowhere/at/all.pem")])
+def test_an_environment_that_cannot_work_serves_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variable: str, value: str
+) -> None:
+    """A proxy or a certificate that cannot work is named before the command says that it serves."""
+    monkeypatch.setenv(variable, value)
+    assert main(["serve", "--upstream", "https://127.0.0.1:9/v1", "--port", "0"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert variable in printed.err

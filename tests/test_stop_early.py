@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai_harness import PROCEDURE, REQUEST, Ask, backend_at
 
-from stepguard import Guard, Procedure, Result, Step
+from stepguard import Guard, Procedure, Result, Step, Transport
 from stepguard.backends import Completion, Request
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.errors import BackendError, BackendTimeout, ConfigError
@@ -136,6 +137,36 @@ def _dicts(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     for at, each in enumerate(events(text)):
         if isinstance(each, dict):
             yield at, each
+
+
+BEGUN = chunk('{"t2": ')
+
+
+@pytest.mark.parametrize("driver", ["run", "arun"])
+@pytest.mark.parametrize(
+    ("broken", "told", "requests"),
+    [
+        (Reply(events=[BEGUN], cut=0), "", 2),
+        (Reply(events=[BEGUN]), "the stream ended before the reply did", 2),
+        (Reply(events=[BEGUN, "{"]), "", 2),
+        (Reply(events=[BEGUN, {"error": {"message": "overloaded", "code": 503}}]), "HTTP 503: overloaded", 2),
+        (Reply(events=[BEGUN, {"error": {"message": "overloaded", "code": "429"}}]), "HTTP 429: overloaded", 2),
+        (Reply(events=[BEGUN, {"error": {"message": "overloaded", "type": "server_error"}}]), "overloaded", 2),
+        (Reply(events=[BEGUN, {"error": {"message": "no", "code": 401}}]), "HTTP 401: no", 1),
+        (Reply(events=[BEGUN, {"error": {"message": "pay", "code": "insufficient_quota"}}]), "pay", 1),
+    ],
+)
+def test_a_stream_that_breaks_is_asked_for_again(
+    chat_server: ChatServer, driver: str, broken: Reply, told: str, requests: int
+) -> None:
+    """What breaks a stream is met as the same is without one: it is asked for again, where that can help."""
+    right = Reply(events=events('{"t2": "12 + 7 = 19", "t1": "19 * 3 = 57"}'))
+    chat_server.play([broken, right])
+    guard = Guard(backend_at(chat_server), stop_early=True, transport=Transport(first_wait=0.01))
+    inputs = {"x": 12, "y": 7}
+    result = guard.run(PROCEDURE, inputs) if driver == "run" else asyncio.run(guard.arun(PROCEDURE, inputs))
+    assert (result.status, len(chat_server.requests)) == ("verified" if requests == 2 else "failed", requests)
+    assert told in (result.attempts[0].error or "no error")
 
 
 def test_the_arguments_of_a_tool_call_are_watched(ask: Ask, chat_server: ChatServer) -> None:

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 
+from stepguard.deadlines import awithin
 from stepguard.errors import ConfigError
 from stepguard.usage import Usage
 from stepguard.values import Value
@@ -183,16 +184,14 @@ def about_to_send(model: str) -> None:
 
 
 async def ask(backend: Backend, request: Request) -> Completion:
-    """Answer a request without blocking the event loop; a backend that can only block runs in a thread.
+    """Answer a request without blocking the event loop; a backend that can only block runs in a thread of its own.
 
     Raises:
         BackendError: the model did not answer.
     """
     if isinstance(backend, AsyncBackend):
         return await backend.acomplete(request)
-    import asyncio  # a third of the time that importing stepguard would take
-
-    return await asyncio.to_thread(backend.complete, request)
+    return await awithin(None, lambda: backend.complete(request), name="stepguard-request")
 
 
 def as_backend(given: object, *, model: str | None = None) -> Backend:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from stepguard.backends.base import Completion, Request
+from stepguard.deadlines import awithin
 from stepguard.errors import BackendError, StepguardError
 from stepguard.redaction import error_text
 from stepguard.usage import Usage
@@ -19,7 +20,8 @@ class FunctionBackend:
 
     The callable may be async; then only `Guard.arun` can use it. Whatever it raises becomes a `BackendError` that is
     not retried, with the original as its cause: the function knows its own transport, stepguard does not. Under
-    `Guard.run` it is also the function that has to keep to a time-out; `Guard.arun` gives up waiting by itself.
+    `Guard.run` it is also the function that has to keep to a time-out; `Guard.arun` gives up waiting by itself,
+    and leaves a plain function to its thread.
 
     What a call that returns text cost is estimated, at four characters a token; return a `Completion` to say it.
 
@@ -41,11 +43,9 @@ class FunctionBackend:
         return self._completion(request, self._guarded(request))
 
     async def acomplete(self, request: Request) -> Completion:
-        """Await the function, or run a plain one in a thread so that the event loop goes on."""
+        """Await the function, or run a plain one in a thread of its own so that the event loop goes on."""
         if not self.is_async:
-            import asyncio
-
-            return await asyncio.to_thread(self.complete, request)
+            return await awithin(None, lambda: self.complete(request), name="stepguard-function")
         try:
             found = await cast(Awaitable[object], self._function(request.chat()))
         except StepguardError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import threading
 import time
@@ -14,6 +13,7 @@ from typing import Any, Final, Self
 
 from stepguard.backends.base import Completion, Request, about_to_send
 from stepguard.backends.openai_streams import counted_so_far
+from stepguard.deadlines import awithin
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError, MissingExtraError
 from stepguard.partial_replies import STOPPED, watch
 from stepguard.usage import Usage
@@ -89,7 +89,8 @@ class LocalBackend:
         about_to_send(self.name)
         stop = threading.Event()
         try:
-            return await asyncio.to_thread(self._complete, request, stop)
+            # Not torn away when the program ends: at its next token the model has stopped.
+            return await awithin(None, lambda: self._complete(request, stop), name="stepguard-local", daemon=False)
         finally:
             stop.set()
 

@@ -6,8 +6,8 @@ is handed on as it came, for `stepguard.replies` to judge. The rest of instructo
 must not be accepted, its retries would be calls that no budget sees, and its loop logs replies and error texts, keys
 in them included.
 
-Errors are told apart by the names of the SDK's exceptions and by their status, never by the HTTP library's, so that
-any release of the SDK fits, and clients of other vendors that were made with the same generator.
+Errors are told apart by the names of the SDK's exceptions and by their status, never by the classes of the HTTP
+library, so that any release of the SDK fits, and clients of other vendors that were made with the same generator.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from stepguard.backends.base import FORBIDDEN, Completion, Request, about_to_sen
 from stepguard.backends.openai_answers import as_backend_error, field, read_completion, refused_reply, texts_of
 from stepguard.backends.openai_streams import OPTIONS, Stream
 from stepguard.backends.providers import OPENAI, ReplyMode, client_maker, find_provider, split_name
-from stepguard.deadlines import Overrun, within
+from stepguard.deadlines import Overrun, awithin, within
 from stepguard.errors import BackendError, ConfigError, StepguardError
 from stepguard.redaction import redact
 
@@ -45,6 +45,8 @@ _NOT_EXTRA: Final = frozenset(
 )
 _LONGEST_MESSAGE: Final = 500
 _SHORTEST_SECRET: Final = 8
+_LONGEST_SILENCE: Final = 1_000_000.0
+"""Sockets take no time-out of more than some weeks; longer ones bound the call as a whole alone."""
 
 
 class _Options(TypedDict, total=False):
@@ -70,6 +72,8 @@ class OpenAIBackend:
 
     The messages go out as they are. Nothing of instructor's own prompts is added, so in mode ``"json"`` the model
     knows the format from the messages alone; a provider may insist that they hold the word JSON.
+
+    Tokens that the endpoint does not count are estimated, at four characters a token.
 
     Where a request may be stopped early the reply is streamed, and the connection is closed at its first wrong step.
 
@@ -207,10 +211,10 @@ class OpenAIBackend:
         if self.is_async:
             raise ConfigError("this client can only be awaited: use `await guard.arun(...)`", option="backend")
         client = self._sync_client() if self._given is None else self._given
-        call = _Call(self._label, client)
+        stream = Stream(request) if request.stop_early else None
+        call = _Call(self._label, client, stream)
         with call:
             arguments = self._arguments(request)
-            stream = Stream(request) if request.stop_early else None
 
             def answer() -> object:
                 raw = call.create(**arguments)
@@ -222,7 +226,7 @@ class OpenAIBackend:
                 if stream is not None:
                     stream.given_up = True
                 raise
-        return call.completion(answer_in_reasoning=self._answer_in_reasoning)
+        return call.completion(request, answer_in_reasoning=self._answer_in_reasoning)
 
     async def acomplete(self, request: Request) -> Completion:
         """Answer one request without blocking the event loop; see `complete`.
@@ -231,14 +235,15 @@ class OpenAIBackend:
         """
         about_to_send(self.name)
         if self._given is not None and not self.is_async:
-            return await asyncio.to_thread(self.complete, request)
+            return await awithin(None, lambda: self.complete(request), name="stepguard-request")
         async with self.session() as client:
-            call = _Call(self._label, client)
+            stream = Stream(request) if request.stop_early else None
+            call = _Call(self._label, client, stream)
             with call:
                 async with asyncio.timeout(request.timeout):
                     raw = await call.create(**self._arguments(request))
-                    call.raw = await Stream(request).aread(raw) if request.stop_early else raw
-        return call.completion(answer_in_reasoning=self._answer_in_reasoning)
+                    call.raw = raw if stream is None else await stream.aread(raw)
+        return call.completion(request, answer_in_reasoning=self._answer_in_reasoning)
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[Any]:
@@ -282,7 +287,7 @@ class OpenAIBackend:
             "temperature": request.temperature,
             self._max_tokens_parameter: request.max_tokens,
             "seed": request.seed,
-            "timeout": request.timeout,
+            "timeout": None if request.timeout is None else min(request.timeout, _LONGEST_SILENCE),
             **(OPTIONS if request.stop_early else {}),
             **self._extra,
         }
@@ -309,8 +314,9 @@ class _Call:
 
     raw: object = None
 
-    def __init__(self, name: str, client: Any) -> None:
+    def __init__(self, name: str, client: Any, stream: Stream | None) -> None:
         self._name = name
+        self._stream = stream
         key = getattr(client, "api_key", None)
         self._secret = key if isinstance(key, str) and len(key) >= _SHORTEST_SECRET else None
         self._failure: BackendError | None = None
@@ -325,20 +331,21 @@ class _Call:
         self.raw = refused_reply(error, self._secret)
         if self.raw is not None:
             return True
-        self._failure = as_backend_error(error, self._say)
+        self._failure = as_backend_error(error, self._say, begun=self._stream is not None and self._stream.begun)
         if all(redact(text, self._secret) == text for text in texts_of(error)):
             self._failure.__cause__ = error
         return True
 
-    def completion(self, *, answer_in_reasoning: bool) -> Completion:
-        """The answer.
+    def completion(self, request: Request, *, answer_in_reasoning: bool) -> Completion:
+        """The answer to a request.
 
         Raises:
             BackendError: there is none.
         """
         if self._failure is not None:
             raise self._failure
-        return read_completion(self.raw, self._say, answer_in_reasoning=answer_in_reasoning)
+        asked = sum(len(message.content) for message in request.messages)
+        return read_completion(self.raw, self._say, asked=asked, answer_in_reasoning=answer_in_reasoning)
 
     def _say(self, words: str) -> str:
         # Cut before redacting, or a page of megabytes is searched; and after, or half a key could stay.

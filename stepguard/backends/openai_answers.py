@@ -21,19 +21,34 @@ from stepguard.usage import Usage
 __all__ = ["as_backend_error", "field", "read_completion", "refused_reply", "texts_of"]
 
 _RETRYABLE_4XX: Final = frozenset({408, 409, 425, 429})
+_SPENT: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+"""What stands as code or type where the account has run out: no waiting helps."""
 _REFUSED_REPLY: Final = frozenset({"json_validate_failed", "tool_use_failed"})
 
 
-def read_completion(raw: object, say: Callable[[str], str], *, answer_in_reasoning: bool = False) -> Completion:
+def read_completion(
+    raw: object, say: Callable[[str], str], *, asked: int, answer_in_reasoning: bool = False
+) -> Completion:
+    """The answer in the body of a response.
+
+    Args:
+        raw: the body.
+        say: makes the text of an error of these words.
+        asked: how many characters were sent, for where nobody counts tokens.
+        answer_in_reasoning: see `OpenAIBackend`.
+
+    Raises:
+        BackendError: there is no answer in it.
+    """
     choices = field(raw, "choices")
     choice = choices[0] if isinstance(choices, Sequence) and choices else None
     message = field(choice, "message")
     if message is None:
         raise _no_answer(raw, say)
-    usage = field(raw, "usage")
     text = _content(field(message, "content"), say)
     reasoning = _text(field(message, "reasoning_content")) or _text(field(message, "reasoning"))
     tool_calls = tuple(_tool_call(call, say) for call in field(message, "tool_calls") or ())
+    written = [text, reasoning, *(call.arguments for call in tool_calls)]
     if answer_in_reasoning and not tool_calls and not (text or "").strip() and _is_json(reasoning):
         text = reasoning
     return Completion(
@@ -42,13 +57,7 @@ def read_completion(raw: object, say: Callable[[str], str], *, answer_in_reasoni
         refusal=_text(field(message, "refusal")),
         reasoning=reasoning,
         tool_calls=tool_calls,
-        usage=Usage(
-            calls=1,
-            input_tokens=_count(field(usage, "prompt_tokens")),
-            output_tokens=_count(field(usage, "completion_tokens")),
-            cached_tokens=_count(field(usage, "prompt_tokens_details", "cached_tokens")),
-            reasoning_tokens=_count(field(usage, "completion_tokens_details", "reasoning_tokens")),
-        ),
+        usage=_usage(field(raw, "usage"), Usage.estimate(asked, sum(len(each or "") for each in written))),
         model=_text(field(raw, "model")),
         fingerprint=_text(field(raw, "system_fingerprint")),
     )
@@ -83,10 +92,21 @@ def _no_answer(raw: object, say: Callable[[str], str]) -> BackendError:
     """The error in a body that came with status 200."""
     error = field(raw, "error")
     words = _text(error) or _text(field(error, "message")) or _text(field(raw, "message")) or _text(raw)
+    hopeless = _spent(error)
+    if (status := _status(error)) is not None:
+        return _refusal(status, words or "", say, hopeless=hopeless)
+    return BackendError(say(f"an answer without a message: {words or type(raw).__name__}"), retryable=not hopeless)
+
+
+def _status(error: object) -> int | None:
+    """The HTTP status that stands in an error as its code, None where it has another or none."""
     code = str(field(error, "code"))
-    if code.isdecimal() and 400 <= int(code) <= 599:
-        return _refusal(int(code), words or "", say)
-    return BackendError(say(f"an answer without a message: {words or type(raw).__name__}"))
+    return int(code) if len(code) == 3 and code.isdecimal() and 400 <= int(code) <= 599 else None
+
+
+def _spent(error: object) -> bool:
+    """Whether an error says that the account has run out."""
+    return any(str(field(error, name)) in _SPENT for name in ("code", "type"))
 
 
 def field(given: object, *path: str) -> Any:
@@ -100,8 +120,29 @@ def _text(given: object) -> str | None:
     return given if isinstance(given, str) else None
 
 
+def _usage(told: object, estimate: Usage) -> Usage:
+    """The tokens that an endpoint tells; what it leaves out is estimated, or a limit on them would hold nothing."""
+    read, written, total = (
+        next((count for name in names if (count := _count(field(told, name)))), 0)
+        for names in (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"), ("total_tokens",))
+    )
+    read = read or (max(0, total - written) if written else min(total, estimate.input_tokens)) or estimate.input_tokens
+    written = written or max(0, total - read) or estimate.output_tokens
+    return Usage(
+        calls=1,
+        input_tokens=read,
+        output_tokens=written,
+        cached_tokens=_detail(told, ("prompt_tokens_details", "input_tokens_details"), "cached_tokens"),
+        reasoning_tokens=_detail(told, ("completion_tokens_details", "output_tokens_details"), "reasoning_tokens"),
+    )
+
+
+def _detail(told: object, places: Sequence[str], name: str) -> int:
+    return next((count for place in places if (count := _count(field(told, place, name)))), 0)
+
+
 def _count(given: object) -> int:
-    return given if isinstance(given, int) and given > 0 else 0
+    return given if type(given) is int and given > 0 else 0
 
 
 # Errors
@@ -124,46 +165,69 @@ def refused_reply(error: Exception, secret: str | None) -> Mapping[str, Any] | N
     return {"choices": [{"finish_reason": code, "message": {"content": written}}]}
 
 
-def as_backend_error(error: Exception, say: Callable[[str], str]) -> BackendError:
-    """Our exception for one that a client raised."""
+def as_backend_error(error: Exception, say: Callable[[str], str], *, begun: bool = False) -> BackendError:
+    """Our exception for one that a client raised.
+
+    Args:
+        error: the exception.
+        say: makes the text of ours of these words.
+        begun: whether a streamed answer had begun to come. The SDK hands on what breaks it as it is.
+    """
     names = {cls.__name__ for cls in type(error).__mro__}
+    body = getattr(error, "body", None)
+    inner = field(body, "error")
+    hopeless = _spent(error) or _spent(body) or _spent(inner) or _header(error, "x-should-retry") == "false"
     status = getattr(error, "status_code", None)
-    if isinstance(status, int):
-        body = getattr(error, "body", None)
-        words = _text(field(body, "message")) or _text(field(body, "error", "message")) or str(error)
-        return _refusal(status, words, say, retry_after=_retry_after(error), code=getattr(error, "code", None))
+    if not isinstance(status, int):  # an error in the middle of a stream tells it as its code
+        status = _status(body) or _status(inner)
+    if status is not None:
+        words = _text(field(body, "message")) or _text(field(inner, "message")) or str(error)
+        return _refusal(status, words, say, retry_after=_retry_after(error), hopeless=hopeless)
     if isinstance(error, TimeoutError) or "APITimeoutError" in names:
         return BackendTimeout(say("no answer within the time-out"))
     if "APIConnectionError" in names:
-        return BackendError(say(f"no connection: {error.__cause__ or error}"))
+        cause = error.__cause__ or error
+        return BackendError(say(f"no connection: {cause}"), retryable=not _unsendable(cause))
     # A client whose answer cannot be decoded may do better the next time; any other exception is a mistake somewhere.
-    answered = isinstance(error, ValueError) and not isinstance(error, UnicodeEncodeError)
-    return BackendError(say(f"{type(error).__name__}: {error}"), retryable=answered)
+    answered = begun or (isinstance(error, ValueError) and not isinstance(error, UnicodeEncodeError))
+    return BackendError(say(f"{type(error).__name__}: {error}"), retryable=answered and not hopeless)
+
+
+def _unsendable(error: BaseException) -> bool:
+    """Whether it was the HTTP library that refused to send a request, which it would do again."""
+    names = {cls.__name__ for cls in type(error).__mro__}
+    # A broken connection may be a LocalProtocolError, too.
+    illegal = "LocalProtocolError" in names and "illegal header" in str(error).lower()
+    return illegal or not names.isdisjoint({"InvalidURL", "UnsupportedProtocol"})
 
 
 def _refusal(
-    status: int, words: str, say: Callable[[str], str], *, retry_after: float | None = None, code: object = None
+    status: int, words: str, say: Callable[[str], str], *, retry_after: float | None = None, hopeless: bool
 ) -> BackendError:
     said = say(f"HTTP {status}: {words}" if words else f"HTTP {status}")
+    made = BackendError(said, status=status)
     if status == 429 or (status == 503 and retry_after is not None):
-        limited = RateLimited(said, status=status, retry_after=retry_after)
-        if code == "insufficient_quota":  # no waiting helps
-            limited.retryable = False
-        return limited
-    if 400 <= status < 500 and status not in _RETRYABLE_4XX:
-        return BackendRejected(said, status=status)
-    return BackendError(said, status=status)
+        made = RateLimited(said, status=status, retry_after=retry_after)
+    elif 400 <= status < 500 and status not in _RETRYABLE_4XX:
+        made = BackendRejected(said, status=status)
+    if hopeless:
+        made.retryable = False
+    return made
+
+
+def _header(error: Exception, name: str) -> str | None:
+    """A header of the response behind an exception."""
+    return _text((field(error, "response", "headers") or {}).get(name))
 
 
 def _retry_after(error: Exception) -> float | None:
     """Seconds, from the headers of the response; a date is taken against this machine's clock."""
-    headers = field(error, "response", "headers") or {}
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        text = headers.get(name)
+        text = _header(error, name)
         if text is None:
             continue
         try:
-            seconds = float(text) * unit
+            seconds = max(float(each) for each in text.split(",")) * unit  # proxies add a second one
         except ValueError:
             try:
                 date = parsedate_to_datetime(text)

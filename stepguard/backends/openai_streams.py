@@ -41,11 +41,15 @@ class Stream:
         self._served: dict[str, object] = {}
         self._pieces = 0
         self.given_up = False
+        self.begun = False
+        """Whether the answer had begun to come: what goes wrong then lies with the connection or the server."""
 
     def read(self, chunks: Any) -> Mapping[str, Any]:
         """The body of a reply whose chunks are iterated; no more of them than are needed."""
         try:
-            for chunk in chunks:
+            coming = iter(chunks)
+            self.begun = True
+            for chunk in coming:
                 if self._take(chunk) or self.given_up:
                     break
         finally:
@@ -56,7 +60,9 @@ class Stream:
     async def aread(self, chunks: Any) -> Mapping[str, Any]:
         """As `read`, of an async iterator."""
         try:
-            async for chunk in chunks:
+            coming = aiter(chunks)
+            self.begun = True
+            async for chunk in coming:
                 if self._take(chunk):
                     break
         finally:

@@ -15,12 +15,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from stepguard.errors import ConfigError
+from stepguard.redaction import error_text, redact
 
-__all__ = ["OPENAI", "PROVIDERS", "REFUSED", "Provider", "ReplyMode", "client_maker", "find_provider", "split_name"]
+__all__ = [
+    "OPENAI",
+    "PROVIDERS",
+    "REFUSED",
+    "Provider",
+    "ReplyMode",
+    "client_maker",
+    "connected",
+    "find_provider",
+    "split_name",
+]
+
+_Client = TypeVar("_Client")
 
 ReplyMode = Literal["json_schema", "tools", "json"]
 
@@ -205,6 +218,38 @@ def find_provider(name: str) -> Provider:
     )
 
 
+def connected(make: Callable[[], _Client], place: str) -> _Client:
+    """What makes a client, whose constructor reads proxies and certificates from the environment.
+
+    Args:
+        make: makes it.
+        place: what it is to reach.
+
+    Raises:
+        ConfigError: it cannot be made here.
+    """
+    try:
+        return make()
+    except Exception as error:  # noqa: BLE001 - whatever the HTTP library finds wrong
+        why = error_text(error)
+    # Outside of the block: what was raised may hold the password of a proxy.
+    raise ConfigError(
+        f"no client for {place} can be made ({why}): look at its address, and in the environment at HTTP_PROXY, "
+        "HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE",
+        option="backend",
+    )
+
+
+def _require_address(url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(
+            f"an endpoint is a full address such as 'https://api.openai.com/v1', not {redact(url)[:80]!r}: look at "
+            "base_url, or at OPENAI_BASE_URL in the environment",
+            option="base_url",
+        )
+
+
 def client_maker(
     provider: Provider, base_url: str | None, api_key: str | None
 ) -> Callable[[Literal["OpenAI", "AsyncOpenAI"]], Any]:
@@ -224,7 +269,10 @@ def client_maker(
         if not (key.isascii() and key.isprintable()):  # the errors of HTTP libraries would show it
             raise ConfigError("the API key holds a character that no header can carry, a line break?", option="api_key")
         url = provider.endpoint() if base_url is None else base_url
-        client = getattr(openai, kind)(api_key=key, base_url=url, timeout=None, max_retries=0)
+        client = connected(
+            lambda: getattr(openai, kind)(api_key=key, base_url=url, timeout=None, max_retries=0), provider.name
+        )
+        _require_address(str(client.base_url))
         if provider is not OPENAI:
             # What the SDK found in the environment is meant for OpenAI and would be sent along.
             client.organization = client.project = client.admin_api_key = None

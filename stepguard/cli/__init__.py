@@ -21,14 +21,12 @@ Nothing heavy is imported until a command needs it.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
-import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from stepguard.cli.streams import drop, usable_streams
 from stepguard.errors import StepguardError
 
 __all__ = ["main"]
@@ -47,7 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments without the program's name; `sys.argv` by default.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    with _any_encoding():
+    with usable_streams():
+        if sys.stdout is None:  # before anything is paid for
+            return _complain("error: stdout is closed, so the result could not be written: open it", _USAGE)
         try:
             code = _dispatch(arguments)
             sys.stdout.flush()
@@ -57,12 +57,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt as stop:
             return _complain(str(stop) or "interrupted", _INTERRUPTED)
         except BrokenPipeError:
-            _drop_stdout()
+            drop(sys.stdout)
             return _PIPE
         except StepguardError as error:
             return _complain(f"error: {error}", _USAGE)
         except OSError as error:
-            _drop_stdout()
+            drop(sys.stdout)
             return _complain(f"error: cannot write the result: {error.strerror or error}", _UNWRITTEN)
         except Exception:  # noqa: BLE001 - left alone it would exit with 1, which says "unverified"
             traceback.print_exc()
@@ -208,33 +208,7 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-@contextlib.contextmanager
-def _any_encoding() -> Iterator[None]:
-    """Print what the encoding of a stream lacks as a question mark instead of failing; undone at the end.
-
-    In the C locale Python gives stdout the handler "surrogateescape", which fails on characters as "strict" does.
-    """
-    changed: list[tuple[io.TextIOWrapper, str]] = []
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
-            changed.append((stream, stream.errors))
-            stream.reconfigure(errors="replace")
-    try:
-        yield
-    finally:
-        for stream, errors in changed:
-            with contextlib.suppress(OSError, ValueError):  # closed, or its reader gone
-                stream.reconfigure(errors=errors)
-
-
 def _complain(message: str, code: int) -> int:
     # Plain text on purpose: what failed may be the pretty printing itself.
-    with contextlib.suppress(OSError):
-        sys.stderr.write(f"stepguard: {message}\n")
+    sys.stderr.write(f"stepguard: {message}\n")
     return code
-
-
-def _drop_stdout() -> None:
-    """Keep the interpreter from failing at exit, when it flushes what could not be written."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,14 @@ _RIGHT: Final = 0
 _NOT_JUDGED: Final = 1
 _WRONG: Final = 3
 _LONGEST: Final = 200
+_MARKS: Final = (
+    (codecs.BOM_UTF32_LE, "utf-32"),  # it begins as the next one
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+)
+_MOST_UNREADABLE: Final = 0.1
+"""The share of characters that may be unreadable in a text, in the wrong encoding, say."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,13 +61,27 @@ def main(options: argparse.Namespace) -> int:
 
 def _transcript(path: str) -> str:
     try:
+        if path == "-" and sys.stdin is None:
+            raise ConfigError("cannot read -: stdin is closed; TRANSCRIPT may be a file instead", option="transcript")
         data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
         raise ConfigError(
             f"cannot read {path}: {error.strerror or error}; TRANSCRIPT is the path of a text, or - for stdin",
             option="transcript",
         ) from error
-    return data.decode("utf-8-sig", errors="replace")
+    return _text(data, path)
+
+
+def _text(data: bytes, path: str) -> str:
+    """A transcript as text: UTF-8 but for a few bytes, or in the encoding that its first bytes name."""
+    marked = next((name for mark, name in _MARKS if data.startswith(mark)), None)
+    try:
+        text = data.decode(marked or "utf-8-sig", errors="strict" if marked else "replace")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text or text.count("\ufffd") > len(text) * _MOST_UNREADABLE:
+        raise ConfigError(f"{path} is no text that can be read: save it as UTF-8", option="transcript")
+    return text
 
 
 def _print(found: Audit, procedure: Procedure) -> None:

@@ -98,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Run the benchmark and print its table; the exit code is 4 where --max-cost stopped it, else 0."""
     from stepguard.cli.arguments import read_price
-    from stepguard.cli.bench_folder import check_default_folder, clear_folder
+    from stepguard.cli.bench_folder import check_default_folder, check_folder, clear_folder
     from stepguard.cli.bench_plan import describe_cases, describe_configuration, make_plan, version_of
     from stepguard.cli.bench_progress import show_progress
     from stepguard.cli.run import EXIT_CODES
@@ -120,6 +120,8 @@ def main(args: argparse.Namespace) -> int:
     new = args.out is None and not args.json and args.replay is None
     if new:
         args.out = check_default_folder()
+    if args.out is not None:
+        check_folder(args.out)
     check_png(args.png, args.out)
     simulated = args.model is None and args.base_url is None and args.gguf is None and args.replay is None
     if simulated and "program" in plan.arms:

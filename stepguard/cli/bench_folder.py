@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 from stepguard.errors import ConfigError
 
-__all__ = ["FOLDER", "check_default_folder", "clear_folder"]
+__all__ = ["FOLDER", "check_default_folder", "check_folder", "clear_folder"]
 
 FOLDER: Final = Path("stepguard-bench")
 _OUTCOMES: Final = "outcomes.jsonl"
@@ -29,6 +30,19 @@ def check_default_folder() -> Path:
     holds = "is a file" if not FOLDER.is_dir() else "holds something else than an earlier simulated run"
     goes_on = f", or --out {FOLDER} --resume to go on with it" if (FOLDER / _OUTCOMES).is_file() else ""
     raise ConfigError(f"{FOLDER} {holds}, and is left alone: say where to write with --out{goes_on}", option="out")
+
+
+def check_folder(folder: Path) -> None:
+    """Whether a folder can be written to, or made; nothing is changed yet.
+
+    Raises:
+        ConfigError: something else stands in its place, or it is not to be written to.
+    """
+    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not there.is_dir():
+        raise ConfigError(f"--out takes a folder, but {there} is a file", option="out")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise ConfigError(f"--out: nothing can be written to {there}", option="out")
 
 
 def clear_folder(folder: Path) -> None:

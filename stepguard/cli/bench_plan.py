@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from stepguard.cli.arguments import load_file
 from stepguard.cli.bench import COUNT, LENGTHS
@@ -20,6 +20,9 @@ from stepguard.profile import Profile
 from stepguard.rungs import FIRST, Resample
 
 __all__ = ["describe_cases", "describe_configuration", "make_plan", "version_of"]
+
+_MOST: Final = 1_000_000
+"""Steps of a program, and programs of a length: all of them are made before the first is run."""
 
 
 def make_plan(args: argparse.Namespace) -> Plan:
@@ -109,6 +112,8 @@ def _numbers(text: str, option: str) -> list[int]:
         raise ConfigError(f"--lengths {text}: a length stands twice; keep one, and set -n for more runs", option=option)
     if not numbers or min(numbers) < 1:
         raise ConfigError(f"--{option} takes whole numbers above 0, separated by commas, not {text!r}", option=option)
+    if max(numbers) > _MOST:
+        raise ConfigError(f"--{option} takes numbers up to {_MOST:,}, not {max(numbers):,}", option=option)
     return numbers
 
 

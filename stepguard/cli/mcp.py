@@ -82,6 +82,8 @@ def main(options: argparse.Namespace) -> int:
             "a proxy that does in front of it",
             option="host",
         )
+    if not options.http and sys.stdin is None:
+        raise ConfigError("stdin is closed, where the client would speak: open it, or pass --http")
     from stepguard.budget import Budget
     from stepguard.integrations.mcp_server import create_server
 

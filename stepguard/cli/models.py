@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import Final
@@ -52,13 +51,14 @@ def _endpoint(base_url: str, model: str | None) -> tuple[Backend, str]:
 
 
 def _only_model(base_url: str, place: str) -> str:
+    from stepguard.backends.providers import OPENAI, client_maker
+
+    made = client_maker(OPENAI, base_url, None)("OpenAI")
     import openai
 
-    # Servers of one's own rarely want a key, but the openai package insists on one.
-    key = os.environ.get("OPENAI_API_KEY") or "none"
     try:
-        with openai.OpenAI(base_url=base_url, api_key=key, max_retries=0, timeout=_LOOKUP_SECONDS) as client:
-            names = [each.id for each in client.models.list()]
+        with made as client:
+            names: list[str] = [each.id for each in client.models.list(timeout=_LOOKUP_SECONDS)]
     except (openai.OpenAIError, AttributeError, TypeError, ValueError) as error:
         # The others come up where something answers that is no such list.
         status = "the answer is no list of models"

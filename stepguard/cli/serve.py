@@ -109,6 +109,7 @@ def main(options: argparse.Namespace) -> int:
         api_key=os.environ.get(_KEY) or None,
         upstream_key=os.environ.get(_UPSTREAM_KEY) or None,
     )
+    app.state.stepguard.connect()
     log_to_stderr(options.log_level.upper())
     with listening(options.host, options.port) as found:
         config = uvicorn.Config(

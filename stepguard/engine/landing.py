@@ -247,6 +247,7 @@ class Landing:
             deviation,
             rung=flight.rung if where == flight.first else FIRST,
             alone=len(flight.segment.steps) == 1,
+            unread=_unread(flight),
             wrong=flight.wrong,
             advanced=flight.advanced,
             hopeless=hopeless,
@@ -313,3 +314,11 @@ class Landing:
         flight.waits_since = self._state.now
         self._state.spending.reserve(wait.id, most_of(flight.request))
         self._state.outbox.put(wait, flight)
+
+
+def _unread(flight: Flight) -> tuple[object, ...] | None:
+    """All that a reply says in which no claim could be read, so that the same is known again; None for any other."""
+    completion = flight.completion
+    if completion is None or (flight.reading is not None and flight.reading.claims):
+        return None
+    return completion.text or "", completion.refusal or "", *completion.tool_calls

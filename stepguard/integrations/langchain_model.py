@@ -104,8 +104,9 @@ class _Common:
             return replace(completion, usage=Usage.estimate(asked, len(completion.text or "")))
         return completion
 
-    def _failed(self, error: Exception) -> Completion | Exception:
+    def _failed(self, error: Exception, request: Request) -> Completion | Exception:
         """The reply behind an exception, or the exception to raise outside of any ``except`` block."""
+        asked = sum(len(each.content) for each in request.messages)
         if isinstance(error, StepguardError):
             return error
         if isinstance(error, GraphBubbleUp):  # an interrupt, say: no failure at all, and raised again behind the run
@@ -114,11 +115,11 @@ class _Common:
             return carried
         names = {cls.__name__ for cls in type(error).__mro__}
         if "LengthFinishReasonError" in names:
-            return read_completion(getattr(error, "completion", None), self._say)
+            return read_completion(getattr(error, "completion", None), self._say, asked=asked)
         if "ContentFilterFinishReasonError" in names:
             return Completion(None, finish_reason="content_filter")
         if (raw := refused_reply(error, None)) is not None:
-            return read_completion(raw, self._say)
+            return read_completion(raw, self._say, asked=asked)
         failure = as_backend_error(error, self._say)
         if all(self._hidden(text) == text for text in texts_of(error)):
             failure.__cause__ = error
@@ -167,7 +168,7 @@ class ModelBackend(_Common):
         try:
             response = within(request.timeout, call, name="stepguard-request")
         except Exception as error:  # noqa: BLE001 - whatever a model or middleware raises
-            found = self._failed(error)
+            found = self._failed(error, request)
         else:
             return self._completion(request, response)
         if isinstance(found, Exception):
@@ -199,7 +200,7 @@ class AsyncModelBackend(_Common):
             with _unstreamed():
                 response = await self._handler(self._asked(request))
         except Exception as error:  # noqa: BLE001 - whatever a model or middleware raises
-            found = self._failed(error)
+            found = self._failed(error, request)
         else:
             return self._completion(request, response)
         if isinstance(found, Exception):

@@ -183,6 +183,14 @@ class Service:
         self._key: Final = api_key
         self._gate: Gate | None = None
 
+    def connect(self) -> None:
+        """Make what reaches the upstream, which `running` does otherwise: to learn of a fault before it serves.
+
+        Raises:
+            ConfigError: that cannot be made with the proxies and certificates in the environment.
+        """
+        self._upstream.connect()
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Be ready for requests, on the running event loop."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
 from typing import Final, Protocol
 
+from stepguard.deadlines import is_seconds
 from stepguard.errors import ConfigError
 from stepguard.serve.errors import Problem, busy, stopping
 
@@ -59,8 +59,8 @@ class Limits:
             if value is None and each.name in ("seconds", "upstream_seconds"):
                 continue
             whole = not each.name.endswith("seconds")
-            number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-            if not number or not math.isfinite(value) or value < 0 or (value == 0 and not least_is_zero):
+            number = is_seconds(value) and (isinstance(value, int) or not whole)
+            if not number or (value == 0 and not least_is_zero):
                 kind = "a whole number" if whole else "a number of seconds"
                 bound = "of 0 or more" if least_is_zero else "above 0"
                 raise ConfigError(f"{each.name} is {kind} {bound}, not {value!r}", option=each.name)

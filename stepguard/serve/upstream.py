@@ -13,6 +13,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
+from stepguard.backends.providers import connected
 from stepguard.errors import ConfigError
 from stepguard.serve.errors import Problem, too_slow, unreachable, wrong_request
 from stepguard.serve.exchange import Exchange, Header
@@ -79,9 +80,14 @@ class Upstream:
         self._client: Any = None
         self._library: Any = None
 
-    @asynccontextmanager
-    async def opened(self) -> AsyncIterator[None]:
-        """Hold the client open, on the running event loop."""
+    def connect(self) -> None:
+        """Make the client; where there is one, do nothing.
+
+        Raises:
+            ConfigError: it cannot be made with the proxies and certificates in the environment.
+        """
+        if self._client is not None:
+            return
         import openai
 
         made = openai.DefaultAsyncHttpxClient
@@ -89,7 +95,14 @@ class Upstream:
         self._library = importlib.import_module(library)
         cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
         pool = self._library.Limits(max_connections=None, max_keepalive_connections=self._limits.concurrent)
-        self._client = made(timeout=None, limits=pool, follow_redirects=False, cookies=cookies)
+        self._client = connected(
+            lambda: made(timeout=None, limits=pool, follow_redirects=False, cookies=cookies), "the upstream"
+        )
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """Hold the client open, on the running event loop."""
+        self.connect()
         try:
             async with self._client:
                 yield
