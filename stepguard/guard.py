@@ -168,8 +168,15 @@ class Guard:
         profile = Profile() if self._profile is None else self._profile
         return forecast(procedure, profile, segments=self._segments, price=self._budget.price)
 
-    def start(self, procedure: Procedure, inputs: Mapping[str, object] | None = None) -> Run:
+    def start(
+        self, procedure: Procedure, inputs: Mapping[str, object] | None = None, *, label: str | None = None
+    ) -> Run:
         """A run for a loop of the caller's own: no call is made, and the backend is not used.
+
+        Args:
+            procedure: what to run.
+            inputs: the values of its inputs.
+            label: what logs and traces are to call the procedure, where its own name is not for them.
 
         Raises:
             InputError: the inputs do not fit the procedure.
@@ -193,7 +200,7 @@ class Guard:
             seed=self._seed if self._seed is not None else int.from_bytes(os.urandom(4)),
         )
         accepted = procedure.accept_inputs(inputs or {})
-        return Run(Engine(procedure, accepted, settings, run_id=run_id, now=time.monotonic()))
+        return Run(Engine(procedure, accepted, settings, run_id=run_id, now=time.monotonic()), label=label)
 
     def run(self, procedure: Procedure, inputs: Mapping[str, object] | None = None) -> Result:
         """Run a procedure and return its result, whatever its status.

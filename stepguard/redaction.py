@@ -15,22 +15,30 @@ HIDDEN: Final = "[redacted]"
 """What stands in the place of a secret."""
 
 _SECRETS: Final = re.compile(
-    r"(?P<named>\b[\w-]*(?:key|token|secret|password|signature|sig)=\\?[\"']?)[^\s&\"'<>\\]+"
-    r"|(?P<header>\b(?:authorization|api[-_]?key|password|(?:access|auth|client|id|refresh|session)[-_]?(?:token|secret))"
+    r"(?P<named>(?<![\w-])[\w-]*(?:key|token|secret|password|passwd|pwd|signature|sig)(?:=>?|%3D)\\?[\"']?)"
+    r"[^\s&\"'<>\\]+"
+    r"|(?P<header>(?<![\w-])(?:[\w-]*[-_])?(?:authorization|api[-_]?key|password|passwd|pwd|subscription[-_]?key"
+    r"|(?:access|api|auth|client|id|refresh|session)[-_]?(?:token|secret))"
     r"\\?[\"']?\s*:\s*\\?[\"']?)(?:[a-z]+\s+)?[^\s\"',}\\]+"
+    # Such words stand before other things, too: what follows has to look like a secret.
+    r"|(?P<likely>(?<![\w-])[\w-]*(?:key|token|secret)\\?[\"']?\s*:\s*\\?[\"']?)(?=[\w.~+/=*-]*[0-9])[\w.~+/=*-]{16,}"
+    r"|(?P<pair>\(\s*b?[\"'][\w-]*(?:authorization|key|token|secret|password|cookie)[\"'],\s*b?[\"'])[^\"']+"
     r"|(?P<cookie>\bcookie\\?[\"']?\s*:\s*\\?[\"']?)[^\r\n\"'\\]+"
     r"|(?P<address>://)[^\s/@]+(?=@)"
     r"|(?P<bearer>\bbearer\s+)[\w.~+/=*-]{6,}"
     r"|\b(?:sk|gsk|xai|hf)[-_][\w*-]{3,}"
-    r"|\bAIza[\w-]{6,}",
+    r"|\b(?:csk|gh[oprsu]|github_pat|nvapi|pplx|r8|tgp)[-_][\w*-]{12,}"
+    r"|\bAIza[\w-]{6,}"
+    r"|\b(?:AKIA|dapi)[\w-]{12,}"
+    r"|\beyJ[\w.=-]{16,}",
     re.IGNORECASE,
 )
 _LONGEST: Final = 2_000
 
 
-def redact(text: str, secret: str | None = None) -> str:
-    """A text without a secret that is known, and without what looks like one."""
-    if secret is not None:
+def redact(text: str, *secrets: str | None) -> str:
+    """A text without the secrets that are known, and without what looks like one."""
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):  # one may be a part of another
         text = text.replace(secret, HIDDEN)
     return _SECRETS.sub(lambda found: f"{found[found.lastgroup] if found.lastgroup else ''}{HIDDEN}", text)
 

@@ -52,9 +52,12 @@ class Run:
     time.
     """
 
-    def __init__(self, engine: Engine, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, engine: Engine, *, clock: Callable[[], float] = time.monotonic, label: str | None = None
+    ) -> None:
         self._engine = engine
         self._clock = clock
+        self._label = label
 
     @property
     def id(self) -> str:
@@ -65,6 +68,11 @@ class Run:
     def procedure(self) -> Procedure:
         """What is run."""
         return self._engine.procedure
+
+    @property
+    def label(self) -> str:
+        """What logs and traces call the procedure: its name, unless `Guard.start` was given another."""
+        return self.procedure.name if self._label is None else self._label
 
     @property
     def done(self) -> bool:

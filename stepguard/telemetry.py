@@ -12,8 +12,9 @@ event              level       with
 ``request_done``   info        endpoint, handling, outcome, seconds, run_id; of a request to ``stepguard serve``
 =================  ==========  ===============================================================================
 
-Prompts, replies, values, inputs and the texts of errors are not logged: they may hold what must not be in logs. Who
-wants them takes `stepguard.hooks`.
+Prompts, replies, values, inputs and the texts of errors are not logged: they may hold what must not be in logs. The
+name of a procedure that stood in a prompt is part of it, and ``(prompt)`` is logged instead. Who wants them takes
+`stepguard.hooks`.
 
 Where the application has configured structlog, events go through it, as configured at that moment. Otherwise they go
 to the logger ``stepguard`` of the standard library, as one line of ``key=value``, and are dropped unless the
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from types import TracebackType
@@ -56,7 +58,7 @@ class Telemetry:
 
     def __init__(self, run: Run, observers: Sequence[Observer] = ()) -> None:
         self._run: Final = run
-        self._ids: Final = {"run_id": run.id, "procedure": run.procedure.name}
+        self._ids: Final = {"run_id": run.id, "procedure": run.label}
         self._about: Final = f"run {run.id}"
         self._observers: Final = [*observers, *_tracing(observers)]
         self._hooks: Final = [each for each in self._observers if isinstance(each, Hooks)]
@@ -173,9 +175,13 @@ def careful(tell: Callable[..., object], *what: object, about: str) -> None:
     """Call what may be foreign code; what it raises is logged and changes nothing."""
     try:
         tell(*what)
-    except Exception:
+    except Exception as error:  # noqa: BLE001 - whatever it is
         with suppress(Exception):  # the same handler may fail on this as well
-            logging.getLogger(_NAME).exception("a log handler or observer failed on %s", about)
+            # Where it was raised, and not its text, which may hold content.
+            where = "".join(traceback.format_tb(error.__traceback__))
+            logging.getLogger(_NAME).error(
+                "a log handler or observer failed on %s: %s\n%s", about, type(error).__name__, where
+            )
 
 
 def tell(event: str, **facts: object) -> None:

@@ -239,9 +239,10 @@ def test_body_that_is_no_json(chat_server: ChatServer, ask: Ask) -> None:
     assert failure(ask, backend_at(chat_server)).retryable
 
 
-def test_long_messages_are_cut(chat_server: ChatServer, ask: Ask) -> None:
+@pytest.mark.parametrize("words", ["x" * 5000, "a-" * 5000], ids=["one-word", "hyphens"])
+def test_long_messages_are_cut(chat_server: ChatServer, ask: Ask, words: str) -> None:
     """A message of the server is cut to 500 characters, in an error status and in a body with status 200 alike."""
-    chat_server.play([Reply({"error": {"message": "x" * 5000}}, 500), Reply({"error": {"message": "x" * 5000}})])
+    chat_server.play([Reply({"error": {"message": words}}, 500), Reply({"error": {"message": words}})])
     for _ in range(2):
         assert len(str(failure(ask, backend_at(chat_server)))) == 500
 
@@ -290,7 +291,37 @@ ECHOES = [
     "Cookie: a=SECRET; session=SECRET",
     "GET https://user:SECRET@host/v1 failed",
     "GET https://SECRET@host/v1 failed",
+    "OPENAI_API_KEY: SECRET",
+    "X-API-Token: SECRET",
+    "Ocp-Apim-Subscription-Key: SECRET",
+    "{'api_token': 'SECRET'}",
+    "token: SECRETabc0123456789",
+    '{"key": "SECRETabc0123456789"}',
+    "[(b'accept', b'*/*'), (b'x-api-key', b'SECRET')]",
+    "[('Authorization', 'Bearer SECRET')]",
+    "GET https://host/v1?pwd=SECRET&b=2 failed",
+    "passwd=SECRET",
+    "GET https://host/?to=%3Fkey%3DSECRET failed",
+    *(
+        f"with {prefix}SECRET0123456789abc"
+        for prefix in ("csk-", "pplx-", "nvapi-", "r8_", "ghp_", "AKIA", "dapi", "tgp_")
+    ),
+    "with eyJhbGciOiJIUzI1NiJ9.SECRET.x",
 ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "unexpected token: the value of key: price is no number",
+        "unknown key: max_completion_tokens",
+        "the key takes 3 tokens, ('model', 'gpt-4.1-mini') and r8 of them",
+    ],
+)
+def test_words_that_only_resemble_a_secret_stay(chat_server: ChatServer, words: str) -> None:
+    """What a server says of keys and tokens without telling one is told as it is."""
+    chat_server.play(Reply({"error": {"message": words}}, 400))
+    assert str(failure(OpenAIBackend.complete, backend_at(chat_server))).endswith(words)
 
 
 @pytest.mark.parametrize("status", [401, 500, 200])
@@ -338,6 +369,39 @@ def test_key_of_any_shape(chat_server: ChatServer, ask: Ask) -> None:
     error = failure(ask, backend)
     assert str(error) == "m: HTTP 403: who is [redacted]?"
     assert secrets_in(error, backend) == []
+
+
+ODD = "0123SECRET4567abc"
+
+
+@pytest.mark.parametrize("status", [401, 500, 200])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"api_key": lambda: ODD},
+        {"api_key": lambda: ODD, "max_retries": 0},
+        {"api_key": "-", "default_headers": {"X-Api-Key": ODD}},
+        {"api_key": "-", "default_headers": {"Authorization": f"Basic {ODD}"}},
+    ],
+    ids=["callable", "callable-without-retries", "header", "authorization"],
+)
+def test_secrets_that_only_the_client_knows(chat_server: ChatServer, options: dict[str, Any], status: int) -> None:
+    """A key that is made for each request, or stands in a header of the client, is hidden as the client's own is."""
+    chat_server.play(Reply({"error": {"message": f"who is {ODD}?"}}, status))
+    with openai.OpenAI(base_url=chat_server.url, **options) as client:
+        result = Guard(client, model="m", transport=Transport(retries=0)).run(PROCEDURE, INPUTS)
+    assert result.status == "failed"
+    assert "who is [redacted]?" in str(result.problem)
+    assert ODD not in f"{result.to_json()}{result!r}{result.error!r}{result.error.__cause__!r}"  # type: ignore[union-attr]
+
+
+def test_a_token_of_azure_is_hidden(chat_server: ChatServer) -> None:
+    """What was sent stands in the request of the error, whatever kind of client has sent it."""
+    chat_server.play(Reply({"error": {"message": f"who is {ODD}?"}}, 401))
+    with openai.AzureOpenAI(azure_ad_token=ODD, azure_endpoint=chat_server.url, api_version="2026-01-01") as client:
+        result = Guard(client, model="m", transport=Transport(retries=0)).run(PROCEDURE, INPUTS)
+    assert "who is [redacted]?" in str(result.problem)
+    assert ODD not in result.to_json()
 
 
 def test_nothing_is_logged_at_warning_or_above(

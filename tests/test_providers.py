@@ -132,6 +132,11 @@ def test_endpoints_of_the_environment(
         ("ollama", "OLLAMA_HOST", "box:8000", "http://box:8000/v1"),
         ("ollama", "OLLAMA_HOST", ":8000", "http://127.0.0.1:8000/v1"),
         ("ollama", "OLLAMA_HOST", "[::1]", "http://[::1]:11434/v1"),
+        ("ollama", "OLLAMA_HOST", "::1", "http://[::1]:11434/v1"),
+        ("ollama", "OLLAMA_HOST", "[::1]:8000", "http://[::1]:8000/v1"),
+        ("openai", "OPENAI_BASE_URL", "", "https://api.openai.com/v1"),
+        ("openai", "OPENAI_BASE_URL", "  ", "https://api.openai.com/v1"),
+        ("openai", "OPENAI_BASE_URL", " http://box:8000/api \n", "http://box:8000/api"),
         ("ollama", "OLLAMA_HOST", "https://box/", "https://box/v1"),
         ("ollama", "OLLAMA_HOST", "https://box/ollama/v1/", "https://box/ollama/v1"),
         (

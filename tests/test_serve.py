@@ -9,7 +9,7 @@ from typing import Any
 import openai
 import pytest
 from conftest import ChatServer, Reply, completion_body
-from serve_harness import GOOD, KEY, MODEL, PROCEDURE, VALUES, WRONG, Served, chunk, events_of, serving
+from serve_harness import GOOD, KEY, MODEL, PROCEDURE, VALUES, WRONG, Answer, Served, chunk, events_of, serving
 
 from stepguard import Budget, Procedure
 from stepguard.errors import ConfigError, ProcedureError
@@ -115,7 +115,7 @@ def test_an_answer_as_json(chat_server: ChatServer, served: Served) -> None:
     "more",
     [
         *({"n": 2}, {"tools": [{"type": "function", "function": {"name": "f"}}]}, {"logprobs": True}, {"stop": ["x"]}),
-        *({"max_tokens": 0}, {"seed": "1"}, {"modalities": ["audio"]}),
+        *({"max_tokens": 0}, {"seed": "1"}, {"modalities": ["audio"]}, {"stream_options": [1], "stream": True}),
     ],
     ids=lambda more: next(iter(more)),
 )
@@ -283,15 +283,55 @@ def test_other_paths_are_passed_on(chat_server: ChatServer, served: Served) -> N
     assert chat_server.requests[0].path == "/v1/embeddings"
 
 
-@pytest.mark.parametrize(
-    "path", ["/v1/completions", "/v1/chat/completions/", "/v1//chat/completions", "/v1/responses/x"]
-)
+@pytest.mark.parametrize("path", ["/v1/completions", "/v1/chat/completions/x", "/v1/responses/x"])
 @pytest.mark.parametrize("model", [MODEL, "nope@m"])
 def test_no_procedure_is_asked_elsewhere(chat_server: ChatServer, served: Served, path: str, model: str) -> None:
     """NAME@MODEL at a path where nothing is guarded is an error: no upstream gets to answer it unguarded."""
     answer = served.request("POST", path, {"model": model, "prompt": VALUES})
     assert (answer.status, answer.error["type"]) == (404, "invalid_request_error")
     assert not chat_server.requests
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/v1/chat/completions/", "/v1//chat/completions", "/v1/chat/completions%2F", "/v1/Chat/Completions"),
+        *("/v1/responses/", "/v1/messages/"),
+    ],
+)
+@pytest.mark.parametrize(("model", "content"), [("m", PROMPT), (MODEL, VALUES)])
+def test_a_slash_too_many_does_not_lose_the_guard(
+    chat_server: ChatServer, served: Served, path: str, model: str, content: str
+) -> None:
+    """However the path of what is guarded is written, a procedure is run, and all else goes to the path as written."""
+    chat_server.play(Reply(completion_body(GOOD)))
+    body = {"model": model, "max_tokens": 500, "messages": [{"role": "user", "content": content}]}
+    if "responses" in path:
+        body = {"model": model, "input": content}
+    answer = served.request("POST", path, body)
+    assert (answer.status, answer.headers["x-stepguard"]) == (200, "guarded")
+    assert answer.json["stepguard"]["answer"] == 57
+    chat_server.requests.clear()
+    served.request("POST", path, {"model": "m", "input": "hi", "messages": [{"role": "user", "content": "hi"}]})
+    assert [each.path for each in chat_server.requests] == [path]
+
+
+@pytest.mark.parametrize("path", ["/v1/completions", "/v1/completions/", "/v1/openai/deployments/d/chat/completions"])
+@pytest.mark.parametrize("name", ["prompt", "messages"])
+def test_no_completion_elsewhere_answers_a_procedure(
+    chat_server: ChatServer, served: Served, path: str, name: str
+) -> None:
+    """Completions that are not guarded refuse a prompt that holds a procedure, and pass every other one on."""
+    chat_server.play(Reply({"choices": []}))
+
+    def ask(content: str) -> Answer:
+        given = content if name == "prompt" else [{"role": "user", "content": content}]
+        return served.request("POST", path, {"model": "m", name: given})
+
+    refused = ask(PROMPT)
+    assert (refused.status, refused.error["code"]) == (404, "unknown_path")
+    assert not chat_server.requests
+    assert ask("Hello.").headers["x-stepguard"] == "passed"
 
 
 @pytest.mark.parametrize("path", ["/v1/../secret", "/v1/%2e%2e/secret", "/v1/files/.."])
@@ -358,7 +398,7 @@ def test_a_response_that_builds_on_another_is_refused(chat_server: ChatServer, s
 def test_a_key_of_the_server(chat_server: ChatServer) -> None:
     """With keys of its own the server lets in who shows one, and asks the upstream with the other."""
     chat_server.play([Reply(completion_body("hello")), Reply(completion_body(GOOD))])
-    with serving(chat_server.url, api_key="own-key-1", upstream_key="up-key-1") as served:
+    with serving(chat_server.url, api_key="own-key-1 ", upstream_key="up-key-1\n") as served:  # as out of a file
         refused = served.chat()
         assert (refused.status, refused.error["code"]) == (401, "invalid_api_key")
         assert not chat_server.requests
@@ -424,13 +464,21 @@ def test_a_path_outside_of_the_api_is_an_error(served: Served) -> None:
     [
         ("api.openai.com", {}),
         ("https://user:pass@host/v1", {}),
+        ("http://[::1", {}),
+        ("http://host:99999999/v1", {}),
+        ("https://host/v1/chat/completions", {}),
+        ("https://host/v1/responses/", {}),
         ("https://host/v1", {"upstream_key": "k"}),
         ("https://host/v1", {"api_key": ""}),
+        ("https://host/v1", {"api_key": "  "}),
         ("https://host/v1", {"procedures": {"a@b": PROCEDURE}}),
         ("https://host/v1", {"procedures": "/nowhere/at/all"}),
         ("https://host/v1", {"guard": {"segment": 0}}),
     ],
-    ids=["no-scheme", "a-password", "an-open-key", "an-empty-key", "a-name-with-at", "no-folder", "a-guard-option"],
+    ids=[
+        *("no-scheme", "a-password", "half-a-bracket", "no-port", "a-whole-path", "another-whole-path", "an-open-key"),
+        *("an-empty-key", "a-blank-key", "a-name-with-at", "no-folder", "a-guard-option"),
+    ],
 )
 def test_what_cannot_work_is_said_at_the_start(upstream: str, options: dict[str, Any]) -> None:
     """A wrong option is named when the application is made."""

@@ -103,9 +103,29 @@ def test_what_is_no_answer_becomes_an_error(chat_server: ChatServer, served: Ser
     """An upstream's success that no SDK could read is an error of the upstream."""
     chat_server.play(reply)
     answer = served.chat(model=model)
-    assert answer.status in ((502,) if model != MODEL else (422, 429, 500, 502, 302))
+    assert answer.status in ((502,) if model != MODEL else (422, 429, 500, 502))
     assert answer.error
     assert len(answer.error["message"]) < 600
+
+
+@pytest.mark.parametrize("status", [204, 302, 304, 307, 600, 999])
+@pytest.mark.parametrize("form", ["an-error", "nothing"])
+def test_a_status_that_is_none_of_an_answer_becomes_502(
+    chat_server: ChatServer, served: Served, model: str, status: int, form: str
+) -> None:
+    """What is neither a success with a body nor an error of HTTP is no status that a caller could do anything with."""
+    bare = status in (204, 304)  # they have no body
+    body: object = {"error": {"message": "hm"}} if form == "an-error" and not bare else ""
+    chat_server.play(Reply(body, status=status))
+    answer = served.chat(model=model)
+    assert (answer.status, answer.error["type"]) == (502, "upstream_error")
+
+
+def test_a_status_that_is_none_is_not_passed_on(chat_server: ChatServer, served: Served) -> None:
+    """At paths where nothing is read a redirection is the caller's, and a number that is no status is status 502."""
+    chat_server.play([Reply("", status=302, headers={"Location": "/x"}), Reply("", status=999)])
+    assert served.request("GET", "/v1/files/f/content").status == 302
+    assert served.request("GET", "/v1/files/f/content").status == 502
 
 
 def test_an_upstream_that_is_not_there(model: str) -> None:
@@ -390,6 +410,22 @@ def test_logs_hold_no_content(chat_server: ChatServer, served: Served, caplog: p
         served.metrics()  # what stood behind the last response is done once another is answered
     told = [record.getMessage() for record in caplog.records if record.name.startswith("stepguard")]
     assert sum("request_done" in each for each in told) == 2
+    assert any("procedure='sums'" in each for each in told)
     assert not any(
         word in each for word in (KEY, "12345678", "12345679", "t2 =", "?key", "some-model") for each in told
     )
+
+
+def test_logs_do_not_hold_the_name_of_a_procedure_of_a_prompt(
+    chat_server: ChatServer, served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A name that stood in a prompt is content: it is in the answer, and not in the logs."""
+    chat_server.play(Reply(completion_body(GOOD)))
+    prompt = "```procedure\nname: patient John Doe\ninputs: x, y\nx = 12\ny = 7\nt2 = x + y\nt1 = t2 * 3\n```"
+    with caplog.at_level(logging.DEBUG, logger="stepguard"):
+        answer = served.chat(prompt, model="m")
+        served.metrics()
+    assert answer.json["stepguard"]["procedure"] == "patient John Doe"
+    told = [record.getMessage() for record in caplog.records if record.name.startswith("stepguard")]
+    assert any("procedure='(prompt)'" in each for each in told)
+    assert not any("John" in each for each in told)

@@ -106,6 +106,29 @@ def test_a_handler_that_always_fails_does_not_stop_the_run() -> None:
         logger.setLevel(level)
 
 
+def test_the_text_of_what_an_observer_raises_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """An observer that fails is reported by the class of its error and where it was raised: the text may be content."""
+
+    def failing(action: object, event: object) -> None:
+        raise ValueError(f"cannot store {event}")
+
+    with caplog.at_level(logging.DEBUG, logger="stepguard"):
+        assert Guard(ScriptedBackend(*REPLIES), segment=2, observer=failing).run(PROCEDURE, {"x": 12345}).verified
+    assert "ValueError" in caplog.text
+    assert "in failing" in caplog.text
+    assert not any(number in caplog.text for number in ("12345", "12346", "24692"))
+
+
+def test_a_run_may_have_another_name_in_logs(caplog: pytest.LogCaptureFixture) -> None:
+    """The label of a run stands in its events in the place of the procedure's name, and nowhere else."""
+    guard = Guard(ScriptedBackend(*REPLIES), segment=2)
+    with caplog.at_level(logging.DEBUG, logger="stepguard"):
+        result = guard.drive(guard.start(PROCEDURE, {"x": 12345}, label="(hidden)"))
+    assert result.procedure == "secretive"
+    assert "procedure='(hidden)'" in caplog.text
+    assert "secretive" not in caplog.text
+
+
 def test_nothing_is_printed_or_configured_by_default() -> None:
     """An application that says nothing about logging sees nothing, and finds its logging as it was."""
     code = (

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import logging
+import operator
 import pickle
 import re
 import subprocess
@@ -250,6 +252,8 @@ def test_the_answer_can_be_asked_for_as_json(client: openai.OpenAI) -> None:
         {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {}}}},
         {"modalities": ["audio"]},
         {"stream_options": {"include_usage": True}},
+        {"stream_options": [1], "stream": True},
+        {"stream_options": "x", "stream": True},
         {"seed": "5"},
         {"max_tokens": 0},
         {"timeout": "soon"},
@@ -260,7 +264,7 @@ def test_what_a_guarded_call_cannot_honour_is_refused(
     client: openai.OpenAI, chat_server: ChatServer, parameter: dict[str, Any]
 ) -> None:
     """No parameter is silently dropped: each that the guard cannot honour is named, before anything is sent."""
-    (name,) = parameter
+    name = next(iter(parameter))
     with pytest.raises(ConfigError, match=name):
         wrap(client).chat.completions.create(**{"model": "m", "messages": ASKED, **parameter})
     assert not chat_server.requests
@@ -408,6 +412,13 @@ def test_all_else_is_the_clients_own(client: openai.OpenAI) -> None:
     assert client.is_closed()
 
 
+def test_a_shallow_copy_is_guarded_too(client: openai.OpenAI) -> None:
+    """copy.copy() gives another wrapped client around the same client."""
+    guarded = copy.copy(wrap(client))
+    assert guarded.unguarded is client
+    assert guarded.chat.completions.create(model="m", messages=ASKED).stepguard.verified
+
+
 @pytest.mark.parametrize("copied", ["with_options", "copy"])
 def test_a_copy_with_other_options_is_guarded_too(client: openai.OpenAI, chat_server: ChatServer, copied: str) -> None:
     """with_options() does not lose the guard, and its options hold."""
@@ -430,15 +441,66 @@ def test_azure_clients_are_asked_at_their_own_addresses(chat_server: ChatServer)
     assert chat_server.requests[0].headers["api-key"] == KEY
 
 
-@pytest.mark.parametrize("method", ["with_raw_response.create", "with_streaming_response.create", "parse", "stream"])
-def test_ways_that_cannot_be_guarded_refuse_a_procedure(client: openai.OpenAI, method: str) -> None:
+RAW = ("with_raw_response", "with_streaming_response")
+UNGUARDED = [
+    *("chat.completions.parse", "chat.completions.stream"),
+    *("beta.chat.completions.parse", "beta.chat.completions.stream"),
+    *(
+        way.format(raw)
+        for raw in RAW
+        for way in (
+            "chat.completions.{}.create",
+            "chat.{}.completions.create",
+            "{}.chat.completions.create",
+            "beta.chat.completions.{}.create",
+            "beta.chat.{}.completions.create",
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("way", UNGUARDED)
+def test_ways_that_cannot_be_guarded_refuse_a_procedure(
+    client: openai.OpenAI, chat_server: ChatServer, way: str
+) -> None:
     """No way of asking loses the guard in silence."""
-    asked: Any = wrap(client).chat.completions
-    for name in method.split("."):
-        asked = getattr(asked, name)
+    asked = operator.attrgetter(way)(wrap(client))
     for arguments in ({"messages": ASKED}, {"messages": CHAT, "procedure": PROCEDURE, "inputs": {"x": 1, "y": 2}}):
-        with pytest.raises(ConfigError, match="cannot run guarded"):
+        with pytest.raises(ConfigError, match=rf"^{way} cannot run guarded"):
             asked(model="m", **arguments)
+    assert not chat_server.requests
+
+
+def test_beta_completions_are_guarded(client: openai.OpenAI, chat_server: ChatServer) -> None:
+    """Under its older name `create` is the same, blocking and awaited, and passes other calls on."""
+    guarded = wrap(client)
+    assert guarded.beta.chat.completions.create(model="m", messages=ASKED).stepguard.verified
+    assert result_of(guarded.beta.chat.completions.create(model="m", messages=CHAT)) is None
+    assert guarded.beta.assistants is client.beta.assistants
+
+    async def main() -> Any:
+        async with wrap(openai.AsyncOpenAI(base_url=chat_server.url, api_key=KEY)) as awaited:
+            return await awaited.beta.chat.completions.create(model="m", messages=ASKED)
+
+    assert asyncio.run(main()).stepguard.verified
+
+
+@pytest.mark.parametrize("way", ["completions", "with_raw_response.completions", "completions.with_raw_response"])
+def test_older_completions_refuse_a_procedure_in_a_prompt(
+    client: openai.OpenAI, chat_server: ChatServer, way: str
+) -> None:
+    """A prompt is read like a message, alone or among others, and passed on where it holds no procedure."""
+    words = ASKED[0]["content"]
+    calls: list[Call] = []
+    asked = operator.attrgetter(f"{way}.create")(wrap(client, on_call=calls.append))
+    for asking in (words, ["Hello.", words], iter([words])):
+        with pytest.raises(ConfigError, match=rf"^{way}.create cannot run guarded"):
+            asked(model="m", prompt=asking)
+    assert not chat_server.requests
+    for prompt in ("Hello.", [1, 2, 3]):
+        asked(model="m", prompt=prompt)
+        assert chat_server.requests[-1].body["prompt"] == prompt
+    assert [call.guarded for call in calls] == [False, False]
 
 
 def test_ways_that_cannot_be_guarded_pass_on_all_else(client: openai.OpenAI) -> None:
@@ -450,10 +512,11 @@ def test_ways_that_cannot_be_guarded_pass_on_all_else(client: openai.OpenAI) -> 
     assert completions.parse(model="m", messages=CHAT).choices[0].message.content == GOOD
 
 
-RESPONSES = [f"{way}{name}" for way in ("", "with_raw_response.") for name in ("create", "parse")]
+RESPONSES = [f"responses.{way}{name}" for way in ("", "with_raw_response.") for name in ("create", "parse")]
+RESPONSES += [f"{raw}.responses.create" for raw in RAW]
 
 
-@pytest.mark.parametrize("method", [*RESPONSES, "with_streaming_response.create", "stream"])
+@pytest.mark.parametrize("method", [*RESPONSES, "responses.with_streaming_response.create", "responses.stream"])
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -468,9 +531,7 @@ def test_responses_refuse_a_procedure(
     client: openai.OpenAI, chat_server: ChatServer, method: str, arguments: dict[str, Any]
 ) -> None:
     """Named, or in the input, a procedure is not run unguarded: the error says what to use, and nothing is sent."""
-    asked: Any = wrap(client).responses
-    for name in method.split("."):
-        asked = getattr(asked, name)
+    asked = operator.attrgetter(method)(wrap(client))
     if "__next__" in dir(arguments["input"]):
         arguments = {"input": iter(ASKED)}
     with pytest.raises(ConfigError, match=r"responses.*cannot run guarded: use chat.completions.create"):

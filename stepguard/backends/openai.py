@@ -26,7 +26,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, cast, get_args
 
 from stepguard.backends.base import FORBIDDEN, Completion, Request, about_to_send
-from stepguard.backends.openai_answers import as_backend_error, field, read_completion, refused_reply, texts_of
+from stepguard.backends.openai_answers import (
+    as_backend_error,
+    field,
+    read_completion,
+    refused_reply,
+    secrets_of,
+    texts_of,
+)
 from stepguard.backends.openai_streams import OPTIONS, Stream
 from stepguard.backends.providers import OPENAI, ReplyMode, client_maker, find_provider, split_name
 from stepguard.deadlines import Overrun, awithin, within
@@ -44,7 +51,6 @@ _NOT_EXTRA: Final = frozenset(
     {"functions", "messages", "model", "n", "response_format", "stream", "timeout", "tool_choice", "tools"}
 )
 _LONGEST_MESSAGE: Final = 500
-_SHORTEST_SECRET: Final = 8
 _LONGEST_SILENCE: Final = 1_000_000.0
 """Sockets take no time-out of more than some weeks; longer ones bound the call as a whole alone."""
 
@@ -317,10 +323,10 @@ class _Call:
     def __init__(self, name: str, client: Any, stream: Stream | None) -> None:
         self._name = name
         self._stream = stream
-        key = getattr(client, "api_key", None)
-        self._secret = key if isinstance(key, str) and len(key) >= _SHORTEST_SECRET else None
+        self._client = _without_retries(client)
+        self._secrets: tuple[str, ...] | None = None
         self._failure: BackendError | None = None
-        self.create: Final[Callable[..., Any]] = _without_retries(client).chat.completions.create
+        self.create: Final[Callable[..., Any]] = self._client.chat.completions.create
 
     def __enter__(self) -> None:
         pass
@@ -328,11 +334,13 @@ class _Call:
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> bool:
         if not isinstance(error, Exception) or isinstance(error, StepguardError):
             return False
-        self.raw = refused_reply(error, self._secret)
+        secrets = self._secrets = secrets_of(self._client, error)
+        self.raw = refused_reply(error, secrets)
         if self.raw is not None:
             return True
-        self._failure = as_backend_error(error, self._say, begun=self._stream is not None and self._stream.begun)
-        if all(redact(text, self._secret) == text for text in texts_of(error)):
+        begun = self._stream is not None and self._stream.begun
+        self._failure = as_backend_error(error, self._say, begun=begun)
+        if all(redact(text, *secrets) == text for text in texts_of(error)):
             self._failure.__cause__ = error
         return True
 
@@ -349,7 +357,8 @@ class _Call:
 
     def _say(self, words: str) -> str:
         # Cut before redacting, or a page of megabytes is searched; and after, or half a key could stay.
-        said = redact(f"{self._name}: {words[: 20 * _LONGEST_MESSAGE]}", self._secret)
+        secrets = secrets_of(self._client) if self._secrets is None else self._secrets
+        said = redact(f"{self._name}: {words[: 20 * _LONGEST_MESSAGE]}", *secrets)
         return said if len(said) <= _LONGEST_MESSAGE else f"{said[: _LONGEST_MESSAGE - 3]}..."
 
 

@@ -6,8 +6,10 @@ Nothing here imports the SDK: fields are read where they are there, and exceptio
 from __future__ import annotations
 
 import math
+import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
@@ -18,12 +20,14 @@ from stepguard.redaction import HIDDEN
 from stepguard.strict_json import decode
 from stepguard.usage import Usage
 
-__all__ = ["as_backend_error", "field", "read_completion", "refused_reply", "texts_of"]
+__all__ = ["as_backend_error", "field", "read_completion", "refused_reply", "secrets_of", "texts_of"]
 
 _RETRYABLE_4XX: Final = frozenset({408, 409, 425, 429})
 _SPENT: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 """What stands as code or type where the account has run out: no waiting helps."""
 _REFUSED_REPLY: Final = frozenset({"json_validate_failed", "tool_use_failed"})
+_SHORTEST_SECRET: Final = 8
+_SECRET_HEADER: Final = re.compile(r"auth|key|token|secret|password|cookie", re.IGNORECASE)
 
 
 def read_completion(
@@ -148,7 +152,26 @@ def _count(given: object) -> int:
 # Errors
 
 
-def refused_reply(error: Exception, secret: str | None) -> Mapping[str, Any] | None:
+def secrets_of(client: object, error: BaseException | None = None) -> tuple[str, ...]:
+    """What a client shows to its endpoint: its key, as it is now, and headers that hold such.
+
+    A key may be made anew for each request, and a token may be known to the client alone: what was sent stands in the
+    request of the error.
+    """
+    held: list[object] = [field(client, "api_key")]
+    for holder, *path in (
+        (client, "default_headers"),
+        (error, "request", "headers"),
+        (error, "response", "request", "headers"),
+    ):
+        with suppress(Exception):  # there may be none, and attributes of foreign objects may be code
+            for name, value in field(holder, *path).items():
+                if _SECRET_HEADER.search(name) and isinstance(value, str):
+                    held += (value, value.rpartition(" ")[2])
+    return tuple(dict.fromkeys(each for each in held if isinstance(each, str) and len(each) >= _SHORTEST_SECRET))
+
+
+def refused_reply(error: Exception, secrets: Iterable[str] = ()) -> Mapping[str, Any] | None:
     """The body of a reply that the endpoint tried to read itself and does not hand on; None for any other error.
 
     Groq does this: status 400 where a model wrote no valid JSON or tool call, with what it wrote in the error. That is
@@ -160,8 +183,8 @@ def refused_reply(error: Exception, secret: str | None) -> Mapping[str, Any] | N
     if getattr(error, "status_code", None) != 400 or code not in _REFUSED_REPLY:
         return None
     written = _text(field(body, "failed_generation"))
-    if written is not None and secret is not None:
-        written = written.replace(secret, HIDDEN)
+    for secret in sorted(secrets, key=len, reverse=True):
+        written = None if written is None else written.replace(secret, HIDDEN)
     return {"choices": [{"finish_reason": code, "message": {"content": written}}]}
 
 

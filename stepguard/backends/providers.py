@@ -69,6 +69,8 @@ class Provider:
         Raises:
             ConfigError: no endpoint is set, and there is no common one.
         """
+        if self is OPENAI and (given := os.environ.get("OPENAI_BASE_URL")) is not None:
+            return given.strip() or self.url  # the SDK takes an empty one at its word
         for variable in self.addresses:
             if address := os.environ.get(variable, "").strip().rstrip("/"):
                 return self._completed(address)
@@ -88,6 +90,8 @@ class Provider:
         usual = urlsplit(self.url)
         scheme, _, rest = address.rpartition("://")
         host, _, path = rest.partition("/")
+        if host.count(":") > 1 and not host.startswith("["):  # an address of IPv6, whose colons begin no port
+            host = f"[{host}]"
         if not scheme and usual.port and ":" not in host.rpartition("]")[2]:
             host = f"{host}:{usual.port}"
         if host.startswith(":"):

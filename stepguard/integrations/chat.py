@@ -34,7 +34,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
-from typing import Literal
+from typing import Final, Literal
 
 from stepguard.errors import ConfigError, InputError, ProcedureError
 from stepguard.formats import parse_inputs
@@ -57,7 +57,10 @@ from stepguard.integrations.chat_messages import (
 from stepguard.procedure import Input, Procedure
 from stepguard.strict_json import JsonNumber, JsonObject, decode, decode_at
 
-__all__ = ["Found", "Job", "find_job", "named_procedure"]
+__all__ = ["IN_PROMPT", "Found", "Job", "find_job", "named_procedure"]
+
+IN_PROMPT: Final = "(prompt)"
+"""What logs, traces and metrics call a procedure that stood in a prompt: its name is content."""
 
 Found = Literal["named", "prompt"]
 """How a call came to its procedure: it was named, or it stood in the messages."""
@@ -78,6 +81,11 @@ class Job:
     inputs: Mapping[str, object]
     found: Found
     left_out: int = 0
+
+    @property
+    def label(self) -> str:
+        """What logs, traces and metrics call the procedure."""
+        return self.procedure.name if self.found == "named" else IN_PROMPT
 
 
 def find_job(

@@ -23,6 +23,7 @@ __all__ = [
     "Said",
     "may_hold_procedure",
     "read_messages",
+    "read_prompts",
     "split_message",
     "turn_of",
 ]
@@ -150,6 +151,14 @@ def read_messages(messages: object) -> Iterator[Said]:
             more = not all(isinstance(text, str) for text in texts)
             content = "\n".join(text for text in texts if isinstance(text, str))
         yield Said(index, str(_get(message, "role")), content if isinstance(content, str) else "", more)
+
+
+def read_prompts(prompt: object) -> list[dict[str, str]]:
+    """The prompt of an older completion, or its prompts, as messages; those that are numbers of tokens say nothing."""
+    given = [prompt] if isinstance(prompt, str) else prompt
+    if not isinstance(given, Iterable) or isinstance(given, bytes | Mapping):
+        return []
+    return [{"role": "user", "content": each} for each in given if isinstance(each, str)]
 
 
 def turn_of(said: Sequence[Said]) -> list[Said]:

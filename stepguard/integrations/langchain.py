@@ -187,7 +187,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
             return handler(request)
         backend = ModelBackend(request, handler, self._settings)
         guard = Guard(backend, **self._options)
-        run = guard.start(job.procedure, job.inputs)
+        run = guard.start(job.procedure, job.inputs, label=job.label)
         try:
             result = guard.drive(run)
         finally:
@@ -203,7 +203,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
             return await handler(request)
         backend = AsyncModelBackend(request, handler, self._settings)
         guard = Guard(backend, **self._options)
-        run = guard.start(job.procedure, job.inputs)
+        run = guard.start(job.procedure, job.inputs, label=job.label)
         try:
             result = await guard.adrive(run)
         finally:  # also where it is cancelled: what was verified and paid for is told

@@ -118,7 +118,7 @@ class _Common:
             return read_completion(getattr(error, "completion", None), self._say, asked=asked)
         if "ContentFilterFinishReasonError" in names:
             return Completion(None, finish_reason="content_filter")
-        if (raw := refused_reply(error, None)) is not None:
+        if (raw := refused_reply(error)) is not None:
             return read_completion(raw, self._say, asked=asked)
         failure = as_backend_error(error, self._say)
         if all(self._hidden(text) == text for text in texts_of(error)):
@@ -131,9 +131,7 @@ class _Common:
         return said if len(said) <= _LONGEST_MESSAGE else f"{said[: _LONGEST_MESSAGE - 3]}..."
 
     def _hidden(self, text: str) -> str:
-        for secret in self._secrets or (None,):
-            text = redact(text, secret)
-        return text
+        return redact(text, *self._secrets)
 
 
 class ModelBackend(_Common):

@@ -39,7 +39,7 @@ from stepguard.budget import Budget
 from stepguard.errors import ConfigError, MissingExtraError, StepguardError
 from stepguard.guard import Guard
 from stepguard.hooks import as_observers
-from stepguard.integrations.chat import named_procedure
+from stepguard.integrations.chat import IN_PROMPT, named_procedure
 from stepguard.integrations.guard_options import GuardOptions
 from stepguard.integrations.mcp_claims import accept_values, judge_claim
 from stepguard.integrations.mcp_reports import (
@@ -328,11 +328,11 @@ class _Tools:
         progress = Progress(ctx, len(procedure.steps))
         observers = [*as_observers(self._options.get("observer")), progress.observe]
         guard = Guard(backend, **{**self._options, "observer": observers})
-        run = guard.start(procedure, inputs)
+        run = guard.start(procedure, inputs, label=procedure.name if found else IN_PROMPT)
         tell(
             "chat_guarded",
             run_id=run.id,
-            procedure=procedure.name,
+            procedure=run.label,
             found="named" if found else "prompt",
             left_out=0,
         )

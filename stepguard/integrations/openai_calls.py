@@ -33,6 +33,7 @@ from stepguard.integrations.chat import Job, find_job
 from stepguard.integrations.chat_answers import completion_body, shortfall
 from stepguard.procedure import Procedure
 from stepguard.results import Result
+from stepguard.runs import Run
 from stepguard.telemetry import careful, tell
 from stepguard.transport import Transport
 from stepguard.verdicts import Strength
@@ -88,7 +89,7 @@ def tell_call(call: Call, on_call: Callable[[Call], object] | None) -> None:
         tell(
             "chat_guarded",
             run_id=result.run_id,
-            procedure=result.procedure,
+            procedure=job.label,
             found=job.found,
             left_out=job.left_out,
         )
@@ -189,6 +190,12 @@ class GuardedCall:
         stream = given.get("stream", False)
         if "stream_options" in given and not stream:
             raise ConfigError("stream_options go with stream=True", option="stream_options")
+        stream_options = given.get("stream_options", {})
+        if not isinstance(stream_options, Mapping):
+            raise ConfigError(
+                f"stream_options are a mapping such as {{'include_usage': True}}, not {stream_options!r:.40}",
+                option="stream_options",
+            )
         changed: dict[str, Any] = {}
         caps = [_cap(name, given[name]) for name in ("max_tokens", "max_completion_tokens") if name in given]
         if caps:
@@ -201,7 +208,7 @@ class GuardedCall:
         self.job: Final = job
         self.model: Final[str] = model
         self.stream: Final = bool(stream)
-        self._include_usage: Final = bool(dict(given.get("stream_options", {})).get("include_usage"))
+        self._include_usage: Final = bool(stream_options.get("include_usage"))
         self._as_json: Final = _wants_json(given.get("response_format"))
         self.guard: Final = settings.make_guard(
             model,
@@ -210,6 +217,10 @@ class GuardedCall:
             extra={name: value for name, value in given.items() if name not in _OURS and name not in _REFUSED},
             **changed,
         )
+
+    def start(self) -> Run:
+        """The run that was asked for, not begun."""
+        return self.guard.start(self.job.procedure, self.job.inputs, label=self.job.label)
 
     def answer(self, result: Result, *, awaited: bool) -> Any:
         """What ``create`` returns for a result.

@@ -15,8 +15,9 @@ where its messages hold one (`stepguard.integrations.chat` has the notation). Wh
 `result_of` tells the two apart, and so do the log events ``chat_guarded`` and ``chat_passed`` and `on_call`.
 
 ``parse``, ``stream``, ``with_raw_response`` and ``with_streaming_response`` cannot be guarded, and neither can
-``responses`` with its ``create``, ``parse`` and ``stream``: they refuse a call that asks for a procedure, and pass
-every other one on. All else is the client's own.
+``responses`` with its ``create``, ``parse`` and ``stream``, nor the older ``completions``: they refuse a call that asks
+for a procedure, and pass every other one on. So do they where they are reached by another way of the client, such as
+``client.with_raw_response`` or ``client.beta``. All else is the client's own.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, Unpack, get_args
 
 from stepguard.errors import ConfigError
 from stepguard.integrations.chat import Job
+from stepguard.integrations.chat_messages import read_prompts
 from stepguard.integrations.guard_options import GuardOptions, check_options, check_strength
 from stepguard.integrations.openai_calls import Call, GuardedCall, Settings
 from stepguard.procedure import Procedure
@@ -43,7 +45,9 @@ return  returns a completion without content, whose ``refusal`` names the step a
 ======  ===================================================================================================
 """
 
-_RAW: Final = ("with_raw_response", "with_streaming_response")
+_RAW: Final = frozenset({"with_raw_response", "with_streaming_response"})
+_WAYS: Final = _RAW | {"beta"}
+"""Names on a path of the client behind which the same stands once more."""
 
 
 def wrap(
@@ -119,13 +123,31 @@ def result_of(response: object) -> Result | None:
 
 def _wrapped(settings: Settings) -> _Client:
     settings.make_guard("model")  # what cannot work is told now
-    awaited = settings.make_backend("model").is_async
-    completions = (_AsyncCompletions if awaited else _Completions)(settings)
-    return _Client(settings, _Under(settings, ("chat",), {"completions": completions}))
+    return _Client(
+        settings, _Under(settings, ("chat",), {"completions": _completions(settings, ("chat", "completions"))})
+    )
+
+
+def _completions(settings: Settings, path: tuple[str, ...]) -> _Under:
+    if not _RAW.isdisjoint(path):
+        return _Unguarded(settings, path)
+    return (_AsyncCompletions if settings.make_backend("model").is_async else _Completions)(settings, path)
+
+
+def _at(settings: Settings, path: tuple[str, ...], found: Any) -> Any:
+    """What the wrapped client has at a path: what was found there, where no way leads from it to a model."""
+    made = {
+        (): _Under,
+        ("chat",): _Under,
+        ("chat", "completions"): _completions,
+        ("responses",): _Responses,
+        ("completions",): _OlderCompletions,
+    }.get(tuple(name for name in path if name not in _WAYS))
+    return found if made is None else made(settings, path)
 
 
 class _Under:
-    """What stands at a path of the client, but for some names.
+    """What stands at a path of the client, but for some names, and but for what leads to a model; see `_at`.
 
     It is looked up anew each time: a tracing tool may replace it.
     """
@@ -144,7 +166,7 @@ class _Under:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") and name in ("_settings", "_path"):  # it is being made or copied
             raise AttributeError(name)
-        return getattr(self._inner(), name)
+        return _at(self._settings, (*self._path, name), getattr(self._inner(), name))
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(self._inner()), *object.__dir__(self)})
@@ -199,12 +221,20 @@ class _Responses(_Unguarded):
         return self._settings.job({**own, "messages": messages})
 
 
+class _OlderCompletions(_Unguarded):
+    """``completions``, which takes prompts, or a way of calling it."""
+
+    def _job(self, arguments: dict[str, Any]) -> Job | None:
+        """What a call asks for; its prompts are read as messages."""
+        given: Any = arguments.get("prompt")
+        if callable(getattr(given, "__next__", None)):  # it can be read only once
+            given = arguments["prompt"] = list(given)
+        own = {name: arguments.pop(name, None) for name in ("procedure", "inputs")}
+        return self._settings.job({**own, "messages": read_prompts(given)})
+
+
 class _Common(_Unguarded):
     """What both kinds of ``chat.completions`` share."""
-
-    def __init__(self, settings: Settings) -> None:
-        path = ("chat", "completions")
-        super().__init__(settings, path, {name: _Unguarded(settings, (*path, name)) for name in _RAW})
 
     def _call(self, arguments: dict[str, Any]) -> GuardedCall | None:
         """The guarded call that is asked for; None, and told so, for one that is to be passed on."""
@@ -223,7 +253,7 @@ class _Completions(_Common):
         call = self._call(arguments)
         if call is None:
             return self._inner().create(**arguments)
-        run = call.guard.start(call.job.procedure, call.job.inputs)
+        run = call.start()
         try:
             result = call.guard.drive(run)
         finally:
@@ -239,7 +269,7 @@ class _AsyncCompletions(_Common):
         call = self._call(arguments)
         if call is None:
             return await self._inner().create(**arguments)
-        run = call.guard.start(call.job.procedure, call.job.inputs)
+        run = call.start()
         try:
             result = await call.guard.adrive(run)
         finally:  # also where it is cancelled: what was verified and paid for is told
@@ -248,7 +278,7 @@ class _AsyncCompletions(_Common):
 
 
 class _Client:
-    """A wrapped client: all but ``chat`` and ``responses`` is the client's own, copies of it are wrapped, too."""
+    """A wrapped client: all but what leads to a model (`_at`) is the client's own, copies of it are wrapped, too."""
 
     __slots__ = ("_settings", "chat")
 
@@ -282,16 +312,17 @@ class _Client:
     def __getattr__(self, name: str) -> Any:
         if name in _Client.__slots__:  # it is being copied or pickled
             raise AttributeError(name)
-        found = getattr(self._settings.client, name)
-        if name != "responses":
-            return found
-        return _Responses(self._settings, (name,), {raw: _Responses(self._settings, (name, raw)) for raw in _RAW})
+        return _at(self._settings, (name,), getattr(self._settings.client, name))
 
     def __setattr__(self, name: str, value: object) -> None:
         setattr(self._settings.client, name, value)
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(self._settings.client), "unguarded"})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Left to itself, a copy would begin with its `__setattr__`, which needs the client that it does not have yet.
+        return _wrapped, (self._settings,)
 
     def __repr__(self) -> str:
         return f"stepguard.wrap({self._settings.client!r})"

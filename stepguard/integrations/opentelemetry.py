@@ -27,7 +27,7 @@ on the span of a run
 =======================================  ===========================================================================
 stepguard.run.id                         as in the events of `stepguard.telemetry`
 gen_ai.operation.name                    ``invoke_workflow``
-gen_ai.workflow.name                     the name of the procedure
+gen_ai.workflow.name                     the name of the procedure; ``(prompt)`` where it stood in a prompt
 stepguard.steps.total, .completed        how many steps there are, and how many were completed
 stepguard.status, .strength              as in the result
 stepguard.calls, .cost                   model calls, and their price where one is declared
@@ -152,7 +152,7 @@ class OpenTelemetry(Hooks):
 
     def started(self, run: Run, /) -> None:
         """Begin the span of a run, in the context of its caller."""
-        name = _named(run.procedure.name)
+        name = _named(run.label)
         attributes: _Attributes = {
             "stepguard.run.id": run.id,
             "gen_ai.operation.name": "invoke_workflow",

@@ -203,7 +203,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         if seed is not None:
             options["seed"] = seed
         guard = Guard(backend, **options)
-        run = guard.start(job.procedure, job.inputs)
+        run = guard.start(job.procedure, job.inputs, label=job.label)
         try:
             try:
                 await guard.adrive(run)

@@ -7,9 +7,11 @@ path                                   what happens
 ``POST /v1/responses``                 the same
 ``POST /v1/messages``                  the same, in Anthropic's protocol
 ``GET /v1/models``                     the upstream's, and every one of them behind every procedure
-any other below ``/v1``                passed on
+any other below ``/v1``                passed on, but for completions that ask for a procedure
 ``GET /health``, ``GET /metrics``      of this server itself
 =====================================  ==================================================================
+
+A slash too many, or capital letters, in the path of what is guarded make no difference.
 
 A request whose model is ``NAME@MODEL`` runs the procedure of this name on the model; one whose prompt holds a
 procedure (see `stepguard.integrations.chat`) runs that. Everything else is passed on, bytes as they are. Which of the
@@ -40,7 +42,8 @@ from stepguard.serve.folder import load_folder
 from stepguard.serve.guarded import Guarded, split_model
 from stepguard.serve.limits import Gate, Limits
 from stepguard.serve.metrics import CONTENT_TYPE, Metrics
-from stepguard.serve.openai_shapes import Chat
+from stepguard.serve.openai_shapes import Chat, read_completion
+from stepguard.serve.paths import GUARDED, Tidied, completes
 from stepguard.serve.relay import read_object, relay, relay_raw
 from stepguard.serve.responses_shape import Responses
 from stepguard.serve.shapes import Shape
@@ -93,6 +96,7 @@ def create_app(
     """
     try:
         from starlette.applications import Starlette
+        from starlette.middleware import Middleware
         from starlette.routing import Route
     except ImportError:
         raise MissingExtraError("the server", extra="serve") from None
@@ -123,14 +127,13 @@ def create_app(
         routes=[
             route("/health", endpoints["health"], "GET"),
             route("/metrics", endpoints["metrics"], "GET"),
-            route("/v1/chat/completions", endpoints["chat"], "POST"),
-            route("/v1/responses", endpoints["responses"], "POST"),
-            route("/v1/messages", endpoints["messages"], "POST"),
+            *(route(path, endpoints[name], "POST") for path, name in GUARDED.items()),
             route("/v1/models", endpoints["models"], "GET"),
             route("/v1/models/{model:path}", endpoints["models"], "GET"),
             route("/v1/{rest:path}", endpoints["other"]),
             route("/{rest:path}", endpoints["nowhere"]),
         ],
+        middleware=[Middleware(Tidied)],
         lifespan=lifespan,
     )
     app.state.stepguard = service
@@ -155,6 +158,8 @@ class Service:
         api_key: str | None,
         upstream_key: str | None,
     ) -> None:
+        # As it comes out of a file or a variable; callers cannot send the blanks around it.
+        api_key, upstream_key = (key.strip() if isinstance(key, str) else key for key in (api_key, upstream_key))
         for name, key in (("api_key", api_key), ("upstream_key", upstream_key)):
             if key is not None and not (isinstance(key, str) and key and key.isascii() and key.isprintable()):
                 raise ConfigError(f"{name} is text that a header can carry, and not empty", option=name)
@@ -341,9 +346,12 @@ class Service:
 
     async def _other(self, exchange: Exchange) -> None:
         sent = await exchange.read(packed=True)
+        body = (read_object(sent) or {}) if sent[:1].isspace() or sent[:1] == b"{" else {}
+        asked = read_completion(body) if completes(unquote(exchange.raw_path)) else None
         # An upstream that does not care for names would answer a procedure's request as any other.
-        model = (read_object(sent) or {}).get("model") if sent[:1].isspace() or sent[:1] == b"{" else None
-        if isinstance(model, str) and split_model(model, self._procedures)[0] is not None:
+        model = body.get("model")
+        named = isinstance(model, str) and split_model(model, self._procedures)[0] is not None
+        if named or (asked is not None and await self._guarded.find(asked, len(sent)) is not None):
             raise wrong_request(
                 "procedures are run at /v1/chat/completions, /v1/responses and /v1/messages, not at this path",
                 status=404,

@@ -13,7 +13,7 @@ status              why
 502                 the upstream cannot be reached, or what it answers cannot be read
 503                 the server stops, or the upstream says so
 504                 the upstream, or the whole request, took too long
-other               as the upstream said
+other               as the upstream said, where it is the status of an error; 502 where it is not
 ==================  ==========================================================================
 
 A request that already cost money is not to be sent again by the caller's SDK: it is told so by ``x-should-retry``.
@@ -183,10 +183,12 @@ def _from_backend(error: BackendError, facts: Mapping[str, Any]) -> Problem:
         return Problem(
             cut(said), status=502, kind="upstream_error", code="upstream_unreachable", retry=False, facts=facts
         )
+    # A redirection without an address, or a number that is no status, means nothing to the caller.
+    status = error.status if 400 <= error.status < 600 else 502
     return Problem(
         cut(said),
-        status=error.status,
-        kind=kind_of(error.status),
+        status=status,
+        kind=kind_of(status),
         code="upstream_error",
         retry_after=error.retry_after if isinstance(error, RateLimited) and _sane(error.retry_after) else None,
         # The guard has repeated what may be repeated.

@@ -24,10 +24,8 @@ from stepguard.serve.upstream import Upstream
 from stepguard.transport import Transport
 from stepguard.usage import Usage
 
-__all__ = ["IN_PROMPT", "Guarded", "split_model"]
+__all__ = ["Guarded", "split_model"]
 
-IN_PROMPT: Final = "(prompt)"
-"""What metrics call a procedure that stood in a prompt: its name is content."""
 _VERSION: Final = re.compile(r"latest|default|[0-9]{3,8}")
 """What some providers write behind an @ of their own, as in ``some-model@20260601``."""
 _LARGE: Final = 64 * 1024
@@ -137,7 +135,7 @@ class Guarded:
         guard = self._guard(upstream.client(exchange), job, model, parameters)
         form = parameters.arguments.get("response_format")
         as_json = isinstance(form, Mapping) and form.get("type") == "json_object"
-        run = guard.start(job.procedure, job.inputs)
+        run = guard.start(job.procedure, job.inputs, label=job.label)
         exchange.told["x-stepguard-run"] = run.id
 
         def completion(result: Result) -> dict[str, Any]:
@@ -154,12 +152,11 @@ class Guarded:
             return body
 
         exchange.facts = lambda: completion(run.result())["stepguard"]
-        named = job.procedure.name if job.found == "named" else IN_PROMPT
         result: Result | None = None
         try:
             result = await self._drive(guard, run, exchange, shape, asked.stream)
         finally:
-            self._metrics.run(named, result or run.result(), cancelled=result is None)
+            self._metrics.run(job.label, result or run.result(), cancelled=result is None)
         body = completion(result)
         exchange.told["x-stepguard-status"] = result.status
         if not body["stepguard"]["answered"]:

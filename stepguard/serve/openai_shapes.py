@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from stepguard.integrations.chat_answers import completion_chunks
+from stepguard.integrations.chat_messages import read_prompts
 from stepguard.serve.errors import Problem
 from stepguard.serve.shapes import Asked, Finished, Parameters, error_body, left_over, sse
 
-__all__ = ["Chat", "read_messages", "read_model"]
+__all__ = ["Chat", "read_completion", "read_messages", "read_model"]
 
 _KNOWN: Final = frozenset(
     {"max_completion_tokens", "max_tokens", "modalities", "n", "response_format", "seed", "stream", "stream_options"}
@@ -62,6 +63,12 @@ class Chat:
         return isinstance(choices, list) and any(
             isinstance(choice, Mapping) and choice.get("finish_reason") for choice in choices
         )
+
+
+def read_completion(body: Mapping[str, Any]) -> Asked:
+    """What a completion of any kind asks, an older one with its prompt included."""
+    messages = [*read_messages(body.get("messages")), *read_prompts(body.get("prompt"))]
+    return Asked(read_model(body), messages, stream=False, include_usage=False, body=body)
 
 
 def read_model(body: Mapping[str, Any]) -> str:

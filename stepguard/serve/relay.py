@@ -38,8 +38,10 @@ async def relay_raw(exchange: Exchange, upstream: Upstream, response: Any) -> No
     """Hand a response on as it comes, whatever it is.
 
     Raises:
-        Problem: the upstream went away in the middle of it.
+        Problem: the upstream went away in the middle of it, or its status is none.
     """
+    if not 200 <= response.status_code < 600:
+        raise unreadable(f"the upstream answered with status {response.status_code}")
     await exchange.start(response.status_code, response_headers(response, decoded=False))
     with upstream.failures():
         async for part in response.aiter_raw():
@@ -97,7 +99,7 @@ async def relay(
         return await _relay_events(exchange, upstream, response, shape, limits)
     body = await take_whole(upstream, response, limits)
     found = read_object(body)
-    if status >= 400:
+    if 400 <= status < 600:
         if found is None or not isinstance(found.get("error"), Mapping):
             raise _refusal(status, response, found, body)
     elif not 200 <= status < 300:

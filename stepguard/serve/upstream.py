@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from stepguard.backends.providers import connected
 from stepguard.errors import ConfigError
@@ -40,6 +40,8 @@ _IN_ITS_NAME: Final = (
 """What of a caller's headers goes with the requests of a guarded run, beside the key."""
 _READABLE: Final = "gzip, deflate"
 """The encodings that every version of the HTTP client reads."""
+_PATHS: Final = ("/chat/completions", "/responses", "/messages")
+"""What clients add to an address themselves."""
 _UNSET: Final = "none"
 """The SDK insists on a key; a server that wants none does not look at it."""
 
@@ -65,12 +67,17 @@ class Upstream:
         key: str | None = None,
         own_keys: bool = False,
     ) -> None:
-        parts = urlsplit(url) if isinstance(url, str) else None
-        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
+        parts = _parts(url)
+        if parts is None:
             raise ConfigError(
                 "the upstream is an address such as 'https://api.openai.com/v1', up to and without /chat/completions",
                 option="upstream",
             )
+        for path in _PATHS:
+            if parts.path.rstrip("/").endswith(path):
+                raise ConfigError(
+                    f"leave {path} off the address of the upstream: each request adds its own path", option="upstream"
+                )
         if parts.username is not None:
             raise ConfigError("leave the password out of the address of the upstream: give a key", option="upstream")
         self.url: Final = url.rstrip("/")
@@ -218,6 +225,17 @@ class Upstream:
                 "the key holds a character that no header can carry", status=401, code="invalid_api_key"
             )
         return told, told.rpartition(" ")[2]
+
+
+def _parts(url: object) -> SplitResult | None:
+    """The parts of an address; None where it is none."""
+    try:
+        parts = urlsplit(url) if isinstance(url, str) else None
+        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
+            return None
+        return None if parts.port == 0 else parts
+    except ValueError:  # brackets, or a port, that are none
+        return None
 
 
 class _Failures:
