@@ -157,16 +157,18 @@ def test_the_commands_of_the_readme_are_those_that_ci_runs() -> None:
                 assert wanted in script
 
 
-RECORDED = ROOT / "benchmarks" / "results" / "qwen2.5-coder-1.5b-arithmetic"
+RECORDED = sorted((ROOT / "benchmarks" / "results").glob("*-arithmetic*"))
+OF_EACH = pytest.mark.parametrize("folder", RECORDED, ids=[folder.name for folder in RECORDED])
 
 
 def share(value: float, interval: list[float]) -> str:
     return f"{value:.0%} [{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"
 
 
-def test_the_measured_table_is_the_recorded_one() -> None:
-    """Every row of the recorded run stands in the README as it was measured, and no placeholder is left."""
-    for row in json.loads((RECORDED / "results.json").read_text(encoding="utf-8"))["rows"]:
+@OF_EACH
+def test_the_measured_table_is_the_recorded_one(folder: Path) -> None:
+    """Every row of the recorded runs stands in the README as it was measured, and no placeholder is left."""
+    for row in json.loads((folder / "results.json").read_text(encoding="utf-8"))["rows"]:
         n = row["n"]
         silent = str(row["silent_errors"]) if row["arm"] == "guard" else "-"
         traces = "-" if row["trace_accuracy"] is None else share(row["trace_accuracy"], row["trace_interval"])
@@ -178,10 +180,11 @@ def test_the_measured_table_is_the_recorded_one() -> None:
     assert not re.search(r"@\w+@", README)
 
 
-def test_the_recorded_figures_follow_from_the_recorded_outcomes() -> None:
+@OF_EACH
+def test_the_recorded_figures_follow_from_the_recorded_outcomes(folder: Path) -> None:
     """The rows and comparisons of results.json are what the raw outcomes beside it give."""
-    first, *lines = (RECORDED / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
-    results = json.loads((RECORDED / "results.json").read_text(encoding="utf-8"))
+    first, *lines = (folder / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     assert json.loads(first)["configuration"].items() <= results["meta"].items()
     outcomes = [Outcome.from_dict(json.loads(line)) for line in lines]
     again = json.loads(json.dumps(make_results(outcomes, {})))
