@@ -126,6 +126,39 @@ def test_objections(check: BuiltCheck, fine: list[str], wrong: list[str]) -> Non
 
 
 @pytest.mark.parametrize(
+    ("word", "text_"),
+    [
+        ("can't", "We can\u2019t refund this."), ("can\u2019t", "We can't refund this."), ("can't", "We can\u00b4t."),
+        ('the "best"', "the \u201cbest\u201d"), ("state-of-the-art", "state\u2011of\u2013the\u2012art"),
+        ("sorry", "so\u00adrry"), ("sorry", "so\u200brry\ufeff"), ("sorry", "_sorry_"), ("sorry", "~~sorry~~"),
+        ("as an AI", "As an **AI**, I"), ("as an AI", "*As* __an__ AI"), ("sorry", "**so**rry"),
+        ("__init__", "in __init__"),
+        ("2*3", "is 2*3 six"), ("**bold**", "is **bold** set"), ("snake_case", "a snake_case name"),
+    ],
+)  # fmt: skip
+def test_a_forbidden_word_is_found_however_it_is_typeset(word: str, text_: str) -> None:
+    """Quotes, dashes, Markdown and characters that are not seen hide no forbidden word."""
+    assert text(Forbidden(word), text_) == "fail"
+
+
+@pytest.mark.parametrize(
+    ("word", "text_"),
+    [("snake", "a snake_case name"), ("23", "2**3"), ("cant", "can't"), ("ab", "a_b and a~b"), ("re", "re-do-it-re_")],
+)
+def test_signs_inside_a_word_are_no_markup(word: str, text_: str) -> None:
+    """What joins two words is not taken off, so that no other word comes out."""
+    assert text(Forbidden(word), text_) == ("fail" if word == "re" else "not_applicable")
+
+
+def test_quotes_and_dashes_make_no_other_option() -> None:
+    """An option passes with the quotes and dashes of print, and two that differ in nothing else are one."""
+    assert text(OneOf("don't know", "yes"), "don\u2019t know") == "pass"
+    assert text(OneOf("A\u2013B"), "A-B") == "pass"
+    with pytest.raises(ConfigError):
+        OneOf("don't", "don\u2019t")
+
+
+@pytest.mark.parametrize(
     "check",
     [
         Forbidden("sorry"),
