@@ -302,3 +302,11 @@ def test_a_quantity_verifies_a_step_of_words() -> None:
     check = Quantity("given", convert=True)
     assert guarded(check, "5 kg", "5000 m", given="5 km").answer == "5000 m"
     assert guarded(check, ERROR, given="5 km").status == "abstained"
+
+
+@pytest.mark.parametrize("written", ["$5", "500%", "5 EUR", "5 percent"])
+def test_a_number_with_a_percent_sign_or_a_currency_is_no_number_of_a_unit(written: str) -> None:
+    """Where a number is taken to be in a unit, one that is written with another sign is refused, whatever its value."""
+    assert outcome(Quantity("5 km", bare="assume"), written, type="number") == "fail"
+    assert outcome(Measured("km", bare="assume"), written, type="number") == "fail"
+    assert outcome(Quantity("5 km", bare="assume"), "5", type="number") == "pass"
