@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from constraint_harness import guarded, judge, outcome, unfit
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from stepguard import Step
 from stepguard.checks.built import BuiltCheck
@@ -215,6 +215,33 @@ def test_options_that_cannot_work_are_refused(make: Callable[[], BuiltCheck]) ->
         make()
 
 
+@pytest.mark.parametrize("number", ["1.00000000000000000001", "0.1000000000000000055511151231257827", "1e-400"])
+def test_a_number_that_a_float_would_round_is_no_field_of_a_model(number: str) -> None:
+    """A decimal number with more digits than a float holds fails, so that no bound is passed by rounding."""
+
+    class Share(BaseModel):
+        share: float = Field(ge=0, le=1)
+
+    assert text(Schema(Share), f'{{"share": {number}}}') == "fail"
+    assert text(Schema(Share), '{"share": 0.1}') == "pass"
+
+
+@pytest.mark.parametrize(
+    ("address", "found"),
+    [
+        ("ann.lee+x@example.com", "pass"), ("a@b", "pass"), ("a@", "fail"), ("@b.de", "fail"),
+        ("not an @ email", "fail"),
+        ("a@b@c", "fail"), ("a..b@c.de", "fail"), ("a@-b.de", "fail"), ("a@b..de", "fail"),
+        (f"{'a' * 65}@b.de", "fail"),
+        (f"a@{'b.' * 130}de", "fail"), ("a@b.de\\n", "fail"),
+    ],
+)  # fmt: skip
+def test_an_email_address_is_more_than_a_sign(address: str, found: str) -> None:
+    """The format of an address is checked as a whole."""
+    mail = {"type": "object", "required": ["m"], "properties": {"m": {"type": "string", "format": "email"}}}
+    assert text(Schema(mail), f'{{"m": "{address}"}}') == found
+
+
 @pytest.mark.parametrize("check", [Pattern("[0-9]"), OneOf("1"), Forbidden("x"), Length(1), Schema(Line)])
 def test_checks_on_text_are_for_text(check: BuiltCheck) -> None:
     """A check on text does not fit a step with a number, and never passes it."""
@@ -283,6 +310,7 @@ def test_json_by_a_schema(claimed: str, found: str) -> None:
         {"type": "objekt"},
         {"type": "integer", "minimun": 3},
         {"type": "string", "format": "no-such-format", "maxLength": 3},
+        {"type": "string", "format": "idn-email", "maxLength": 3},
         {"$ref": "https://example.com/schema.json"},
         {"$ref": "other.json#/a"},
         {"type": "object", "patternProperties": {"^a": {}}, "required": ["a"]},
