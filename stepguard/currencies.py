@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from typing import Final
 
-__all__ = ["CODES", "SIGNS", "WORDS", "compatible", "minor_places", "without_currencies"]
+__all__ = [
+    "CODES",
+    "SIGNS",
+    "WORDS",
+    "compatible",
+    "minor_places",
+    "other_currency",
+    "with_currencies_as",
+    "without_currencies",
+]
 
 _TWO_PLACES: Final = """
     AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC
@@ -40,7 +50,54 @@ _MARK: Final = re.compile(
     rf"(?<![0-9A-Za-z_.,$])(?:({_SIGN}) ?|([A-Z]{{3}}) )(?=[0-9.])"
     rf"|(?<=[0-9.]) ?(?:({_SIGN})|([A-Z]{{3}})(?!\w)|(?<= )({'|'.join(WORDS)})(?!\w))(?! ?[0-9])"
 )
-_SHARED: Final = {"$": frozenset(_DOLLARS.split()), "¥": frozenset({"JPY", "CNY"})}
+_FRANCS: Final = "CHF BIF CDF DJF GNF KMF RWF XAF XOF XPF"
+_RUPEES: Final = "INR PKR LKR NPR MUR SCR"
+_RIALS: Final = "IRR OMR QAR SAR YER"
+_NAMES: Final = {
+    "$ ＄ ﹩ dollar dollars dólares dollari buck bucks": _DOLLARS, "¥ ￥": "JPY CNY", "euro euros": "EUR",
+    "￡ sterling quid": "GBP", "pound pounds pfund": "GBP EGP FKP LBP SDG SHP SSP SYP", "yen 円": "JPY",
+    "yuan renminbi rmb 元": "CNY", "fr sfr franc francs franken": _FRANCS,
+    "kr krona kronor krone kroner kronen": "SEK NOK DKK ISK", "kč koruna koruny korun crowns": "CZK",
+    "zł zloty zlotys złoty złote złotych": "PLN", "₨ rs rupee rupees": _RUPEES, "rp rupiah": "IDR",
+    "₱ peso pesos": "ARS CLP COP CUP DOP MXN PHP UYU", "руб рубль рубля рублей rouble roubles ruble rubles rubel":
+    "RUB BYN", "₴ грн hryvnia hryvnias": "UAH", "฿ baht": "THB", "tl lira liras lire": "TRY", "shekel shekels": "ILS",
+    "dirham dirhams": "AED MAD", "﷼ rial rials riyal riyals": _RIALS,
+    "dinar dinars": "BHD DZD IQD JOD KWD LYD MKD RSD TND",
+    "ft forint": "HUF", "rand": "ZAR", "real reais": "BRL", "￦ won 원": "KRW KPW", "₦ naira": "NGN",
+    "shilling shillings": "KES SOS TZS UGX", "leu lei": "RON MDL", "lev leva": "BGN", "rm ringgit": "MYR",
+    "dong đồng": "VND", "৳ taka": "BDT", "₵ cedi cedis": "GHS", "₸ tenge": "KZT", "₡": "CRC", "₲": "PYG", "₼": "AZN",
+    "₾": "GEL", "₮": "MNT", "₭": "LAK", "៛": "KHR", "؋": "AFN",
+    "c ct cts cent cents centavos centimes céntimos p pence pennies penny rappen ore öre øre grosz groszy haléř коп "
+    "kopeck kopecks kopeks paisa paise sen fils agorot kuruş btc bitcoin bitcoins eth ether usdc usdt": "",
+}  # fmt: skip
+"""Signs and names -> the currencies they can mean; parts of an amount, and what is no currency, mean none."""
+
+_OF: Final = {
+    "us": "USD", "u.s.": "USD", "american": "USD", "canadian": "CAD", "australian": "AUD", "new zealand": "NZD",
+    "hong kong": "HKD", "singapore": "SGD", "taiwan": "TWD", "swiss": "CHF", "schweizer": "CHF", "british": "GBP",
+    "egyptian": "EGP", "lebanese": "LBP", "japanese": "JPY", "chinese": "CNY", "indian": "INR", "pakistani": "PKR",
+    "mexican": "MXN", "argentine": "ARS", "chilean": "CLP", "colombian": "COP", "philippine": "PHP", "danish": "DKK",
+    "norwegian": "NOK", "swedish": "SEK", "icelandic": "ISK", "czech": "CZK", "turkish": "TRY", "russian": "RUB",
+    "brazilian": "BRL", "south african": "ZAR", "french": "", "belgian": "",
+}  # fmt: skip
+_WORD_CODES: Final = frozenset({
+    "all", "bam", "bob", "cop", "cup", "gel", "lak", "mad", "mop", "pen", "rub", "sos", "top", "try",
+})  # fmt: skip
+"""Codes that are words where they are not capitals."""
+_SMALL_CODES: Final = "|".join(sorted({code.lower() for code in CODES} - _WORD_CODES))
+# Category Sc by its ranges: to walk through all characters would make every import slow.
+_ANY_SIGN: Final = "[$¢-¥֏؋߾߿৲৳৻૱௹฿៛\u20a0-\u20cf\ua838\ufdfc﹩＄￠￡￥￦]"
+_GAP: Final = "[ \u00a0\u2009\u202f]?"
+_FRONT: Final = re.compile(
+    rf"(?:(?<!\w)(?P<name>rs|kr|fr|sfr|rm|rp|zł|kč|tl|{_SMALL_CODES})\.?|(?P<sign>{_ANY_SIGN})){_GAP}\Z", re.IGNORECASE
+)
+_BACK: Final = re.compile(
+    rf"{_GAP}(?:(?:(?P<of>{'|'.join(map(re.escape, _OF))})[ \u00a0])?"
+    rf"(?P<name>{'|'.join(word for names in _NAMES for word in names.split() if word.isalpha())}|{_SMALL_CODES})(?!\w)"
+    rf"|(?P<sign>{_ANY_SIGN})(?!{_GAP}[0-9]))",
+    re.IGNORECASE,
+)
+_SHARED: Final = {name: frozenset(codes.split()) for names, codes in _NAMES.items() for name in names.split()}
 
 
 def minor_places(code: str) -> int:
@@ -62,12 +119,46 @@ def without_currencies(text: str) -> tuple[str, frozenset[str]]:
     found: set[str] = set()
 
     def taken(mark: re.Match[str]) -> str:
-        before, code, behind, code_behind, word = mark.groups()
-        sign = before or behind
-        unit = SIGNS[sign] if sign else WORDS[word] if word else code or code_behind
-        if unit not in CODES and unit not in _SHARED:
+        unit = _unit_of(mark)
+        if unit is None:
             return mark[0]
         found.add(unit)
         return " "  # so that nothing grows together
 
     return _MARK.sub(taken, text), frozenset(found)
+
+
+def with_currencies_as(name: str, units: Container[str], text: str) -> str:
+    """Working in which every amount in one of some currencies is multiplied by a name, and others lose theirs."""
+
+    def taken(mark: re.Match[str]) -> str:
+        unit = _unit_of(mark)
+        if unit is None or unit not in units:
+            return mark[0] if unit is None else " "
+        return f" {name} * " if mark[1] or mark[2] else f" * {name} "
+
+    return _MARK.sub(taken, text)
+
+
+def _unit_of(mark: re.Match[str]) -> str | None:
+    before, code, behind, code_behind, word = mark.groups()
+    sign = before or behind
+    unit = SIGNS[sign] if sign else WORDS[word] if word else code or code_behind
+    return unit if unit in CODES or unit in ("$", "¥") else None
+
+
+def other_currency(text: str, start: int, end: int) -> str | None:
+    """What else than its codes and usual signs says in which currency an amount in a text is; None where nothing does.
+
+    Names (``yen``), parts (``cents``), small letters (``eur``) and rare signs; `compatible` says what it can mean.
+    """
+    found = _FRONT.search(text[max(start - 10, 0) : start]) or _BACK.match(text, end)
+    if found is None:
+        return None
+    if found["sign"]:
+        return found["sign"]
+    name = found["name"].casefold()
+    country = (found.groupdict().get("of") or "").casefold()
+    if country:
+        return _OF[country] or f"{country} {name}"
+    return name if name in _SHARED else name.upper()

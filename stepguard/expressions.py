@@ -25,7 +25,7 @@ from fractions import Fraction
 from typing import Final, cast
 
 from stepguard.errors import ExpressionError
-from stepguard.numerals import Exact, exact, format_exact
+from stepguard.numerals import MINUS_SIGNS, Exact, exact, format_exact
 from stepguard.values import ROUNDINGS, Rounding
 
 __all__ = [
@@ -141,8 +141,11 @@ _GROUPED = re.compile(
     r"(?P<group>(?<![0-9A-Za-z_.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9A-Za-z_,]))"
     r"|(?P<call>[A-Za-z0-9_]\s*\()|(?P<open>\()|\)"
 )
+_BLANK_GROUPS = re.compile(
+    "(?<![0-9A-Za-z_.,])[1-9][0-9]{0,2}(?:[\u00a0\u2009\u202f][0-9]{3})+(?![0-9A-Za-z_,]|[\u00a0\u2009\u202f][0-9])"
+)
 _SYMBOLS = str.maketrans({
-    "\u2212": "-", "\u2013": "-", "\u00d7": "*", "\u00b7": "*", "\u22c5": "*", "\u2217": "*", "\u00f7": "/",
+    **dict.fromkeys(MINUS_SIGNS, "-"), "\u00d7": "*", "\u00b7": "*", "\u22c5": "*", "\u2217": "*", "\u00f7": "/",
     "\u2215": "/", "\u00a0": " ", "\u202f": " ", "\u2009": " ",
 })  # fmt: skip
 _SPELLINGS: Final = {"≤": "<=", "≥": ">=", "≠": "!="}
@@ -155,7 +158,8 @@ _Token = tuple[str, str, int]  # kind, text, offset
 def parse_expression(text: str, *, commas_separate: bool = False) -> Expression:
     """Parse one expression.
 
-    Digits may be grouped by commas outside the arguments of a function (``1,200 * 3``).
+    Digits may be grouped by no-break and thin blanks, and by commas outside the arguments of a function
+    (``1,200 * 3``).
 
     Args:
         text: what was written.
@@ -167,7 +171,11 @@ def parse_expression(text: str, *, commas_separate: bool = False) -> Expression:
     """
     if len(text) > MAX_LENGTH and (len(text) > 4 * MAX_LENGTH or len("".join(text.split())) > MAX_LENGTH):
         raise ExpressionError(f"too long: {len(text)} characters, at most {MAX_LENGTH}", text=text, position=MAX_LENGTH)
-    return _Parser(text, text if text.isascii() else text.translate(_SYMBOLS), commas_separate).parse()
+    plain = text
+    if not text.isascii():
+        plain = _BLANK_GROUPS.sub(lambda group: re.sub("[^0-9]", "", group[0]).rjust(len(group[0])), text)
+        plain = plain.translate(_SYMBOLS)
+    return _Parser(text, plain, commas_separate).parse()
 
 
 class _Parser:

@@ -4,7 +4,7 @@ One grammar for every value that enters stepguard as text. The reading never rou
 `fractions.Fraction`) and never guesses: where two readings are usual, the text is refused and the reason says why.
 
 Read
-    ``130,000``  ``-5`` (also with U+2212 or an en dash)  ``1e3``  ``1.0E+3``  ``10^3``  ``1 x 10^3``  ``3/4``
+    ``130,000``  ``-5`` (also with U+2212 and other dashes)  ``1e3``  ``1.0E+3``  ``10^3``  ``1 x 10^3``  ``3/4``
     ``1 3/4``  ``¾``  ``\\frac{3}{4}``  ``28%``  ``$18``  ``18 USD``  ``$18 USD``  ``**18**``
 
 Refused
@@ -26,7 +26,7 @@ from typing import Literal
 from stepguard.currencies import CODES, SIGNS, WORDS, compatible
 from stepguard.errors import ValueRefused
 
-__all__ = ["MAX_DIGITS", "Exact", "Numeral", "exact", "format_exact", "read_numeral"]
+__all__ = ["MAX_DIGITS", "MINUS_SIGNS", "Exact", "Numeral", "exact", "format_exact", "read_numeral"]
 
 Exact = int | Fraction
 """An exact number; a `Fraction` only where the denominator is not 1 (see `exact`)."""
@@ -34,8 +34,12 @@ Exact = int | Fraction
 MAX_DIGITS = 1000
 """The longest numeral that is read, in digits, and the largest decimal exponent."""
 
+MINUS_SIGNS = "\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d"
+"""What is written for a minus besides ``-``."""
+
 _PLAIN_INTEGER = re.compile(r"[-+]?[0-9]{1,300}\Z")
-_MINUS = str.maketrans({"\u2212": "-", "\u2013": "-", "\u2012": "-", "\ufe63": "-", "\uff0d": "-", "\u2011": "-"})
+_SIGNS = str.maketrans({**dict.fromkeys(MINUS_SIGNS, "-"), "\u2215": "/", "\u22c5": "\u00b7"})
+_SMALL_FRACTION = re.compile(r"(?<![0-9.,])([0-9])\u2044(?=[0-9]{1,2}\Z)")  # in `11⁄2` a whole one may have grown on
 _SPACED = re.compile(
     "(?P<sign>[-+]? ?)(?P<digits>[1-9][0-9]{0,2}(?:[\u00a0\u2009\u202f][0-9]{3})+)(?![0-9\u00a0\u2009\u202f])"
 )
@@ -113,7 +117,7 @@ def read_numeral(text: str, *, decimal: Literal[".", ","] = ".") -> Numeral:
     if len(text) > 4 * MAX_DIGITS:
         raise ValueRefused(f"too long for a number ({len(text)} characters)", text=text)
     body = _strip_markup(text.strip())
-    body, unit = _split_unit(body.translate(_MINUS))
+    body, unit = _split_unit(body.translate(_SIGNS))
     if unit not in (None, "%"):
         body, unit = _split_second(body, unit, text)
     try:
@@ -188,6 +192,7 @@ def _signed(body: str, decimal: str, text: str) -> Exact:
 
 
 def _magnitude(body: str, decimal: str, text: str) -> Exact:
+    body = _SMALL_FRACTION.sub(r"\1/", body)
     latex = _LATEX_FRACTION.match(body)
     if latex:
         over, under = (latex[1] or latex[2] or ""), (latex[3] or latex[4] or "")

@@ -1,4 +1,4 @@
-"""Where a value stands in a document: numbers and dates by value, names by their words.
+"""Where a value stands in a document: numbers by value. Names are found by `stepguard.names`.
 
 Numbers count where they stand alone. Part of an id, a version, a time, a range or a word (``A-1234``, ``1.2.3``,
 ``12:30``, ``10-20``, ``Q3``) they do not; neither do numbers in words (``three``), which are not read.
@@ -7,7 +7,7 @@ Numbers count where they stand alone. Part of an id, a version, a time, a range 
 written                  is
 =======================  =====================================================================================
 ``1,234.50``  ``1234.5`` the same number
-``-5``  ``−5``  ``-$5``  -5, and not 5; a dash with a blank behind it is no minus
+``-5``  ``−5``  ``-$5``  -5, and not 5, with every kind of minus; a dash with a blank behind it is no minus
 ``28 %``  ``28 percent`` 0.28 for a percentage; 0.28 or 28 for another number
 ``€50``  ``50 EUR``      50, but no amount in another currency
 ``1.5 million``          1,500,000 and not 1.5; also ``$1.5M``, ``£2bn``
@@ -16,8 +16,9 @@ written                  is
 ``1 234``                nothing: one number or two, unless the blank is a no-break or a thin one
 ``007``                  nothing: a code
 ``3/4``  ``1.5 × 10^6``  nothing, and not 3, 4 or 1.5 either
-``5 lakh``  ``5 Mio``    nothing, and not 5 either; so are crore, dozen, mln, Mrd, bln
+``5 lakh``  ``5 Mio``    nothing, and not 5 either; so are crore, dozen, Mrd, Milliarden, ``£5 bn``, ``5 万``
 ``5 ‰``  ``5 bps``       nothing, and not 5 either
+``5 cents``  ``5 yen``   5, and as money only in a currency that this can mean
 ``5.00-``  ``minus 5``   nothing: less than zero, in ways that are not read
 ``10–20``                with this dash 10 and 20, with a hyphen nothing
 ``28 November 2026``     28 and 2026; in ``2026-11-28`` no number
@@ -27,18 +28,16 @@ written                  is
 from __future__ import annotations
 
 import re
-import unicodedata
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal
 
-from stepguard.currencies import CODES, SIGNS, WORDS
+from stepguard.currencies import CODES, SIGNS, WORDS, compatible, other_currency
 from stepguard.errors import ValueRefused
-from stepguard.numerals import Exact, exact, read_numeral
+from stepguard.numerals import MINUS_SIGNS, Exact, exact, read_numeral
 
-__all__ = ["FoundNumber", "Place", "Words", "find_numbers"]
+__all__ = ["FoundNumber", "Place", "find_numbers", "number_goes_on"]
 
 _CURRENCY: Final = "|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True))
 _CODE: Final = "|".join(sorted(CODES))
@@ -50,10 +49,13 @@ _UNITS: Final = (
     "st|nd|rd|th|km|cm|mm|nm|kg|mg|g|t|lb|lbs|oz|ft|in|mi|yd|h|hr|hrs|min|s|sec|ms|l|L|ml|mL|kW|kWh|MW|MWh|GHz|MHz|kHz|Hz"
     "|kB|KB|MB|GB|TB|px|pt|x|°C|°F|°"
 )
+_RANGE: Final = "\u2013"
 _BLANKS: Final = "[ \u00a0\u2009\u202f]"
+_UNSEEN: Final = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
+_MINUS: Final = f"-{MINUS_SIGNS}"
 _NUMBER: Final = re.compile(
-    rf"(?P<sign>[-+\u2212\u2013])?(?:(?P<currency>{_CURRENCY}){_BLANKS}?|(?P<code>\b(?:{_CODE})){_BLANKS})?"
-    r"(?P<inner>[-\u2212])?"
+    rf"(?P<sign>[{_MINUS}+])?(?:(?P<currency>{_CURRENCY}){_BLANKS}?|(?P<code>\b(?:{_CODE})){_BLANKS})?"
+    rf"(?P<inner>[{_MINUS}])?"
     "(?P<digits>[0-9]{1,3}(?:[\u00a0\u2009\u202f][0-9]{3})+(?:[.,][0-9]+)?(?![0-9])|[0-9][0-9.,]*|\\.[0-9]+)"
     r"(?P<exponent>[eE][-+]?[0-9]{1,4}(?![0-9A-Za-z]))?"
 )
@@ -63,36 +65,54 @@ _BEHIND: Final = re.compile(
     rf"|{_BLANKS}(?P<code>{_CODE})\b|{_BLANKS}(?P<word>(?i:{'|'.join(WORDS)}))\b)?"
 )
 _GLUED_BEFORE: Final = re.compile(
-    r"[\w#@]\Z|[\w)\]][-+\u2212\u2013/._*^~%]\Z|[0-9][:,=]\Z|[/\\\u2044\u2215]\Z|\w['’\u00b4`\u02bc\u066c]\Z|[\w)]\*\*\Z"
+    rf"[\w#@±]\Z|[\w)\]][{_MINUS}+/._*^~%]\Z|[0-9][:,=]\Z|[/\\\u2044\u2215]\Z|\w['’\u00b4`\u02bc\u066c]\Z"
+    rf"|[\w)](?:\*\*| \*\* | ?\^ ?)\Z|\w[.,]?[{_UNSEEN}]+\Z"
 )
 _SIGN_AFTER: Final = re.compile(r"[\s(\[{=<>≤≥≠≈~:;,|\"'“‘*]\Z")
 _GLUED_BEHIND: Final = re.compile(
-    rf"(?!(?:{_UNITS})(?![\w]))\w|[-\u2010\u2011\u2013/:.,_@^*=+][0-9]|[-_/@][A-Z]\b|[/_@]\w|-\w?\d|[⁻⁺]"
+    rf"(?!(?:{_UNITS})(?![\w]))\w|[{_MINUS}/:.,_@^*=+][0-9]|[-_/@][A-Z]\b|[/_@]\w|-\w?\d|[⁻⁺±]|\+/"
+    rf"|[{_UNSEEN}]+[.,]?\w"
 )
+_LARGER: Final = (  # stems, in languages that write our digits
+    "hundred|thousand|[mb]ill?ion|trill?ion|quadrill?ion|mill?iard|mil[jy]|miliar|milio|millon|millón|milh[ãõo]|bil[jy]"
+    "|bilh[ãõo]|tril[jy]|trilh[ãõo]|billiard|hundert|tausend|duizend|tusen|tusind|tisíc|tysi|tuhat|tuhan|ezer|lakh|crore"
+    "|juta|ribu|тысяч|тисяч|хиляд|миллион|миллиард|милион|милиард|мільйон|мільярд|триллион|[万萬億亿兆千百만억조천백]"
+)
+_LARGER_WORDS: Final = (
+    "mille|milliers?|mil|mila|mill|mii|mie|bin|crs?|lacs?|dozens?|th?sd|tds|tys|tis|mio|mia|mln|ml?rd|mld|mds?|bio|brd"
+    "|bln|[mbt]n|trn|(?-i:MM)|m?[mt]kr|mdkr|тыс|тис|млн|млрд|трлн"
+)
+_SMALLER_WORDS: Final = "bps?|basis[ \u00a0]points?|per[ \u00a0-]?(?:mil(?:le?)?|thousand)|pro[ \u00a0]?mill?e?"
 _GOES_ON: Final = re.compile(
-    "[ \u00a0]?(?:[¼-¾⅐-⅞]|[0-9]{1,3}/[0-9])|['’\u00b4`\u02bc\u066c][0-9]|\\*\\*[0-9]"
+    "[ \u00a0]?(?:[¼-¾⅐-⅞]|[0-9]{1,3}/[0-9])|['’\u00b4`\u02bc\u066c][0-9]"
+    r"|\*\*[0-9]| \*\* ?[-+0-9(]| \^ ?[-+0-9({]"
     "|[ \u00a0]?[\u2044\u2215][ \u00a0]?[0-9]"
-    "|[ \u00a0]?(?:[×x*·]|\\\\times)[ \u00a0]?10(?:\\^|\\*\\*|[⁻⁺⁰¹²³⁴-⁹])"
-    "|\\)?[ \u00a0](?:hundred|thousand|million|billion|trillion)"
-    "|[ \u00a0\u2009\u202f]?(?:(?:lakhs?|crores?|dozens?|mio|mln|mrd|bln|bps?|basis[ \u00a0]points?)(?![a-z])|[‰‱])"
-    r"|[-\u2212](?!\w|[-\u2212>])",
+    "|[ \u00a0]?(?:[×x*·\u22c5\u2217]|\\\\times|\\\\cdot)[ \u00a0]?10[ \u00a0]?(?:\\^|\\*\\*|[⁻⁺⁰¹²³⁴-⁹])"
+    rf"|\)?(?:[ \u00a0\u2009\u202f-]{{0,2}}|\s)(?:{_LARGER})"
+    rf"|[\s-]?(?:(?:{_LARGER_WORDS}|{_SMALLER_WORDS})(?![^\W\d_])|[‰‱])"
+    rf"|{_BLANKS}?[tkmbg][dn]?\.?{_BLANKS}?(?:(?:{_CURRENCY})(?!{_BLANKS}?[0-9])|(?-i:{_CODE})\b)"
+    rf"|{_BLANKS}and{_BLANKS}(?:an?|one|two|three){_BLANKS}(?:hal|third|quarter)"
+    rf"|[-{MINUS_SIGNS.replace(_RANGE, '')}](?!\w|[{_MINUS}>])",
     re.IGNORECASE,
 )
 """What makes a number another one: ``5 ½``, ``1'234``, ``5⁄8``, ``1.5 × 10^6``, ``(5) million``, ``5 lakh``, ``5-``."""
-_NEGATED: Final = re.compile(r"\b(?:minus|negative)[ \u00a0]\Z", re.IGNORECASE)
+_MONEY_GOES_ON: Final = re.compile(rf"{_BLANKS}?(?:[kKmMbBtT]|[mM][mM]|[bBtT]r?[nN])(?![\w-])")
+"""Behind an amount of money, what may be the unit of another number: ``$3 M``, ``$3mm``."""
+_SCALED_BEFORE: Final = re.compile(
+    rf"\b(?:[tTkKmM]|[mMbB][nN])(?:{_CURRENCY}|{_CODE}){_BLANKS}?\Z"
+    rf"|\b(?i:mio|mrd|tsd|thousands?|millions?|billions?)\.?{_BLANKS}(?:{_CURRENCY}|{_CODE}){_BLANKS}?\Z"
+    rf"|(?:{_CURRENCY}|\b(?:{_CODE})){_BLANKS}?(?:[kKmMbB]|[mMbB][nN]|(?i:thousands?|millions?|billions?)){_BLANKS}\Z"
+)
+"""In front of a number, its scale with a currency: ``TEUR 5``, ``Mio. EUR 5``, ``€m 5``, ``USD million 5``."""
+_NEGATED: Final = re.compile(r"\b(?:minus|negative)\s\Z", re.IGNORECASE)
+_CODE_BEFORE: Final = re.compile(rf"\b({_CODE}){_BLANKS}?\Z")
 _ACCOUNT_BEFORE: Final = re.compile(rf"(?:{_CURRENCY}) ?\(\Z")
 _EACH: Final = re.compile(r"/[a-z]+(?![\w/-])")
 """Behind an amount: ``$0.75/share``."""
-_RANGE: Final = "\u2013"
 _CODE_NUMBER: Final = re.compile(r"0[0-9]")  # 007 is a code
 _FIRST_GROUP: Final = re.compile(r"[1-9][0-9]{0,2} [0-9]{3}(?![0-9A-Za-z])")
 _NEXT_GROUP: Final = re.compile(r"[0-9]{3}(?:[.,][0-9]+)?\Z")
 _GROUP_BEFORE: Final = re.compile(r"(?<![0-9A-Za-z])[0-9]{1,3} \Z")
-_WORD: Final = re.compile(r"\S+")
-_QUOTES: Final = str.maketrans({
-    "’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "„": '"', "\u2010": "-", "\u2011": "-", "\u2013": "-",
-    "\u2014": "-", "\u2212": "-", "\u00ad": "",
-})  # fmt: skip
 _SNIPPET: Final = 30
 
 
@@ -128,7 +148,7 @@ class FoundNumber:
 
     Attributes:
         value: the number, with its scale (``1.5 million``), before it is divided by 100 as a percentage.
-        unit: ``"%"``, a currency (a code, ``"$"`` or ``"¥"``), or None.
+        unit: ``"%"``, a currency (a code, or what `stepguard.currencies.compatible` knows), or None.
     """
 
     value: Exact
@@ -157,11 +177,11 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
         return None
     end = match.end("digits") - cut if cut else match.end()
     start, negative = match.start(), False
-    before = text[max(start - 3, 0) : start]
-    sign = match["sign"]
-    if _CODE_NUMBER.match(digits) or _in_blank_groups(text, match.start("digits"), digits):
+    before, further = text[max(start - 5, 0) : start], text[max(start - 10, 0) : start]
+    sign, at = match["sign"], match.start("digits")
+    if _CODE_NUMBER.match(digits) or _in_blank_groups(text, at, digits):
         return None
-    if _NEGATED.search(text[max(start - 10, 0) : start]):
+    if _NEGATED.search(further) or _SCALED_BEFORE.search(text[max(at - 24, 0) : at]):
         return None
     if sign:
         if sign == _RANGE and before[-1:].isdigit():  # 10–20: the end of a range is no negative number
@@ -190,11 +210,15 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
     if behind is not None:
         end = behind.end()
         second = "%" if behind["percent"] else _unit(behind["currency"], behind["code"], behind["word"])
-        unit = unit or second
+        if unit is None or (second is not None and compatible(unit, second)):  # $5 CAD
+            unit = second
+    if unit in ("$", "¥") and (written := _CODE_BEFORE.search(further)) and compatible(unit, written[1]):  # CAD $5
+        unit = written[1]
+    unit = unit or other_currency(text, start, end)
     if text[end : end + 1] == _RANGE and text[end + 1 : end + 2].isdigit():  # 10–20: both ends stand there
         pass
     elif (
-        _GOES_ON.match(text, end)
+        number_goes_on(text, end, money=unit not in (None, "%"))
         or _ACCOUNT_BEFORE.search(before)
         or (_GLUED_BEHIND.match(text, end) and not (unit and _EACH.match(text, end)))
     ):
@@ -204,6 +228,11 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
     except ValueRefused:
         return None
     return FoundNumber(exact(-value if negative else value), unit, start, end)
+
+
+def number_goes_on(text: str, end: int, *, money: bool) -> bool:
+    """Whether what stands behind a number, or behind an amount of money, makes it another one."""
+    return _GOES_ON.match(text, end) is not None or (money and _MONEY_GOES_ON.match(text, end) is not None)
 
 
 def _in_blank_groups(text: str, start: int, digits: str) -> bool:
@@ -217,59 +246,3 @@ def _unit(sign: str | None, code: str | None, word: str | None) -> str | None:
     if sign:
         return SIGNS[sign]
     return WORDS[word.lower()] if word else code.upper() if code else None
-
-
-class Words:
-    """A document to find names in: without regard to case, white space, and how quotes and dashes are written."""
-
-    def __init__(self, document: str) -> None:
-        pieces: list[str] = []
-        self._starts: list[int] = []  # of each word, in the folded text
-        self._spans: list[tuple[int, int]] = []  # and in the document
-        at = 0
-        for match in _WORD.finditer(document):
-            word = fold(match[0])
-            if not word:
-                continue
-            self._starts.append(at)
-            self._spans.append(match.span())
-            pieces.append(word)
-            at += len(word) + 1
-        self._text = " ".join(pieces)
-
-    def find(self, name: str) -> Iterator[tuple[int, int]]:
-        """The spans in the document of the words that hold a name as a whole, and not inside a longer word."""
-        wanted = " ".join(filter(None, (fold(word) for word in _WORD.findall(name))))
-        at = self._text.find(wanted) if wanted else -1
-        while at >= 0:
-            end = at + len(wanted)
-            if _alone(self._text, at, end):
-                first, last = (bisect_right(self._starts, place) - 1 for place in (at, end - 1))
-                yield self._spans[first][0], self._spans[last][1]
-            at = self._text.find(wanted, at + 1)
-
-
-def fold(word: str) -> str:
-    """A word as it is compared."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFKC", word.translate(_QUOTES)).casefold())
-
-
-def _alone(text: str, start: int, end: int) -> bool:
-    """Whether no longer word reaches over either end; a possessive ``'s`` is no part of the name."""
-    if _part(text[start]):
-        before = text[max(start - 2, 0) : start]
-        if _part(before[-1:]) or (before[-1:] in ("-", "'") and _part(before[:-1])):
-            return False
-    if _part(text[end - 1]):
-        behind = text[end : end + 3]
-        if _part(behind[:1]):
-            return False
-        possessive = behind[:2] == "'s" and not _part(behind[2:3])
-        if behind[:1] in ("-", "'") and _part(behind[1:2]) and not possessive:
-            return False
-    return True
-
-
-def _part(char: str) -> bool:
-    """Whether a character is part of a word: a letter, a digit, an accent, an underscore."""
-    return bool(char) and (char.isalnum() or char == "_" or unicodedata.combining(char) != 0)

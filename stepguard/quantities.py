@@ -118,6 +118,8 @@ def _number(text: str, whole: str) -> Exact:
     if numeral.unit is not None:
         raise ValueRefused(f"an amount with a unit was expected, found {numeral.unit}", text=whole)
     value = Fraction(numeral.value)
+    if "/" in text and " " not in text.strip() and abs(value) >= 1:  # 120/80 is no amount of pressure
+        raise ValueRefused("two numbers, or an improper fraction: write 1 1/2 or 1.5 for 3/2", text=whole)
     if max(abs(value.numerator), value.denominator) > _MAX_NUMBER:
         raise ValueRefused("the number is too large, or has too many digits", text=whole)
     return exact(value)

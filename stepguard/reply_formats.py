@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 from stepguard.decimal_comma import with_comma, with_point
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.strict_json import JsonNumber, JsonObject, decode
+from stepguard.symbolic.tokens import LATEX_LOST
 from stepguard.verdicts import Claim, Deviation, shorten
 
 if TYPE_CHECKING:
@@ -158,6 +159,8 @@ class EquationFormat:
         for text in (work, value):
             if (bad := _NO_TEXT.search(text)) is not None:
                 return Deviation("malformed", step.id, f"bad escaping: the character {bad[0][0]!r}")
+        if step.type.kind == "text" and (bad := LATEX_LOST.match(value)) is not None:
+            return Deviation("malformed", step.id, f"bad escaping: the character {bad[0][0]!r} begins the value")
         if step.type.kind not in ("text", "one_of") and (back := _taken_back(step, value)) is not None:
             return back
         return Claim(step.id, (work,) if work else (), value.strip(_OUTER_SPACE), f"{work} = {value}")

@@ -456,3 +456,14 @@ def test_a_date_verifies_a_step_of_words() -> None:
     assert guarded(check, "1 December 2026", "2 December 2026", start="2026-11-02").answer == "2 December 2026"
     wrong = guarded(check, ERROR, start="2026-11-02")
     assert (wrong.status, wrong.answer) == ("abstained", None)
+
+
+@pytest.mark.parametrize("written", ["3000%", "$30", "30 EUR"])
+@pytest.mark.parametrize(
+    "check",
+    [DaysBetween("2026-11-01", "2026-12-01"), DurationIs("30 minutes", unit="minute"), DurationIs("30 h", unit="hour")],
+)
+def test_a_number_with_a_percent_sign_or_a_currency_counts_no_time(check: BuiltCheck, written: str) -> None:
+    """A number of days, hours or minutes is written without another sign, whatever its value would be."""
+    assert outcome(check, written, type="number") == "fail"
+    assert outcome(check, "30", type="number") == "pass"

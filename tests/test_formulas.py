@@ -82,6 +82,13 @@ X = Name("x")
         ("e^x", "e^x"),
         ("θ + x₁", "theta + x_1"),
         (r"\frac{1}{2}x", "1/2*x"),
+        (r"\frac12 x", "1/2*x"),
+        (r"\frac 1 2", "1/2"),
+        (r"\log_2 x", "log(x)/log(2)"),
+        (r"\log_{16}(x)", "log(x)/log(16)"),
+        (r"\log_10(x)", "log(x)/log(10)"),
+        ("(n!)!", "factorial(factorial(n))"),
+        (r"\alpha^2(x + 1)", "alpha^2*(x + 1)"),
         (r"\dfrac{x+1}{x-1}", "(x + 1)/(x - 1)"),
         (r"\sqrt{2}", "2^0.5"),
         (r"\sqrt[3]{x}", "cbrt(x)"),
@@ -110,6 +117,14 @@ def test_notations(text: str, shown: str) -> None:
         ("sin x y", "two ways"),
         ("sin^-1(x)", "positive number"),
         ("f(x)", "two ways"),
+        ("n!!", "two ways"),
+        ("3!!!", "two ways"),
+        ("sec^2(x)", "not a function"),
+        ("sec²(x)", "not a function"),
+        ("2 sec^{2} x", "not a function"),
+        (r"\frac123", "expected"),
+        (r"\frac12.5", "expected"),
+        (r"\log_28(x)", "not a function|two ways|brackets"),
         ("2e3", "two ways"),
         ("2e-3", "two ways"),
         ("1E5", "two ways"),
@@ -359,6 +374,9 @@ def test_matrices() -> None:
     rows = ((Number(1), X), (Number(3), Number(4)))
     assert parse_matrix("[[1, x], [3, 4]]") == rows
     assert parse_matrix(r"\begin{bmatrix} 1 & x \\ 3 & 4 \\ \end{bmatrix}") == rows
-    for text in ("[1, 2]", "[[1, 2], [3]]", "[[1, 2] [3, 4]]", "[[]]", "1", "[[100,200], [3, 4]]"):
+    for text in (
+        *(rf"\begin{{{kind}}} 1 & x \\ 3 & 4 \end{{{kind}}}" for kind in ("vmatrix", "Vmatrix")),
+        "[1, 2]", "[[1, 2], [3]]", "[[1, 2] [3, 4]]", "[[]]", "1", "[[100,200], [3, 4]]",
+    ):  # fmt: skip
         with pytest.raises(ExpressionError):
             parse_matrix(text)

@@ -143,6 +143,131 @@ def test_a_dash_or_a_word_that_says_nothing_of_a_number_leaves_it(document: str)
     assert found(Grounded("doc"), "5", doc=document) == "pass"
 
 
+@pytest.mark.parametrize(
+    ("document", "claimed"),
+    [
+        ("Give 0.5 mg once", "5 mg"), ("Give .5 mg once", "5 mg"), ("0,5 mg", "5 mg"), ("at 12.5%", "5%"),
+        ("Total 1,234.50 EUR", "234.50 EUR"), ("Total 1,234.50 EUR", ",234.50"), ("Total 12.50", ".50"),
+        ("Total 1,234.50", "1,234"), ("Total 1 234 EUR", "234 EUR"), ("Total 1\u202f234 EUR", "1"),
+        ("\u20ac1,000", "000"),
+        ("1/2 tablet", "2 tablet"), ("\u00bd tablet", "2 tablet"), ("2 1/2 tablets", "1/2 tablets"), ("2 1/2", "2"),
+        ("10^5 cells", "5 cells"), ("10\u2075 cells", "105 cells"), ("2 * 10^5", "2"), ("at 12:30", "30"),
+        ("at 12:30", "12"),
+        ("file 2024/0017", "0017"), ("file 2024/0017", "2024"), ("v 1.2.3", "2.3"), ("v 1.2.3", "1.2"),
+        ("a -$5 fee", "$5"),
+        ("HK$5", "$5"), ("$-5", "5"), ("minus 5 \u00b0C", "5 \u00b0C"), ("5 km/hour", "5 km"), ("5 mg/kg", "5 mg"),
+        ("5 m\u00b2", "5 m"), ("$5 million", "$5"), ("$5 M", "$5"), ("5\u00b11", "1"), ("12 lakh", "12"),
+        ("INV-24-17", "INV-24"),
+        ("ann@example.com", "ann"), ("ann@example.com", "example.com"), ("www.example.com", "example"), ("AB/17", "AB"),
+        *((f"now {minus}5 \u00b0C", "5 \u00b0C") for minus in "-\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d"),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_number_or_an_address_is_no_text_that_stands_there(document: str, claimed: str) -> None:
+    """Text that is cut out of a longer number, amount or address does not stand in the document."""
+    assert found(Grounded("doc"), claimed, type="text", doc=document) == "fail"
+
+
+@pytest.mark.parametrize(
+    ("document", "claimed"),
+    [
+        ("Give 0.5 mg once", "0.5 mg"), ("**5 mg**, twice", "5 mg"), ("Dose: 5 mg.", "5 mg"), ("(5 mg)", "5 mg"),
+        ("Total 1 234 EUR", "1 234 EUR"), ("room 12, 3 beds", "12"), ("order #88", "88"), ("+5 \u00b0C", "5 \u00b0C"),
+        ("Price:$5", "$5"), ("5 m\u00b2", "5 m\u00b2"), ("10\u2075 cells", "10\u2075 cells"),
+        ("take 2 1/2 now", "2 1/2"),
+        ("5 km/h", "5 km/h"), ("Total/Summe 5", "Summe"), ("Ann/Bob Ltd.", "Ann"),
+        ("see https://example.com.", "example.com"),
+        ("on 28 November 2026", "28 November"), ("so\u00adft\u200bware", "software"), ("- 5 mg", "5 mg"),
+    ],
+)  # fmt: skip
+def test_whole_numbers_and_names_are_text_that_stands_there(document: str, claimed: str) -> None:
+    """Text that stands in the document as a whole passes, whatever marks stand around it."""
+    assert found(Grounded("doc"), claimed, type="text", doc=document) == "pass"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "\u00a32 bn", "$2 M", "$2 MM", "$2mm", "$2 k", "2 mn", "2 Milliarden", "2 milliards", "2 mil", "2 Tsd.",
+        "2 Mill.",
+        "2 tys.", "2 \u0442\u044b\u0441.", "2 \u043c\u043b\u043d", "2 \u4e07\u5186", "2 \u5104\u5186", "2 miljoner",
+        "2 miljard", "2 mila", "2 milh\u00f5es", "2 milho\u0303es", "2 bilh\u00f5es", "2 millones", "2 milioni",
+        "2 milyon",
+        "2 lac", "2 Cr", "2 permille", "2 per mille", "2 per thousand", "2-million", "2\nmillion", "2 M\u20ac",
+        "2 Mio EUR",
+        "TEUR 2", "\u20acm 2", "USD million 2", "2 and a half", "2 * 10 ** 3", "2 \u22c5 10^3", "2 ^ 3",
+    ],
+)  # fmt: skip
+def test_a_number_with_a_larger_or_smaller_unit_is_not_found_as_itself(written: str) -> None:
+    """Words, stems and letters for thousands, millions and parts leave no number where they are not read."""
+    assert found(Grounded("doc"), "2", doc=f"a value of {written} in all") == "fail"
+
+
+@pytest.mark.parametrize(
+    "written", ["2 millimetres", "2 milligrams", "2 mm", "2 bins", "2 miles", "$2 T-shirts", "2 biology"]
+)
+def test_a_longer_word_says_nothing_of_a_number(written: str) -> None:
+    """What only begins like a word for thousands leaves the number."""
+    assert found(Grounded("doc"), "2", doc=f"a value of {written} in all") == "pass"
+
+
+@pytest.mark.parametrize("minus", "-\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d")
+@pytest.mark.parametrize("written", ["{}2 %", "{}$2", "${}2", "({}2)"])
+def test_every_minus_that_a_value_may_have_counts_in_a_document(minus: str, written: str) -> None:
+    """A number below zero grounds itself and never its opposite, whichever dash is written."""
+    document = f"change: {written.format(minus)}"
+    assert found(Grounded("doc"), "2", doc=document) == "fail"
+    assert found(Grounded("doc"), f"{minus}2", doc=document) == "pass"
+
+
+@pytest.mark.parametrize(
+    ("document", "claimed"),
+    [("5\u00b11", "5"), ("5\u00b11", "1"), ("5+/-1", "5"), ("5\u200b0", "5"), ("5\u200b0", "0")],
+)
+def test_what_is_joined_without_being_seen_or_by_plus_or_minus_is_no_number(document: str, claimed: str) -> None:
+    """The sides of a plus-minus, and digits that only look apart to a machine, do not stand alone."""
+    assert found(Grounded("doc"), claimed, doc=document) == "fail"
+
+
+@pytest.mark.parametrize(
+    ("written", "type"),
+    [
+        *(
+            (written, "money(USD)")
+            for written in (
+                "50 cents", "50 cts", "50\u00a2", "50 yen", "50 Swiss francs", "50 Canadian dollars", "50 rupees",
+                "Rs 50",
+                "Rs. 50", "50 kr", "50 z\u0142", "eur 50", "50 eur", "\u20a650", "\u20b450", "\u0e3f50", "\u20bf50",
+                "50 bitcoin", "$50 CAD", "CAD $50", "50 pounds", "50 Australian dollars",
+            )
+        ),
+        ("50 pence", "money(GBP)"), ("50p", "money(GBP)"), ("50 US dollars", "money(EUR)"), ("50 Rappen", "money(CHF)"),
+        ("50 Swiss francs", "money(XOF)"), ("\u20ac 50", "money(USD)"),
+    ],
+)  # fmt: skip
+def test_an_amount_in_another_currency_or_in_parts_of_one_is_not_found(written: str, type: str) -> None:
+    """Names, small letters, rare signs and words for parts say in what an amount is, as codes do."""
+    assert found(Grounded("doc"), "50", type=type, doc=f"to pay {written} now") == "fail"
+    assert found(Grounded("doc"), "50", type="integer", doc=f"to pay {written} now") == (
+        "fail" if "50p" in written else "pass"
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "type"),
+    [
+        ("50 yen", "money(JPY)"), ("\uffe550", "money(JPY)"), ("50 Swiss francs", "money(CHF)"),
+        ("50 kr", "money(SEK)"),
+        ("50 z\u0142", "money(PLN)"), ("eur 50", "money(EUR)"), ("50 US dollars", "money(USD)"),
+        ("Rs 50", "money(INR)"),
+        ("$50 CAD", "money(CAD)"), ("\u20a650", "money(NGN)"), ("50 all in", "money(USD)"), ("50 items", "money(USD)"),
+        ("\u20ac -50", "money(EUR)"),
+    ],
+)  # fmt: skip
+def test_an_amount_in_the_currency_of_the_step_is_found_by_its_name(written: str, type: str) -> None:
+    """A name, small letters or a rare sign of the step's own currency are no other one, and other words say nothing."""
+    assert found(Grounded("doc"), "-50" if "-" in written else "50", type=type, doc=f"to pay {written} now") == "pass"
+
+
 def test_a_document_with_decimal_commas() -> None:
     """With a decimal comma the point groups thousands, in the document."""
     document = "Summe 1.234,50 EUR, 3,5 %"

@@ -886,3 +886,27 @@ def test_a_guarded_run_is_verified_by_symbolic_checks() -> None:
         ("wrong_value", "slope"),
         ("wrong_value", "zeros"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("formula", "written", "lost"),
+    [
+        ("nu + 1", r"\nu + 1", "u + 1"),
+        ("2*nu", r"2\nu", "2u"),
+        ("tau + 1", r"\tau + 1", "au + 1"),
+        ("x + nu", r"x + \nu", "x + u"),
+    ],
+)
+def test_a_latex_command_that_json_has_eaten_is_no_other_symbol(formula: str, written: str, lost: str) -> None:
+    """A single backslash makes a line break or a tab of a command; what is left of it is never read as the formula."""
+    right = Procedure([Step("t", instruction="Say it.", type="text", checks=[Equivalent(formula)])])
+    wrong = Procedure([Step("t", instruction="Say it.", type="text", checks=[Equivalent(lost)])])
+    raw = f'{{"t": {{"work": "w", "value": "{written}"}}}}'
+    escaped = json.dumps({"t": {"work": "w", "value": written}})
+    assert Guard(lambda _: escaped, repair=0).run(right).status == "verified"
+    assert Guard(lambda _: raw, repair=0).run(wrong).status == "abstained"
+
+
+def test_a_formula_of_several_lines_is_read() -> None:
+    """A line break before a name that no command ends with is a blank."""
+    assert judge(Equivalent("x + v"), "x +\nv").outcome == PASS

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from constraint_harness import guarded, judge, outcome, unfit
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from stepguard import Step
 from stepguard.checks.built import BuiltCheck
@@ -126,6 +126,39 @@ def test_objections(check: BuiltCheck, fine: list[str], wrong: list[str]) -> Non
 
 
 @pytest.mark.parametrize(
+    ("word", "text_"),
+    [
+        ("can't", "We can\u2019t refund this."), ("can\u2019t", "We can't refund this."), ("can't", "We can\u00b4t."),
+        ('the "best"', "the \u201cbest\u201d"), ("state-of-the-art", "state\u2011of\u2013the\u2012art"),
+        ("sorry", "so\u00adrry"), ("sorry", "so\u200brry\ufeff"), ("sorry", "_sorry_"), ("sorry", "~~sorry~~"),
+        ("as an AI", "As an **AI**, I"), ("as an AI", "*As* __an__ AI"), ("sorry", "**so**rry"),
+        ("__init__", "in __init__"),
+        ("2*3", "is 2*3 six"), ("**bold**", "is **bold** set"), ("snake_case", "a snake_case name"),
+    ],
+)  # fmt: skip
+def test_a_forbidden_word_is_found_however_it_is_typeset(word: str, text_: str) -> None:
+    """Quotes, dashes, Markdown and characters that are not seen hide no forbidden word."""
+    assert text(Forbidden(word), text_) == "fail"
+
+
+@pytest.mark.parametrize(
+    ("word", "text_"),
+    [("snake", "a snake_case name"), ("23", "2**3"), ("cant", "can't"), ("ab", "a_b and a~b"), ("re", "re-do-it-re_")],
+)
+def test_signs_inside_a_word_are_no_markup(word: str, text_: str) -> None:
+    """What joins two words is not taken off, so that no other word comes out."""
+    assert text(Forbidden(word), text_) == ("fail" if word == "re" else "not_applicable")
+
+
+def test_quotes_and_dashes_make_no_other_option() -> None:
+    """An option passes with the quotes and dashes of print, and two that differ in nothing else are one."""
+    assert text(OneOf("don't know", "yes"), "don\u2019t know") == "pass"
+    assert text(OneOf("A\u2013B"), "A-B") == "pass"
+    with pytest.raises(ConfigError):
+        OneOf("don't", "don\u2019t")
+
+
+@pytest.mark.parametrize(
     "check",
     [
         Forbidden("sorry"),
@@ -180,6 +213,33 @@ def test_options_that_cannot_work_are_refused(make: Callable[[], BuiltCheck]) ->
     """Empty lists, repeated options, impossible lengths and what is no schema are refused when the check is made."""
     with pytest.raises(ConfigError):
         make()
+
+
+@pytest.mark.parametrize("number", ["1.00000000000000000001", "0.1000000000000000055511151231257827", "1e-400"])
+def test_a_number_that_a_float_would_round_is_no_field_of_a_model(number: str) -> None:
+    """A decimal number with more digits than a float holds fails, so that no bound is passed by rounding."""
+
+    class Share(BaseModel):
+        share: float = Field(ge=0, le=1)
+
+    assert text(Schema(Share), f'{{"share": {number}}}') == "fail"
+    assert text(Schema(Share), '{"share": 0.1}') == "pass"
+
+
+@pytest.mark.parametrize(
+    ("address", "found"),
+    [
+        ("ann.lee+x@example.com", "pass"), ("a@b", "pass"), ("a@", "fail"), ("@b.de", "fail"),
+        ("not an @ email", "fail"),
+        ("a@b@c", "fail"), ("a..b@c.de", "fail"), ("a@-b.de", "fail"), ("a@b..de", "fail"),
+        (f"{'a' * 65}@b.de", "fail"),
+        (f"a@{'b.' * 130}de", "fail"), ("a@b.de\\n", "fail"),
+    ],
+)  # fmt: skip
+def test_an_email_address_is_more_than_a_sign(address: str, found: str) -> None:
+    """The format of an address is checked as a whole."""
+    mail = {"type": "object", "required": ["m"], "properties": {"m": {"type": "string", "format": "email"}}}
+    assert text(Schema(mail), f'{{"m": "{address}"}}') == found
 
 
 @pytest.mark.parametrize("check", [Pattern("[0-9]"), OneOf("1"), Forbidden("x"), Length(1), Schema(Line)])
@@ -250,6 +310,7 @@ def test_json_by_a_schema(claimed: str, found: str) -> None:
         {"type": "objekt"},
         {"type": "integer", "minimun": 3},
         {"type": "string", "format": "no-such-format", "maxLength": 3},
+        {"type": "string", "format": "idn-email", "maxLength": 3},
         {"$ref": "https://example.com/schema.json"},
         {"$ref": "other.json#/a"},
         {"type": "object", "patternProperties": {"^a": {}}, "required": ["a"]},

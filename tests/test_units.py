@@ -85,7 +85,7 @@ UNCLEAR = [
     "5 km 200 m", "5 h 30 min", "5 km (3 mi)", "about 5 km", "5'", '5"', "$5 km", "5 USD", "5%", "5 % m", "five km",
     "km",
     "5 J/kg K", "5 J/kg*K", "5 J/(kg/K)", "5 pi", "5 k", "5 c", "5 e", "5 hundred m", "5 KM", "5 MBAR", "5-6 km",
-    "5 km, 6 km", "5 or 6 km", "", ERROR, "1.2.3 km", "1,23 km", "NaN km", "inf km",
+    "10/2 km", "5/1 km", "-120/80 km", "5 km, 6 km", "5 or 6 km", "", ERROR, "1.2.3 km", "1,23 km", "NaN km", "inf km",
 ]  # fmt: skip
 
 
@@ -302,3 +302,11 @@ def test_a_quantity_verifies_a_step_of_words() -> None:
     check = Quantity("given", convert=True)
     assert guarded(check, "5 kg", "5000 m", given="5 km").answer == "5000 m"
     assert guarded(check, ERROR, given="5 km").status == "abstained"
+
+
+@pytest.mark.parametrize("written", ["$5", "500%", "5 EUR", "5 percent"])
+def test_a_number_with_a_percent_sign_or_a_currency_is_no_number_of_a_unit(written: str) -> None:
+    """Where a number is taken to be in a unit, one that is written with another sign is refused, whatever its value."""
+    assert outcome(Quantity("5 km", bare="assume"), written, type="number") == "fail"
+    assert outcome(Measured("km", bare="assume"), written, type="number") == "fail"
+    assert outcome(Quantity("5 km", bare="assume"), "5", type="number") == "pass"

@@ -6,9 +6,10 @@ must be the step's expression up to harmless rewriting (see `stepguard.normal_fo
 reads, and every link of the chain must be true. Following a procedure and being right are different things, and this
 check asks for both.
 
-Working is read as it is usually written: with LaTeX operators and fractions, currencies next to amounts, ``mod``, and
-percentages (``50 * 10%``, ``10% of 50``). The working of a percentage may multiply by 100. Of money, a sum of amounts
-in another currency is no working; a product may convert one.
+Working is read as it is usually written: with LaTeX operators and fractions, ``6 x 7``, ``6²``, ``√36``, ``¾``,
+currencies next to amounts, ``mod``, and percentages (``50 * 10%``, ``10% of 50``). The working of a percentage may
+multiply by 100, from its first link on or in a later one that says so (``12 / 48 = 0.25 * 100 = 25``). Of money, an
+amount in another currency is no working, nor is a sum or the largest of several; a product may convert one.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
+from unicodedata import normalize
 
-from stepguard.currencies import compatible, without_currencies
+from stepguard.currencies import compatible, with_currencies_as, without_currencies
 from stepguard.errors import EvaluationError, ExpressionError, ValueRefused
 from stepguard.exact import evaluate, substitute
 from stepguard.expressions import (
@@ -50,11 +52,19 @@ _LATEX_SIGNS = {"times": " * ", "cdot": " * ", "div": " / ", "bmod": " mod ", "l
 _LATEX = re.compile(r"\\(times|cdot|div|bmod|left|right)(?![A-Za-z])")
 _LATEX_CALL = re.compile(r"\\[dt]?frac ?(?:\{([^{}]*)\}|([0-9])) ?(?:\{([^{}]*)\}|([0-9]))|\\sqrt ?\{([^{}]*)\}")
 _LATEX_LEVELS = 5
+_LATEX_GROUP = re.compile(r"(?<=[0-9])\{,\}(?=[0-9]{3}(?![0-9]))")
+_CROSS = re.compile(r"(?<=[0-9)\]$€£]) [xX] (?=[($€£-]{0,2}[.0-9])")
+_RAISED = re.compile(r"(?<=[0-9a-z_)\]])[⁻⁺]?[⁰¹²³⁴-⁹]+(?!\s*(?:\^|\*\*))")
+_ROOT = re.compile(r"√(?=\()|√([0-9]+(?:\.[0-9]+)?)(?![\w.,]|\s*(?:\^|\*\*|!))")
+_VULGAR = re.compile(r"(?<![\w.,)\]])(?<![0-9] )[¼-¾⅐-⅞](?!\w)")
 # A sign of percent and not of a remainder: nothing follows that could be divided by.
 _PERCENT = re.compile(
     r"(?<![0-9A-Za-z_.,])([0-9][0-9.,]*)"
     r"(?: ?\\?%(?: +(of)\b|(?=\s*(?:[*/)\]<>=!≤≥≠,]|\Z)))|\\?%(?= +[-+] ))"
 )
+_FOREIGN = "_in_another_currency_"
+_KEEPING = frozenset({"min", "max", "abs", "round", "floor", "ceil", "trunc"})
+"""Functions whose value is in the currency of what they are given."""
 _DECIMALS = re.compile(r"[^.]*(?:\.([0-9]*)\s*)?\Z")
 
 
@@ -181,7 +191,8 @@ def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...])
         if type(tree) in (Name, Number):
             return None  # copying a value takes no working
         return "unfaithful_work", "no working is shown"
-    for index, link in enumerate(work):
+    for index, shown in enumerate(work):
+        link = _untypeset(shown, crosses=not {"x", "X"}.intersection(step.reads))
         plain, currencies = _plain(link)
         try:
             written = parse_expression(plain, commas_separate=True)
@@ -191,28 +202,44 @@ def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...])
         if foreign:
             return "wrong_operand", f"the working reads {foreign[0]!r}, which this step does not"
         own = step.type.currency
-        if own is not None and _converts_nothing(written):
-            others = sorted(unit for unit in currencies if not compatible(unit, own))
-            if others:
-                return "wrong_operand", f"the working {link.strip()!r} is in {others[0]}, the step in {own}"
-        if index == 0 and not any(_same_work(written, each.tree, values) for each in targets):
-            kind: DeviationKind = "unfaithful_work"
-            if operands_of(written, values) != operands_of(_unrounded(tree), values):
-                kind = "wrong_operand" if not _equals(written, values, target.value) else kind
-            return kind, f"the working {link.strip()!r} is not {format_expression(tree)!r}"
-        if not any(_true_link(plain, written, each) for each in targets):
-            return "unfaithful_work", f"{link.strip()!r} is not equal to {format_expression(tree)!r}"
+        others = [] if own is None else sorted(unit for unit in currencies if not compatible(unit, own))
+        if others and _keeps_foreign(link, others):
+            return "wrong_operand", f"the working {shown.strip()!r} is in {others[0]}, the step in {own}"
+        if index == 0:
+            meant = next((each for each in targets if _same_work(written, each.tree, values)), None)
+            if meant is None:
+                kind: DeviationKind = "unfaithful_work"
+                if operands_of(written, values) != operands_of(_unrounded(tree), values):
+                    kind = "wrong_operand" if not _equals(written, values, target.value) else kind
+                return kind, f"the working {shown.strip()!r} is not {format_expression(tree)!r}"
+            target = meant
+        elif target is not targets[-1] and _times_hundred(written) and _true_link(plain, written, targets[-1]):
+            target = targets[-1]
+        if not _true_link(plain, written, target):
+            return "unfaithful_work", f"{shown.strip()!r} is not equal to {format_expression(target.tree)!r}"
     return None
 
 
 def _plain(link: str) -> tuple[str, frozenset[str]]:
-    """Working without what only typesets it, and with percentages as the numbers they are; and its currencies."""
-    if "\\" in link:  # no mutate: only faster
+    """Working with percentages as the numbers they are and without its currencies; and which these are."""
+    link, currencies = without_currencies(link)
+    return _PERCENT.sub(_hundredth, link), currencies
+
+
+def _untypeset(link: str, *, crosses: bool) -> str:
+    """Working without what only typesets it; an ``x`` between numbers is a sign only where no variable is called so."""
+    if "\\" in link or "{" in link:  # no mutate: only faster
         for _ in range(_LATEX_LEVELS):  # from the inside out
             link = _LATEX_CALL.sub(_called, link)
         link = _LATEX.sub(lambda found: _LATEX_SIGNS[found[1]], link)
-    link, currencies = without_currencies(link)
-    return _PERCENT.sub(_hundredth, link), currencies
+        link = _LATEX_GROUP.sub(",", link)
+    if crosses:
+        link = _CROSS.sub(" * ", link)
+    if link.isascii():  # no mutate: only faster
+        return link
+    link = _VULGAR.sub(lambda found: f"({normalize('NFKC', found[0])})".replace("\u2044", "/"), link)
+    link = _ROOT.sub(lambda found: f"sqrt({found[1]})" if found[1] else "sqrt", link)
+    return _RAISED.sub(lambda found: f"^{normalize('NFKC', found[0])}", link)
 
 
 def _called(found: re.Match[str]) -> str:
@@ -220,13 +247,40 @@ def _called(found: re.Match[str]) -> str:
     return f"sqrt({found[5]})" if found[5] is not None else f"(({over}) / ({under}))"
 
 
-def _converts_nothing(tree: Expression) -> bool:
-    """Whether an expression is one amount, or a sum of amounts, so that no currency can become another."""
+def _keeps_foreign(link: str, others: list[str]) -> bool:
+    """Whether working has an amount in another currency that nothing converts: as a term, or among arguments."""
+    marked = with_currencies_as(_FOREIGN, others, link)
+    try:
+        return _foreign_term(parse_expression(_PERCENT.sub(_hundredth, marked), commas_separate=True))
+    except ExpressionError:
+        return True
+
+
+def _foreign_term(tree: Expression) -> bool:
     if type(tree) is Negate:
-        return _converts_nothing(tree.operand)
-    if type(tree) is Chain:
-        return tree.additive and all(map(_converts_nothing, tree.operands))
-    return type(tree) in (Name, Number)
+        return _foreign_term(tree.operand)
+    if type(tree) is Call and tree.function in _KEEPING:
+        return any(map(_foreign_term, tree.arguments))
+    if type(tree) is not Chain:
+        return False
+    if tree.additive:
+        return any(map(_foreign_term, tree.operands))
+    factors = [each for each in tree.operands if not _is_mark(each)]
+    return len(factors) == 1 and (len(factors) < len(tree.operands) or _foreign_term(factors[0]))
+
+
+def _is_mark(tree: Expression) -> bool:
+    return _is_mark(tree.operand) if type(tree) is Negate else type(tree) is Name and tree.name == _FOREIGN
+
+
+def _times_hundred(tree: Expression) -> bool:
+    """Whether a product says that it multiplies by 100."""
+    if type(tree) is not Chain or tree.additive:
+        return False
+    return any(
+        operator == "*" and operand == Number(100)
+        for operator, operand in zip(("*", *tree.operators), tree.operands, strict=True)
+    )
 
 
 def _hundredth(found: re.Match[str]) -> str:

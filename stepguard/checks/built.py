@@ -25,7 +25,7 @@ from stepguard.verdicts import Claim, DeviationKind, Strength, Verdict
 if TYPE_CHECKING:
     from stepguard.procedure import Step
 
-__all__ = ["BuiltCheck", "Given", "read_given"]
+__all__ = ["BuiltCheck", "Given", "read_given", "unit_claimed"]
 
 Given = int | Fraction | Decimal | float | str
 """A number in a configuration; a float stands for the decimal that Python prints for it."""
@@ -96,3 +96,14 @@ def read_given(value: object, option: str) -> tuple[Exact, bool]:
     if read is None or read.unit not in (None, "%"):
         raise ConfigError(f"{option} is a number such as 0.5 or '5%', not {value!r}", option=option)
     return read.value, read.unit == "%"
+
+
+def unit_claimed(claim: Claim) -> str | None:
+    """The percent sign or the currency that a claimed number is written with; None where it has none.
+
+    The value itself does not tell: 500% is 5, and so is $5.
+    """
+    try:
+        return read_numeral(claim.value).unit
+    except ValueRefused:
+        return None

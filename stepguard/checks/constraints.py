@@ -42,6 +42,7 @@ from stepguard.expressions import (
     names_in,
     parse_expression,
 )
+from stepguard.names import typewritten
 from stepguard.numerals import Exact, exact, format_exact
 from stepguard.values import ROUNDINGS, Rounding, Value, show_value, to_exact
 from stepguard.verdicts import Claim, Verdict, shorten
@@ -243,7 +244,7 @@ class Requires(BuiltCheck):
 class Distinct(BuiltCheck):
     """The value is none of the values of other variables. It can only object: it never passes a value by itself.
 
-    Numbers are compared by value; texts without regard to case and white space.
+    Numbers are compared by value; texts without regard to case, white space, and how quotes and dashes are written.
 
     Args:
         others: variables that the step reads, at least one.
@@ -279,7 +280,7 @@ class Distinct(BuiltCheck):
 def _key(value: Value) -> tuple[str, object]:
     plain = to_exact(value)
     if isinstance(plain, str):
-        return "text", " ".join(unicodedata.normalize("NFC", plain).casefold().split())
+        return "text", " ".join(unicodedata.normalize("NFC", typewritten(plain)).casefold().split())
     return "truth" if isinstance(plain, bool) else "number", plain
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from stepguard.checks.built import BuiltCheck
+from stepguard.checks.built import BuiltCheck, unit_claimed
 from stepguard.date_expressions import (
     DateExpression,
     NoDate,
@@ -257,6 +257,8 @@ class DaysBetween(BuiltCheck):
                 found -= first.weekday() < 5 and first not in self.holidays
         else:
             found = (last - first).days + self.inclusive
+        if (written := unit_claimed(claim)) is not None:
+            return self._fail(f"a number of days was expected, found {written}", "malformed")
         if to_exact(values[step.id]) == found:
             return self._pass(strength="proved")
         reason = f"there are {found} days from {first.isoformat()} to {last.isoformat()}"

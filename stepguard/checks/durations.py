@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
-from stepguard.checks.built import BuiltCheck
+from stepguard.checks.built import BuiltCheck, unit_claimed
 from stepguard.dates import SECONDS, read_duration
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.expressions import RESERVED
@@ -92,6 +92,8 @@ class DurationIs(BuiltCheck):
             else:
                 total += sign * term
         own = values[step.id]
+        if self.unit is not None and (written := unit_claimed(claim)) is not None:
+            return self._fail(f"a number of {self.unit}s was expected, found {written}", "malformed")
         try:
             claimed = (
                 read_duration(cast(str, own)) if self.unit is None else cast(Exact, to_exact(own)) * SECONDS[self.unit]

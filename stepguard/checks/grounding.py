@@ -5,7 +5,8 @@ one that was asked for. The net amount of an invoice is grounded where the total
 street. Two things narrow that down: `beside`, and a second check (``Holds("total == net + tax")``), which makes the
 step as strong as that is. What is surely found is the worst: a value that was made up, or misread.
 
-What counts as standing there, `stepguard.places` says of numbers and names, `stepguard.dates` of dates.
+What counts as standing there, `stepguard.places` says of numbers, `stepguard.names` of names, `stepguard.dates` of
+dates.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from stepguard.checks.built import BuiltCheck
 from stepguard.currencies import compatible
 from stepguard.dates import DateOrder, check_order, find_dates, read_date
 from stepguard.errors import ConfigError, ValueRefused
+from stepguard.names import Words
 from stepguard.numerals import Exact, read_numeral
-from stepguard.places import FoundNumber, Place, Words, find_numbers
+from stepguard.places import FoundNumber, Place, find_numbers
 from stepguard.values import Value, show_value, to_exact
 from stepguard.verdicts import Claim, Verdict, shorten
 
@@ -49,9 +51,9 @@ class Grounded(BuiltCheck):
         decimal: the decimal separator of the document, ``"."`` or ``","``.
 
     A percentage is found as such (28% is not 28) or as the ratio that it is, an amount of money in its own currency
-    or without any, every other number whatever stands beside it. A name is found as whole words, without regard to
-    case, white space and the kind of quotes; at most 1,000 characters. A document of more than 2,000,000 characters
-    is not searched: the verdict is undecided.
+    or without any, every other number whatever stands beside it. A name is found as whole words and whole numbers,
+    without regard to case, white space and the kind of quotes; at most 1,000 characters. A document of more than
+    2,000,000 characters is not searched: the verdict is undecided.
 
     Raises:
         ConfigError: an option is none of those.

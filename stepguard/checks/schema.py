@@ -11,8 +11,10 @@ would silently not be checked (an unknown format, ``patternProperties``) is refu
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -34,6 +36,12 @@ __all__ = ["Schema"]
 
 _MAX_DEPTH: Final = 50
 _FLOAT_LIMIT: Final = 10**308
+_MAX_ADDRESS: Final = 254
+_ADDRESS: Final = re.compile(
+    r"(?=[^@]{1,64}@)[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
+    r"@[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*"
+)
+"""A mailbox of RFC 5321, without quoted names and addresses of machines in brackets."""
 _MAPS: Final = frozenset({"properties", "$defs", "definitions", "dependentSchemas", "dependencies"})
 """Keywords whose values are schemas by name."""
 _DATA: Final = frozenset({"enum", "const", "default", "examples", "dependentRequired"})
@@ -52,7 +60,8 @@ class Schema(BuiltCheck):
     Args:
         schema: a JSON Schema as a mapping (draft 2020-12 unless ``$schema`` names another), or a pydantic model class,
             which is applied strictly: ``"3"`` is no integer. What a model ignores (keys it does not declare, unless
-            its configuration says ``extra="forbid"``) is not looked at.
+            its configuration says ``extra="forbid"``) is not looked at. A model compares floats, so a decimal number
+            with more digits than a float holds fails; whole numbers above 2^53 in a float field are rounded.
         veto: whether a document by the schema supports nothing, for schemas that an error message satisfies as well.
 
     Raises:
@@ -155,9 +164,14 @@ def _exactly(decoded: object, depth: int = 0) -> object:
 def _against_model(model: type[BaseModel], text: str, plain: object) -> str | None:
     from pydantic import ValidationError
 
-    # A float would take such a number for infinity.
-    if any(isinstance(each, int) and abs(each) >= _FLOAT_LIMIT for each in _leaves(plain)):
-        return "a number is too large"
+    for each in _leaves(plain):
+        # A float would take such a number for infinity, and 1.00000000000000000001 for 1.
+        if not isinstance(each, int | Fraction):
+            continue
+        if abs(Fraction(each)) >= _FLOAT_LIMIT:
+            return "a number is too large"
+        if isinstance(each, Fraction) and Fraction(repr(float(each))) != each:
+            return "a number has more digits than a float holds"
     try:
         model.model_validate_json(text, strict=True)
     except ValidationError as error:
@@ -210,7 +224,7 @@ def _validator(document: str) -> Any:
     except jsonschema.exceptions.SchemaError as error:
         place = ".".join(map(str, error.absolute_path)) or "the schema"
         raise ConfigError(f"no JSON Schema: {place}: {error.message}", option="schema") from None
-    formats = draft.FORMAT_CHECKER
+    formats = _formats(draft)
     # An empty registry: no reference is ever fetched.
     registry = referencing.Registry()
     specification = import_module("referencing.jsonschema").DRAFT202012
@@ -228,6 +242,18 @@ def _validator(document: str) -> Any:
     except ValueError as error:
         raise ConfigError(f"the schema cannot be used: {error}", option="schema") from None
     return jsonschema.validators.extend(draft, ours)(exact_schema, registry=registry, format_checker=formats)
+
+
+def _formats(draft: Any) -> Any:
+    """The formats that are checked. Of an address jsonschema itself only looks for an @."""
+    checker = import_module("jsonschema").FormatChecker(formats=())
+    checker.checkers = {name: check for name, check in draft.FORMAT_CHECKER.checkers.items() if name != "idn-email"}
+    checker.checkers["email"] = (_is_address, ())
+    return checker
+
+
+def _is_address(instance: object) -> bool:
+    return not isinstance(instance, str) or (len(instance) <= _MAX_ADDRESS and _ADDRESS.fullmatch(instance) is not None)
 
 
 def _require_checked(node: Mapping[str, Any], formats: frozenset[str], draft: Any) -> None:

@@ -163,7 +163,9 @@ class Integral(SymbolicCheck):
 
     Without limits it is an antiderivative, checked by differentiating it: it is right up to a constant, which may be
     written as a symbol that the formula does not hold (``x^2/2 + C``). On each stretch where the formula is defined
-    that constant may be another, and of ``1/x`` both ``log(x)`` and ``log(|x|)`` pass.
+    that constant may be another, and of ``1/x`` both ``log(x)`` and ``log(|x|)`` pass. A claim may also be undefined
+    at single points where the formula is not, with another constant on each side of them: ``x^2/2 + |x - 3|/(x - 3)``
+    has the derivative ``x`` wherever it has a value, and passes for it. A definite integral has no such freedom.
 
     With limits it is a value. Of formulas that are no polynomials it is only decided where the formula is defined on
     the whole range and smooth enough for a quadrature to agree with sympy.

@@ -19,7 +19,7 @@ from stepguard.numerals import format_exact
 from stepguard.symbolic.deciding import ASSUMPTIONS, Assumption, Decider, Finding
 from stepguard.symbolic.formulas import Formula, Number, parse_formula, replace_names, symbols_in
 from stepguard.symbolic.statements import Relation, parse_relation
-from stepguard.symbolic.tokens import FUNCTIONS, MATRIX_FUNCTIONS, unwrap
+from stepguard.symbolic.tokens import FUNCTIONS, LATEX_LOST, MATRIX_FUNCTIONS, unwrap
 from stepguard.values import Value, to_exact
 from stepguard.verdicts import Claim, DeviationKind, Verdict, shorten
 
@@ -230,6 +230,8 @@ class SymbolicCheck(BuiltCheck):
         claimed = to_exact(values[step.id])
         assert not isinstance(claimed, bool)
         text = claimed if isinstance(claimed, str) else format_exact(claimed)
+        if (lost := LATEX_LOST.search(text)) is not None:
+            return self._verdict("fail", f"bad escaping: {lost[0]!r} may be left of a LaTeX command", kind="malformed")
         decider = Decider(dict(cast("tuple[tuple[str, Assumption], ...]", self.assume)), self.seconds)
         declared = self._declared() | (frozenset(read) - FUNCTIONS - MATRIX_FUNCTIONS)
         question = Question(step.id, read, text, declared, self._bound(), decider)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from stepguard.checks.built import BuiltCheck
 from stepguard.errors import ConfigError
+from stepguard.names import fold, typewritten
 from stepguard.values import Value, encodable, show_value
 from stepguard.verdicts import Claim, Verdict, shorten
 
@@ -39,6 +40,10 @@ FAILURES: Final = ("Error: tool not available", "I'm sorry, but I can't help wit
 """Texts of failures; a check that they would pass supports no claim."""
 
 _MAX_PATTERN: Final = 10_000
+_MARKUP: Final = re.compile(
+    r"(?<![^\W_])(?<![*_~])[*_~]+|(?<![*_~])[*_~]+(?![*_~]|[^\W_])|(?<=[^\W\d_])\*+(?=[^\W\d_])"
+)
+"""Signs that mark words in Markdown, where they stand around words, or around letters in one."""
 
 
 def compile_pattern(pattern: str, *, whole: bool = False) -> Callable[[str], bool]:
@@ -135,7 +140,7 @@ class Pattern(_TextCheck):
 class OneOf(_TextCheck):
     """The text is one of a list, which may be longer than a ``one_of`` type has, and hold longer texts.
 
-    White space around the text does not matter.
+    White space around the text does not matter, nor does how quotes and dashes are written.
 
     Args:
         options: the texts.
@@ -161,7 +166,7 @@ class OneOf(_TextCheck):
             raise ConfigError("an option is listed twice", option="options")
 
     def _plain(self, text: str) -> str:
-        plain = unicodedata.normalize("NFC", text.strip())
+        plain = unicodedata.normalize("NFC", typewritten(text).strip())
         return plain.casefold() if self.ignore_case else plain
 
     def _text(self, text: str) -> Verdict:
@@ -176,8 +181,8 @@ class Forbidden(_TextCheck):
     """None of these words and patterns is in the text. It can only object: it never passes a text by itself.
 
     Args:
-        words: words or phrases, found whole and without regard to case and white space: ``"sorry"`` is not in
-            ``"sorrily"``.
+        words: words or phrases, found whole and without regard to case, white space, Markdown, the kind of quotes and
+            dashes, and characters that are not seen: ``"sorry"`` is not in ``"sorrily"``.
         patterns: regular expressions of Rust's regex crate, found anywhere.
 
     Raises:
@@ -204,9 +209,9 @@ class Forbidden(_TextCheck):
         object.__setattr__(self, "patterns", held)
 
     def _text(self, text: str) -> Verdict:
-        plain = _folded(text)
         for word in self.words:
-            if _holds_word(plain, _folded(word)):
+            # A word may hold what is markup elsewhere: `__init__`, `2*3`.
+            if any(_holds_word(read(text), read(word)) for read in (_folded, _unmarked)):
                 return self._fail(f"the forbidden {shorten(word)!r} is in it")
         for pattern in self.patterns:
             # The engine refuses half characters, and what it cannot read is not free of anything.
@@ -250,11 +255,15 @@ class Length(_TextCheck):
 
 
 def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return " ".join(fold(text).split())
+
+
+def _unmarked(text: str) -> str:
+    return _folded(_MARKUP.sub("", typewritten(text)))
 
 
 def _holds_word(text: str, word: str) -> bool:
-    at = text.find(word)
+    at = text.find(word) if word else -1
     while at >= 0:
         before, behind = text[at - 1 : at], text[at + len(word) : at + len(word) + 1]
         if not (_joins(before, word[0]) or _joins(word[-1], behind)):

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast
 
-from stepguard.checks.built import BuiltCheck, Given, read_given
+from stepguard.checks.built import BuiltCheck, Given, read_given, unit_claimed
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
 from stepguard.exact import evaluate
 from stepguard.expressions import Compare, Expression, format_expression, names_in, parse_expression
@@ -50,9 +50,11 @@ class _Measure(BuiltCheck):
             return None
         return f"a number of type {step.type} has no unit: let the step be text, or a number with bare='assume'"
 
-    def _value(self, claimed: Value, unit: Unit) -> Exact | Verdict:
+    def _value(self, claimed: Value, unit: Unit, claim: Claim) -> Exact | Verdict:
         """The claimed number in a unit, or why there is none."""
         if not isinstance(claimed, str):
+            if (written := unit_claimed(claim)) is not None:
+                return self._fail(f"a number of {show_unit(unit)} was expected, found {written}", "malformed")
             return cast(Exact, to_exact(claimed))
         try:
             amount = read_amount(claimed)
@@ -149,7 +151,7 @@ class Quantity(_Measure):
         if isinstance(expected, Verdict):
             return expected
         assert expected.unit is not None
-        value = self._value(values[step.id], expected.unit)
+        value = self._value(values[step.id], expected.unit, claim)
         if isinstance(value, Verdict):
             return value
         if value == expected.value:
@@ -236,7 +238,7 @@ class Measured(_Measure):
         return f"Measured({show_unit(self.unit)!r}{bounds}{', convert=True' if self.converts else ''})"
 
     def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
-        value = self._value(values[step.id], self.unit)
+        value = self._value(values[step.id], self.unit, claim)
         if isinstance(value, Verdict):
             return value
         shown = f"{shorten(format_exact(value))} {show_unit(self.unit)}"

@@ -14,7 +14,7 @@ constants              ``pi`` and ``e``
 =====================  ========================================================================================
 
 ``log`` and ``ln`` are the natural logarithm. Where two readings are usual, the text is refused: ``1/2x``, ``e^2x``,
-``sin x/2``, ``sin^-1(x)``, ``100,200``.
+``sin x/2``, ``sin^-1(x)``, ``100,200``, ``n!!``, ``sec^2(x)``.
 
 Names. Every name is a symbol, ``E``, ``I``, ``N``, ``S``, ``beta`` and ``lambda`` too; only ``e`` and ``pi`` are
 constants, and they are symbols where they are declared. A name of several letters is one symbol; only where the
@@ -219,6 +219,8 @@ class FormulaParser:
                     raise self.error("write * between words")
                 if divided:
                     raise self.error("what is divided by can be read in two ways: use brackets, or *")
+                if isinstance(last := factors[-1], Power) and isinstance(last.base, Name) and _is_word(last.base.name):
+                    raise self.error(f"{last.base.name!r} is not a function: write a product with *")
                 if self._runs_on(factors[-1], before, token):
                     raise self.error("where the exponent ends can be read in two ways: use brackets, or *")
                 factors.append(self._power())
@@ -250,9 +252,10 @@ class FormulaParser:
 
     def _power(self) -> Formula:
         base = self._atom()
-        while self.token.text == "!" and self.token.kind == "sign":
-            self.at += 1
+        if self.accept("!"):
             base = Call("factorial", base)
+            if self.token.text == "!":
+                raise self.error("!! can be read in two ways: use brackets")
         return Power(base, self._exponent()) if self.accept("^") else base
 
     def _exponent(self) -> Formula:

@@ -47,7 +47,7 @@ ALL: Final = re.compile(
     r"|\(-(?:∞|\\infty|oo), ?(?:∞|\\infty|oo)\))\Z",
     re.IGNORECASE,
 )
-_ENVIRONMENT: Final = re.compile(r"\\begin\{([bpv]?matrix)\}(.*)\\end\{\1\}\Z", re.DOTALL)
+_ENVIRONMENT: Final = re.compile(r"\\begin\{([bpB]?matrix)\}(.*)\\end\{\1\}\Z", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

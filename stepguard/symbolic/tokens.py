@@ -14,7 +14,7 @@ from typing import Final, Literal
 from stepguard.errors import ExpressionError
 from stepguard.numerals import Exact, exact
 
-__all__ = ["FUNCTIONS", "GREEK", "MATRIX_FUNCTIONS", "MAX_DIGITS", "MAX_LENGTH", "Token", "tokenize"]
+__all__ = ["FUNCTIONS", "GREEK", "LATEX_LOST", "MATRIX_FUNCTIONS", "MAX_DIGITS", "MAX_LENGTH", "Token", "tokenize"]
 
 MAX_LENGTH: Final = 2000
 """The longest formula that is read, in characters."""
@@ -87,7 +87,7 @@ _TOKEN: Final = re.compile(
     r"(?P<blank>[\s\u00a0\u2009\u202f\u2061\u2062]+|\\[,;:! ]|~)"
     r"|(?P<number>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9]*(?:_[A-Za-z0-9]+|_\{[A-Za-z0-9]{1,20}\}|[₀-₉]+)*)"
-    r"|(?P<latex>\\[A-Za-z]+)"
+    r"|(?P<latex>\\log_(?:[0-9](?![0-9])|10(?![0-9])|\{[0-9]{1,6}\})|\\[A-Za-z]+)"
     r"|(?P<brace>\\[{}|])"
     r"|(?P<super>[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+)"
     r"|(?P<vulgar>[½⅓⅔¼¾⅕⅙⅛])"
@@ -96,6 +96,9 @@ _TOKEN: Final = re.compile(
     r"|(?P<sign>\*\*|<=|>=|==|!=|[-+*/^()\[\]{}|,;=<>!±∪∞∅∈'\u2212\u2013\u00d7\u00b7\u22c5\u2217\u00f7\u2215≤≥≠⩽⩾"
     r"\u2227\u2228\u2019\u2032])"
 )
+_BARE_FRACTION: Final = re.compile(r"\s*([0-9])\s*([0-9])(?![0-9.])")
+LATEX_LOST: Final = re.compile(r"\t[A-Za-z]|\n(?:u|eq?|eg|abla|ot|otin)(?![A-Za-z])")
+"""What JSON makes of a LaTeX command behind a single backslash: of tau and tan a tab, of nu and ne a line break."""
 _SCIENTIFIC: Final = re.compile(r"[eE][-+]?[0-9]")
 _WRAPPED: Final = (
     ("$$", "$$"),
@@ -143,6 +146,9 @@ def tokenize(text: str) -> tuple[Token, ...]:
             raise ExpressionError(f"{body[at]!r} is not allowed in a formula", text=body, position=at)
         _add(tokens, found, body)
         at = found.end()
+        if tokens and tokens[-1].text == "\\frac" and (digits := _BARE_FRACTION.match(body, at)):  # \frac12
+            tokens += [_number(digits[each], body, digits.start(each), digits.end(each)) for each in (1, 2)]
+            at = digits.end()
     tokens.append(Token("end", "", len(body), len(body)))
     return tuple(tokens)
 
@@ -174,6 +180,9 @@ def _add(tokens: list[Token], found: re.Match[str], body: str) -> None:
 
 
 def _add_latex(tokens: list[Token], command: str, body: str, start: int, end: int) -> None:
+    if command.startswith("log_"):
+        tokens.append(_name(command, start, end))
+        return
     if command in _LATEX_BLANK:
         return
     sign = _LATEX.get(command)

@@ -10,10 +10,12 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Final
 
+from stepguard.numerals import MINUS_SIGNS
+
 __all__ = ["LABEL", "Lines", "Place", "plain"]
 
 _SIGNS: Final = str.maketrans({
-    "\u2212": "-", "\u2013": "-", "\u2012": "-", "\u2010": "-", "\u2011": "-", "\u00d7": "*", "\u00b7": "*",
+    **dict.fromkeys(MINUS_SIGNS, "-"), "\u00d7": "*", "\u00b7": "*",
     "\u22c5": "*", "\u2217": "*", "\u2022": "\u2022", "\u00f7": "/", "\u2215": "/", "\u2044": "/", "\u00a0": " ",
     "\u202f": " ", "\u2009": " ", "\u3000": " ", "`": " ", "\u2019": "'", "\t": " ", "\x0b": "\n", "\x0c": "\n",
     "\x1c": "\n", "\x1d": "\n", "\x1e": "\n", "\x85": "\n", "\u2028": "\n", "\u2029": "\n", "\uff1d": "=",
