@@ -84,19 +84,17 @@ _WORD_CODES: Final = frozenset({
     "all", "bam", "bob", "cop", "cup", "gel", "lak", "mad", "mop", "pen", "rub", "sos", "top", "try",
 })  # fmt: skip
 """Codes that are words where they are not capitals."""
-_SMALL_CODES: Final = "|".join(sorted({code.lower() for code in CODES} - _WORD_CODES))
+_SMALL_CODES: Final = frozenset(code.lower() for code in CODES) - _WORD_CODES
 # Category Sc by its ranges: to walk through all characters would make every import slow.
 _ANY_SIGN: Final = "[$¢-¥֏؋߾߿৲৳৻૱௹฿៛\u20a0-\u20cf\ua838\ufdfc﹩＄￠￡￥￦]"
 _GAP: Final = "[ \u00a0\u2009\u202f]?"
-_FRONT: Final = re.compile(
-    rf"(?:(?<!\w)(?P<name>rs|kr|fr|sfr|rm|rp|zł|kč|tl|{_SMALL_CODES})\.?|(?P<sign>{_ANY_SIGN})){_GAP}\Z", re.IGNORECASE
+_FRONT: Final = re.compile(rf"(?:(?<!\w)(?P<name>[^\W\d_]{{2,3}})\.?|(?P<sign>{_ANY_SIGN})){_GAP}\Z")
+_IN_FRONT: Final = frozenset({"rs", "kr", "fr", "sfr", "rm", "rp", "zł", "kč", "tl"}) | _SMALL_CODES
+_BACK: Final = re.compile(rf"{_GAP}(?:(?P<name>[^\W\d_]+)(?!\w)|(?P<sign>{_ANY_SIGN})(?!{_GAP}[0-9]))")
+_BACK_OF: Final = re.compile(
+    rf"{_GAP}(?P<of>{'|'.join(map(re.escape, _OF))})[ \u00a0](?P<name>[^\W\d_]+)(?!\w)", re.IGNORECASE
 )
-_BACK: Final = re.compile(
-    rf"{_GAP}(?:(?:(?P<of>{'|'.join(map(re.escape, _OF))})[ \u00a0])?"
-    rf"(?P<name>{'|'.join(word for names in _NAMES for word in names.split() if word.isalpha())}|{_SMALL_CODES})(?!\w)"
-    rf"|(?P<sign>{_ANY_SIGN})(?!{_GAP}[0-9]))",
-    re.IGNORECASE,
-)
+_FIRST_WORDS: Final = frozenset(re.split(r"\W", country)[0] for country in _OF)
 _SHARED: Final = {name: frozenset(codes.split()) for names, codes in _NAMES.items() for name in names.split()}
 
 
@@ -152,13 +150,24 @@ def other_currency(text: str, start: int, end: int) -> str | None:
 
     Names (``yen``), parts (``cents``), small letters (``eur``) and rare signs; `compatible` says what it can mean.
     """
-    found = _FRONT.search(text[max(start - 10, 0) : start]) or _BACK.match(text, end)
-    if found is None:
+    front = _FRONT.search(text[max(start - 6, 0) : start])
+    if front is not None and (front["sign"] or front["name"].casefold() in _IN_FRONT):
+        return _meant(front)
+    back = _BACK.match(text, end)
+    if back is None or back["sign"]:
+        return back and _meant(back)
+    name = back["name"].casefold()
+    if name in _SHARED or name in _SMALL_CODES:
+        return _meant(back)
+    longer = _BACK_OF.match(text, end) if name in _FIRST_WORDS else None
+    if longer is None or longer["name"].casefold() not in _SHARED:
         return None
-    if found["sign"]:
-        return found["sign"]
-    name = found["name"].casefold()
-    country = (found.groupdict().get("of") or "").casefold()
-    if country:
-        return _OF[country] or f"{country} {name}"
+    country = longer["of"].casefold()
+    return _OF[country] or f"{country} {longer['name'].casefold()}"
+
+
+def _meant(mark: re.Match[str]) -> str:
+    if sign := mark["sign"]:
+        return SIGNS.get(sign, sign)
+    name = mark["name"].casefold()
     return name if name in _SHARED else name.upper()
