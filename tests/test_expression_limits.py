@@ -45,8 +45,15 @@ def test_signs_of_multiplication_and_division(sign: str, value: Exact, blank: st
 @pytest.mark.parametrize("blank", [" ", "\u00a0", "\u202f", "\u2009"])
 def test_a_blank_separates(blank: str) -> None:
     """Numbers and names with any blank between them do not grow together."""
-    for text in ("1 2", "x y", "x 2", "1 000"):
+    for text in ("1 2", "x y", "x 2", "1 0000"):
         assert "multiplication" in refused(text.replace(" ", blank)).message
+
+
+def test_a_blank_that_breaks_no_line_may_group_digits() -> None:
+    """Groups of three with a no-break or thin blank between them are one number; with an ordinary one they are two."""
+    for blank in ("\u00a0", "\u202f", "\u2009"):
+        assert worth(f"12{blank}000 + 7") == 12_007
+    assert "multiplication" in refused("12 000 + 7").message
 
 
 @pytest.mark.parametrize("sign", "-−–")

@@ -238,6 +238,7 @@ def test_a_number_that_a_float_would_round_is_no_field_of_a_model(number: str) -
 )  # fmt: skip
 def test_an_email_address_is_more_than_a_sign(address: str, found: str) -> None:
     """The format of an address is checked as a whole."""
+    pytest.importorskip("jsonschema")
     mail = {"type": "object", "required": ["m"], "properties": {"m": {"type": "string", "format": "email"}}}
     assert text(Schema(mail), f'{{"m": "{address}"}}') == found
 
