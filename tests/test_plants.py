@@ -25,6 +25,8 @@ KINDS: tuple[DeviationKind, ...] = tuple(kind for kind in get_args(DeviationKind
 SURPLUS = ("extra_step", "premature_answer", "wrong_order")
 WHOLE = ("truncated", "empty", "refused", "wrong_order")
 NO_WAIT = Transport(first_wait=0)
+pytestmark = pytest.mark.once
+
 INPUTS = {"x": 12, "y": 7}
 
 

@@ -20,8 +20,14 @@ from stepguard.testing import ScriptedBackend, no_real_requests
 pytestmark = pytest.mark.once
 
 RECORDED = Path(__file__).parent.parent / "benchmarks" / "results" / "qwen2.5-coder-1.5b-arithmetic" / "outcomes.jsonl"
-FOLDERS = sorted(RECORDED.parents[1].glob("*-arithmetic*"))
-OUTCOMES: list[dict[str, Any]] = [json.loads(line) for line in RECORDED.read_text(encoding="utf-8").splitlines()[1:]]
+LONG = RECORDED.parents[1] / "qwen2.5-coder-1.5b-arithmetic-95" / "outcomes.jsonl"
+
+
+def outcomes_of(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()[1:]]
+
+
+OUTCOMES = [*outcomes_of(RECORDED), *outcomes_of(LONG)[:4]]
 
 
 def of(*arms: str) -> list[Any]:
@@ -51,12 +57,11 @@ def test_recorded_transcripts_are_read_as_they_were(outcome: dict[str, Any]) -> 
     assert sum(found.right(task)) == outcome["steps_right"]
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=[folder.name for folder in FOLDERS])
 def test_one_command_makes_the_recorded_table_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """From the recorded replies alone, without model or network, the benchmark gives the figures that it gave."""
-    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    results = json.loads((RECORDED.parent / "results.json").read_text(encoding="utf-8"))
     command = shlex.split(results["meta"]["reproduce"])
     assert command[0] == "stepguard"
     monkeypatch.chdir(RECORDED.parents[3])
