@@ -1,4 +1,4 @@
-"""Where a value stands in a document: numbers by value. Names are found by `stepguard.names`.
+"""Where a value stands in a document: numbers by value. Names are found by `stepguard.document_names`.
 
 Numbers count where they stand alone. Part of an id, a version, a time, a range or a word (``A-1234``, ``1.2.3``,
 ``12:30``, ``10-20``, ``Q3``) they do not; neither do numbers in words (``three``), which are not read.

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from stepguard.decimal_comma import with_comma, with_point
 from stepguard.errors import ConfigError, ValueRefused
-from stepguard.strict_json import JsonNumber, JsonObject, decode
-from stepguard.symbolic.tokens import LATEX_LOST
+from stepguard.strict_json import LATEX_LOST, JsonNumber, JsonObject, decode
 from stepguard.verdicts import Claim, Deviation, shorten
 
 if TYPE_CHECKING:

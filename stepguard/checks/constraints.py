@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from stepguard.checks.built import BuiltCheck, Given, read_given
+from stepguard.document_names import typewritten
 from stepguard.errors import ConfigError, EvaluationError, UndefinedError
 from stepguard.exact import evaluate
 from stepguard.expressions import (
@@ -42,7 +43,6 @@ from stepguard.expressions import (
     names_in,
     parse_expression,
 )
-from stepguard.names import typewritten
 from stepguard.numerals import Exact, exact, format_exact
 from stepguard.values import ROUNDINGS, Rounding, Value, show_value, to_exact
 from stepguard.verdicts import Claim, Verdict, shorten

@@ -5,8 +5,8 @@ one that was asked for. The net amount of an invoice is grounded where the total
 street. Two things narrow that down: `beside`, and a second check (``Holds("total == net + tax")``), which makes the
 step as strong as that is. What is surely found is the worst: a value that was made up, or misread.
 
-What counts as standing there, `stepguard.places` says of numbers, `stepguard.names` of names, `stepguard.dates` of
-dates.
+What counts as standing there, `stepguard.places` says of numbers, `stepguard.document_names` of names,
+`stepguard.dates` of dates.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
 from stepguard.checks.built import BuiltCheck
 from stepguard.currencies import compatible
 from stepguard.dates import DateOrder, check_order, find_dates, read_date
+from stepguard.document_names import Words
 from stepguard.errors import ConfigError, ValueRefused
-from stepguard.names import Words
 from stepguard.numerals import Exact, read_numeral
 from stepguard.places import FoundNumber, Place, find_numbers
 from stepguard.values import Value, show_value, to_exact

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 from stepguard.checks.built import BuiltCheck
 from stepguard.errors import ConfigError, EvaluationError, ExpressionError
 from stepguard.numerals import format_exact
+from stepguard.strict_json import LATEX_LOST
 from stepguard.symbolic.deciding import ASSUMPTIONS, Assumption, Decider, Finding
 from stepguard.symbolic.formulas import Formula, Number, parse_formula, replace_names, symbols_in
 from stepguard.symbolic.statements import Relation, parse_relation
-from stepguard.symbolic.tokens import FUNCTIONS, LATEX_LOST, MATRIX_FUNCTIONS, unwrap
+from stepguard.symbolic.tokens import FUNCTIONS, MATRIX_FUNCTIONS, unwrap
 from stepguard.values import Value, to_exact
 from stepguard.verdicts import Claim, DeviationKind, Verdict, shorten
 

@@ -23,8 +23,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from stepguard.checks.built import BuiltCheck
+from stepguard.document_names import fold, typewritten
 from stepguard.errors import ConfigError
-from stepguard.names import fold, typewritten
 from stepguard.values import Value, encodable, show_value
 from stepguard.verdicts import Claim, Verdict, shorten
 

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from stepguard.errors import ExpressionError
 from stepguard.numerals import Exact, exact
 
-__all__ = ["FUNCTIONS", "GREEK", "LATEX_LOST", "MATRIX_FUNCTIONS", "MAX_DIGITS", "MAX_LENGTH", "Token", "tokenize"]
+__all__ = ["FUNCTIONS", "GREEK", "MATRIX_FUNCTIONS", "MAX_DIGITS", "MAX_LENGTH", "Token", "tokenize"]
 
 MAX_LENGTH: Final = 2000
 """The longest formula that is read, in characters."""
@@ -97,8 +97,6 @@ _TOKEN: Final = re.compile(
     r"\u2227\u2228\u2019\u2032])"
 )
 _BARE_FRACTION: Final = re.compile(r"\s*([0-9])\s*([0-9])(?![0-9.])")
-LATEX_LOST: Final = re.compile(r"\t[A-Za-z]|\n(?:u|eq?|eg|abla|ot|otin)(?![A-Za-z])")
-"""What JSON makes of a LaTeX command behind a single backslash: of tau and tan a tab, of nu and ne a line break."""
 _SCIENTIFIC: Final = re.compile(r"[eE][-+]?[0-9]")
 _WRAPPED: Final = (
     ("$$", "$$"),
