@@ -32,6 +32,8 @@ _MAX_TEXT: Final = 200
 _MAX_NUMBER: Final = 10**60
 _MAX_FACTORS: Final = 8
 _MAX_EXPONENT: Final = 9
+_OF_BLOOD: Final = (("millimeter_Hg", 1),)
+"""A unit in which two numbers with a slash are a pair: 120/80 mmHg."""
 _NAME: Final = r"[A-Za-zµμΩ°℃℉Åℓ][A-Za-zµμΩ]{0,39}"
 _FACTOR: Final = re.compile(
     rf"(?P<name>{_NAME})(?:(?:\^|\*\*)\(?(?P<exponent>[-+]?[0-9])\)?|(?P<raised>[⁻⁺]?[¹²³⁴-⁹])|(?P<digit>[23]))?(?![0-9⁰¹²³⁴-⁹])"
@@ -101,10 +103,12 @@ def read_amount(text: str) -> Amount:
     for match in reversed([None, *_UNIT_START.finditer(body)]):
         head, tail = (body, None) if match is None else (body[: match.start()], body[match.start() :])
         try:
-            value = _number(head.rstrip(), text)
-            return Amount(value, None if tail is None else read_unit(tail))
+            amount = Amount(_number(head.rstrip(), text), None if tail is None else read_unit(tail))
         except ValueRefused:
             continue
+        if amount.unit == _OF_BLOOD and "/" in head and " " not in head.strip() and abs(Fraction(amount.value)) >= 1:
+            raise ValueRefused("two pressures, or an improper fraction: write 1.5 mmHg for 3/2 mmHg", text=text)
+        return amount
     # Why not, the usual place of the cut says.
     first = _UNIT_START.search(body)
     _number(body if first is None else body[: first.start()].rstrip(), text)
@@ -118,8 +122,6 @@ def _number(text: str, whole: str) -> Exact:
     if numeral.unit is not None:
         raise ValueRefused(f"an amount with a unit was expected, found {numeral.unit}", text=whole)
     value = Fraction(numeral.value)
-    if "/" in text and " " not in text.strip() and abs(value) >= 1:  # 120/80 is no amount of pressure
-        raise ValueRefused("two numbers, or an improper fraction: write 1 1/2 or 1.5 for 3/2", text=whole)
     if max(abs(value.numerator), value.denominator) > _MAX_NUMBER:
         raise ValueRefused("the number is too large, or has too many digits", text=whole)
     return exact(value)

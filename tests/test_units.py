@@ -61,6 +61,8 @@ def test_conversion_and_bare_numbers_are_policies(claimed: str, plain: str, conv
     [
         ("1,234.5 kg*m/s^2", Fraction(2469, 2), "kg m s^-2"), ("1.2e3 m²", 1200, "m^2"), ("5e3 m", 5000, "m"),
         ("3/4 mile", Fraction(3, 4), "mile"), ("1 3/4 in", Fraction(7, 4), "inch"), ("½ mile", Fraction(1, 2), "mile"),
+        ("10945/18 m/s", Fraction(10945, 18), "m/s"), ("1/2 mmHg", Fraction(1, 2), "mmHg"),
+        ("1 1/2 mmHg", Fraction(3, 2), "mmHg"),
         ("5 x 10^3 m", 5000, "m"), ("5 eV", 5, "eV"), ("20 °C", 20, "degC"), ("−5 ℃", -5, "degC"), ("5 N·m", 5, "N m"),
         ("5 J/(kg K)", 5, "J kg^-1 K^-1"), ("5 m/s/s", 5, "m/s^2"), ("5 m3", 5, "m^3"), ("5 s⁻¹", 5, "s^-1"),
         ("5 km per hour", 5, "km/h"), ("5 square metres", 5, "m^2"), ("5 Kilometers", 5, "km"), ("5 µm", 5, "μm"),
@@ -85,7 +87,7 @@ UNCLEAR = [
     "5 km 200 m", "5 h 30 min", "5 km (3 mi)", "about 5 km", "5'", '5"', "$5 km", "5 USD", "5%", "5 % m", "five km",
     "km",
     "5 J/kg K", "5 J/kg*K", "5 J/(kg/K)", "5 pi", "5 k", "5 c", "5 e", "5 hundred m", "5 KM", "5 MBAR", "5-6 km",
-    "10/2 km", "5/1 km", "-120/80 km", "5 km, 6 km", "5 or 6 km", "", ERROR, "1.2.3 km", "1,23 km", "NaN km", "inf km",
+    "120/80 mmHg", "-120/80 mmHg", "5 km, 6 km", "5 or 6 km", "", ERROR, "1.2.3 km", "1,23 km", "NaN km", "inf km",
 ]  # fmt: skip
 
 

@@ -387,6 +387,21 @@ def _multiplied(case: Case) -> object:
     return f"{text} = {case.plain}"
 
 
+@right_way("a letter x for times")
+def _cross(case: Case) -> object:
+    return None if "x" in case.made.step.reads else _crossed(case)
+
+
+@right_way("a letter x for times, where a variable is called so (two readings)", refused=True)
+def _ambiguous_cross(case: Case) -> object:
+    return _crossed(case) if "x" in case.made.step.reads else None
+
+
+def _crossed(case: Case) -> object:
+    plain, shown = case.work(), case.work(Look(signs={"*": "x"}))
+    return None if plain is None or shown is None or shown == plain else f"{shown} = {case.plain}"
+
+
 def _signs(name: str, look: Look) -> None:
     @right_way(f"{name} (not in the expression language)", refused=True)
     def way(case: Case) -> object:
@@ -394,7 +409,6 @@ def _signs(name: str, look: Look) -> None:
         return None if plain is None or shown is None or shown == plain else f"{shown} = {case.plain}"
 
 
-_signs("a letter x for times", Look(signs={"*": "x"}))
 _signs("a colon for a division", Look(signs={"/": ":"}))
 _signs("times in a word", Look(signs={"*": "times"}))
 
