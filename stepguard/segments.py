@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SegmentLength", "Segments", "best_length"]
 
-_PRIOR_STEPS: Final = 20.0
-_PRIOR_ERROR: Final = 0.02
-"""Before anything is seen: as if 40 steps had shown an error of 2 %."""
+_PRIOR_STEPS: Final = 5.0
+_PRIOR_ERROR: Final = 0.05
+"""Before anything is seen: as if 5 steps had shown an error of 5 %. A few deviations outweigh so little at once."""
 _MEMORY: Final = 400.0
 """Older steps count less: as if about so many were remembered."""
 _REST: Final = 1.3

@@ -13,7 +13,7 @@ import pytest
 
 from stepguard.backends.base import Completion, Request
 from stepguard.cli import main
-from stepguard.errors import BackendError
+from stepguard.errors import BackendError, ConfigError
 from stepguard.evaluation.arms import ARMS, ArmOptions, Outcome, arm_named, kind_of
 from stepguard.evaluation.families import Arithmetic, RunningSum, Task, family_named
 from stepguard.evaluation.probes import conditioning, make_probes
@@ -209,6 +209,16 @@ def test_blind_retries_where_the_guard_did_on_another_instance() -> None:
 def slipping(arm: str, n: int = 60, **slips: float) -> list[Outcome]:
     model = SimulatedModel(1, slips=replace(NEVER, **slips))
     return [run(arm, model, FAMILY.make(seed, 8)) for seed in range(n)]
+
+
+def test_an_adaptive_guard_chooses_the_length_of_its_segments() -> None:
+    """Where nothing goes wrong it asks longer segments than the fixed ones, and tells so by its name."""
+    task = FAMILY.make(1, 20)
+    fixed, chosen = (run(arm, SimulatedModel(slips=Slips.none()), task) for arm in ("guard", "guard(adaptive=true)"))
+    assert (fixed.calls, chosen.calls, chosen.arm, chosen.verified) == (5, 1, "guard(adaptive=true)", True)
+    for arm, named in [("guard(adaptive=1)", "adaptive is true"), ("guard(adaptive=true, segment=2)", "segment out")]:
+        with pytest.raises(ConfigError, match=named):
+            arm_named(arm)
 
 
 def test_the_full_checker_lets_nothing_pass() -> None:

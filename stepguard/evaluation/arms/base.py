@@ -111,6 +111,7 @@ class ArmOptions:
         segment: steps a call, in the guarded arms.
         repair: what the guarded arms try when a step is not accepted: a policy, or a number of plain retries.
         profile: what is known of the model beforehand, in the guarded arms; it stays as it is.
+        adaptive: whether the length of segments is chosen by what a run shows, in the arms that have a checker.
         stop_early: whether replies are stopped at their first wrong step, in the guarded arms that judge by the guard.
         timeout: seconds until one request is given up; a whole transcript of a slow local model takes many minutes.
     """
@@ -118,6 +119,7 @@ class ArmOptions:
     segment: int = 10
     repair: int | Repair = field(default_factory=Ladder)
     profile: Profile | None = None
+    adaptive: bool = False
     stop_early: bool = False
     timeout: float = 1800.0
 

@@ -55,6 +55,7 @@ class Guarded:
             with probability `catch`.
         catch: see `checker`.
         modulus: see `checker`.
+        adaptive: choose the length of segments by what the run shows, as `stepguard.Guard` does by default.
         stop_early: have a reply stopped at its first wrong step, where the model's backend can.
 
     Raises:
@@ -63,6 +64,7 @@ class Guarded:
 
     segment: int | None = None
     retries: int | None = None
+    adaptive: bool = False
     stop_early: bool = False
     checker: Checker = "full"
     catch: float = 0.9
@@ -77,6 +79,11 @@ class Guarded:
         if type(self.catch) not in (int, float) or not 0 <= self.catch <= 1:
             raise ConfigError(f"catch is a probability from 0 to 1, not {self.catch!r}", option="catch")
         check_whole(self.modulus, "modulus", 2, 10**6)
+        for knob in ("adaptive", "stop_early"):
+            if type(getattr(self, knob)) is not bool:
+                raise ConfigError(f"{knob} is true or false, not {getattr(self, knob)!r}", option=knob)
+        if self.adaptive and self.segment is not None:
+            raise ConfigError("adaptive chooses the length of segments: leave segment out", option="adaptive")
         if self.stop_early and self.checker != "full":
             raise ConfigError("only the guard's own checker stops replies: leave stop_early out", option="stop_early")
 
@@ -87,7 +94,7 @@ class Guarded:
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
-        mine = _with(options, self.segment, self.retries)
+        mine = replace(_with(options, self.segment, self.retries), adaptive=self.adaptive)
         if self.checker == "full":
             return await run_guarded(self.name, task, backend, replace(mine, stop_early=self.stop_early))
         judging = Limited(self.checker, task, catch=self.catch, modulus=self.modulus)
@@ -191,7 +198,7 @@ def _guard(
 ) -> Guard:
     return Guard(
         backend,
-        segment=options.segment,
+        segment=None if options.adaptive else options.segment,
         repair=options.repair,
         observe=observe,
         stop_early=options.stop_early,
