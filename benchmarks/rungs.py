@@ -50,7 +50,8 @@ RUNGS: Sequence[tuple[str, Rung]] = (
 )
 SECOND: Sequence[tuple[str, Rung]] = (
     ("rewrite, turned", Rewrite(turned=True)),
-    ("split, finer", Split(finer=True)),
+    ("split by round numbers", Split(way="round_numbers")),
+    ("split by compensation", Split(way="compensation")),
 )
 
 

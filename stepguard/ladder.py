@@ -25,7 +25,8 @@ DEFAULT_RUNGS: Final[tuple[Rung, ...]] = (
     Question(),
     Question(temperature=0.8),
     Rewrite(temperature=0.8, turned=True),
-    Split(temperature=0.8, finer=True, times=2),
+    Split(temperature=0.8, way="round_numbers", times=2),
+    Split(way="compensation"),
     Resample(temperature=1.0, times=3),
     Draft(),
 )
@@ -34,8 +35,9 @@ DEFAULT_RUNGS: Final[tuple[Rung, ...]] = (
 Asking the step by itself cures 93 % of what was looked up wrongly and 55 % of sums that came out wrong, without help.
 Of what that leaves, rewriting the sum cures 70 % for as many tokens, splitting it 86 % for three times as many, a plain
 question 41 %. Each of these ways comes once more, with some randomness, the numbers of a sum in the other order and
-the small steps finer. Working freely first cured half of what it was tried on, for ten times as many tokens, and comes
-last.
+the small steps finer. What is left then are sums that a small model gets wrong in every order and digit by digit, such
+as ``94 + 204``; it finds ``204 + 100`` and ``304 - 6``. Working freely first cured half of what it was tried on, for
+ten times as many tokens, and comes last.
 """
 
 _CUTS: Final = 3

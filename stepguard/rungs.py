@@ -30,7 +30,8 @@ from stepguard.backends.person import AskPerson, as_person
 from stepguard.errors import ConfigError
 from stepguard.expressions import Name
 from stepguard.results import Assistance
-from stepguard.rewriting import StandIn, rewrite, split
+from stepguard.rewriting import StandIn, rewrite
+from stepguard.splitting import Way, split
 from stepguard.transport import Transport
 from stepguard.values import Value
 
@@ -189,16 +190,16 @@ class Rewrite(Rung):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split(Rung):
-    """Smaller steps, each checked (`stepguard.rewriting.split`); the last one gives the value.
+    """Smaller steps, each checked (`stepguard.splitting.split`); the last one gives the value.
 
     Attributes:
-        finer: the shorter number of a sum digit by digit, and by way of round numbers.
+        way: how two numbers are taken apart (`stepguard.splitting.Way`).
     """
 
     name: str = "split"
     alone: bool = True
     assistance: Assistance = "split"
-    finer: bool = False
+    way: Way = "digits"
 
     def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
         """See `Rung.applies`."""
@@ -206,7 +207,7 @@ class Split(Rung):
 
     def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
         """See `Rung.stand_in`."""
-        return split(step, values, finer=self.finer)
+        return split(step, values, way=self.way)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from stepguard import Step
 from stepguard.exact import evaluate
 from stepguard.expressions import Chain, Compare, Number
-from stepguard.rewriting import StandIn, rewrite, split
+from stepguard.rewriting import StandIn, rewrite
+from stepguard.splitting import split
 from stepguard.values import Value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 
 from stepguard import Guard, Ladder, Procedure
 from stepguard.exact import evaluate
-from stepguard.rewriting import split
 from stepguard.rungs import Rewrite, Rung, Split
+from stepguard.splitting import Way, split
 from stepguard.testing import ScriptedBackend
 from stepguard.values import Value
 
@@ -37,16 +38,23 @@ TURNED: list[tuple[Rung, list[str], Mapping[str, str]]] = [
         {"p1": "94 + 2000 = 2094", "p2": "2094 + 40 = 2134", "t1": "2134 + 5 = 2139"},
     ),
     (
-        Split(finer=True),
+        Split(way="round_numbers"),
         ["2045 + 60", "p1 + 30", "p2 + 4"],
         {"p1": "2045 + 60 = 2105", "p2": "2105 + 30 = 2135", "t1": "2135 + 4 = 2139"},
+    ),
+    (
+        Split(way="compensation"),
+        ["2045 + 100", "p1 - 6"],
+        {"p1": "2045 + 100 = 2145", "t1": "2145 - 6 = 2139"},
     ),
 ]
 
 
-@pytest.mark.parametrize(("rung", "asked", "reply"), TURNED, ids=["rewrite", "turned", "split", "finer"])
-def test_a_sum_is_written_in_one_order_or_the_other(rung: Rung, asked: list[str], reply: Mapping[str, str]) -> None:
-    """Turned, the second number comes first; finer, the shorter one is taken digit by digit, by way of round ones."""
+@pytest.mark.parametrize(
+    ("rung", "asked", "reply"), TURNED, ids=["rewrite", "turned", "digits", "round", "compensation"]
+)
+def test_a_sum_is_written_in_another_way(rung: Rung, asked: list[str], reply: Mapping[str, str]) -> None:
+    """The other number comes first, or one or both are taken apart; what is verified is the step's own value."""
     with ScriptedBackend(WRONG, reply, AFTER) as model:
         result = Guard(model, segment=1, repair=Ladder([rung])).run(SUM, INPUTS)
     assert (result.status, result.answer) == ("verified", 6417)
@@ -88,15 +96,46 @@ FINER: list[tuple[str, int, int, list[str] | None]] = [
 def test_a_carry_goes_by_way_of_the_round_number(formula: str, x: int, y: int, asked: list[str] | None) -> None:
     """A digit that carries or borrows is taken in two; never so that a part is the value itself."""
     step = Procedure.parse(f"inputs: x, y\nt1 = {formula}").steps[0]
-    found = Split(finer=True).stand_in(step, {"x": x, "y": y})
+    found = Split(way="round_numbers").stand_in(step, {"x": x, "y": y})
     assert (None if found is None else [each.formula for each in found.steps]) == asked
 
 
-@given(x=st.integers(-5000, 5000), y=st.integers(-5000, 5000), operator=st.sampled_from("+-*"), finer=st.booleans())
-def test_small_steps_lead_to_the_value_and_do_not_hold_it(x: int, y: int, operator: str, finer: bool) -> None:
+COMPENSATED: list[tuple[str, str, str, list[str] | None]] = [
+    ("x + y", "94", "204", ["204 + 100", "p1 - 6"]),
+    ("x - y", "94", "-204", ["204 + 100", "p1 - 6"]),
+    ("x + y", "45", "37", ["45 + 40", "p1 - 3"]),
+    ("x + y", "1.5", "0.25", ["1.5 + 0.3", "p1 - 0.05"]),
+    ("x + y", "220", "30", ["220 + 100", "p1 - 70"]),
+    ("x + y", "200", "30", ["200 + 100", "p1 - 70"]),
+    ("x - y", "220", "30", ["220 - 100", "p1 + 70"]),
+    ("x - y", "-261", "-179", ["261 - 200", "p1 + 21"]),
+    ("x - y", "245", "238", ["245 - 240", "p1 + 2"]),
+    ("x - y", "200", "179", ["200 - 180", "p1 + 1"]),  # not by way of 200, where 21 would be put back: the value
+    ("x - y", "98", "95", None),
+    ("x - y", "12", "1/3", None),  # its digits have no end
+    ("x + y", "1/3", "1/7", None),
+    ("x * y", "7", "19", ["7 * 20", "7 * 1", "p1 - p2"]),
+]
+
+
+@pytest.mark.parametrize(("formula", "x", "y", "asked"), COMPENSATED)
+def test_a_number_is_rounded_up_and_the_rest_put_back(formula: str, x: str, y: str, asked: list[str] | None) -> None:
+    """It is the one that rounding changes least; never so that a part is the value itself."""
+    procedure = Procedure.parse(f"inputs: x, y\nt1 = {formula}")
+    found = Split(way="compensation").stand_in(procedure.steps[0], procedure.accept_inputs({"x": x, "y": y}))
+    assert (None if found is None else [each.formula for each in found.steps]) == asked
+
+
+@given(
+    x=st.integers(-5000, 5000),
+    y=st.integers(-5000, 5000),
+    operator=st.sampled_from("+-*"),
+    way=st.sampled_from(get_args(Way)),
+)
+def test_small_steps_lead_to_the_value_and_do_not_hold_it(x: int, y: int, operator: str, way: Way) -> None:
     """Worked out one after the other they give the value of the step, which stands in none of them."""
     step = Procedure.parse(f"inputs: x, y\nt1 = x {operator} y").steps[0]
-    found = split(step, {"x": x, "y": y}, finer=finer)
+    found = split(step, {"x": x, "y": y}, way=way)
     if found is None:
         return
     known: dict[str, Value] = {}
@@ -142,7 +181,7 @@ def test_two_ways_to_split_share_no_values() -> None:
     still = {"p2": "2094 + 40 = 2034", "t1": "2034 + 5 = 2039"}
     finer = {"p1": "2045 + 60 = 2105", "p2": "2105 + 30 = 2135", "t1": "2135 + 4 = 2139"}
     with ScriptedBackend(WRONG, first, still, finer, AFTER) as model:
-        result = Guard(model, segment=1, repair=Ladder([Split(), Split(finer=True)])).run(SUM, INPUTS)
+        result = Guard(model, segment=1, repair=Ladder([Split(), Split(way="round_numbers")])).run(SUM, INPUTS)
     assert result.verified
     assert formulas(model)[3] == ["2045 + 60", "p1 + 30", "p2 + 4"]
 

@@ -21,7 +21,8 @@ from stepguard import Guard, Result
 from stepguard.backends import Completion, Request
 from stepguard.exact import evaluate
 from stepguard.reply_formats import EquationFormat
-from stepguard.rewriting import rewrite, split
+from stepguard.rewriting import rewrite
+from stepguard.splitting import split
 from stepguard.testing import SimulatedModel, Slips
 from stepguard.values import Value
 
