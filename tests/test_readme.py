@@ -158,6 +158,7 @@ def test_the_commands_of_the_readme_are_those_that_ci_runs() -> None:
 
 
 RECORDED = sorted((ROOT / "benchmarks" / "results").glob("*-arithmetic*"))
+SMALLEST = ROOT / "benchmarks" / "results" / "qwen2.5-coder-0.5b-adaptive"
 OF_EACH = pytest.mark.parametrize("folder", RECORDED, ids=[folder.name for folder in RECORDED])
 
 
@@ -180,7 +181,20 @@ def test_the_measured_table_is_the_recorded_one(folder: Path) -> None:
     assert not re.search(r"@\w+@", README)
 
 
-@OF_EACH
+def test_what_is_said_of_the_smallest_model_was_recorded() -> None:
+    """The sentence under the table has the figures of the recorded run."""
+    results = json.loads((SMALLEST / "results.json").read_text(encoding="utf-8"))
+    (row,), (checked,) = results["rows"], results["probes"]["checkers"]
+    n, said = row["n"], " ".join(README.split())
+    low, high = (round(100 * bound) for bound in row["interval"])
+    assert f"of whose claims {checked['wrong_claims'] / checked['claims']:.0%}".replace("%", " %") in said
+    assert f"ended {round(n * row['accuracy'])} of {n} programs of {row['length']} steps right [{low}, {high}]" in said
+    assert (row["silent_errors"], checked["wrong_accepted"]) == (0, 0)
+    assert f"in {row['calls'] / n:.1f} calls and {row['output_tokens'] / n:.0f} output tokens" in said
+    assert f"{sum(row['assisted'].values()) / n:.1f} of the {row['length']} steps were assisted" in said
+
+
+@pytest.mark.parametrize("folder", [*RECORDED, SMALLEST], ids=lambda folder: folder.name)
 def test_the_recorded_figures_follow_from_the_recorded_outcomes(folder: Path) -> None:
     """The rows and comparisons of results.json are what the raw outcomes beside it give."""
     first, *lines = (folder / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()

@@ -57,11 +57,12 @@ def test_recorded_transcripts_are_read_as_they_were(outcome: dict[str, Any]) -> 
     assert sum(found.right(task)) == outcome["steps_right"]
 
 
+@pytest.mark.parametrize("folder", ["qwen2.5-coder-1.5b-arithmetic", "qwen2.5-coder-0.5b-adaptive"])
 def test_one_command_makes_the_recorded_table_again(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """From the recorded replies alone, without model or network, the benchmark gives the figures that it gave."""
-    results = json.loads((RECORDED.parent / "results.json").read_text(encoding="utf-8"))
+    results = json.loads((RECORDED.parents[1] / folder / "results.json").read_text(encoding="utf-8"))
     command = shlex.split(results["meta"]["reproduce"])
     assert command[0] == "stepguard"
     monkeypatch.chdir(RECORDED.parents[3])
