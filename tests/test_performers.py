@@ -11,6 +11,7 @@ from harness import GOOD, P2, ids, start
 
 from stepguard import Procedure, Step, Usage
 from stepguard.errors import ProcedureError
+from stepguard.exact import evaluate, substitute
 from stepguard.verdicts import Claim
 
 # Code
@@ -193,3 +194,18 @@ def test_ids_that_a_lazy_procedure_uses_again_are_never_confused() -> None:
             hand.answer(entries)
         assert hand.run.result().status == "verified"
         assert hand.run.result().answer == 40
+
+
+def test_an_id_that_is_used_again_waits_for_the_step_that_has_it_first() -> None:
+    """With parallel segments no later step of the same name is asked before, which would bar the first from the run."""
+    steps = ["m = x + 1", "a = m + 10", "b = a + 1", "c = x + 2", "d = x + 3", "a = x + 100", "e = a + 1"]
+    made = [Step(*line.split(" = ")) for line in steps]
+    procedure = Procedure.lazy(made.__getitem__, len(made), look_back=3, inputs=["x"])
+    hand = start(procedure, {"x": 1}, segment=1, parallel=2)
+    while hand.asks:  # what reads nothing but the input is answered before m
+        ask = hand.asks[-1].request
+        tree = ask.steps[0].expression
+        assert tree is not None
+        hand.answer({ask.steps[0].id: f"{substitute(tree, ask.values)} = {evaluate(tree, ask.values)}"}, at=-1)
+    result = hand.run.result()
+    assert (result.status, result.answer, result.completed) == ("verified", 102, 7)

@@ -100,6 +100,7 @@ class Schedule:
         indices: list[int] = []
         steps: list[Step] = []
         ids: set[str] = set()
+        waiting: set[str] = set()  # steps that are not asked yet: an id that is used again has to wait for them
         for index in range(self.frontier, end):
             if index in self._flying or index in self._ahead:
                 continue
@@ -111,11 +112,14 @@ class Schedule:
                 if indices:
                     break
                 return Broken(index, error)
+            if step.id in waiting:
+                break
             readable = all(name in self.values or name in ids for name in step.reads)
             # Code performs one step at a time.
             if not readable or (indices and (step.performer == "code" or index in again)):
                 if strict or (indices and readable):
                     break
+                waiting.add(step.id)
                 continue
             indices.append(index)
             steps.append(step)
