@@ -209,3 +209,29 @@ def test_an_id_that_is_used_again_waits_for_the_step_that_has_it_first() -> None
         hand.answer({ask.steps[0].id: f"{substitute(tree, ask.values)} = {evaluate(tree, ask.values)}"}, at=-1)
     result = hand.run.result()
     assert (result.status, result.answer, result.completed) == ("verified", 102, 7)
+
+
+def test_a_run_makes_each_step_of_a_lazy_procedure_once() -> None:
+    """Beside those that the demonstration and the name of the answer follow from."""
+    made: list[int] = []
+
+    def step_at(index: int) -> Step:
+        made.append(index)
+        return Step(f"t{index}", f"t{index - 1} + 1" if index else "x + 1", performer="code")
+
+    hand = start(Procedure.lazy(step_at, 80, look_back=1, inputs=["x"]), {"x": 0})
+    assert hand.run.result().status == "verified"
+    assert [made.count(index) for index in range(50, 78)] == [1] * 28
+
+
+def test_a_lazy_procedure_whose_last_step_changes_its_name_fails_there() -> None:
+    """Nothing is raised, and what was done is kept: the answer was named when the procedure was made."""
+    made: list[int] = []
+
+    def step_at(index: int) -> Step:
+        made.append(index)
+        return Step(f"t{index}" if len(made) == 1 or index < 2 else "other", "x + 1", performer="code")
+
+    result = start(Procedure.lazy(step_at, 3, look_back=1, inputs=["x"]), {"x": 0}).run.result()
+    assert (result.status, result.completed) == ("failed", 2)
+    assert "'t2'" in str(result.problem)

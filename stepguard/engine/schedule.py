@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from stepguard.errors import ProcedureError
-from stepguard.procedure import Procedure, Step
+from stepguard.procedure import LazySteps, Procedure, Step
 from stepguard.results import Occurrence
 from stepguard.rungs import Rung
 from stepguard.values import Value
@@ -66,6 +66,8 @@ class Schedule:
         self.completed = 0
         self.frontier = 0  # every step before it is completed
         self._procedure = procedure
+        steps = procedure.steps
+        self._steps = steps.for_one_run() if isinstance(steps, LazySteps) else steps
         self._parallel = parallel
         self._ahead: set[int] = set()  # completed steps behind the frontier
         self._flying: dict[int, str] = {}  # the ids of the steps on their way, by index
@@ -141,7 +143,7 @@ class Schedule:
                 len(before) < _MOST_BEFORE
                 and (index <= self.frontier or index - 1 in self._ahead)
                 and index > 0
-                and (step := self._procedure.steps[index - 1]).with_next
+                and (step := self._steps[index - 1]).with_next
             ):
                 before.append(step)
                 index -= 1
@@ -150,9 +152,12 @@ class Schedule:
         return tuple(reversed(before))
 
     def _step(self, index: int, before: set[str]) -> Step:
-        step = self._procedure.steps[index]
+        step = self._steps[index]
         if self._procedure.look_back is None:
             return step
+        if index == len(self._procedure) - 1 and step.id != self._procedure.answer:
+            was = self._procedure.answer
+            raise ProcedureError(f"the last step was {was!r} when the procedure was made", step=step.id)
         # A lazy procedure is not checked as a whole: an id that is still in use would be mistaken for the other step.
         if step.id in self.values or step.id in before or step.id in self._flying.values():
             raise ProcedureError(f"duplicate id: {step.id!r} is already an earlier step", step=step.id)
