@@ -26,7 +26,7 @@ from stepguard.evaluation.families import Arithmetic
 from stepguard.rungs import Resample, Vote
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 from stepguard.values import Value
-from stepguard.verdicts import Claim
+from stepguard.verdicts import Claim, Deviation
 
 FAST = Transport(retries=2, first_wait=0.0)
 
@@ -248,18 +248,32 @@ def test_what_the_caller_is_to_mend_is_raised(driver: str, error: Exception) -> 
 
 
 @DRIVERS
-def test_a_reply_format_that_raises_fails_the_run(driver: str) -> None:
-    """A reply format of the user's that breaks ends the run as failed, with the call in its books."""
+@pytest.mark.parametrize(
+    "made",
+    [
+        ZeroDivisionError("a fault"),
+        None,
+        "2 * 3 = 6",
+        Claim("b", ("2 * 3",), "6", "2 * 3 = 6"),
+        Claim("a", ("2 * 3",), 6, "2 * 3 = 6"),  # type: ignore[arg-type]
+        Claim("a", (6,), "6", "2 * 3 = 6"),  # type: ignore[arg-type]
+        Deviation("nothing", "a"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_reply_format_that_breaks_its_contract_fails_the_run(driver: str, made: object) -> None:
+    """A reply format of the user's that raises, or makes no claim of text, ends the run with the call in its books."""
     from stepguard.reply_formats import EquationFormat
 
     class Broken(EquationFormat):
-        def claim(self, step: Step, field: object) -> Claim:
-            raise ZeroDivisionError("a fault")
+        def claim(self, step: Step, field: object) -> Claim | Deviation:
+            if isinstance(made, Exception):
+                raise made
+            return made  # type: ignore[return-value]
 
     with ScriptedBackend(GOOD) as backend:
         result = run(Guard(backend, reply_format=Broken()), P2, None, driver)
     assert result.status == "failed"
-    assert isinstance(result.error, ZeroDivisionError)
+    assert isinstance(result.error, ZeroDivisionError | TypeError)
     assert result.usage.tokens == result.attempts[0].usage.tokens > 0
 
 
