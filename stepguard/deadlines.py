@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeGuard, TypeVar
 
-__all__ = ["Overrun", "awithin", "is_seconds", "within"]
+__all__ = ["Overrun", "awithin", "gave_up", "is_seconds", "within"]
 
 _Found = TypeVar("_Found")
 
@@ -21,6 +21,22 @@ def is_seconds(value: object) -> TypeGuard[int | float]:
 
 class Overrun(TimeoutError):
     """The call has not returned in time; a `TimeoutError` of another class is one that it has raised itself."""
+
+
+def gave_up(error: BaseException) -> bool:
+    """Whether an error is a `CancelledError` of what was called itself, as of a request that it gave up.
+
+    It is not where somebody has cancelled the task that runs here.
+    """
+    import asyncio
+
+    if not isinstance(error, asyncio.CancelledError):
+        return False
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no event loop runs here, so that nobody can have cancelled anything
+        return True
+    return task is None or task.cancelling() == 0
 
 
 def within(seconds: float | None, call: Callable[[], _Found], *, name: str) -> _Found:

@@ -24,7 +24,7 @@ from stepguard.actions import (
 from stepguard.backends.base import FORBIDDEN, Backend, Completion, SyncBackend, as_backend, ask
 from stepguard.budget import Budget
 from stepguard.checks import ajudge_claims
-from stepguard.deadlines import is_seconds
+from stepguard.deadlines import gave_up, is_seconds
 from stepguard.errors import BackendError, BackendTimeout, ConfigError, UsageError
 from stepguard.hooks import Observer, as_observers
 from stepguard.ladder import Ladder
@@ -321,26 +321,25 @@ class Guard:
             if not _ends_the_rung(action):
                 raise
             return Failed(action.id, error)
-        except Exception as error:  # noqa: BLE001 - a backend may be foreign code
-            return Failed(action.id, error)
+        except BaseException as error:  # noqa: BLE001 - a backend may be foreign code
+            return _failed(action, error)
 
     async def _aperform(self, action: Action) -> Event:
         import asyncio
 
         if isinstance(action, Ask):
+            limit = asyncio.timeout(action.request.timeout)
             try:
-                async with asyncio.timeout(action.request.timeout):
+                async with limit:
                     return _replied(action, await ask(action.backend or self._backend, action.request))
             except (UsageError, AssertionError) as error:
                 if not _ends_the_rung(action):
                     raise
                 return Failed(action.id, error)
-            except TimeoutError as error:
-                if action.request.timeout is None:  # it is the backend's own
-                    return Failed(action.id, error)
-                return Failed(action.id, BackendTimeout(f"no answer within {round(action.request.timeout, 2):g} s"))
-            except Exception as error:  # noqa: BLE001 - as in `_ask`
-                return Failed(action.id, error)
+            except BaseException as error:  # noqa: BLE001 - as in `_ask`
+                if isinstance(error, TimeoutError) and limit.expired():  # others are the backend's own
+                    error = BackendTimeout(f"no answer within {round(action.request.timeout or 0, 2):g} s")
+                return _failed(action, error)
         if isinstance(action, Wait):
             await asyncio.sleep(action.seconds)
             return Woke(action.id)
@@ -359,6 +358,17 @@ class Guard:
 def _ends_the_rung(action: Ask) -> bool:
     """Whether it was somebody else who was asked, so that their fault ends a rung and not the run."""
     return action.backend is not None and FORBIDDEN.get() is None
+
+
+def _failed(action: Ask, error: BaseException) -> Failed:
+    """A backend, which may be foreign code, has raised: what asks the program or this task to end passes through."""
+    if gave_up(error):
+        told = BackendError("the backend cancelled its own call")
+        told.__cause__ = error
+        return Failed(action.id, told)
+    if not isinstance(error, Exception):
+        raise error
+    return Failed(action.id, error)
 
 
 def _sync(backend: Backend, told: str) -> SyncBackend:

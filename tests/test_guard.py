@@ -192,7 +192,10 @@ class _Odd:
 
 
 @DRIVERS
-@pytest.mark.parametrize("answer", [ZeroDivisionError("a bug"), OSError("no route"), "text", None, Completion(12)])  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "answer",
+    [ZeroDivisionError("a bug"), OSError("no route"), TimeoutError("mine"), "text", None, Completion(12)],  # type: ignore[arg-type]
+)
 def test_a_backend_that_breaks_its_contract_fails_the_run(driver: str, answer: object) -> None:
     """Any exception of a backend, and anything that is no completion, ends in a failed result after one call."""
     result = run(Guard(_Odd(answer), transport=FAST), P2, None, driver)
@@ -237,6 +240,22 @@ def test_a_completion_of_wrong_parts_fails_the_run_with_nothing_lost(
     spent = result.usage.tokens - result.attempts[0].usage.tokens
     assert spent == result.attempts[1].usage.tokens == (0 if "usage" in parts else 10)
     assert json.loads(result.to_json())["attempts"][1]["error"]
+
+
+@DRIVERS
+def test_a_call_that_a_backend_cancels_itself_is_an_error_of_the_backend(driver: str) -> None:
+    """It is tried again and ends in a result, since nobody has asked the run to end."""
+    cancelled = asyncio.CancelledError("another run had asked the same")
+
+    def cancel(request: Request) -> str:
+        raise cancelled
+
+    with ScriptedBackend({"a": "2 * 3 = 6"}, cancel, {"b": "6 + 4 = 10"}) as backend:
+        assert run(Guard(backend, segment=1, transport=FAST), P2, None, driver).status == "verified"
+    result = run(Guard(_Odd(cancelled), transport=FAST), P2, None, driver)
+    assert (result.status, result.usage.calls) == ("failed", 3)
+    assert result.error is not None
+    assert result.error.__cause__ is cancelled
 
 
 @DRIVERS

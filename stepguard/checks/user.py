@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
-from stepguard.deadlines import Overrun, awithin, within
+from stepguard.deadlines import Overrun, awithin, gave_up, within
 from stepguard.redaction import redact
 from stepguard.values import Value
 from stepguard.verdicts import Claim, Verdict, shorten
@@ -100,20 +100,8 @@ async def arun_check(
 
 
 def _stops(error: BaseException) -> bool:
-    """Whether an error asks the run to end, and is not the check's own.
-
-    `SystemExit` is its own, as of a command line that it calls. So is a `CancelledError`, as of a request that it gave
-    up, unless somebody has cancelled the task of the run.
-    """
-    import asyncio
-
-    if not isinstance(error, asyncio.CancelledError):
-        return not isinstance(error, Exception | SystemExit)
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:  # no event loop runs here, so that nobody can have cancelled anything
-        return False
-    return task is not None and task.cancelling() > 0
+    """Whether an error asks the run to end; `SystemExit` does not: it is the check's, as of a command line it calls."""
+    return not isinstance(error, Exception | SystemExit) and not gave_up(error)
 
 
 def _settle(found: Awaitable[object], seconds: float | None) -> object:
