@@ -18,6 +18,7 @@ from stepguard.errors import BackendError, ConfigError
 from stepguard.evaluation.families import Arithmetic
 from stepguard.ladder import DEFAULT_RUNGS
 from stepguard.repair import Failures
+from stepguard.rewriting import StandIn
 from stepguard.rungs import (
     Code,
     Draft,
@@ -341,6 +342,30 @@ def test_a_helper_that_is_set_up_wrongly_ends_the_rung_and_not_the_run(helper: A
     result = guard.run(MINUS, INPUTS) if driver == "run" else asyncio.run(guard.arun(MINUS, INPUTS))
     assert result.verified
     assert [attempt.outcome for attempt in result.attempts] == ["rejected", "error", "accepted"]
+
+
+def test_a_garbled_reply_of_a_helper_counts_against_its_step() -> None:
+    """The budget for one step is spent by what somebody else was asked in vain, too."""
+    ladder, budget = Ladder([another_model(_Garbled(), times=9)]), Budget(per_step=Budget(calls=3))
+    result = Guard(Stubborn(never), segment=1, repair=ladder, budget=budget).run(MINUS, INPUTS)
+    assert (result.status, result.usage.calls) == ("exhausted", 3)
+
+
+def test_a_rung_of_your_own_that_raises_ends_the_run_as_failed() -> None:
+    """Nothing is raised, and what was verified is kept."""
+
+    class Broken(Rewrite):
+        def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+            if values.get("t1") == 10:
+                raise ZeroDivisionError("a fault")
+            return None
+
+        def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
+            return True
+
+    result = Guard(Stubborn(never, "t2"), segment=1, repair=Ladder([Broken()])).run(MINUS, INPUTS)
+    assert (result.status, result.values["t1"], result.usage.calls) == ("failed", 10, 2)
+    assert isinstance(result.error, ZeroDivisionError)
 
 
 def test_others_are_asked_no_earlier_for_what_was_learned() -> None:

@@ -50,6 +50,7 @@ class Landing:
                 self.broken(flight, error)
                 return
             self._state.book(flight, "error", flight.usage, error=error_text(error))
+            self._state.spending.blame(flight.first.index, flight.usage, flight.seconds)
             flight.blame = flight.first, Deviation("empty", flight.first.step, str(error))
             self._refuse(flight, *flight.blame)
             return

@@ -11,6 +11,7 @@ from stepguard.engine.asking import most_of
 from stepguard.engine.flights import Flight
 from stepguard.engine.schedule import Broken
 from stepguard.engine.state import RunState
+from stepguard.redaction import error_text
 from stepguard.results import Occurrence
 from stepguard.rungs import FIRST, Rung
 from stepguard.verdicts import Deviation
@@ -68,7 +69,14 @@ class Launcher:
         else:
             repairs, values = self._state.repairs, self._state.steps.read(found.steps)
             attempt, parts = repairs.tries(found.indices[0]) + 1, partial(repairs.parts, found.indices[0])
-            self.ask(self._state.asker.flight(found, rung, values, attempt=attempt, parts=parts), first=True)
+            try:
+                flight = self._state.asker.flight(found, rung, values, attempt=attempt, parts=parts)
+            except Exception as error:  # noqa: BLE001 - a rung may be foreign code
+                self._state.steps.land(found)
+                reason = f"the rung {rung.name} failed: {error_text(error)}"
+                self._state.end("failed", found.occurrences[0], reason, error=error)
+                return False
+            self.ask(flight, first=True)
         return True
 
     def _end_unstartable(self, broken: Broken | None) -> None:
