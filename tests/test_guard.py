@@ -223,6 +223,7 @@ def test_a_backend_that_breaks_its_contract_fails_the_run(driver: str, answer: o
         ({"usage": Usage(calls=1, input_tokens=None)}, "its usage is no Usage"),  # type: ignore[arg-type]
         ({"usage": Usage(calls=1, input_tokens=1.5)}, "its usage is no Usage"),  # type: ignore[arg-type]
         ({"usage": Usage(calls=1, output_tokens=-5)}, "its usage is no Usage"),
+        ({"usage": Usage(calls=1, output_tokens=10**5000)}, "its usage is no Usage"),
     ],
 )
 def test_a_completion_of_wrong_parts_fails_the_run_with_nothing_lost(
