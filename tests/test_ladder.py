@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from harness import GOOD, P2
 
-from stepguard import Budget, Guard, Ladder, Procedure, Result, Step, Transport
+from stepguard import Budget, Guard, Ladder, Procedure, Result, Step, Transport, Usage
 from stepguard.actions import Ask, Replied
 from stepguard.backends import Completion, Request, ToolCall
 from stepguard.errors import BackendError, ConfigError
@@ -462,13 +462,22 @@ def test_what_a_check_decides_is_not_put_to_the_vote() -> None:
 # What it costs, and what it says
 
 
-def test_a_budget_is_asked_before_the_second_call_of_a_draft() -> None:
-    """A limit on calls holds between a draft and the reply that is made of it; the draft is kept."""
-    guard = Guard(Stubborn(never), segment=1, repair=Ladder([Draft()]), budget=Budget(calls=2))
-    result = guard.run(MINUS, INPUTS)
-    assert result.status == "exhausted"
-    assert [attempt.outcome for attempt in result.attempts] == ["rejected", "draft"]
-    assert result.usage.calls == 2
+@pytest.mark.parametrize(
+    ("budget", "outcomes"),
+    [
+        (Budget(calls=2), ["rejected"]),
+        (Budget(per_step=Budget(calls=2)), ["rejected"]),
+        (Budget(calls=3), ["rejected", "draft", "rejected"]),
+        (Budget(tokens=200), ["rejected", "draft"]),
+    ],
+)
+def test_a_draft_is_not_asked_for_where_the_reply_made_of_it_cannot_be(budget: Budget, outcomes: list[str]) -> None:
+    """It takes two calls; other limits hold between them, too, and the draft is kept."""
+    spent = Usage(calls=1, input_tokens=100)
+    model = ScriptedBackend(*(Completion(text, usage=spent) for text in ('{"t1": "-96 - (-106) = 11"}', "9", "{}")))
+    result = Guard(model, segment=1, repair=Ladder([Draft()]), budget=budget).run(MINUS, INPUTS)
+    assert [attempt.outcome for attempt in result.attempts] == outcomes
+    assert result.status == ("abstained" if len(outcomes) > 2 else "exhausted")
 
 
 DRAFTS: list[tuple[Completion, str]] = [
