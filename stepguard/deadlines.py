@@ -1,17 +1,21 @@
-"""A blocking call that is waited for only so long, by a thread or by an event loop."""
+"""Calls that are waited for only so long, by a thread or by an event loop, whatever they do."""
 
 from __future__ import annotations
 
 import contextvars
+import inspect
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TypeGuard, TypeVar
+from typing import Final, TypeGuard, TypeVar
 
-__all__ = ["Overrun", "awithin", "gave_up", "is_seconds", "within"]
+__all__ = ["Overrun", "awaited", "awithin", "gave_up", "is_seconds", "within"]
 
 _Found = TypeVar("_Found")
+
+_GRACE: Final = 1.0
+"""Seconds that a coroutine which was cancelled has to clean up, before it is left behind."""
 
 
 def is_seconds(value: object) -> TypeGuard[int | float]:
@@ -113,3 +117,41 @@ async def awithin(seconds: float | None, call: Callable[[], _Found], *, name: st
     if error is not None:
         raise error
     return found  # type: ignore[return-value]
+
+
+async def awaited(seconds: float | None, found: Awaitable[_Found]) -> _Found:
+    """What an awaitable gives, or raises, if it does so in time.
+
+    It has a task of its own, which is cancelled where the time is up or nobody waits any more. One that goes on all
+    the same is left behind.
+
+    Args:
+        seconds: how long it is waited for; None waits for as long as it takes.
+        found: what is awaited.
+
+    Raises:
+        Overrun: it has given nothing by then.
+    """
+    import asyncio
+
+    async def settle() -> tuple[_Found | None, BaseException | None]:
+        try:
+            return await found, None
+        except BaseException as error:  # noqa: BLE001 - raised again where it is awaited; SystemExit ends the loop here
+            return None, error
+
+    task = asyncio.create_task(settle())
+    try:
+        in_time, _ = await asyncio.wait((task,), timeout=seconds)
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait((task,), timeout=_GRACE)
+        if inspect.iscoroutine(found) and inspect.getcoroutinestate(found) == inspect.CORO_CREATED:
+            found.close()  # it had no turn, and would be warned of
+    if not in_time:
+        raise Overrun
+    value, error = task.result()
+    if error is not None:
+        raise error
+    return value  # type: ignore[return-value]

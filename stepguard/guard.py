@@ -24,7 +24,7 @@ from stepguard.actions import (
 from stepguard.backends.base import FORBIDDEN, Backend, Completion, SyncBackend, as_backend, ask
 from stepguard.budget import Budget
 from stepguard.checks import ajudge_claims
-from stepguard.deadlines import gave_up, is_seconds
+from stepguard.deadlines import Overrun, awaited, gave_up, is_seconds
 from stepguard.errors import BackendError, BackendTimeout, ConfigError, UsageError
 from stepguard.hooks import Observer, as_observers
 from stepguard.ladder import Ladder
@@ -325,23 +325,22 @@ class Guard:
             return _failed(action, error)
 
     async def _aperform(self, action: Action) -> Event:
-        import asyncio
-
         if isinstance(action, Ask):
-            limit = asyncio.timeout(action.request.timeout)
+            seconds, backend = action.request.timeout, action.backend or self._backend
             try:
-                async with limit:
-                    return _replied(action, await ask(action.backend or self._backend, action.request))
+                return _replied(action, await awaited(seconds, ask(backend, action.request)))
             except (UsageError, AssertionError) as error:
                 if not _ends_the_rung(action):
                     raise
                 return Failed(action.id, error)
             except BaseException as error:  # noqa: BLE001 - as in `_ask`
-                if isinstance(error, TimeoutError) and limit.expired():  # others are the backend's own
-                    error = BackendTimeout(f"no answer within {round(action.request.timeout or 0, 2):g} s")
+                if isinstance(error, Overrun):
+                    error = BackendTimeout(f"no answer within {round(seconds or 0, 2):g} s")
                 return _failed(action, error)
         if isinstance(action, Wait):
             await asyncio.sleep(action.seconds)
+            import asyncio
+
             return Woke(action.id)
         assert isinstance(action, Check)
         judgements = await ajudge_claims(

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
-from stepguard.deadlines import Overrun, awithin, gave_up, within
+from stepguard.deadlines import Overrun, awaited, awithin, gave_up, within
 from stepguard.redaction import redact
 from stepguard.values import Value
 from stepguard.verdicts import Claim, Verdict, shorten
@@ -89,7 +89,7 @@ async def arun_check(
         else:
             found = await awithin(seconds, lambda: check(step, values, claim), name=_THREAD)
         if inspect.isawaitable(found):
-            found = await _bounded(found, seconds)
+            found = await awaited(seconds, found)
         return _verdict(check, found)
     except Overrun:
         return _late(check, seconds)
@@ -109,25 +109,13 @@ def _settle(found: Awaitable[object], seconds: float | None) -> object:
     import asyncio
 
     def run() -> object:
-        return asyncio.run(_bounded(found, seconds))
+        return asyncio.run(awaited(seconds, found))
 
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return run()
     return within(threading.TIMEOUT_MAX, run, name=_THREAD)  # one loop cannot run inside another
-
-
-async def _bounded(found: Awaitable[object], seconds: float | None) -> object:
-    import asyncio
-
-    try:
-        async with asyncio.timeout(seconds) as limit:
-            return await found
-    except TimeoutError:
-        if limit.expired():
-            raise Overrun from None
-        raise
 
 
 def _verdict(check: Check, found: object) -> Verdict:
