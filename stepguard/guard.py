@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING, Final
 
 from stepguard.actions import (
@@ -39,6 +39,7 @@ from stepguard.transport import Transport
 
 if TYPE_CHECKING:
     import asyncio
+    from types import TracebackType
 
     from stepguard.forecast import Forecast
     from stepguard.telemetry import Telemetry
@@ -273,7 +274,7 @@ class Guard:
                 telemetry.started()
                 session = getattr(self._backend, "session", None)
                 if session is not None:
-                    await stack.enter_async_context(session())
+                    await _open(session(), stack, telemetry)
                 while not run.done:
                     action = run.next_action()
                     if action is None and not tasks:
@@ -299,7 +300,7 @@ class Guard:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-            return _ended(run, telemetry)  # before a session may fail to close
+            return _ended(run, telemetry)
 
     def _telemetry(self, run: Run) -> Telemetry:
         from stepguard.telemetry import Telemetry  # with logging, which importing stepguard need not pay for
@@ -338,9 +339,9 @@ class Guard:
                     error = BackendTimeout(f"no answer within {round(seconds or 0, 2):g} s")
                 return _failed(action, error)
         if isinstance(action, Wait):
-            await asyncio.sleep(action.seconds)
             import asyncio
 
+            await asyncio.sleep(action.seconds)
             return Woke(action.id)
         assert isinstance(action, Check)
         judgements = await ajudge_claims(
@@ -374,6 +375,22 @@ def _sync(backend: Backend, told: str) -> SyncBackend:
     if not isinstance(backend, SyncBackend) or getattr(backend, "is_async", False):
         raise ConfigError(f"{told}: use `await guard.arun(...)`", option="backend")
     return backend
+
+
+async def _open(session: AbstractAsyncContextManager[object], stack: AsyncExitStack, telemetry: Telemetry) -> None:
+    """Hold the session of a backend until the stack is left. That it cannot be closed costs no result."""
+
+    async def close(
+        kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            await session.__aexit__(kind, error, traceback)
+        except Exception as failed:  # noqa: BLE001 - a backend may be foreign code
+            if failed is not error:
+                telemetry.unclosed(failed)
+
+    await session.__aenter__()
+    stack.push_async_exit(close)
 
 
 def _abandon(run: Run, tasks: Iterable[asyncio.Task[Event]]) -> None:
