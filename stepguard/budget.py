@@ -96,9 +96,9 @@ class Spending:
         """What the run cost, None where no price is declared."""
         return self.budget.cost_of(self.usage)
 
-    def exceeded(self, now: float) -> Limit | None:
-        """The limit that allows no further call, None if one may be made."""
-        return self.budget.spent(sum(self._reserved.values(), self.usage)) or self.late(now)
+    def exceeded(self, now: float, *, calls: int = 1) -> Limit | None:
+        """The limit that does not allow so many further calls, None if they may be made."""
+        return self.budget.spent(sum(self._reserved.values(), self.usage + Usage(calls - 1))) or self.late(now)
 
     def late(self, now: float) -> Limit | None:
         """``"seconds"`` where no time is left."""
@@ -132,14 +132,14 @@ class Spending:
         """A step is done."""
         self._steps.pop(step, None)
 
-    def step_exceeded(self, step: int) -> Limit | None:
-        """The limit that allows no further call for a step, None if one may be made."""
+    def step_exceeded(self, step: int, *, calls: int = 1) -> Limit | None:
+        """The limit that does not allow so many further calls for a step, None if they may be made."""
         limits = self.budget.per_step
         if limits is None:
             return None
         usage, seconds = self._steps.get(step, (Usage(), 0.0))
         late: Limit | None = "seconds" if limits.seconds is not None and seconds >= limits.seconds else None
-        return limits.spent(usage) or late
+        return limits.spent(usage + Usage(calls - 1)) or late
 
     def step_seconds(self, steps: Iterable[int]) -> float | None:
         """The time that one request for these steps may take, None where there is no limit."""

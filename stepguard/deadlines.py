@@ -1,17 +1,21 @@
-"""A blocking call that is waited for only so long, by a thread or by an event loop."""
+"""Calls that are waited for only so long, by a thread or by an event loop, whatever they do."""
 
 from __future__ import annotations
 
 import contextvars
+import inspect
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TypeGuard, TypeVar
+from typing import Final, TypeGuard, TypeVar
 
-__all__ = ["Overrun", "awithin", "is_seconds", "within"]
+__all__ = ["Overrun", "awaited", "awithin", "gave_up", "is_seconds", "within"]
 
 _Found = TypeVar("_Found")
+
+_GRACE: Final = 1.0
+"""Seconds that a coroutine which was cancelled has to clean up, before it is left behind."""
 
 
 def is_seconds(value: object) -> TypeGuard[int | float]:
@@ -21,6 +25,22 @@ def is_seconds(value: object) -> TypeGuard[int | float]:
 
 class Overrun(TimeoutError):
     """The call has not returned in time; a `TimeoutError` of another class is one that it has raised itself."""
+
+
+def gave_up(error: BaseException) -> bool:
+    """Whether an error is a `CancelledError` of what was called itself, as of a request that it gave up.
+
+    It is not where somebody has cancelled the task that runs here.
+    """
+    import asyncio
+
+    if not isinstance(error, asyncio.CancelledError):
+        return False
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no event loop runs here, so that nobody can have cancelled anything
+        return True
+    return task is None or task.cancelling() == 0
 
 
 def within(seconds: float | None, call: Callable[[], _Found], *, name: str) -> _Found:
@@ -97,3 +117,41 @@ async def awithin(seconds: float | None, call: Callable[[], _Found], *, name: st
     if error is not None:
         raise error
     return found  # type: ignore[return-value]
+
+
+async def awaited(seconds: float | None, found: Awaitable[_Found]) -> _Found:
+    """What an awaitable gives, or raises, if it does so in time.
+
+    It has a task of its own, which is cancelled where the time is up or nobody waits any more. One that goes on all
+    the same is left behind.
+
+    Args:
+        seconds: how long it is waited for; None waits for as long as it takes.
+        found: what is awaited.
+
+    Raises:
+        Overrun: it has given nothing by then.
+    """
+    import asyncio
+
+    async def settle() -> tuple[_Found | None, BaseException | None]:
+        try:
+            return await found, None
+        except BaseException as error:  # noqa: BLE001 - raised again where it is awaited; SystemExit ends the loop here
+            return None, error
+
+    task = asyncio.create_task(settle())
+    try:
+        in_time, _ = await asyncio.wait((task,), timeout=seconds)
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait((task,), timeout=_GRACE)
+        if inspect.iscoroutine(found) and inspect.getcoroutinestate(found) == inspect.CORO_CREATED:
+            found.close()  # it had no turn, and would be warned of
+    if not in_time:
+        raise Overrun
+    value, error = task.result()
+    if error is not None:
+        raise error
+    return value  # type: ignore[return-value]

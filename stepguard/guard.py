@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING, Final
 
 from stepguard.actions import (
@@ -24,7 +24,7 @@ from stepguard.actions import (
 from stepguard.backends.base import FORBIDDEN, Backend, Completion, SyncBackend, as_backend, ask
 from stepguard.budget import Budget
 from stepguard.checks import ajudge_claims
-from stepguard.deadlines import is_seconds
+from stepguard.deadlines import Overrun, awaited, gave_up, is_seconds
 from stepguard.errors import BackendError, BackendTimeout, ConfigError, UsageError
 from stepguard.hooks import Observer, as_observers
 from stepguard.ladder import Ladder
@@ -39,6 +39,7 @@ from stepguard.transport import Transport
 
 if TYPE_CHECKING:
     import asyncio
+    from types import TracebackType
 
     from stepguard.forecast import Forecast
     from stepguard.telemetry import Telemetry
@@ -273,7 +274,7 @@ class Guard:
                 telemetry.started()
                 session = getattr(self._backend, "session", None)
                 if session is not None:
-                    await stack.enter_async_context(session())
+                    await _open(session(), stack, telemetry)
                 while not run.done:
                     action = run.next_action()
                     if action is None and not tasks:
@@ -299,7 +300,7 @@ class Guard:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-            return _ended(run, telemetry)  # before a session may fail to close
+            return _ended(run, telemetry)
 
     def _telemetry(self, run: Run) -> Telemetry:
         from stepguard.telemetry import Telemetry  # with logging, which importing stepguard need not pay for
@@ -321,27 +322,25 @@ class Guard:
             if not _ends_the_rung(action):
                 raise
             return Failed(action.id, error)
-        except Exception as error:  # noqa: BLE001 - a backend may be foreign code
-            return Failed(action.id, error)
+        except BaseException as error:  # noqa: BLE001 - a backend may be foreign code
+            return _failed(action, error)
 
     async def _aperform(self, action: Action) -> Event:
-        import asyncio
-
         if isinstance(action, Ask):
+            seconds, backend = action.request.timeout, action.backend or self._backend
             try:
-                async with asyncio.timeout(action.request.timeout):
-                    return _replied(action, await ask(action.backend or self._backend, action.request))
+                return _replied(action, await awaited(seconds, ask(backend, action.request)))
             except (UsageError, AssertionError) as error:
                 if not _ends_the_rung(action):
                     raise
                 return Failed(action.id, error)
-            except TimeoutError as error:
-                if action.request.timeout is None:  # it is the backend's own
-                    return Failed(action.id, error)
-                return Failed(action.id, BackendTimeout(f"no answer within {round(action.request.timeout, 2):g} s"))
-            except Exception as error:  # noqa: BLE001 - as in `_ask`
-                return Failed(action.id, error)
+            except BaseException as error:  # noqa: BLE001 - as in `_ask`
+                if isinstance(error, Overrun):
+                    error = BackendTimeout(f"no answer within {round(seconds or 0, 2):g} s")
+                return _failed(action, error)
         if isinstance(action, Wait):
+            import asyncio
+
             await asyncio.sleep(action.seconds)
             return Woke(action.id)
         assert isinstance(action, Check)
@@ -361,10 +360,37 @@ def _ends_the_rung(action: Ask) -> bool:
     return action.backend is not None and FORBIDDEN.get() is None
 
 
+def _failed(action: Ask, error: BaseException) -> Failed:
+    """A backend, which may be foreign code, has raised: what asks the program or this task to end passes through."""
+    if gave_up(error):
+        told = BackendError("the backend cancelled its own call")
+        told.__cause__ = error
+        return Failed(action.id, told)
+    if not isinstance(error, Exception):
+        raise error
+    return Failed(action.id, error)
+
+
 def _sync(backend: Backend, told: str) -> SyncBackend:
     if not isinstance(backend, SyncBackend) or getattr(backend, "is_async", False):
         raise ConfigError(f"{told}: use `await guard.arun(...)`", option="backend")
     return backend
+
+
+async def _open(session: AbstractAsyncContextManager[object], stack: AsyncExitStack, telemetry: Telemetry) -> None:
+    """Hold the session of a backend until the stack is left. That it cannot be closed costs no result."""
+
+    async def close(
+        kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            await session.__aexit__(kind, error, traceback)
+        except Exception as failed:  # noqa: BLE001 - a backend may be foreign code
+            if failed is not error:
+                telemetry.unclosed(failed)
+
+    await session.__aenter__()
+    stack.push_async_exit(close)
 
 
 def _abandon(run: Run, tasks: Iterable[asyncio.Task[Event]]) -> None:

@@ -31,6 +31,8 @@ Performer = Literal["model", "code"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _MAX_NAME = 64
+_AT_ONCE = 256
+"""A run that makes its steps one by one holds on to so many, beside those that a step may read."""
 _LEADS_ON = re.compile(r"(?:[:,]|\b(?:and|or|then))\Z", re.IGNORECASE)
 
 
@@ -259,7 +261,7 @@ class Procedure:
             raise ProcedureError("a lazy procedure needs a length and a look-back of at least 1")
         procedure = cls.__new__(cls)
         declared = _as_inputs(inputs)
-        procedure._set(_LazySteps(step_at, length, look_back, declared), declared, None, name, look_back)
+        procedure._set(LazySteps(step_at, length, look_back, declared), declared, None, name, look_back)
         return procedure
 
     @classmethod
@@ -342,14 +344,39 @@ class Procedure:
         return accepted
 
 
-class _LazySteps(Sequence[Step]):
-    """Steps by index, each checked against its look-back when it is made."""
+class LazySteps(Sequence[Step]):
+    """Steps by index, each checked against its look-back when it is made.
 
-    def __init__(self, step_at: Callable[[int], Step], length: int, look_back: int, inputs: tuple[Input, ...]) -> None:
+    Args:
+        step_at: see `Procedure.lazy`.
+        length: likewise.
+        look_back: likewise.
+        inputs: the inputs.
+        memory: how many of the steps that were made last are held; nothing is by default, so that all who share a
+            procedure can read it at the same time.
+    """
+
+    def __init__(
+        self,
+        step_at: Callable[[int], Step],
+        length: int,
+        look_back: int,
+        inputs: tuple[Input, ...],
+        *,
+        memory: int = 0,
+    ) -> None:
         self._step_at = step_at
         self._length = length
         self._look_back = look_back
+        self._declared = inputs
         self._inputs = {each.name: each for each in inputs}
+        self._memory = memory
+        self._held: dict[int, Step] = {}
+
+    def for_one_run(self) -> LazySteps:
+        """The same steps, for one run alone: what it looks at again and again is made once."""
+        memory = self._look_back + _AT_ONCE
+        return LazySteps(self._step_at, self._length, self._look_back, self._declared, memory=memory)
 
     def __len__(self) -> int:
         return self._length
@@ -389,6 +416,8 @@ class _LazySteps(Sequence[Step]):
         return step
 
     def _make(self, at: int) -> Step:
+        if (held := self._held.get(at)) is not None:
+            return held
         try:
             step: object = self._step_at(at)
         except ProcedureError:
@@ -397,6 +426,10 @@ class _LazySteps(Sequence[Step]):
             raise ProcedureError(f"step {at + 1} cannot be made: {type(error).__name__}: {error}") from error
         if not isinstance(step, Step):
             raise ProcedureError(f"step {at + 1} is a {type(step).__name__}, not a Step")
+        if self._memory:
+            self._held[at] = step
+            if len(self._held) > self._memory:
+                del self._held[next(iter(self._held))]
         return step
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from stepguard.partial_replies import STOPPED, complete_entries
 from stepguard.reply_formats import RESPONSE_NAME, ReplyFormat
 from stepguard.strict_json import JsonObject, decode, decode_at, same
-from stepguard.verdicts import Claim, Deviation, DeviationKind, shorten
+from stepguard.verdicts import DEVIATION_KINDS, Claim, Deviation, DeviationKind, shorten
 
 if TYPE_CHECKING:
     from stepguard.backends.base import Completion
@@ -89,7 +89,7 @@ class Reading:
 def read_reply(completion: Completion, steps: Sequence[Step], reply_format: ReplyFormat) -> Reading:
     """Read a completion as the answer to `steps`.
 
-    Never raises for anything a model can write.
+    Never raises for anything a model can write, but passes on what a reply format raises.
 
     Surplus does not spoil what was asked: where every asked step is answered, but something else is said too (another
     step, a final answer, another order), the claims stand and are judged, `failed` is None, and the surplus is
@@ -151,13 +151,28 @@ def _claims(found: JsonObject, steps: Sequence[Step], reply_format: ReplyFormat)
         elif repeated := _nested_repeat(found[step.id]):
             failed = Deviation("malformed", step.id, f"the key {shorten(repeated)!r} stands twice in its entry")
         else:
-            claim = reply_format.claim(step, found[step.id])
+            claim = _made(step, reply_format.claim(step, found[step.id]))
             if isinstance(claim, Claim):
                 claims.append(claim)
                 continue
             failed = claim
         return Reading(tuple(claims), (*deviations, failed), failed)
     return Reading(tuple(claims), tuple(deviations))
+
+
+def _made(step: Step, given: object) -> Claim | Deviation:
+    """What a reply format made of an entry.
+
+    Raises:
+        TypeError: it made something else, or no claim of text about this step: such a format is to be mended.
+    """
+    if isinstance(given, Deviation) and given.kind in DEVIATION_KINDS:
+        return given
+    if isinstance(given, Claim) and given.step == step.id and isinstance(given.work, tuple):
+        parts: tuple[object, ...] = (given.value, given.text, *given.work)
+        if all(isinstance(part, str) for part in parts):
+            return given
+    raise TypeError(f"the reply format made no Claim of text about {step.id!r} and no Deviation, but {given!r:.100}")
 
 
 def _protocol(found: JsonObject, steps: Sequence[Step]) -> list[Deviation]:

@@ -39,7 +39,7 @@ from stepguard.hooks import Hooks, Observer
 from stepguard.results import Result
 from stepguard.runs import Run
 
-__all__ = ["Observer", "Telemetry", "careful", "tell"]
+__all__ = ["Observer", "Telemetry", "careful", "complain", "tell"]
 
 _NAME: Final = "stepguard"
 _NO_CONTEXT: Final = nullcontext()
@@ -90,6 +90,10 @@ class Telemetry:
         """The run has ended."""
         careful(self._log_done, result, about=self._about)
         self._tell_done(result)
+
+    def unclosed(self, error: Exception) -> None:
+        """The session of the backend could not be closed."""
+        complain(f"the session of the backend could not be closed after {self._about}", error)
 
     def left(self) -> None:
         """The run has not ended, and is not carried on here."""
@@ -176,12 +180,14 @@ def careful(tell: Callable[..., object], *what: object, about: str) -> None:
     try:
         tell(*what)
     except Exception as error:  # noqa: BLE001 - whatever it is
-        with suppress(Exception):  # the same handler may fail on this as well
-            # Where it was raised, and not its text, which may hold content.
-            where = "".join(traceback.format_tb(error.__traceback__))
-            logging.getLogger(_NAME).error(
-                "a log handler or observer failed on %s: %s\n%s", about, type(error).__name__, where
-            )
+        complain(f"a log handler or observer failed on {about}", error)
+
+
+def complain(what: str, error: Exception) -> None:
+    """Log that something failed which changes nothing: where, and not the text of the error, which may hold content."""
+    with suppress(Exception):  # the same handler may fail on this as well
+        where = "".join(traceback.format_tb(error.__traceback__))
+        logging.getLogger(_NAME).error("%s: %s\n%s", what, type(error).__name__, where)
 
 
 def tell(event: str, **facts: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -83,6 +84,20 @@ def test_an_async_check_that_raises_did_not_decide(error: Exception, mode: str) 
     assert result.problem is not None
     assert result.problem.reason.startswith("undecided: ")
     assert "did not answer" not in result.problem.reason
+
+
+@MODES
+def test_an_async_check_that_will_not_be_cancelled_did_not_decide(mode: str) -> None:
+    """Its time is up, whatever it says behind that."""
+
+    async def check(*_: object) -> bool:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(5)
+        return True
+
+    result = run(check, mode, check_timeout=0.02)
+    assert result.status == "abstained"
+    assert "did not answer within" in str(result.problem)
 
 
 @MODES

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,7 @@ from harness import GOOD, P2, P6, PAIR, without_time
 
 from stepguard import Budget, Claim, Guard, Procedure, Result, Step, Transport
 from stepguard.backends import Completion, Request, as_backend
-from stepguard.errors import BackendError, BackendRejected, ConfigError
+from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError
 from stepguard.evaluation.families import Arithmetic
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 from stepguard.values import Value
@@ -321,6 +322,32 @@ def test_a_session_that_cannot_be_opened_ends_the_run() -> None:
     with pytest.raises(ConfigError, match="proxy"):
         asyncio.run(guard.adrive(run))
     assert (run.done, run.result().status, run.result().usage.calls) == (True, "failed", 0)
+
+
+def test_a_session_that_cannot_be_closed_costs_no_result(caplog: pytest.LogCaptureFixture) -> None:
+    """What was verified and paid for is handed over; the log says what failed."""
+
+    class Open(_Async):
+        @asynccontextmanager
+        async def session(self) -> AsyncIterator[None]:
+            yield
+            raise OSError("no route")
+
+    assert asyncio.run(Guard(Open()).arun(P2)).verified
+    assert "session of the backend could not be closed" in caplog.text
+
+
+def test_a_call_that_will_not_be_cancelled_is_given_up_all_the_same() -> None:
+    """A backend that goes on when its time is up has not answered."""
+
+    class Deaf(_Async):
+        async def acomplete(self, request: Request) -> Completion:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(5)
+            return await super().acomplete(request)
+
+    result = asyncio.run(Guard(Deaf(), transport=Transport(timeout=0.01, retries=0)).arun(P2))
+    assert (result.status, type(result.error)) == ("failed", BackendTimeout)
 
 
 def test_eight_threads_share_a_guard() -> None:

@@ -26,7 +26,7 @@ from stepguard.evaluation.families import Arithmetic
 from stepguard.rungs import Resample, Vote
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 from stepguard.values import Value
-from stepguard.verdicts import Claim
+from stepguard.verdicts import Claim, Deviation
 
 FAST = Transport(retries=2, first_wait=0.0)
 
@@ -192,7 +192,10 @@ class _Odd:
 
 
 @DRIVERS
-@pytest.mark.parametrize("answer", [ZeroDivisionError("a bug"), OSError("no route"), "text", None, Completion(12)])  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "answer",
+    [ZeroDivisionError("a bug"), OSError("no route"), TimeoutError("mine"), "text", None, Completion(12)],  # type: ignore[arg-type]
+)
 def test_a_backend_that_breaks_its_contract_fails_the_run(driver: str, answer: object) -> None:
     """Any exception of a backend, and anything that is no completion, ends in a failed result after one call."""
     result = run(Guard(_Odd(answer), transport=FAST), P2, None, driver)
@@ -220,6 +223,7 @@ def test_a_backend_that_breaks_its_contract_fails_the_run(driver: str, answer: o
         ({"usage": Usage(calls=1, input_tokens=None)}, "its usage is no Usage"),  # type: ignore[arg-type]
         ({"usage": Usage(calls=1, input_tokens=1.5)}, "its usage is no Usage"),  # type: ignore[arg-type]
         ({"usage": Usage(calls=1, output_tokens=-5)}, "its usage is no Usage"),
+        ({"usage": Usage(calls=1, output_tokens=10**5000)}, "its usage is no Usage"),
     ],
 )
 def test_a_completion_of_wrong_parts_fails_the_run_with_nothing_lost(
@@ -240,6 +244,22 @@ def test_a_completion_of_wrong_parts_fails_the_run_with_nothing_lost(
 
 
 @DRIVERS
+def test_a_call_that_a_backend_cancels_itself_is_an_error_of_the_backend(driver: str) -> None:
+    """It is tried again and ends in a result, since nobody has asked the run to end."""
+    cancelled = asyncio.CancelledError("another run had asked the same")
+
+    def cancel(request: Request) -> str:
+        raise cancelled
+
+    with ScriptedBackend({"a": "2 * 3 = 6"}, cancel, {"b": "6 + 4 = 10"}) as backend:
+        assert run(Guard(backend, segment=1, transport=FAST), P2, None, driver).status == "verified"
+    result = run(Guard(_Odd(cancelled), transport=FAST), P2, None, driver)
+    assert (result.status, result.usage.calls) == ("failed", 3)
+    assert result.error is not None
+    assert result.error.__cause__ is cancelled
+
+
+@DRIVERS
 @pytest.mark.parametrize("error", [ConfigError("no key"), AssertionError("not in the script")])
 def test_what_the_caller_is_to_mend_is_raised(driver: str, error: Exception) -> None:
     """A wrong configuration, and the complaint of a test double, are raised and end in no result."""
@@ -248,18 +268,32 @@ def test_what_the_caller_is_to_mend_is_raised(driver: str, error: Exception) -> 
 
 
 @DRIVERS
-def test_a_reply_format_that_raises_fails_the_run(driver: str) -> None:
-    """A reply format of the user's that breaks ends the run as failed, with the call in its books."""
+@pytest.mark.parametrize(
+    "made",
+    [
+        ZeroDivisionError("a fault"),
+        None,
+        "2 * 3 = 6",
+        Claim("b", ("2 * 3",), "6", "2 * 3 = 6"),
+        Claim("a", ("2 * 3",), 6, "2 * 3 = 6"),  # type: ignore[arg-type]
+        Claim("a", (6,), "6", "2 * 3 = 6"),  # type: ignore[arg-type]
+        Deviation("nothing", "a"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_reply_format_that_breaks_its_contract_fails_the_run(driver: str, made: object) -> None:
+    """A reply format of the user's that raises, or makes no claim of text, ends the run with the call in its books."""
     from stepguard.reply_formats import EquationFormat
 
     class Broken(EquationFormat):
-        def claim(self, step: Step, field: object) -> Claim:
-            raise ZeroDivisionError("a fault")
+        def claim(self, step: Step, field: object) -> Claim | Deviation:
+            if isinstance(made, Exception):
+                raise made
+            return made  # type: ignore[return-value]
 
     with ScriptedBackend(GOOD) as backend:
         result = run(Guard(backend, reply_format=Broken()), P2, None, driver)
     assert result.status == "failed"
-    assert isinstance(result.error, ZeroDivisionError)
+    assert isinstance(result.error, ZeroDivisionError | TypeError)
     assert result.usage.tokens == result.attempts[0].usage.tokens > 0
 
 

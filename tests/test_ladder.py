@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from harness import GOOD, P2
 
-from stepguard import Budget, Guard, Ladder, Procedure, Result, Step, Transport
+from stepguard import Budget, Guard, Ladder, Procedure, Result, Step, Transport, Usage
 from stepguard.actions import Ask, Replied
 from stepguard.backends import Completion, Request, ToolCall
 from stepguard.errors import BackendError, ConfigError
 from stepguard.evaluation.families import Arithmetic
 from stepguard.ladder import DEFAULT_RUNGS
 from stepguard.repair import Failures
+from stepguard.rewriting import StandIn
 from stepguard.rungs import (
     Code,
     Draft,
@@ -343,6 +344,30 @@ def test_a_helper_that_is_set_up_wrongly_ends_the_rung_and_not_the_run(helper: A
     assert [attempt.outcome for attempt in result.attempts] == ["rejected", "error", "accepted"]
 
 
+def test_a_garbled_reply_of_a_helper_counts_against_its_step() -> None:
+    """The budget for one step is spent by what somebody else was asked in vain, too."""
+    ladder, budget = Ladder([another_model(_Garbled(), times=9)]), Budget(per_step=Budget(calls=3))
+    result = Guard(Stubborn(never), segment=1, repair=ladder, budget=budget).run(MINUS, INPUTS)
+    assert (result.status, result.usage.calls) == ("exhausted", 3)
+
+
+def test_a_rung_of_your_own_that_raises_ends_the_run_as_failed() -> None:
+    """Nothing is raised, and what was verified is kept."""
+
+    class Broken(Rewrite):
+        def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+            if values.get("t1") == 10:
+                raise ZeroDivisionError("a fault")
+            return None
+
+        def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
+            return True
+
+    result = Guard(Stubborn(never, "t2"), segment=1, repair=Ladder([Broken()])).run(MINUS, INPUTS)
+    assert (result.status, result.values["t1"], result.usage.calls) == ("failed", 10, 2)
+    assert isinstance(result.error, ZeroDivisionError)
+
+
 def test_others_are_asked_no_earlier_for_what_was_learned() -> None:
     """What seldom cured is put behind the other ways of asking the run's own model, not behind code or a person."""
     procedure = Procedure.parse("inputs: x, y\nt1 = x - y\nt2 = x - t1\nt3 = t2 - y")
@@ -437,13 +462,22 @@ def test_what_a_check_decides_is_not_put_to_the_vote() -> None:
 # What it costs, and what it says
 
 
-def test_a_budget_is_asked_before_the_second_call_of_a_draft() -> None:
-    """A limit on calls holds between a draft and the reply that is made of it; the draft is kept."""
-    guard = Guard(Stubborn(never), segment=1, repair=Ladder([Draft()]), budget=Budget(calls=2))
-    result = guard.run(MINUS, INPUTS)
-    assert result.status == "exhausted"
-    assert [attempt.outcome for attempt in result.attempts] == ["rejected", "draft"]
-    assert result.usage.calls == 2
+@pytest.mark.parametrize(
+    ("budget", "outcomes"),
+    [
+        (Budget(calls=2), ["rejected"]),
+        (Budget(per_step=Budget(calls=2)), ["rejected"]),
+        (Budget(calls=3), ["rejected", "draft", "rejected"]),
+        (Budget(tokens=200), ["rejected", "draft"]),
+    ],
+)
+def test_a_draft_is_not_asked_for_where_the_reply_made_of_it_cannot_be(budget: Budget, outcomes: list[str]) -> None:
+    """It takes two calls; other limits hold between them, too, and the draft is kept."""
+    spent = Usage(calls=1, input_tokens=100)
+    model = ScriptedBackend(*(Completion(text, usage=spent) for text in ('{"t1": "-96 - (-106) = 11"}', "9", "{}")))
+    result = Guard(model, segment=1, repair=Ladder([Draft()]), budget=budget).run(MINUS, INPUTS)
+    assert [attempt.outcome for attempt in result.attempts] == outcomes
+    assert result.status == ("abstained" if len(outcomes) > 2 else "exhausted")
 
 
 DRAFTS: list[tuple[Completion, str]] = [

@@ -11,6 +11,7 @@ from harness import GOOD, P2, ids, start
 
 from stepguard import Procedure, Step, Usage
 from stepguard.errors import ProcedureError
+from stepguard.exact import evaluate, substitute
 from stepguard.verdicts import Claim
 
 # Code
@@ -193,3 +194,44 @@ def test_ids_that_a_lazy_procedure_uses_again_are_never_confused() -> None:
             hand.answer(entries)
         assert hand.run.result().status == "verified"
         assert hand.run.result().answer == 40
+
+
+def test_an_id_that_is_used_again_waits_for_the_step_that_has_it_first() -> None:
+    """With parallel segments no later step of the same name is asked before, which would bar the first from the run."""
+    steps = ["m = x + 1", "a = m + 10", "b = a + 1", "c = x + 2", "d = x + 3", "a = x + 100", "e = a + 1"]
+    made = [Step(*line.split(" = ")) for line in steps]
+    procedure = Procedure.lazy(made.__getitem__, len(made), look_back=3, inputs=["x"])
+    hand = start(procedure, {"x": 1}, segment=1, parallel=2)
+    while hand.asks:  # what reads nothing but the input is answered before m
+        ask = hand.asks[-1].request
+        tree = ask.steps[0].expression
+        assert tree is not None
+        hand.answer({ask.steps[0].id: f"{substitute(tree, ask.values)} = {evaluate(tree, ask.values)}"}, at=-1)
+    result = hand.run.result()
+    assert (result.status, result.answer, result.completed) == ("verified", 102, 7)
+
+
+def test_a_run_makes_each_step_of_a_lazy_procedure_once() -> None:
+    """Beside those that the demonstration and the name of the answer follow from."""
+    made: list[int] = []
+
+    def step_at(index: int) -> Step:
+        made.append(index)
+        return Step(f"t{index}", f"t{index - 1} + 1" if index else "x + 1", performer="code")
+
+    hand = start(Procedure.lazy(step_at, 80, look_back=1, inputs=["x"]), {"x": 0})
+    assert hand.run.result().status == "verified"
+    assert [made.count(index) for index in range(50, 78)] == [1] * 28
+
+
+def test_a_lazy_procedure_whose_last_step_changes_its_name_fails_there() -> None:
+    """Nothing is raised, and what was done is kept: the answer was named when the procedure was made."""
+    made: list[int] = []
+
+    def step_at(index: int) -> Step:
+        made.append(index)
+        return Step(f"t{index}" if len(made) == 1 or index < 2 else "other", "x + 1", performer="code")
+
+    result = start(Procedure.lazy(step_at, 3, look_back=1, inputs=["x"]), {"x": 0}).run.result()
+    assert (result.status, result.completed) == ("failed", 2)
+    assert "'t2'" in str(result.problem)

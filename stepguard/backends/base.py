@@ -34,6 +34,8 @@ __all__ = [
 ]
 
 _ONE_CALL: Final = Usage(calls=1)
+_MOST_COUNTED: Final = 10**15
+"""A completion that says it cost more counts something else."""
 
 FORBIDDEN: Final[ContextVar[list[str] | None]] = ContextVar("stepguard_forbidden_requests", default=None)
 """Inside `stepguard.testing.no_real_requests`: the models that were about to be asked. None outside of it."""
@@ -133,7 +135,7 @@ def find_flaw(completion: Completion) -> str | None:
         isinstance(call, ToolCall) and isinstance(call.name, str) and isinstance(call.arguments, str) for call in calls
     ):
         return "its tool_calls are no ToolCalls of text"
-    return None if _counts(completion.usage) else f"its usage is no Usage of whole numbers: {completion.usage!r:.100}"
+    return None if _counts(completion.usage) else "its usage is no Usage of whole numbers from 0 to 10**15"
 
 
 def counted(completion: Completion) -> Usage:
@@ -144,7 +146,7 @@ def counted(completion: Completion) -> Usage:
 
 def _counts(usage: object) -> bool:
     counts = [getattr(usage, name) for name in Usage.__slots__] if isinstance(usage, Usage) else [None]
-    return all(type(count) is int and count >= 0 for count in counts)
+    return all(type(count) is int and 0 <= count <= _MOST_COUNTED for count in counts)
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
-from stepguard.deadlines import Overrun, awithin, within
+from stepguard.deadlines import Overrun, awaited, awithin, gave_up, within
 from stepguard.redaction import redact
 from stepguard.values import Value
 from stepguard.verdicts import Claim, Verdict, shorten
@@ -89,7 +89,7 @@ async def arun_check(
         else:
             found = await awithin(seconds, lambda: check(step, values, claim), name=_THREAD)
         if inspect.isawaitable(found):
-            found = await _bounded(found, seconds)
+            found = await awaited(seconds, found)
         return _verdict(check, found)
     except Overrun:
         return _late(check, seconds)
@@ -100,20 +100,8 @@ async def arun_check(
 
 
 def _stops(error: BaseException) -> bool:
-    """Whether an error asks the run to end, and is not the check's own.
-
-    `SystemExit` is its own, as of a command line that it calls. So is a `CancelledError`, as of a request that it gave
-    up, unless somebody has cancelled the task of the run.
-    """
-    import asyncio
-
-    if not isinstance(error, asyncio.CancelledError):
-        return not isinstance(error, Exception | SystemExit)
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:  # no event loop runs here, so that nobody can have cancelled anything
-        return False
-    return task is not None and task.cancelling() > 0
+    """Whether an error asks the run to end; `SystemExit` does not: it is the check's, as of a command line it calls."""
+    return not isinstance(error, Exception | SystemExit) and not gave_up(error)
 
 
 def _settle(found: Awaitable[object], seconds: float | None) -> object:
@@ -121,25 +109,13 @@ def _settle(found: Awaitable[object], seconds: float | None) -> object:
     import asyncio
 
     def run() -> object:
-        return asyncio.run(_bounded(found, seconds))
+        return asyncio.run(awaited(seconds, found))
 
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return run()
     return within(threading.TIMEOUT_MAX, run, name=_THREAD)  # one loop cannot run inside another
-
-
-async def _bounded(found: Awaitable[object], seconds: float | None) -> object:
-    import asyncio
-
-    try:
-        async with asyncio.timeout(seconds) as limit:
-            return await found
-    except TimeoutError:
-        if limit.expired():
-            raise Overrun from None
-        raise
 
 
 def _verdict(check: Check, found: object) -> Verdict:

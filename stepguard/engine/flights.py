@@ -67,6 +67,11 @@ class Flight:
         return self.segment.steps if self.stand_in is None else self.stand_in.behind(self.parts)
 
     @property
+    def calls(self) -> int:
+        """How many calls are still to be made at least: a draft is worth nothing without the reply made of it."""
+        return 2 if self.drafting else 1
+
+    @property
     def first(self) -> Occurrence:
         """The step that leads it."""
         return self.segment.occurrences[0]

@@ -11,7 +11,6 @@ from dataclasses import replace
 from stepguard.actions import Check, Commit, Wait, deviation_of
 from stepguard.backends.base import Completion, counted, find_flaw
 from stepguard.checks import Judgement
-from stepguard.engine.asking import most_of
 from stepguard.engine.flights import Flight
 from stepguard.engine.launching import Launcher
 from stepguard.engine.state import RunState
@@ -50,6 +49,7 @@ class Landing:
                 self.broken(flight, error)
                 return
             self._state.book(flight, "error", flight.usage, error=error_text(error))
+            self._state.spending.blame(flight.first.index, flight.usage, flight.seconds)
             flight.blame = flight.first, Deviation("empty", flight.first.step, str(error))
             self._refuse(flight, *flight.blame)
             return
@@ -309,10 +309,9 @@ class Landing:
             if stop is not None:
                 self._state.end(stop[0], flight.first, stop[1], error=error)
             return
-        assert flight.request is not None
         wait = Wait(self._state.outbox.new_id(), seconds, error_words(error))
         flight.waits_since = self._state.now
-        self._state.spending.reserve(wait.id, most_of(flight.request))
+        self._state.reserve(wait, flight)
         self._state.outbox.put(wait, flight)
 
 

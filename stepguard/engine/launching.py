@@ -7,10 +7,10 @@ from typing import Final
 
 from stepguard.actions import Act, Ask
 from stepguard.checks import find_hopeless
-from stepguard.engine.asking import most_of
 from stepguard.engine.flights import Flight
 from stepguard.engine.schedule import Broken
 from stepguard.engine.state import RunState
+from stepguard.redaction import error_text
 from stepguard.results import Occurrence
 from stepguard.rungs import FIRST, Rung
 from stepguard.verdicts import Deviation
@@ -44,14 +44,17 @@ class Launcher:
             return False
         rung = self._state.repairs.again.get(found.indices[0], FIRST)
         code = found.steps[0].performer == "code" or rung.assistance == "code"
-        if not code and (limit := self._state.spending.step_exceeded(found.indices[0])):
-            self._state.end("exhausted", found.occurrences[0], self._state.limit_reason(limit, per_step=True))
+        spending, now = self._state.spending, self._state.now
+        calls = 2 if rung.draft else 1  # a draft is worth nothing without the call that makes a reply of it
+        if not code and (limit := spending.step_exceeded(found.indices[0], calls=calls)):
+            reason = self._state.limit_reason(limit, per_step=True, calls=calls)
+            self._state.end("exhausted", found.occurrences[0], reason)
             return False
-        limit = self._state.spending.late(self._state.now) if code else self._state.spending.exceeded(self._state.now)
+        limit = spending.late(now) if code else spending.exceeded(now, calls=calls)
         if limit is not None:
             # What is on its way may still be accepted, and may cost less than was set aside for it.
             if not self._state.outbox:
-                self._state.end("exhausted", found.occurrences[0], self._state.limit_reason(limit))
+                self._state.end("exhausted", found.occurrences[0], self._state.limit_reason(limit, calls=calls))
             return False
         hopeless = (
             None if code or self._state.settings.observe else find_hopeless(found.steps[0], self._state.steps.values)
@@ -68,7 +71,14 @@ class Launcher:
         else:
             repairs, values = self._state.repairs, self._state.steps.read(found.steps)
             attempt, parts = repairs.tries(found.indices[0]) + 1, partial(repairs.parts, found.indices[0])
-            self.ask(self._state.asker.flight(found, rung, values, attempt=attempt, parts=parts), first=True)
+            try:
+                flight = self._state.asker.flight(found, rung, values, attempt=attempt, parts=parts)
+            except Exception as error:  # noqa: BLE001 - a rung may be foreign code
+                self._state.steps.land(found)
+                reason = f"the rung {rung.name} failed: {error_text(error)}"
+                self._state.end("failed", found.occurrences[0], reason, error=error)
+                return False
+            self.ask(flight, first=True)
         return True
 
     def _end_unstartable(self, broken: Broken | None) -> None:
@@ -88,5 +98,5 @@ class Launcher:
             self._state.end("exhausted", flight.first, reason)
             return
         action = Ask(self._state.outbox.new_id(), flight.request, flight.rung.backend, flight.segment.occurrences)
-        self._state.spending.reserve(action.id, most_of(flight.request))
+        self._state.reserve(action, flight)
         self._state.outbox.put(action, flight)

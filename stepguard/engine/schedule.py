@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from stepguard.errors import ProcedureError
-from stepguard.procedure import Procedure, Step
+from stepguard.procedure import LazySteps, Procedure, Step
 from stepguard.results import Occurrence
 from stepguard.rungs import Rung
 from stepguard.values import Value
@@ -66,6 +66,8 @@ class Schedule:
         self.completed = 0
         self.frontier = 0  # every step before it is completed
         self._procedure = procedure
+        steps = procedure.steps
+        self._steps = steps.for_one_run() if isinstance(steps, LazySteps) else steps
         self._parallel = parallel
         self._ahead: set[int] = set()  # completed steps behind the frontier
         self._flying: dict[int, str] = {}  # the ids of the steps on their way, by index
@@ -100,6 +102,7 @@ class Schedule:
         indices: list[int] = []
         steps: list[Step] = []
         ids: set[str] = set()
+        waiting: set[str] = set()  # steps that are not asked yet: an id that is used again has to wait for them
         for index in range(self.frontier, end):
             if index in self._flying or index in self._ahead:
                 continue
@@ -111,11 +114,14 @@ class Schedule:
                 if indices:
                     break
                 return Broken(index, error)
+            if step.id in waiting:
+                break
             readable = all(name in self.values or name in ids for name in step.reads)
             # Code performs one step at a time.
             if not readable or (indices and (step.performer == "code" or index in again)):
                 if strict or (indices and readable):
                     break
+                waiting.add(step.id)
                 continue
             indices.append(index)
             steps.append(step)
@@ -137,7 +143,7 @@ class Schedule:
                 len(before) < _MOST_BEFORE
                 and (index <= self.frontier or index - 1 in self._ahead)
                 and index > 0
-                and (step := self._procedure.steps[index - 1]).with_next
+                and (step := self._steps[index - 1]).with_next
             ):
                 before.append(step)
                 index -= 1
@@ -146,9 +152,12 @@ class Schedule:
         return tuple(reversed(before))
 
     def _step(self, index: int, before: set[str]) -> Step:
-        step = self._procedure.steps[index]
+        step = self._steps[index]
         if self._procedure.look_back is None:
             return step
+        if index == len(self._procedure) - 1 and step.id != self._procedure.answer:
+            was = self._procedure.answer
+            raise ProcedureError(f"the last step was {was!r} when the procedure was made", step=step.id)
         # A lazy procedure is not checked as a whole: an id that is still in use would be mistaken for the other step.
         if step.id in self.values or step.id in before or step.id in self._flying.values():
             raise ProcedureError(f"duplicate id: {step.id!r} is already an earlier step", step=step.id)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from stepguard.actions import Act, Action, Ask, Wait
 from stepguard.budget import Budget, Limit, Spending
-from stepguard.engine.asking import Asker
+from stepguard.engine.asking import Asker, most_of
 from stepguard.engine.flights import Flight, Outbox
 from stepguard.engine.history import History
 from stepguard.engine.learning import Learning
@@ -144,6 +144,11 @@ class RunState:
         except ProcedureError as broken:
             return Occurrence(index, broken.step or f"#{index + 1}")
 
+    def reserve(self, action: Action, flight: Flight) -> None:
+        """Set aside what the calls of a flight may cost at most, from the next one on."""
+        assert flight.request is not None
+        self.spending.reserve(action.id, most_of(flight.request) + Usage(flight.calls - 1))
+
     def take_back(self, action: Action, flight: Flight) -> None:
         """Expect nothing of an action any more."""
         self.outbox.drop(action)
@@ -176,14 +181,14 @@ class RunState:
 
     def spent(self, flight: Flight) -> str | None:
         """Why a flight may not ask again, None where it may."""
-        if limit := self.spending.exceeded(self.now):
-            return self.limit_reason(limit)
-        limit = self.spending.step_exceeded(flight.first.index)
-        return None if limit is None else self.limit_reason(limit, per_step=True)
+        calls = flight.calls
+        if limit := self.spending.exceeded(self.now, calls=calls):
+            return self.limit_reason(limit, calls=calls)
+        limit = self.spending.step_exceeded(flight.first.index, calls=calls)
+        return None if limit is None else self.limit_reason(limit, per_step=True, calls=calls)
 
-    def limit_reason(self, limit: Limit, *, per_step: bool = False) -> str:
-        """What is spent, in words."""
-        budget = self.settings.budget
-        if per_step:
-            return f"the budget of {getattr(budget.per_step, limit)} {limit} for one step is spent"
-        return f"the budget of {getattr(budget, limit)} {limit} is spent"
+    def limit_reason(self, limit: Limit, *, per_step: bool = False, calls: int = 1) -> str:
+        """What is spent, in words, or what is not enough for so many calls."""
+        budget = self.settings.budget.per_step if per_step else self.settings.budget
+        ends = "is spent" if calls == 1 or limit != "calls" else f"leaves less than the {calls} that a draft takes"
+        return f"the budget of {getattr(budget, limit)} {limit}{' for one step' if per_step else ''} {ends}"
