@@ -299,6 +299,10 @@ ECHOES = [
     '{"key": "SECRETabc0123456789"}',
     "[(b'accept', b'*/*'), (b'x-api-key', b'SECRET')]",
     "[('Authorization', 'Bearer SECRET')]",
+    "token: SECRET01",
+    "GET https://host/v1?b=2&auth=SECRET failed",
+    "GET https://host/back?code=SECRET&b=2 failed",
+    "GET https://host/?to=%3Fcode%3DSECRET failed",
     "GET https://host/v1?pwd=SECRET&b=2 failed",
     "passwd=SECRET",
     "GET https://host/?to=%3Fkey%3DSECRET failed",
@@ -314,6 +318,7 @@ ECHOES = [
     "words",
     [
         "unexpected token: the value of key: price is no number",
+        "token: 151643 is none, status code=400 at https://host/v1?decode=plain",
         "unknown key: max_completion_tokens",
         "the key takes 3 tokens, ('model', 'gpt-4.1-mini') and r8 of them",
     ],
