@@ -67,7 +67,9 @@ class Chat:
 
 def read_completion(body: Mapping[str, Any]) -> Asked:
     """What is asked at any path: in messages, a prompt, the instructions or the items of a conversation."""
-    return Asked(read_model(body), read_arguments(dict(body)), stream=False, include_usage=False, body=body)
+    return Asked(
+        read_model(body), read_messages(read_arguments(dict(body))), stream=False, include_usage=False, body=body
+    )
 
 
 def read_model(body: Mapping[str, Any]) -> str:
