@@ -177,7 +177,8 @@ class Guard:
         Args:
             procedure: what to run.
             inputs: the values of its inputs.
-            label: what logs and traces are to call the procedure, where its own name is not for them.
+            label: what logs and traces are to call the procedure, where its own name is not for them; nor are the
+                names of its steps then, which are told by their index.
 
         Raises:
             InputError: the inputs do not fit the procedure.

@@ -75,6 +75,11 @@ class Run:
         return self.procedure.name if self._label is None else self._label
 
     @property
+    def names_steps(self) -> bool:
+        """Whether logs and traces may name the steps: not where they may not name the procedure."""
+        return self.label == self.procedure.name
+
+    @property
     def done(self) -> bool:
         """Whether the run has ended."""
         return self._engine.done

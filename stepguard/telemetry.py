@@ -5,7 +5,7 @@ event              level       with
 =================  ==========  ===============================================================================
 ``step_done``      info        run_id, procedure, step, index, verified, strength, tries, assistance, deviations (kinds)
 ``call_failed``    warning     run_id, procedure, steps (how many were asked), error (the name of its class)
-``run_done``       info        run_id, procedure, status, completed, total, calls, tokens, seconds, step, kind
+``run_done``       info        run_id, procedure, status, completed, total, calls, tokens, seconds, step, index, kind
 ``chat_guarded``   info        run_id, procedure, found, left_out; of a chat call that became a run
 ``chat_passed``    info        of a chat call that was passed on as it came
 ``output_judged``  info        procedure, verified, step, kind; of the output of an agent or a tool
@@ -13,8 +13,8 @@ event              level       with
 =================  ==========  ===============================================================================
 
 Prompts, replies, values, inputs and the texts of errors are not logged: they may hold what must not be in logs. The
-name of a procedure that stood in a prompt is part of it, and ``(prompt)`` is logged instead. Who wants them takes
-`stepguard.hooks`.
+names of a procedure that stood in a prompt, and of its steps, are part of it: ``(prompt)`` is logged instead, and the
+index of a step. Who wants them takes `stepguard.hooks`.
 
 Where the application has configured structlog, events go through it, as configured at that moment. Otherwise they go
 to the logger ``stepguard`` of the standard library, as one line of ``key=value``, and are dropped unless the
@@ -117,7 +117,7 @@ class Telemetry:
             for record in action.records:
                 log.info(
                     "step_done",
-                    step=record.occurrence.step,
+                    step=record.occurrence.step if self._run.names_steps else None,
                     index=record.occurrence.index,
                     verified=record.verified,
                     strength=record.strength,
@@ -140,7 +140,8 @@ class Telemetry:
             calls=result.usage.calls,
             tokens=result.usage.tokens,
             seconds=round(result.seconds, 3),
-            step=problem.occurrence.step if problem else None,
+            step=problem.occurrence.step if problem and self._run.names_steps else None,
+            index=problem.occurrence.index if problem else None,
             kind=problem.deviation.kind if problem and problem.deviation else None,
         )
 

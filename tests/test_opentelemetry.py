@@ -259,6 +259,18 @@ def test_no_content_by_default(traced: Traced, driver: str) -> None:
     assert not any(part in text for part in ("12345", "12346", "12347", "24692", "SECRET"))
 
 
+@pytest.mark.parametrize("content", [False, True])
+def test_steps_that_stood_in_a_prompt_are_named_only_with_content(traced: Traced, content: bool) -> None:
+    """Where the name of a procedure is not for traces, neither are the ids of its steps: their index tells them."""
+    guard = Guard(ScriptedBackend({"johns_debt": "1 + 1 = 3"}), repair=0, observer=traced.observer(content=content))
+    guard.drive(guard.start(Procedure.parse("johns_debt = 1 + 1"), label="(prompt)"))
+    told = " ".join(f"{each.attributes} {each.status.description}" for each in traced.spans)
+    told += " ".join(str(event.attributes) for each in traced.spans for event in each.events)
+    assert ("johns_debt" in told) is content
+    assert traced.run.attributes is not None
+    assert traced.run.attributes["stepguard.problem.index"] == 0
+
+
 def test_an_id_that_a_model_made_up_is_no_id(traced: Traced) -> None:
     """What a reply adds of its own is a verdict on the reply as a whole, and its name is told nowhere."""
     guard = Guard(

@@ -234,10 +234,30 @@ def test_odd_messages_of_a_guarded_call_are_an_error(chat_server: ChatServer, se
     assert not chat_server.requests
 
 
-def test_a_compressed_body_is_refused(served: Served) -> None:
-    """A body that would have to be unpacked first is status 415."""
-    answer = served.request("POST", "/v1/chat/completions", b"x", {"Content-Encoding": "gzip"})
+@pytest.mark.parametrize("path", ["chat/completions", "completions", "openai/deployments/m/Completions/", "threads"])
+def test_a_compressed_body_is_refused(served: Served, path: str) -> None:
+    """A body that would have to be unpacked first is status 415, wherever a procedure might stand in it."""
+    answer = served.request("POST", f"/v1/{path}", b"x", {"Content-Encoding": "gzip"})
     assert (answer.status, answer.error["code"]) == (415, "content_encoding")
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("completions", b'\xef\xbb\xbf{"model": "m", "prompt": "inputs:\\nt = 1 + 1"}'),
+        ("responses/compact", {"model": "m", "input": "inputs:\nt = 1 + 1"}),
+        ("conversations", {"items": [{"role": "user", "content": "inputs:\nt = 1 + 1"}]}),
+        ("threads/t/messages", {"role": "user", "content": "inputs:\nt = 1 + 1"}),
+        ("threads/runs", {"thread": {"messages": [{"role": "user", "content": "inputs:\nt = 1 + 1"}]}}),
+    ],
+)
+def test_a_procedure_at_a_path_that_cannot_be_guarded_is_refused(
+    chat_server: ChatServer, served: Served, path: str, body: Any
+) -> None:
+    """Whatever could say a procedure to a model is read, with a mark of its encoding or without, and not passed on."""
+    answer = served.request("POST", f"/v1/{path}", body)
+    assert (answer.status, answer.error["code"]) == (404, "unknown_path")
+    assert not chat_server.requests
 
 
 def test_a_caller_that_sends_slowly(chat_server: ChatServer) -> None:

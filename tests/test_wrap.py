@@ -359,7 +359,7 @@ def test_the_log_says_which_calls_were_guarded_and_holds_no_content(
     events = [record.split()[0] for record in records]
     assert events == ["event='chat_passed'", *["event='step_done'"] * 2, "event='run_done'", "event='chat_guarded'"]
     told = re.sub(r"run_id='\w+'", "", "".join(records))
-    assert not any(word in told for word in ("John", "Do this", "57", KEY))
+    assert not any(word in told for word in ("John", "Do this", "57", KEY, "t1", "t2"))
 
 
 def test_a_cancelled_call_tells_what_was_verified(chat_server: ChatServer) -> None:
@@ -476,7 +476,7 @@ def test_beta_completions_are_guarded(client: openai.OpenAI, chat_server: ChatSe
     guarded = wrap(client)
     assert guarded.beta.chat.completions.create(model="m", messages=ASKED).stepguard.verified
     assert result_of(guarded.beta.chat.completions.create(model="m", messages=CHAT)) is None
-    assert guarded.beta.assistants is client.beta.assistants
+    assert guarded.files is client.files
 
     async def main() -> Any:
         async with wrap(openai.AsyncOpenAI(base_url=chat_server.url, api_key=KEY)) as awaited:
@@ -501,6 +501,39 @@ def test_older_completions_refuse_a_procedure_in_a_prompt(
         asked(model="m", prompt=prompt)
         assert chat_server.requests[-1].body["prompt"] == prompt
     assert [call.guarded for call in calls] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("way", "place", "arguments"),
+    [
+        ("chat.completions.create", (), {"model": "m", "messages": CHAT, "extra_body": {"messages": ASKED}}),
+        ("chat.completions.parse", (), {"model": "m", "messages": CHAT, "extra_body": {"messages": ASKED}}),
+        ("completions.create", (), {"model": "m", "prompt": "", "extra_body": {"prompt": ASKED[0]["content"]}}),
+        ("responses.create", (), {"model": "m", "input": "", "extra_body": {"input": ASKED[0]["content"]}}),
+        ("responses.compact", (), {"model": "m", "input": ASKED}),
+        ("responses.connect", (), {}),
+        ("realtime.connect", (), {"model": "m"}),
+        ("conversations.create", (), {"items": ASKED}),
+        ("conversations.items.create", ("c",), {"items": iter(ASKED)}),
+        ("beta.threads.create", (), {"messages": ASKED}),
+        ("beta.threads.messages.create", ("t",), ASKED[0]),
+        ("beta.threads.create_and_run", (), {"assistant_id": "a", "thread": {"messages": ASKED}}),
+        ("beta.threads.runs.create_and_poll", (), {"thread_id": "t", "additional_messages": ASKED}),
+        ("beta.threads.runs.with_raw_response.create", ("t",), {"instructions": "inputs:\nt = 1 + 1"}),
+        ("beta.assistants.create", (), {"model": "m", "instructions": "inputs:\nt = 1 + 1"}),
+    ],
+)
+def test_nothing_that_asks_for_a_procedure_is_passed_on_in_silence(
+    client: openai.OpenAI, chat_server: ChatServer, way: str, place: tuple[str, ...], arguments: dict[str, Any]
+) -> None:
+    """Wherever a procedure can be said to a model, it is refused with what to use; nothing is sent."""
+    try:
+        operator.attrgetter(way)(client)
+    except AttributeError:
+        pytest.skip("this SDK has no such call")
+    with pytest.raises(ConfigError, match=r"cannot run guarded.*use chat.completions.create|not in extra_body"):
+        operator.attrgetter(way)(wrap(client))(*place, **arguments)
+    assert not chat_server.requests
 
 
 def test_ways_that_cannot_be_guarded_pass_on_all_else(client: openai.OpenAI) -> None:

@@ -158,7 +158,7 @@ def secrets_of(client: object, error: BaseException | None = None) -> tuple[str,
     A key may be made anew for each request, and a token may be known to the client alone: what was sent stands in the
     request of the error.
     """
-    held: list[object] = [field(client, "api_key")]
+    held: list[object] = [field(client, name) for name in ("api_key", "admin_api_key", "_azure_ad_token")]
     for holder, *path in (
         (client, "default_headers"),
         (error, "request", "headers"),

@@ -22,6 +22,7 @@ __all__ = [
     "ProcedureText",
     "Said",
     "may_hold_procedure",
+    "read_arguments",
     "read_messages",
     "read_prompts",
     "split_message",
@@ -51,6 +52,8 @@ _FORMULA: Final = re.compile(
 _MARKED: Final = frozenset({"procedure", "stepguard"})
 _UNMARKED: Final = frozenset({"", "plain", "plaintext", "text", "txt"})
 _LONGEST_STEP: Final = 4000
+_INSTRUCTIONS: Final = ("instructions", "additional_instructions")
+_LISTS: Final = ("messages", "input", "prompt", "items", "additional_messages")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,25 @@ def read_prompts(prompt: object) -> list[dict[str, str]]:
     return [{"role": "user", "content": each} for each in given if isinstance(each, str)]
 
 
+def read_arguments(arguments: dict[str, Any]) -> list[object]:
+    """What is said to a model by a call that is no chat completion, as messages; its iterators become lists."""
+    for name in _LISTS:
+        if callable(getattr(arguments.get(name), "__next__", None)):  # it can be read only once
+            arguments[name] = list(arguments[name])
+    given: dict[str, Any] = {**arguments, **(_mapping(arguments.get("extra_body")))}
+    said: list[object] = [{"role": "system", "content": given[name]} for name in _INSTRUCTIONS if given.get(name)]
+    if given.get("content"):
+        said.append({"role": "user", "content": given["content"]})
+    for name in _LISTS:
+        each = given.get(name)
+        if name == "prompt" or isinstance(each, str):
+            said += read_prompts(each)
+        elif isinstance(each, Iterable) and not isinstance(each, bytes | Mapping):
+            said += each
+    thread = _mapping(given.get("thread"))
+    return [*said, *read_arguments(dict(thread))] if thread else said
+
+
 def turn_of(said: Sequence[Said]) -> list[Said]:
     """What the user says now: behind the last answer, but for an answer that is only begun, at the very end."""
     end = len(said)
@@ -191,6 +213,10 @@ def split_message(said: Said) -> Parts:
         parts.blocks.append((language, start, tuple(block)))
         parts.unclosed = True
     return parts
+
+
+def _mapping(given: object) -> Mapping[str, Any]:
+    return given if isinstance(given, Mapping) else {}
 
 
 def _get(given: object, name: str) -> Any:

@@ -121,6 +121,8 @@ class Settings:
         messages: Any = arguments.get("messages")
         if callable(getattr(messages, "__next__", None)):  # it can be read only once
             messages = arguments["messages"] = list(messages)
+        if isinstance(body := arguments.get("extra_body"), Mapping):
+            messages = body.get("messages", messages)  # the SDK sends these instead
         if named is None and not self.look_in_messages:
             if inputs is not None:
                 raise ConfigError("inputs are given, and no procedure: name one", option="inputs")
@@ -183,6 +185,9 @@ class GuardedCall:
         for name, why in _REFUSED.items():
             if name in given and given[name] not in ([], False):
                 raise ConfigError(f"a guarded call takes no {name}: {why}", option=name)
+        body = given.get("extra_body")
+        for name in sorted(_OURS.union(_REFUSED).intersection(body if isinstance(body, Mapping) else ())):
+            raise ConfigError(f"a guarded call takes {name} as a parameter, not in extra_body", option="extra_body")
         if given.get("n", 1) != 1:
             raise ConfigError(f"a guarded call has one answer: n is 1, not {given['n']!r:.20}", option="n")
         if given.get("modalities", ["text"]) != ["text"]:

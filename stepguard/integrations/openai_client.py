@@ -15,9 +15,11 @@ where its messages hold one (`stepguard.integrations.chat` has the notation). Wh
 `result_of` tells the two apart, and so do the log events ``chat_guarded`` and ``chat_passed`` and `on_call`.
 
 ``parse``, ``stream``, ``with_raw_response`` and ``with_streaming_response`` cannot be guarded, and neither can
-``responses`` with its ``create``, ``parse`` and ``stream``, nor the older ``completions``: they refuse a call that asks
-for a procedure, and pass every other one on. So do they where they are reached by another way of the client, such as
-``client.with_raw_response`` or ``client.beta``. All else is the client's own.
+``responses``, ``conversations``, the older ``completions``, and assistants with their threads: they refuse a call that
+asks for a procedure, and pass every other one on. So do they where they are reached by another way of the client, such
+as ``client.with_raw_response`` or ``client.beta``. A connection (``responses.connect``, ``realtime.connect``) is
+refused as a whole, because what is said over it is not seen, unless ``look_in_messages`` is False. All else is the
+client's own.
 """
 
 from __future__ import annotations
@@ -26,8 +28,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, Unpack, get_args
 
 from stepguard.errors import ConfigError
-from stepguard.integrations.chat import Job
-from stepguard.integrations.chat_messages import read_prompts
+from stepguard.integrations.chat_messages import read_arguments
 from stepguard.integrations.guard_options import GuardOptions, check_options, check_strength
 from stepguard.integrations.openai_calls import Call, GuardedCall, Settings
 from stepguard.procedure import Procedure
@@ -48,6 +49,16 @@ return  returns a completion without content, whose ``refusal`` names the step a
 _RAW: Final = frozenset({"with_raw_response", "with_streaming_response"})
 _WAYS: Final = _RAW | {"beta"}
 """Names on a path of the client behind which the same stands once more."""
+_ROADS: Final = frozenset(
+    {
+        *(("completions",), ("responses",), ("realtime",)),
+        *(("assistants",), ("threads",), ("threads", "messages"), ("threads", "runs")),
+        *(("conversations",), ("conversations", "items")),
+    }
+)
+"""Paths, beside ``chat.completions``, on which something can be said to a model."""
+_ASKING: Final = frozenset({"compact", "connect", "parse", "stream", "update"})
+"""What says something there, beside all that begins with ``create``."""
 
 
 def wrap(
@@ -140,10 +151,10 @@ def _at(settings: Settings, path: tuple[str, ...], found: Any) -> Any:
         (): _Under,
         ("chat",): _Under,
         ("chat", "completions"): _completions,
-        ("responses",): _Responses,
-        ("completions",): _OlderCompletions,
-    }.get(tuple(name for name in path if name not in _WAYS))
-    return found if made is None else made(settings, path)
+    }
+    told = tuple(name for name in path if name not in _WAYS)
+    make = _Unguarded if told in _ROADS else made.get(told)
+    return found if make is None else make(settings, path)
 
 
 class _Under:
@@ -173,64 +184,30 @@ class _Under:
 
 
 class _Unguarded(_Under):
-    """Calls that cannot be guarded: one that asks for a procedure is refused."""
+    """What leads to a model and cannot be guarded: a call that asks for a procedure is refused."""
 
-    def _checked(self, name: str) -> Callable[..., Any]:
-        inner = getattr(self._inner(), name)
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        asks = name in _ASKING or name.startswith("create")
+        return self._checked(name, found) if asks and callable(found) else found
+
+    def _checked(self, name: str, inner: Callable[..., Any]) -> Callable[..., Any]:
         told = ".".join((*self._path, name))
 
-        def call(**arguments: Any) -> Any:
-            if self._job(arguments) is not None:
+        def call(*more: Any, **arguments: Any) -> Any:
+            if name == "connect" and self._settings.look_in_messages:
+                raise ConfigError(
+                    f"{told} cannot run guarded, and what is said over it cannot be read: use chat.completions.create, "
+                    "or .unguarded of the wrapped client",
+                    option="procedure",
+                )
+            own = {name: arguments.pop(name, None) for name in ("procedure", "inputs")}
+            if self._settings.job({**own, "messages": read_arguments(arguments)}) is not None:
                 raise ConfigError(f"{told} cannot run guarded: use chat.completions.create", option="procedure")
             self._settings.passed(arguments)
-            return inner(**arguments)
+            return inner(*more, **arguments)
 
         return call
-
-    def _job(self, arguments: dict[str, Any]) -> Job | None:
-        return self._settings.job(arguments)
-
-    @property
-    def create(self) -> Callable[..., Any]:
-        """That of the client, refused where it asks for a procedure."""
-        return self._checked("create")
-
-    @property
-    def parse(self) -> Callable[..., Any]:
-        """That of the client, refused where it asks for a procedure."""
-        return self._checked("parse")
-
-    @property
-    def stream(self) -> Callable[..., Any]:
-        """That of the client, refused where it asks for a procedure."""
-        return self._checked("stream")
-
-
-class _Responses(_Unguarded):
-    """``responses``, or a way of calling it."""
-
-    def _job(self, arguments: dict[str, Any]) -> Job | None:
-        """What a call asks for; its ``input`` and ``instructions`` are read as messages."""
-        given: Any = arguments.get("input")
-        if callable(getattr(given, "__next__", None)):  # it can be read only once
-            given = arguments["input"] = list(given)
-        messages = [{"role": "user", "content": given}] if isinstance(given, str) else given
-        if isinstance(words := arguments.get("instructions"), str) and isinstance(messages, list | tuple):
-            messages = [{"role": "system", "content": words}, *messages]
-        own = {name: arguments.pop(name, None) for name in ("procedure", "inputs")}
-        return self._settings.job({**own, "messages": messages})
-
-
-class _OlderCompletions(_Unguarded):
-    """``completions``, which takes prompts, or a way of calling it."""
-
-    def _job(self, arguments: dict[str, Any]) -> Job | None:
-        """What a call asks for; its prompts are read as messages."""
-        given: Any = arguments.get("prompt")
-        if callable(getattr(given, "__next__", None)):  # it can be read only once
-            given = arguments["prompt"] = list(given)
-        own = {name: arguments.pop(name, None) for name in ("procedure", "inputs")}
-        return self._settings.job({**own, "messages": read_prompts(given)})
 
 
 class _Common(_Unguarded):

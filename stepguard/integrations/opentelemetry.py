@@ -63,8 +63,9 @@ the status ERROR; a completed one has none, verified or not.
 
 With ``content=True`` the following is told as well, each cut to a length: ``stepguard.inputs``, ``stepguard.answer``
 and ``stepguard.problem.reason`` of a run, ``stepguard.prompt``, ``stepguard.reply`` and ``stepguard.error`` of an
-attempt, ``stepguard.step.value`` and ``gen_ai.evaluation.explanation`` of a verdict. Reasons may name the right value:
-who shows traces to a model leaves content off.
+attempt, ``stepguard.step.value`` and ``gen_ai.evaluation.explanation`` of a verdict, and the ids of steps that stood in
+a prompt, which are told by their index alone otherwise. Reasons may name the right value: who shows traces to a model
+leaves content off.
 
 The names of the ``gen_ai`` conventions are those of their development in 2026 and may change there. Verdicts are span
 events, because the logs of OpenTelemetry's Python are not stable yet and need a pipeline of their own.
@@ -162,7 +163,11 @@ class OpenTelemetry(Hooks):
         if self._content:
             attributes["stepguard.inputs"] = self._told_values(run.values)
         self._runs[run.id] = _Trace(
-            _Span(self._tracer.start_span(f"invoke_workflow {name}", attributes=attributes), self._events)
+            _Span(
+                self._tracer.start_span(f"invoke_workflow {name}", attributes=attributes),
+                self._events,
+                self._content or run.names_steps,
+            )
         )
 
     def performing(self, run: Run, action: Action, /) -> AbstractContextManager[object] | None:
@@ -210,11 +215,12 @@ class OpenTelemetry(Hooks):
             span.end()
         span = going.span
         if span.span.is_recording():
-            span.span.set_attributes(self._outcome(result))
+            span.span.set_attributes(self._outcome(result, named=span.named))
             if going.dropped:
                 span.span.set_attribute("stepguard.attempts.dropped", going.dropped)
             if (stopped := _STOPPED.get(result.status)) is not None:
-                where = f" at step {_named(result.problem.occurrence.step)}" if result.problem else ""
+                place = result.problem.occurrence if result.problem else None
+                where = "" if place is None else f" at step {_named(place.step) if span.named else place.index}"
                 span.span.set_attribute("error.type", _error_type(result, stopped))
                 self._fail(span.span, f"{result.status}{where}")
         span.end()
@@ -227,7 +233,7 @@ class OpenTelemetry(Hooks):
         going.count += 1
         attributes: _Attributes = {
             "stepguard.run.id": run.id,
-            **_where(ask.occurrences[0]),
+            **_where(ask.occurrences[0], named=going.span.named),
             "stepguard.steps.asked": len(ask.occurrences),
         }
         if self._content:
@@ -235,7 +241,7 @@ class OpenTelemetry(Hooks):
             attributes["stepguard.prompt"] = self._cut(prompt)
         parent = self._trace.set_span_in_context(going.span.span)
         span = self._tracer.start_span("stepguard.attempt", context=parent, attributes=attributes)
-        going.attempts[ask.occurrences[0].index] = _Span(span, self._events)
+        going.attempts[ask.occurrences[0].index] = _Span(span, self._events, going.span.named)
         return span
 
     def _end_attempt(self, span: _Span, attempt: Attempt, error: str | None) -> None:
@@ -263,7 +269,7 @@ class OpenTelemetry(Hooks):
         failed = next((each.kind for each in record.verdicts if each.outcome == "fail"), None)
         label = "verified" if record.verified else failed or "unverified"  # an observing run commits what failed
         attributes: _Attributes = {
-            **_where(record.occurrence),
+            **_where(record.occurrence, named=span.named),
             "stepguard.step.strength": record.strength,
             "stepguard.step.tries": record.tries,
         }
@@ -276,7 +282,9 @@ class OpenTelemetry(Hooks):
         for deviation in attempt.deviations:
             # A reply may name steps that nobody asked: what a model made up is no id.
             place = places.get(deviation.step or "")
-            self._verdict(span, deviation.kind, (deviation.reason,), {} if place is None else _where(place))
+            self._verdict(
+                span, deviation.kind, (deviation.reason,), {} if place is None else _where(place, named=span.named)
+            )
 
     def _verdict(self, span: _Span, label: str, reasons: Iterable[str], attributes: _Attributes) -> None:
         if self._content and (told := "; ".join(each for each in reasons if each)):
@@ -290,7 +298,7 @@ class OpenTelemetry(Hooks):
             }
         )
 
-    def _outcome(self, result: Result) -> _Attributes:
+    def _outcome(self, result: Result, *, named: bool) -> _Attributes:
         usage, problem = result.usage, result.problem
         attributes: _Attributes = {
             "stepguard.status": result.status,
@@ -305,7 +313,8 @@ class OpenTelemetry(Hooks):
         if result.cost is not None:
             attributes["stepguard.cost"] = float(result.cost)
         if problem is not None:
-            attributes["stepguard.problem.step"] = _named(problem.occurrence.step)
+            if named:
+                attributes["stepguard.problem.step"] = _named(problem.occurrence.step)
             attributes["stepguard.problem.index"] = problem.occurrence.index
             if problem.deviation is not None:
                 attributes["stepguard.problem.kind"] = problem.deviation.kind
@@ -337,6 +346,8 @@ class _Span:
 
     span: Span
     left: int
+    named: bool
+    """Whether steps may be named on it."""
     dropped: int = 0
 
     def add(self, attributes: Mapping[str, str | int | float]) -> None:
@@ -366,8 +377,9 @@ class _Trace:
     dropped: int = 0
 
 
-def _where(place: Occurrence) -> _Attributes:
-    return {"stepguard.step.id": _named(place.step), "stepguard.step.index": place.index}
+def _where(place: Occurrence, *, named: bool) -> _Attributes:
+    told: _Attributes = {"stepguard.step.id": _named(place.step)} if named else {}
+    return {**told, "stepguard.step.index": place.index}
 
 
 def _named(name: str) -> str:

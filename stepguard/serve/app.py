@@ -7,7 +7,7 @@ path                                   what happens
 ``POST /v1/responses``                 the same
 ``POST /v1/messages``                  the same, in Anthropic's protocol
 ``GET /v1/models``                     the upstream's, and every one of them behind every procedure
-any other below ``/v1``                passed on, but for completions that ask for a procedure
+any other below ``/v1``                passed on, but for what would ask a model for a procedure
 ``GET /health``, ``GET /metrics``      of this server itself
 =====================================  ==================================================================
 
@@ -43,7 +43,7 @@ from stepguard.serve.guarded import Guarded, split_model
 from stepguard.serve.limits import Gate, Limits
 from stepguard.serve.metrics import CONTENT_TYPE, Metrics
 from stepguard.serve.openai_shapes import Chat, read_completion
-from stepguard.serve.paths import GUARDED, Tidied, completes
+from stepguard.serve.paths import GUARDED, Tidied, speaks
 from stepguard.serve.relay import read_object, relay, relay_raw
 from stepguard.serve.responses_shape import Responses
 from stepguard.serve.shapes import Shape
@@ -345,9 +345,10 @@ class Service:
             )
 
     async def _other(self, exchange: Exchange) -> None:
-        sent = await exchange.read(packed=True)
-        body = (read_object(sent) or {}) if sent[:1].isspace() or sent[:1] == b"{" else {}
-        asked = read_completion(body) if completes(unquote(exchange.raw_path)) else None
+        spoken = speaks(unquote(exchange.raw_path))
+        sent = await exchange.read(packed=not spoken)
+        body = (read_object(sent) or {}) if spoken or sent[:1].isspace() or sent[:1] == b"{" else {}
+        asked = read_completion(body) if spoken else None
         # An upstream that does not care for names would answer a procedure's request as any other.
         model = body.get("model")
         named = isinstance(model, str) and split_model(model, self._procedures)[0] is not None

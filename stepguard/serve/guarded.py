@@ -116,11 +116,7 @@ class Guarded:
                 job = await asyncio.to_thread(find_job, asked.messages, procedures=self._procedures, named=name)
         except UsageError as error:
             raise wrong_request(cut(str(error)), code="invalid_procedure", param="messages") from error
-        if job is None:
-            return None
-        if not model.strip():
-            raise wrong_request("the request names no model", code="invalid_model", param="model")
-        return job, model
+        return None if job is None else (job, model)
 
     async def run(
         self, exchange: Exchange, upstream: Upstream, shape: Shape, asked: Asked, job: Job, model: str
@@ -130,6 +126,8 @@ class Guarded:
         Raises:
             Problem: the run is no answer.
         """
+        if not model.strip():
+            raise wrong_request("the request names no model", code="invalid_model", param="model")
         exchange.told["x-stepguard"] = "guarded"
         parameters = shape.parameters(asked.body)
         guard = self._guard(upstream.client(exchange), job, model, parameters)

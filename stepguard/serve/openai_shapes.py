@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from stepguard.integrations.chat_answers import completion_chunks
-from stepguard.integrations.chat_messages import read_prompts
+from stepguard.integrations.chat_messages import read_arguments
 from stepguard.serve.errors import Problem
 from stepguard.serve.shapes import Asked, Finished, Parameters, error_body, left_over, sse
 
@@ -66,9 +66,10 @@ class Chat:
 
 
 def read_completion(body: Mapping[str, Any]) -> Asked:
-    """What a completion of any kind asks, an older one with its prompt included."""
-    messages = [*read_messages(body.get("messages")), *read_prompts(body.get("prompt"))]
-    return Asked(read_model(body), messages, stream=False, include_usage=False, body=body)
+    """What is asked at any path: in messages, a prompt, the instructions or the items of a conversation."""
+    return Asked(
+        read_model(body), read_messages(read_arguments(dict(body))), stream=False, include_usage=False, body=body
+    )
 
 
 def read_model(body: Mapping[str, Any]) -> str:

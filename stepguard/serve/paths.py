@@ -6,15 +6,20 @@ passed on there would be answered unguarded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 from stepguard.serve.exchange import Receive, Scope, Send
 
-__all__ = ["GUARDED", "Tidied", "completes"]
+__all__ = ["GUARDED", "Tidied", "speaks"]
 
 GUARDED: Final = {"/v1/chat/completions": "chat", "/v1/responses": "responses", "/v1/messages": "messages"}
 """The paths of what is guarded, and the names of their endpoints."""
+_SPOKEN: Final = re.compile(
+    r"/(?:completions|responses/compact|conversations(?:/[^/]+/items)?|assistants(?:/[^/]+)?"
+    r"|threads(?:/runs|/[^/]+/(?:messages|runs))?)\Z"
+)
 
 
 class Tidied:
@@ -32,9 +37,11 @@ class Tidied:
         await self._app(scope, receive, send)
 
 
-def completes(path: str) -> bool:
-    """Whether a path is one of completions, such as ``/v1/completions`` or that of an Azure deployment."""
-    return _tidy(path).endswith("/completions")
+def speaks(path: str) -> bool:
+    """Whether something can be said to a model at a path: one of completions, such as ``/v1/completions`` or that of
+    an Azure deployment, or one of conversations, or of assistants and their threads.
+    """
+    return _SPOKEN.search(_tidy(path)) is not None
 
 
 def _tidy(path: str) -> str:
