@@ -28,7 +28,7 @@ from stepguard.deadlines import Overrun, awaited, gave_up, is_seconds
 from stepguard.errors import BackendError, BackendTimeout, ConfigError, UsageError
 from stepguard.hooks import Observer, as_observers
 from stepguard.ladder import Ladder
-from stepguard.procedure import Procedure
+from stepguard.procedure import Procedure, check_procedure
 from stepguard.profile import Profile
 from stepguard.repair import Repair
 from stepguard.reply_formats import EquationFormat, ReplyFormat
@@ -166,6 +166,7 @@ class Guard:
         """
         from stepguard.forecast import forecast
 
+        check_procedure(procedure)
         profile = Profile() if self._profile is None else self._profile
         return forecast(procedure, profile, segments=self._segments, price=self._budget.price)
 
@@ -182,7 +183,9 @@ class Guard:
 
         Raises:
             InputError: the inputs do not fit the procedure.
+            ConfigError: `procedure` is not a `Procedure`.
         """
+        check_procedure(procedure)
         # Here, not above: a fourth of the time that importing stepguard would take.
         from stepguard.engine import Engine, Settings
 
@@ -212,7 +215,7 @@ class Guard:
 
         Raises:
             InputError: the inputs do not fit the procedure.
-            ConfigError: the backend can only be awaited; use `arun`.
+            ConfigError: `procedure` is not a `Procedure`, or the backend can only be awaited; use `arun` then.
         """
         self._sync_backend()
         return self.drive(self.start(procedure, inputs))

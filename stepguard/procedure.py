@@ -13,9 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, overload
+from inspect import isclass
+from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
-from stepguard.errors import ExpressionError, InputError, ProcedureError, ValueRefused
+from stepguard.errors import ConfigError, ExpressionError, InputError, ProcedureError, ValueRefused
 from stepguard.expressions import RESERVED, Compare, Expression, Name, format_expression, names_in, parse_expression
 from stepguard.value_types import NUMBER, ValueType
 from stepguard.values import Value
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Input", "Performer", "Procedure", "Step"]
 
 Performer = Literal["model", "code"]
+_T = TypeVar("_T")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _MAX_NAME = 64
@@ -116,20 +118,23 @@ class Step:
             raise ProcedureError(f"step {id!r} has neither an expression nor an instruction", step=id)
         if performer not in ("model", "code"):
             raise ProcedureError(f"step {id!r}: performer is 'model' or 'code', not {performer!r}", step=id)
+        given = _listed(() if reads is None else reads, f"step {id!r}: reads", "['letter']")
         if tree is None:
             if performer == "code":
                 raise ProcedureError(f"step {id!r}: code can only perform a step with an expression", step=id)
             if show_work:
                 raise ProcedureError(f"step {id!r}: working can only be checked against an expression", step=id)
-            named = tuple(dict.fromkeys(reads or ()))
+            named = tuple(dict.fromkeys(given))
         else:
             named = names_in(tree)
-            if reads is not None and set(reads) != set(named):
+            if reads is not None and set(given) != set(named):
                 raise ProcedureError(f"step {id!r}: reads follow from the expression; leave them out", step=id)
         for name in named:
             _check_name(name, f"a variable read by step {id!r}")
-        checked = tuple(checks)
+        checked = _listed(checks, f"step {id!r}: checks", "[Range(1, 10)]")
         for check in checked:
+            if isclass(check):
+                raise ProcedureError(f"step {id!r}: {check.__name__} is a class: pass an instance of it", step=id)
             if not callable(check):
                 raise ProcedureError(f"step {id!r}: {check!r} is no check: it cannot be called", step=id)
             lacking = [name for name in getattr(check, "reads", ()) if name != id and name not in named]
@@ -183,7 +188,7 @@ class Procedure:
 
     Raises:
         ProcedureError: an unknown or later variable, or one that an expression cannot compute with, a duplicate id,
-            an unreachable answer, no steps.
+            an unreachable answer, no steps, something else than a list.
     """
 
     steps: Sequence[Step]
@@ -201,7 +206,9 @@ class Procedure:
         answer: str | None = None,
         name: str = "procedure",
     ) -> None:
-        held = tuple(steps)
+        held = _listed(steps, "steps", "[Step('t', 'x + 1')]")
+        for number, each in enumerate(held, 1):
+            _check_step(each, number)
         self._set(held, _as_inputs(inputs), answer, name, None)
         last_read: dict[str, int] = {}
         known: dict[str, Input | Step] = {each.name: each for each in self.inputs}
@@ -328,6 +335,9 @@ class Procedure:
         Raises:
             InputError: an input is missing, unknown or not of its type.
         """
+        if not isinstance(given, Mapping):
+            found = type(given).__name__
+            raise InputError(f"the inputs of {self.name} are a mapping from name to value, not a {found}")
         names = [each.name for each in self.inputs]
         unknown = [name for name in given if name not in names]
         if unknown:
@@ -424,17 +434,44 @@ class LazySteps(Sequence[Step]):
             raise
         except Exception as error:  # the caller's code, long after the procedure was made
             raise ProcedureError(f"step {at + 1} cannot be made: {type(error).__name__}: {error}") from error
-        if not isinstance(step, Step):
-            raise ProcedureError(f"step {at + 1} is a {type(step).__name__}, not a Step")
+        made = _check_step(step, at + 1)
         if self._memory:
-            self._held[at] = step
+            self._held[at] = made
             if len(self._held) > self._memory:
                 del self._held[next(iter(self._held))]
-        return step
+        return made
+
+
+def check_procedure(given: object) -> None:
+    """Refuse what is not a procedure, such as the text of one.
+
+    Raises:
+        ConfigError: it is something else.
+    """
+    if not isinstance(given, Procedure):
+        raise ConfigError(
+            f"procedure is a Procedure, not a {type(given).__name__}; Procedure.parse reads one from text, "
+            "Procedure.load from a file",
+            option="procedure",
+        )
+
+
+def _listed(given: Iterable[_T], what: str, example: str) -> tuple[_T, ...]:
+    """What was given as a list. A text would be taken for its letters, and a mapping would lose its values."""
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise ProcedureError(f"{what} is a list such as {example}, not a {type(given).__name__}")
+    return tuple(given)
+
+
+def _check_step(given: object, number: int) -> Step:
+    if not isinstance(given, Step):
+        raise ProcedureError(f"step {number} is a {type(given).__name__}, not a Step")
+    return given
 
 
 def _as_inputs(inputs: Iterable[str | Input]) -> tuple[Input, ...]:
-    declared = tuple(each if isinstance(each, Input) else Input(each) for each in inputs)
+    listed = _listed(inputs, "inputs", "['x', Input('rate', 'decimal(2)')]")
+    declared = tuple(each if isinstance(each, Input) else Input(each) for each in listed)
     seen: set[str] = set()
     for each in declared:
         if each.name in seen:

@@ -174,6 +174,8 @@ class ValueType:
         """
         if isinstance(text, ValueType):
             return text
+        if not isinstance(text, str):
+            raise ConfigError(f"a type is written as text, not {text!r:.60}: use {_EXAMPLES}", option="type")
         cached = _SIMPLE.get(text)
         if cached is not None:
             return cached

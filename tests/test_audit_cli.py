@@ -146,3 +146,11 @@ def test_no_encoding_makes_it_fail(procedure: str, tmp_path: Path) -> None:
     )
     assert done.returncode == 3, done.stderr
     assert b"Traceback" not in done.stderr
+
+
+def test_one_step_is_counted_in_the_singular(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The summary of a procedure of one step speaks of one step."""
+    path = tmp_path / "one.txt"
+    path.write_text("t = 2 * 3\n", encoding="utf-8")
+    main(["audit", str(path), written(tmp_path, "t = 6")])
+    assert "1 step: 1 right" in capsys.readouterr().out

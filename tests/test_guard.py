@@ -335,6 +335,19 @@ def test_a_user_check_that_raises_is_undecided(driver: str) -> None:
     assert [each.kind for each in result.attempts[0].deviations] == ["undecided"]
 
 
+def test_a_user_check_that_returns_no_verdict_is_told_what_to_return() -> None:
+    """What a check returned is undecided where it is no verdict, and the reason says what one is."""
+
+    def says(*_: object) -> Any:
+        return "yes"
+
+    procedure = Procedure([Step("a", "2 * 3", checks=[says])])
+    with ScriptedBackend({"a": "2 * 3 = 6"}) as backend:
+        result = Guard(backend, repair=0).run(procedure)
+    assert result.status == "abstained"
+    assert "returned str, not True, False, None or a Verdict" in result.attempts[0].deviations[0].reason
+
+
 # The caller's own loop
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stepguard import Procedure, Step
+from stepguard import Guard, Procedure, Step, audit
+from stepguard.checks import Range
 from stepguard.errors import ConfigError, ExpressionError, InputError, ProcedureError
 from stepguard.expressions import RESERVED, parse_expression
 from stepguard.procedure import Input
@@ -354,6 +356,10 @@ def test_any_text_is_a_procedure_or_is_refused(text: str) -> None:
         {"id": "t", "expression": "x", "performer": "someone"},
         {"id": "t", "expression": "1 < 2", "type": "number"},
         {"id": "t", "expression": "1 + 2", "type": "text"},
+        {"id": "t", "instruction": "Read.", "reads": "letter"},
+        {"id": "t", "expression": "x", "reads": "x"},
+        {"id": "t", "instruction": "Read.", "checks": Range(1, 2)},
+        {"id": "t", "instruction": "Read.", "checks": [Range]},
     ],
 )
 def test_a_step_that_cannot_be_right_is_refused(arguments: dict[str, object]) -> None:
@@ -366,6 +372,8 @@ def test_a_step_of_wrong_type_or_expression_is_refused() -> None:
     """An unknown type is a configuration error, text outside the language an expression error."""
     with pytest.raises(ConfigError):
         Step("t", "1", type="money")
+    with pytest.raises(ConfigError, match="written as text"):
+        Step("t", "1", type=int)  # type: ignore[arg-type]
     with pytest.raises(ExpressionError):
         Step("t", "2x")
 
@@ -391,12 +399,17 @@ def test_what_a_step_reads_follows_from_its_expression() -> None:
         ([Step("t", "1")], {"inputs": ["x", "x"]}),
         ([Step("t", "1")], {"inputs": ["floor"]}),
         ([Step("t", "1")], {"answer": "u"}),
+        ([Step("t", "x + y")], {"inputs": "xy"}),
+        ([Step("t", "x")], {"inputs": {"x": "decimal(2)"}}),
+        (Step("t", "1"), {}),
+        (["t = 1"], {}),
+        ("t = 1", {}),
     ],
 )
-def test_a_procedure_that_cannot_be_right_is_refused(steps: list[Step], options: dict[str, list[str]]) -> None:
+def test_a_procedure_that_cannot_be_right_is_refused(steps: Any, options: dict[str, Any]) -> None:
     """A procedure is checked as a whole when it is made."""
     with pytest.raises(ProcedureError):
-        Procedure(steps, **options)  # type: ignore[arg-type]
+        Procedure(steps, **options)
 
 
 WORDED = Step("a", instruction="Read it.")
@@ -465,6 +478,27 @@ def test_inputs_that_do_not_fit_are_refused(given_: dict[str, object]) -> None:
     with pytest.raises(InputError) as refused:
         Procedure([Step("t", "x")], inputs=["x"]).accept_inputs(given_)
     assert refused.value.name in ("x", "q")
+
+
+def test_inputs_are_a_mapping() -> None:
+    """Inputs that name nothing are refused as such, and not letter by letter."""
+    with pytest.raises(InputError, match="a mapping from name to value, not a str"):
+        Procedure([Step("t", "x")], inputs=["x"]).accept_inputs('{"x": 1}')  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda given: Guard(lambda _: "").run(given),
+        lambda given: Guard(lambda _: "").start(given),
+        lambda given: Guard(lambda _: "").forecast(given),
+        lambda given: audit(given, {}, "t = 1"),
+    ],
+)
+def test_what_takes_a_procedure_says_how_text_becomes_one(use: Callable[[Any], object]) -> None:
+    """The text of a procedure is refused where a procedure is needed, with the way to make one."""
+    with pytest.raises(ConfigError, match=r"Procedure\.parse"):
+        use("t = 1")
 
 
 def test_a_file_is_loaded(tmp_path: Path) -> None:

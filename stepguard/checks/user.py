@@ -128,7 +128,8 @@ def _verdict(check: Check, found: object) -> Verdict:
         return Verdict("fail", name, "wrong_value", f"{name} says no")
     if found is None:
         return Verdict("not_applicable", name)
-    return Verdict("undecided", name, "undecided", f"{name} returned {type(found).__name__}, not a verdict")
+    returned = f"{name} returned {type(found).__name__}, not True, False, None or a Verdict"
+    return Verdict("undecided", name, "undecided", returned)
 
 
 def _late(check: Check, seconds: float | None) -> Verdict:

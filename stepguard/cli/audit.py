@@ -130,7 +130,8 @@ def _summary(found: Audit) -> str:
         judged = {True: "right", False: "wrong", None: "not judged"}[found.answer_right_lenient]
         value = found.answer.value
         answer = f"{_shown(found.answer.text if value is None else show_value(value))}, {judged}"
-    return f"{len(found.steps)} steps: {steps}; answer: {answer}"
+    total = "1 step" if len(found.steps) == 1 else f"{len(found.steps)} steps"
+    return f"{total}: {steps}; answer: {answer}"
 
 
 def _shown(text: str) -> str:

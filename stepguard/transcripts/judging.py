@@ -6,7 +6,8 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import replace
 
-from stepguard.procedure import Procedure, Step
+from stepguard.errors import ConfigError
+from stepguard.procedure import Procedure, Step, check_procedure
 from stepguard.transcripts.answers import Stated, find_answers, find_corrections
 from stepguard.transcripts.entries import read_entries
 from stepguard.transcripts.findings import Audit, FinalAnswer, Finding, StepAudit
@@ -44,7 +45,11 @@ def audit(
 
     Raises:
         InputError: the inputs are not those of the procedure.
+        ConfigError: `procedure` is not a `Procedure`, or the transcript not text.
     """
+    check_procedure(procedure)
+    if not isinstance(transcript, str):
+        raise ConfigError(f"transcript is text, not a {type(transcript).__name__}", option="transcript")
     values = procedure.accept_inputs(inputs)
     return _Auditor(procedure, values, transcript, check_timeout).audit()
 
