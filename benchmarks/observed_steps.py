@@ -20,9 +20,9 @@ from stepguard.evaluation.examples import RecordedTexts, make_task
 from stepguard.evaluation.families import Task
 from stepguard.guard import Guard
 from stepguard.numerals import read_numeral
-from stepguard.procedure import Step
 from stepguard.rungs import FIRST
 from stepguard.situations import situation_of
+from stepguard.steps import Step
 from stepguard.testing.working import work_out
 from stepguard.values import Value
 

@@ -28,11 +28,11 @@ from stepguard.backends.openai import OpenAIBackend
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.evaluation.families import Arithmetic
 from stepguard.evaluation.statistics import wilson
-from stepguard.procedure import Input
 from stepguard.repair import Failures
 from stepguard.results import Result
 from stepguard.rungs import Draft, Isolate, Question, Resample, Rewrite, Rung, Split
 from stepguard.situations import kind_of
+from stepguard.steps import Input
 from stepguard.transport import Transport
 from stepguard.values import Value, show_value
 

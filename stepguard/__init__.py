@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from stepguard.integrations.decorator import guarded
     from stepguard.integrations.openai_client import wrap
     from stepguard.ladder import Ladder
-    from stepguard.procedure import Input, Procedure, Step
+    from stepguard.procedure import Procedure
     from stepguard.profile import Profile
     from stepguard.results import Result
     from stepguard.runs import Run
     from stepguard.segments import Segments
+    from stepguard.steps import Input, Step
     from stepguard.transcripts import audit
     from stepguard.transport import Transport
     from stepguard.usage import Price, Usage
@@ -56,7 +57,7 @@ _HOME = {
     "Budget": "stepguard.budget",
     "Claim": "stepguard.verdicts",
     "Guard": "stepguard.guard",
-    "Input": "stepguard.procedure",
+    "Input": "stepguard.steps",
     "Ladder": "stepguard.ladder",
     "Price": "stepguard.usage",
     "Procedure": "stepguard.procedure",
@@ -64,7 +65,7 @@ _HOME = {
     "Result": "stepguard.results",
     "Run": "stepguard.runs",
     "Segments": "stepguard.segments",
-    "Step": "stepguard.procedure",
+    "Step": "stepguard.steps",
     "StepguardError": "stepguard.errors",
     "Transport": "stepguard.transport",
     "Usage": "stepguard.usage",

@@ -25,8 +25,8 @@ from typing import Final
 
 from stepguard.backends.base import Backend, Completion, Request
 from stepguard.checks import Judgement
-from stepguard.procedure import Step
 from stepguard.results import Occurrence, StepRecord
+from stepguard.steps import Step
 from stepguard.values import Value
 from stepguard.verdicts import Claim, Deviation
 

@@ -32,7 +32,8 @@ from pathlib import Path
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
 from stepguard.expressions import MAX_LENGTH
 from stepguard.hidden_formulas import assigns, find_hidden
-from stepguard.procedure import Input, Performer, Procedure, Step, make_step_error
+from stepguard.procedure import Procedure, make_step_error
+from stepguard.steps import Input, Performer, Step
 from stepguard.value_types import NUMBER, ValueType
 
 __all__ = [

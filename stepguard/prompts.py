@@ -18,8 +18,9 @@ from stepguard.backends.base import Message
 from stepguard.errors import ProcedureError
 from stepguard.exact import evaluate, substitute
 from stepguard.expressions import Chain, Compare, Expression, Name, Negate, Number
-from stepguard.procedure import Procedure, Step
+from stepguard.procedure import Procedure
 from stepguard.reply_formats import ReplyFormat
+from stepguard.steps import Step
 from stepguard.values import Value, show_value
 
 __all__ = ["EXAMPLE_VALUES", "Prompter", "describe_steps", "example_steps"]

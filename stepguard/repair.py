@@ -16,7 +16,7 @@ from stepguard.rungs import Rung, Vote
 from stepguard.verdicts import Deviation, DeviationKind
 
 if TYPE_CHECKING:
-    from stepguard.procedure import Step
+    from stepguard.steps import Step
     from stepguard.values import Value
 
 __all__ = ["Failures", "Repair", "Repairs"]

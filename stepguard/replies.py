@@ -23,7 +23,7 @@ from stepguard.verdicts import DEVIATION_KINDS, Claim, Deviation, DeviationKind,
 
 if TYPE_CHECKING:
     from stepguard.backends.base import Completion
-    from stepguard.procedure import Step
+    from stepguard.steps import Step
 
 __all__ = ["TOOL_NAME", "Reading", "read_draft", "read_reply", "without_thinking"]
 

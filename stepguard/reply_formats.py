@@ -21,7 +21,7 @@ from stepguard.verdicts import Claim, Deviation, shorten
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from stepguard.procedure import Step
+    from stepguard.steps import Step
 
 __all__ = ["EquationFormat", "JsonNumber", "ReplyFormat"]
 

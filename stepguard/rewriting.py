@@ -17,7 +17,7 @@ from stepguard.errors import StepguardError
 from stepguard.exact import substitute
 from stepguard.expressions import Chain, Expression, Name, Negate, Number, format_expression
 from stepguard.numerals import Exact
-from stepguard.procedure import Step
+from stepguard.steps import Step
 from stepguard.values import Value, to_exact
 
 __all__ = ["StandIn", "leaves_of", "number_of", "rewrite", "stand_in"]

@@ -36,7 +36,7 @@ from stepguard.transport import Transport
 from stepguard.values import Value
 
 if TYPE_CHECKING:
-    from stepguard.procedure import Step
+    from stepguard.steps import Step
 
 __all__ = [
     "FIRST",

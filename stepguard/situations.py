@@ -21,7 +21,7 @@ from typing import Final
 from stepguard.errors import EvaluationError
 from stepguard.exact import evaluate
 from stepguard.expressions import Chain, Compare, Expression, Name, Number
-from stepguard.procedure import Step
+from stepguard.steps import Step
 from stepguard.values import Value
 
 __all__ = ["OPERATIONS", "SIGNS", "SIZES", "Rates", "kind_of", "rate_in", "situation_of"]

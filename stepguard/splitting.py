@@ -14,8 +14,8 @@ from stepguard.errors import EvaluationError
 from stepguard.exact import evaluate
 from stepguard.expressions import Call, Chain, Compare, Expression, Name, Negate, Number
 from stepguard.numerals import Exact
-from stepguard.procedure import Step
 from stepguard.rewriting import StandIn, leaves_of, number_of, rewrite, stand_in
+from stepguard.steps import Step
 from stepguard.values import Value
 
 __all__ = ["Way", "split"]

@@ -46,7 +46,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from stepguard.checks.registry import make_check
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
 from stepguard.formats import make_procedure, parse_line
-from stepguard.procedure import Input, Performer, Procedure, Step, make_step_error
+from stepguard.procedure import Procedure, make_step_error
+from stepguard.steps import Input, Performer, Step
 from stepguard.value_types import NUMBER
 
 if TYPE_CHECKING:

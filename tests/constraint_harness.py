@@ -8,7 +8,7 @@ from stepguard import Guard, Procedure, Result, Step
 from stepguard.checks import judge_claims
 from stepguard.checks.built import BuiltCheck
 from stepguard.errors import ProcedureError
-from stepguard.procedure import Input
+from stepguard.steps import Input
 from stepguard.testing import ScriptedSteps
 from stepguard.values import Value
 from stepguard.verdicts import Claim, Verdict

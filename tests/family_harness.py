@@ -9,7 +9,7 @@ from functools import lru_cache
 from types import CodeType
 
 from stepguard.evaluation.families import Task
-from stepguard.procedure import Step
+from stepguard.steps import Step
 from stepguard.values import Value
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from stepguard.checks import Check, Judgement, judge_claims
 from stepguard.errors import ConfigError, ProcedureError
-from stepguard.procedure import Step
+from stepguard.steps import Step
 from stepguard.values import Value
 from stepguard.verdicts import Claim, Deviation, Outcome, Verdict, shorten
 

@@ -15,7 +15,7 @@ from stepguard import Guard, Procedure, Step, audit
 from stepguard.checks import Range
 from stepguard.errors import ConfigError, ExpressionError, InputError, ProcedureError
 from stepguard.expressions import RESERVED, parse_expression
-from stepguard.procedure import Input
+from stepguard.steps import Input
 
 INVOICE = """
 name: invoice

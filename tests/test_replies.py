@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stepguard.backends.base import Completion, ToolCall
-from stepguard.procedure import Step
 from stepguard.replies import TOOL_NAME, Reading, read_reply
 from stepguard.reply_formats import EquationFormat
+from stepguard.steps import Step
 from stepguard.verdicts import DEVIATION_KINDS
 
 FORMAT = EquationFormat()

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from stepguard.backends.base import Completion, ToolCall
-from stepguard.procedure import Step
 from stepguard.replies import MAX_REPLY, TOOL_NAME, Reading, read_reply
 from stepguard.reply_formats import EquationFormat
+from stepguard.steps import Step
 
 STEPS = (Step("a", "2*3"), Step("b", "a+4"))
 GOOD = '{"a": "2 * 3 = 6", "b": "6 + 4 = 10"}'

@@ -7,8 +7,8 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from stepguard.procedure import Step
 from stepguard.reply_formats import EquationFormat
+from stepguard.steps import Step
 from stepguard.strict_json import decode
 from stepguard.verdicts import Claim, Deviation
 

@@ -21,7 +21,7 @@ from stepguard.checks.solving import Solves, SolvesInequality, SolvesSystem
 from stepguard.checks.symbolic import Derivative, Equivalent, Integral, Substituted
 from stepguard.checks.symbolic_base import SymbolicCheck
 from stepguard.errors import ConfigError, ProcedureError
-from stepguard.procedure import Step
+from stepguard.steps import Step
 from stepguard.symbolic.calculus import differentiate
 from stepguard.symbolic.formulas import (
     Call,

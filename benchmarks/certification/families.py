@@ -22,8 +22,8 @@ from stepguard import Guard, Procedure, Result, Step
 from stepguard.backends import Completion, Request
 from stepguard.checks import Check
 from stepguard.errors import MissingExtraError
-from stepguard.procedure import Input
 from stepguard.reply_formats import EquationFormat
+from stepguard.steps import Input
 from stepguard.values import Value
 
 __all__ = [

@@ -15,8 +15,8 @@ from stepguard.values import Value
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from stepguard.procedure import Step
     from stepguard.reply_formats import ReplyFormat
+    from stepguard.steps import Step
 
 __all__ = [
     "AsyncBackend",

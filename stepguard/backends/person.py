@@ -16,7 +16,7 @@ from stepguard.usage import Usage
 from stepguard.values import Value
 
 if TYPE_CHECKING:
-    from stepguard.procedure import Step
+    from stepguard.steps import Step
 
 __all__ = ["AskPerson", "as_person"]
 

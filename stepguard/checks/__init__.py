@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from stepguard.checks.symbolic import Derivative, Equivalent, Integral, Substituted
     from stepguard.checks.text import Forbidden, Length, OneOf, Pattern
     from stepguard.checks.units import Measured, Quantity
-    from stepguard.procedure import Step
+    from stepguard.steps import Step
 
 __all__ = [
     "Check",

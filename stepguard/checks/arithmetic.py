@@ -40,7 +40,7 @@ from stepguard.values import ROUNDINGS, Rounding, Value, round_exact, show_value
 from stepguard.verdicts import Claim, DeviationKind, Verdict
 
 if TYPE_CHECKING:
-    from stepguard.procedure import Step
+    from stepguard.steps import Step
     from stepguard.value_types import Tolerance
 
 __all__ = ["check_arithmetic", "check_defined"]

@@ -23,7 +23,7 @@ from stepguard.values import Value
 from stepguard.verdicts import Claim, DeviationKind, Strength, Verdict
 
 if TYPE_CHECKING:
-    from stepguard.procedure import Step
+    from stepguard.steps import Step
 
 __all__ = ["BuiltCheck", "Given", "read_given", "unit_claimed"]
 

@@ -48,7 +48,7 @@ from stepguard.values import ROUNDINGS, Rounding, Value, show_value, to_exact
 from stepguard.verdicts import Claim, Verdict, shorten
 
 if TYPE_CHECKING:
-    from stepguard.procedure import Step
+    from stepguard.steps import Step
 
 __all__ = ["Distinct", "Holds", "Range", "Requires"]
 

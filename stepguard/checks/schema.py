@@ -30,7 +30,7 @@ from stepguard.verdicts import Claim, Verdict, shorten
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from stepguard.procedure import Step
+    from stepguard.steps import Step
 
 __all__ = ["Schema"]
 

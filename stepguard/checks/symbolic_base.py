@@ -25,7 +25,7 @@ from stepguard.values import Value, to_exact
 from stepguard.verdicts import Claim, DeviationKind, Verdict, shorten
 
 if TYPE_CHECKING:
-    from stepguard.procedure import Step
+    from stepguard.steps import Step
 
 __all__ = ["Question", "SymbolicCheck", "Unusable"]
 

@@ -29,7 +29,7 @@ from stepguard.values import Value, encodable, show_value
 from stepguard.verdicts import Claim, Verdict, shorten
 
 if TYPE_CHECKING:
-    from stepguard.procedure import Step
+    from stepguard.steps import Step
 
 __all__ = ["FAILURES", "MAX_TEXT", "Forbidden", "Length", "OneOf", "Pattern", "compile_pattern", "unless_text"]
 

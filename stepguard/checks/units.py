@@ -26,7 +26,7 @@ from stepguard.values import Value, to_exact
 from stepguard.verdicts import Claim, Verdict, shorten
 
 if TYPE_CHECKING:
-    from stepguard.procedure import Step
+    from stepguard.steps import Step
 
 __all__ = ["Bare", "Measured", "Quantity"]
 

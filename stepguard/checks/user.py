@@ -14,7 +14,7 @@ from stepguard.values import Value
 from stepguard.verdicts import Claim, Verdict, shorten
 
 if TYPE_CHECKING:
-    from stepguard.procedure import Step
+    from stepguard.steps import Step
 
 __all__ = ["Check", "Patience", "arun_check", "run_check"]
 

@@ -10,11 +10,11 @@ from stepguard.actions import Action, Clock, Event, misfit
 from stepguard.backends.base import Completion, Request
 from stepguard.engine.schedule import Segment
 from stepguard.errors import UsageError
-from stepguard.procedure import Step
 from stepguard.replies import Reading
 from stepguard.results import Occurrence, StepRecord
 from stepguard.rewriting import StandIn
 from stepguard.rungs import Rung
+from stepguard.steps import Step
 from stepguard.usage import Usage
 from stepguard.values import Value
 from stepguard.verdicts import Deviation

@@ -15,13 +15,13 @@ from stepguard.engine.flights import Flight
 from stepguard.engine.launching import Launcher
 from stepguard.engine.state import RunState
 from stepguard.errors import BackendError, EvaluationError
-from stepguard.procedure import Step
 from stepguard.redaction import error_text, error_words
 from stepguard.replies import read_draft, read_reply
 from stepguard.results import AttemptOutcome, Occurrence, Status, StepRecord
 from stepguard.rewriting import StandIn
 from stepguard.rungs import FIRST
 from stepguard.situations import kind_of
+from stepguard.steps import Step
 from stepguard.usage import Usage
 from stepguard.values import Value, show_value, to_exact
 from stepguard.verdicts import Claim, Deviation, Strength

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from stepguard.errors import ProcedureError
-from stepguard.procedure import LazySteps, Procedure, Step
+from stepguard.lazy_steps import LazySteps
+from stepguard.procedure import Procedure
 from stepguard.results import Occurrence
 from stepguard.rungs import Rung
+from stepguard.steps import Step
 from stepguard.values import Value
 
 __all__ = ["Broken", "Schedule", "Segment"]

@@ -11,7 +11,8 @@ from stepguard.errors import ConfigError, EvaluationError, InputError, ValueRefu
 from stepguard.evaluation.arms.reading import reads_back
 from stepguard.evaluation.case_files import RawCase, refuse
 from stepguard.exact import evaluate
-from stepguard.procedure import Procedure, Step
+from stepguard.procedure import Procedure
+from stepguard.steps import Step
 from stepguard.strict_json import JsonNumber
 from stepguard.value_types import ValueType
 from stepguard.values import Value, encodable

@@ -28,8 +28,9 @@ from stepguard.evaluation.case_files import read_cases, refuse
 from stepguard.evaluation.families import Demonstration, Task, family_names
 from stepguard.evaluation.families.base import FORMULA_SYSTEM, WORDS_SYSTEM, Solver
 from stepguard.exact import evaluate, substitute
-from stepguard.procedure import Procedure, Step
+from stepguard.procedure import Procedure
 from stepguard.prompts import EXAMPLE_VALUES, describe_steps, example_steps
+from stepguard.steps import Step
 from stepguard.value_types import ValueType
 from stepguard.values import Value, show_value
 

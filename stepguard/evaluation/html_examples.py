@@ -21,8 +21,8 @@ from stepguard.evaluation.examples import (
 from stepguard.evaluation.families import Family
 from stepguard.evaluation.figures import end_of
 from stepguard.evaluation.markup import Child, Html, cut, tag
-from stepguard.procedure import Step
 from stepguard.results import Attempt
+from stepguard.steps import Step
 
 __all__ = ["failed_section", "guarded_section"]
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage  # type: ignore[import-not-found, unused-ignore]
     from inspect_ai.tool import ToolChoice, ToolInfo  # type: ignore[import-not-found, unused-ignore]
 
-    from stepguard.procedure import Step
+    from stepguard.steps import Step
 
 __all__ = ["EndpointModel"]
 

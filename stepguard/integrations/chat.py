@@ -54,7 +54,8 @@ from stepguard.integrations.chat_messages import (
     split_message,
     turn_of,
 )
-from stepguard.procedure import Input, Procedure
+from stepguard.procedure import Procedure
+from stepguard.steps import Input
 from stepguard.strict_json import JsonNumber, JsonObject, decode, decode_at
 
 __all__ = ["IN_PROMPT", "Found", "Job", "find_job", "named_procedure"]

@@ -28,8 +28,9 @@ from stepguard.errors import ConfigError
 from stepguard.guard import Guard
 from stepguard.integrations.chat import named_procedure
 from stepguard.integrations.guard_options import GuardOptions, check_options, check_strength
-from stepguard.procedure import Input, Procedure
+from stepguard.procedure import Procedure
 from stepguard.results import Result
+from stepguard.steps import Input
 from stepguard.values import Value
 from stepguard.verdicts import Strength
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from stepguard.checks import Judgement, ajudge_claims
 from stepguard.checks.arithmetic import check_arithmetic
 from stepguard.errors import ConfigError, InputError, ValueRefused
-from stepguard.procedure import Procedure, Step
+from stepguard.procedure import Procedure
 from stepguard.reply_formats import EquationFormat
+from stepguard.steps import Step
 from stepguard.values import Value, show_value
 from stepguard.verdicts import Claim, Deviation, DeviationKind
 

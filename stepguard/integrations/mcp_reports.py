@@ -14,8 +14,9 @@ from pydantic import BaseModel
 
 from stepguard.checks import Judgement
 from stepguard.integrations.chat_answers import completion_body, shortfall
-from stepguard.procedure import Procedure, Step
+from stepguard.procedure import Procedure
 from stepguard.results import Result, Status
+from stepguard.steps import Step
 from stepguard.transcripts import Audit, FindingKind, StepVerdict
 from stepguard.values import Value, show_value
 from stepguard.verdicts import DeviationKind, Strength

@@ -31,8 +31,9 @@ from stepguard.integrations.chat_answers import refusal, shortfall
 from stepguard.integrations.guard_options import check_strength
 from stepguard.integrations.outputs import OutputCheck, OutputChecker
 from stepguard.integrations.tool_arguments import arguments_schema, read_arguments, shown_value
-from stepguard.procedure import Procedure, Step
+from stepguard.procedure import Procedure
 from stepguard.results import Result
+from stepguard.steps import Step
 from stepguard.strict_json import JsonObject, decode
 from stepguard.telemetry import careful, tell
 from stepguard.usage import Usage

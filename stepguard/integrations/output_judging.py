@@ -11,7 +11,7 @@ from stepguard.checks import Judgement, ajudge_claims
 from stepguard.errors import EvaluationError
 from stepguard.exact import evaluate
 from stepguard.integrations.output_values import read_claim
-from stepguard.procedure import Step
+from stepguard.steps import Step
 from stepguard.values import Value
 from stepguard.verdicts import STRENGTHS, Claim, Deviation, DeviationKind, Strength
 

@@ -19,8 +19,8 @@ from pydantic import BaseModel, RootModel
 
 from stepguard.errors import ValueRefused
 from stepguard.integrations.tool_arguments import accept_json
-from stepguard.procedure import Step
 from stepguard.reply_formats import EquationFormat
+from stepguard.steps import Step
 from stepguard.strict_json import JsonNumber, JsonObject, decode
 from stepguard.value_types import ValueType
 from stepguard.values import Value

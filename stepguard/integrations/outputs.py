@@ -25,7 +25,8 @@ from stepguard.expressions import Name
 from stepguard.integrations.guard_options import check_strength
 from stepguard.integrations.output_judging import Judging, NotAccepted, OutputCheck
 from stepguard.integrations.output_values import has_class, is_one_value, read_fields, read_value
-from stepguard.procedure import Procedure, Step
+from stepguard.procedure import Procedure
+from stepguard.steps import Step
 from stepguard.strict_json import JsonNumber, JsonObject
 from stepguard.telemetry import careful, tell
 from stepguard.value_types import NUMBER, TEXT, ValueType

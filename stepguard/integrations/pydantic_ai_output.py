@@ -20,7 +20,8 @@ from stepguard.errors import ConfigError, StepguardError
 from stepguard.integrations.chat import named_procedure
 from stepguard.integrations.outputs import ANSWER, OutputCheck, OutputChecker
 from stepguard.integrations.pydantic_ai_messages import ONE_VALUE
-from stepguard.procedure import Procedure, Step
+from stepguard.procedure import Procedure
+from stepguard.steps import Step
 from stepguard.strict_json import JsonObject, decode, decode_at, same
 from stepguard.verdicts import DeviationKind, Strength
 

@@ -12,7 +12,8 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from stepguard.errors import InputError, ValueRefused
-from stepguard.procedure import Input, Procedure
+from stepguard.procedure import Procedure
+from stepguard.steps import Input
 from stepguard.strict_json import JsonNumber, JsonObject, decode
 from stepguard.value_types import ValueType
 from stepguard.values import Value, show_value

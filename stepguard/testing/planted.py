@@ -22,9 +22,9 @@ from stepguard.errors import BackendError, EvaluationError, ExpressionError, Ine
 from stepguard.exact import evaluate
 from stepguard.expressions import parse_expression
 from stepguard.numerals import exact
-from stepguard.procedure import Step
 from stepguard.replies import read_reply
 from stepguard.reply_formats import ReplyFormat
+from stepguard.steps import Step
 from stepguard.testing.completions import completion_of
 from stepguard.testing.plants import SURPLUS, Due, Plant
 from stepguard.testing.working import work_out, written

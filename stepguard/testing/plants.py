@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stepguard.errors import BackendError, ConfigError
-from stepguard.procedure import Step
+from stepguard.steps import Step
 from stepguard.verdicts import DEVIATION_KINDS, DeviationKind
 
 __all__ = ["SURPLUS", "Due", "Plant", "Plants"]

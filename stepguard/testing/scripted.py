@@ -10,8 +10,8 @@ from typing import Final, Self
 
 from stepguard.backends.base import Completion, Request
 from stepguard.errors import ConfigError
-from stepguard.procedure import Step
 from stepguard.reply_formats import EquationFormat
+from stepguard.steps import Step
 from stepguard.testing.completions import completion_of
 
 __all__ = ["ScriptedBackend", "ScriptedSteps"]

@@ -10,9 +10,9 @@ from dataclasses import asdict
 from typing import Final, NamedTuple, Self
 
 from stepguard.backends.base import Completion, Request
-from stepguard.procedure import Step
 from stepguard.reply_formats import EquationFormat
 from stepguard.situations import rate_in, situation_of
+from stepguard.steps import Step
 from stepguard.testing.completions import completion_of
 from stepguard.testing.failing import Failure, draw_failure
 from stepguard.testing.planted import planted_reply

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from stepguard.exact import evaluate, substitute
-from stepguard.procedure import Procedure, Step
+from stepguard.procedure import Procedure
+from stepguard.steps import Step
 from stepguard.values import Value, show_value
 
 __all__ = ["STYLES", "Answer", "Style", "Told", "tell", "told_rightly", "write_transcript"]

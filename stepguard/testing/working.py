@@ -7,7 +7,7 @@ from typing import cast
 
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
 from stepguard.exact import evaluate, substitute
-from stepguard.procedure import Step
+from stepguard.steps import Step
 from stepguard.values import Value, show_value
 
 __all__ = ["work_out", "written"]

@@ -11,7 +11,7 @@ from typing import Final
 
 from stepguard.currencies import CODES, SIGNS, WORDS
 from stepguard.expressions import Number, parse_expression
-from stepguard.procedure import Step
+from stepguard.steps import Step
 from stepguard.transcripts.lenient import doubts, read_bare
 from stepguard.transcripts.links import leading_run
 from stepguard.transcripts.names import Entry, Names

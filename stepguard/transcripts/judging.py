@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from stepguard.errors import ConfigError
-from stepguard.procedure import Procedure, Step, check_procedure
+from stepguard.procedure import Procedure, check_procedure
+from stepguard.steps import Step
 from stepguard.transcripts.answers import Stated, find_answers, find_corrections
 from stepguard.transcripts.entries import read_entries
 from stepguard.transcripts.findings import Audit, FinalAnswer, Finding, StepAudit

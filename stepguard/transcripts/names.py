@@ -9,7 +9,7 @@ from typing import Final
 
 from stepguard.errors import ExpressionError
 from stepguard.expressions import RESERVED, Name, Number, parse_expression
-from stepguard.procedure import Step
+from stepguard.steps import Step
 from stepguard.transcripts.surroundings import Doubt
 
 __all__ = ["Entry", "Names", "is_copy", "joined"]

@@ -12,7 +12,7 @@ from stepguard.checks import judge_claims
 from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.exact import evaluate
 from stepguard.expressions import names_in, parse_expression
-from stepguard.procedure import Step
+from stepguard.steps import Step
 from stepguard.transcripts.names import Entry
 from stepguard.values import Value
 from stepguard.verdicts import Claim, DeviationKind

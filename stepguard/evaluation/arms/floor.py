@@ -20,8 +20,8 @@ from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome
 from stepguard.evaluation.arms.guarded import run_guarded
 from stepguard.evaluation.families import Task
 from stepguard.exact import substitute
-from stepguard.procedure import Step
 from stepguard.reply_formats import EquationFormat
+from stepguard.steps import Step
 from stepguard.values import Value
 
 __all__ = ["Copy", "Guess"]

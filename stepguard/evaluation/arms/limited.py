@@ -12,7 +12,7 @@ from stepguard.checks import Judgement, judge_claims
 from stepguard.errors import EvaluationError
 from stepguard.evaluation.families import Task
 from stepguard.exact import evaluate
-from stepguard.procedure import Step
+from stepguard.steps import Step
 from stepguard.values import Value, to_exact
 from stepguard.verdicts import Claim, Verdict
 

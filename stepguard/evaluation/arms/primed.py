@@ -27,8 +27,8 @@ from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import full_name
 from stepguard.exact import evaluate, substitute
 from stepguard.numerals import exact
-from stepguard.procedure import Step
 from stepguard.reply_formats import EquationFormat
+from stepguard.steps import Step
 from stepguard.transport import Transport
 from stepguard.values import Value
 

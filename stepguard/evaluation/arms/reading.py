@@ -13,8 +13,9 @@ from typing import Final
 from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.evaluation.families import Task
 from stepguard.exact import evaluate
-from stepguard.procedure import Procedure, Step
+from stepguard.procedure import Procedure
 from stepguard.replies import without_thinking
+from stepguard.steps import Step
 from stepguard.transcripts import audit
 from stepguard.transcripts.lenient import bare, last_side
 from stepguard.value_types import ValueType

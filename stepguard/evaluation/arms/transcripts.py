@@ -21,8 +21,8 @@ from stepguard.evaluation.arms.reading import Reading, read_run, same
 from stepguard.evaluation.families import Demonstration, Task
 from stepguard.evaluation.families.base import check_whole
 from stepguard.evaluation.knobs import full_name
-from stepguard.procedure import Step
 from stepguard.reply_formats import EquationFormat, FieldKind
+from stepguard.steps import Step
 from stepguard.transport import Transport
 from stepguard.usage import Usage
 

@@ -32,7 +32,7 @@ from stepguard.evaluation.families.programs import (
 from stepguard.evaluation.families.sentences import SENTENCES, FormulaCheck
 from stepguard.evaluation.knobs import full_name
 from stepguard.expressions import parse_expression
-from stepguard.procedure import Input, Step
+from stepguard.steps import Input, Step
 from stepguard.values import Value
 
 __all__ = ["Arithmetic"]

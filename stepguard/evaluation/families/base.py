@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
 from stepguard.errors import ConfigError
-from stepguard.procedure import Input, Procedure, Step
+from stepguard.procedure import Procedure
 from stepguard.prompts import describe_steps
+from stepguard.steps import Input, Step
 from stepguard.values import Value, show_value
 
 __all__ = [

@@ -23,7 +23,7 @@ from stepguard.evaluation.families.base import (
 )
 from stepguard.evaluation.families.returns_policy import POLICY, RuleCheck
 from stepguard.evaluation.knobs import full_name
-from stepguard.procedure import Input, Step
+from stepguard.steps import Input, Step
 from stepguard.values import Value
 
 __all__ = ["ReturnsDesk"]

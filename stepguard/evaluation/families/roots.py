@@ -23,7 +23,7 @@ from stepguard.evaluation.families.base import (
     check_whole,
 )
 from stepguard.evaluation.knobs import full_name
-from stepguard.procedure import Input, Step
+from stepguard.steps import Input, Step
 from stepguard.values import Value
 from stepguard.verdicts import Claim
 

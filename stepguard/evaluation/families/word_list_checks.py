@@ -13,7 +13,7 @@ from stepguard.values import Value
 from stepguard.verdicts import Claim
 
 if TYPE_CHECKING:
-    from stepguard.procedure import Step
+    from stepguard.steps import Step
 
 __all__ = ["ListCheck"]
 

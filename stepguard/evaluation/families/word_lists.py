@@ -19,7 +19,7 @@ from stepguard.evaluation.families.base import (
 )
 from stepguard.evaluation.families.word_list_checks import ListCheck
 from stepguard.evaluation.knobs import full_name
-from stepguard.procedure import Input, Step
+from stepguard.steps import Input, Step
 from stepguard.values import Value
 
 __all__ = ["WordLists"]
