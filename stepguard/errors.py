@@ -25,6 +25,9 @@
         |-- BudgetExhausted                 status ``exhausted``
         `-- RunFailed                       status ``failed``
 
+Outside of it stands `UnexpectedRequest`, an `AssertionError` with which the doubles of `stepguard.testing` speak to a
+test.
+
 Misbehaviour of the model never raises: it is a deviation in the result. Facts are attributes, not only text, and
 every exception survives pickling.
 """
@@ -57,6 +60,7 @@ __all__ = [
     "StepguardError",
     "TooLargeError",
     "UndefinedError",
+    "UnexpectedRequest",
     "UsageError",
     "ValueRefused",
 ]
@@ -189,6 +193,14 @@ class ReplyMissing(BackendError):
     """A recording that is replayed holds no reply to a request: the prompt or the settings have changed since."""
 
     retryable = False
+
+
+class UnexpectedRequest(AssertionError):
+    """A test double was asked what its test did not foresee, or a real model where a test forbids it.
+
+    It is raised out of a run, so that a test fails at the request; an `AssertionError` of any other backend is a
+    failure of that backend.
+    """
 
 
 class RunError(StepguardError):

@@ -25,7 +25,7 @@ from stepguard.backends.base import FORBIDDEN, Backend, Completion, SyncBackend,
 from stepguard.budget import Budget
 from stepguard.checks import ajudge_claims
 from stepguard.deadlines import Overrun, awaited, gave_up, is_seconds
-from stepguard.errors import BackendError, BackendTimeout, ConfigError, UsageError
+from stepguard.errors import BackendError, BackendTimeout, ConfigError, UnexpectedRequest, UsageError
 from stepguard.hooks import Observer, as_observers
 from stepguard.ladder import Ladder
 from stepguard.procedure import Procedure, check_procedure
@@ -322,7 +322,7 @@ class Guard:
             if action.backend is not None:
                 backend = _sync(action.backend, "a rung asks somebody who can only be awaited")
             return _replied(action, backend.complete(action.request))
-        except (UsageError, AssertionError) as error:  # the caller is to mend it; a test double speaks to its test
+        except (UsageError, UnexpectedRequest) as error:  # the caller is to mend it; a test double speaks to its test
             if not _ends_the_rung(action):
                 raise
             return Failed(action.id, error)
@@ -334,7 +334,7 @@ class Guard:
             seconds, backend = action.request.timeout, action.backend or self._backend
             try:
                 return _replied(action, await awaited(seconds, ask(backend, action.request)))
-            except (UsageError, AssertionError) as error:
+            except (UsageError, UnexpectedRequest) as error:
                 if not _ends_the_rung(action):
                     raise
                 return Failed(action.id, error)

@@ -20,6 +20,7 @@ from stepguard.errors import (
     BackendRejected,
     ConfigError,
     InputError,
+    UnexpectedRequest,
     UsageError,
 )
 from stepguard.evaluation.families import Arithmetic
@@ -260,11 +261,24 @@ def test_a_call_that_a_backend_cancels_itself_is_an_error_of_the_backend(driver:
 
 
 @DRIVERS
-@pytest.mark.parametrize("error", [ConfigError("no key"), AssertionError("not in the script")])
+@pytest.mark.parametrize("error", [ConfigError("no key"), UnexpectedRequest("not in the script")])
 def test_what_the_caller_is_to_mend_is_raised(driver: str, error: Exception) -> None:
     """A wrong configuration, and the complaint of a test double, are raised and end in no result."""
     with pytest.raises(type(error), match=str(error)):
         run(Guard(_Odd(error)), P2, None, driver)
+
+
+@DRIVERS
+def test_an_assertion_of_a_backend_loses_nothing(driver: str) -> None:
+    """It fails the run, as any other fault of a backend does, and what was verified before it is kept."""
+
+    def assert_so(request: Request) -> str:
+        raise AssertionError("the pool is closed")
+
+    with ScriptedBackend({"a": "2 * 3 = 6"}, assert_so) as backend:
+        result = run(Guard(backend, segment=1), P2, None, driver)
+    assert (result.status, result.usage.calls, dict(result.values)["a"]) == ("failed", 2, 6)
+    assert isinstance(result.error, AssertionError)
 
 
 @DRIVERS

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 
 from stepguard.deadlines import awithin
-from stepguard.errors import ConfigError
+from stepguard.errors import ConfigError, UnexpectedRequest
 from stepguard.usage import Usage
 from stepguard.values import Value
 
@@ -174,12 +174,12 @@ def about_to_send(model: str) -> None:
     """What every backend that reaches a real model calls before anything else.
 
     Raises:
-        AssertionError: no real request may be made here; see `stepguard.testing.no_real_requests`.
+        UnexpectedRequest: no real request may be made here; see `stepguard.testing.no_real_requests`.
     """
     stopped = FORBIDDEN.get()
     if stopped is not None:
         stopped.append(model)
-        raise AssertionError(
+        raise UnexpectedRequest(
             f"the model {model!r} was about to be asked inside no_real_requests(): give the guard a double from "
             "stepguard.testing, or a plain function"
         )

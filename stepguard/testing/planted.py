@@ -18,7 +18,7 @@ from typing import Final
 from stepguard.actions import deviation_of
 from stepguard.backends.base import Completion, Request
 from stepguard.checks import judge_claims
-from stepguard.errors import BackendError, EvaluationError, ExpressionError, InexactError
+from stepguard.errors import BackendError, EvaluationError, ExpressionError, InexactError, UnexpectedRequest
 from stepguard.exact import evaluate
 from stepguard.expressions import parse_expression
 from stepguard.numerals import exact
@@ -54,7 +54,7 @@ def planted_reply(request: Request, due: Sequence[Due], answers: Mapping[str, ob
 
     Raises:
         BackendError: that is what was planted.
-        AssertionError: at this step of this request no reply shows the failure.
+        UnexpectedRequest: at this step of this request no reply shows the failure.
     """
     last = due[-1].plant
     if isinstance(last.failure, BackendError):
@@ -68,7 +68,7 @@ def planted_reply(request: Request, due: Sequence[Due], answers: Mapping[str, ob
         read = "; ".join(f"{each.kind} at {each.step!r}: {each.reason}" for each in found) or "right"
         tried = tried or f"{shorten(completion.text or '', 300)} would be read as {read}"
     tried = tried or "the step has no formula that could be mistaken"
-    raise AssertionError(f"{last} cannot be planted: {tried}; {_ADVICE.get(last.failure, _OTHERWISE)}")
+    raise UnexpectedRequest(f"{last} cannot be planted: {tried}; {_ADVICE.get(last.failure, _OTHERWISE)}")
 
 
 _Fields = list[tuple[str, object]]

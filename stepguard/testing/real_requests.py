@@ -14,9 +14,9 @@ def no_real_requests() -> AbstractContextManager[None]:
     """A ``with`` block in which no real model can be asked.
 
     `OpenAIBackend` (by name, or with a client of yours, wherever that points) and `LocalBackend` raise an
-    `AssertionError` that names the model instead of sending anything; it passes through `Guard`. Leaving the block
-    raises it once more if code in between swallowed it. Doubles and plain functions stay allowed: what a function
-    of yours does is its own business. A backend of your own joins in by calling
+    `UnexpectedRequest`, which is an `AssertionError`, that names the model instead of sending anything; it passes
+    through `Guard`. Leaving the block raises it once more if code in between swallowed it. Doubles and plain functions
+    stay allowed: what a function of yours does is its own business. A backend of your own joins in by calling
     ``stepguard.backends.base.about_to_send(name)`` first.
 
     For all tests of a module or a suite::

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Self
 
 from stepguard.backends.base import Completion, Request
-from stepguard.errors import ConfigError
+from stepguard.errors import ConfigError, UnexpectedRequest
 from stepguard.reply_formats import EquationFormat
 from stepguard.steps import Step
 from stepguard.testing.completions import completion_of
@@ -80,14 +80,14 @@ class ScriptedBackend(_Script):
         """The next entry of the script.
 
         Raises:
-            AssertionError: the script is used up.
+            UnexpectedRequest: the script is used up.
         """
         with self._lock:
             number = len(self.requests)
             self.requests.append(request)
         if number >= len(self._script):
             asked = ", ".join(step.id for step in request.steps)
-            raise AssertionError(f"call {number + 1} ({asked}) is not in the script of {len(self._script)} replies")
+            raise UnexpectedRequest(f"call {number + 1} ({asked}) is not in the script of {len(self._script)} replies")
         entry = self._script[number]
         if isinstance(entry, Exception):
             raise entry
@@ -159,7 +159,7 @@ class ScriptedSteps(_Script):
         """The answers of the steps that are asked, as one JSON object.
 
         Raises:
-            AssertionError: a step is asked that the script does not hold, or more often than it has answers.
+            UnexpectedRequest: a step is asked that the script does not hold, or more often than it has answers.
         """
         # A step that was not accepted leads the next request about it: the others are at their first try.
         turns = [(step.id, 0 if place else request.attempt - 1) for place, step in enumerate(request.steps)]
@@ -168,13 +168,13 @@ class ScriptedSteps(_Script):
             for turn in turns:
                 if turn[0] not in self._answers:
                     known = ", ".join(self._answers) or "no steps"
-                    raise AssertionError(f"step {turn[0]!r} is asked and not in the script (it holds {known})")
+                    raise UnexpectedRequest(f"step {turn[0]!r} is asked and not in the script (it holds {known})")
                 if self._errors.get(turn):
                     raise self._errors[turn].pop(0)
             for step_id, at in turns:
                 count = len(self._answers[step_id])
                 if at >= count:
-                    raise AssertionError(f"step {step_id!r} is asked for try {at + 1}, and its script holds {count}")
+                    raise UnexpectedRequest(f"step {step_id!r} is asked for try {at + 1}, and its script holds {count}")
             self._used.update(turns)
         entries = {
             step.id: _entry(request, step, self._answers[step_id][at])

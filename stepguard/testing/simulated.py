@@ -82,7 +82,7 @@ class SimulatedModel:
 
         Raises:
             BackendError: it was planted.
-            AssertionError: no reply to this request shows the failure that was planted.
+            UnexpectedRequest: no reply to this request shows the failure that was planted.
             ConfigError: an answer is no value of its step, or the step has a formula.
         """
         due = self._plants.take(request.steps) if request.reply_format is not None else []
