@@ -181,7 +181,7 @@ def _row_head(cell: Cell) -> list[Child]:
     return [str(cell.length), cell.arm]
 
 
-def _by_length(study: Study, head: Sequence[str], cells: Iterable[tuple[Cell, Sequence[Child]]], caption: str) -> Html:
+def _by_length(head: Sequence[str], cells: Iterable[tuple[Cell, Sequence[Child]]], caption: str) -> Html:
     groups: dict[int, list[tuple[Sequence[Child], bool]]] = {}
     for cell, columns in cells:
         groups.setdefault(cell.length, []).append(([*_row_head(cell), *columns], cell.arm == GUARD))
@@ -236,7 +236,7 @@ def _accuracy(study: Study) -> list[Child]:
         + ("" if study.whole else " Of some steps no right value is known, so that of no run every step is right.")
     )
     head = ["n", "answer right", *(["lenient"] if lenient else []), "every step right"]
-    return [legend(study.arms, styles), tag("div", drawn, class_="pair"), _by_length(study, head, rows, caption)]
+    return [legend(study.arms, styles), tag("div", drawn, class_="pair"), _by_length(head, rows, caption)]
 
 
 def _parts(study: Study) -> list[Child]:
@@ -354,7 +354,7 @@ def _ends(study: Study, identity: str) -> list[Child]:
     return [
         tag("ul", keys, class_="legend"),
         figure("How the runs ended", charts.bars(title, rows, identity=identity)),
-        _by_length(study, ["n", *ENDS, "silently wrong"], cells, caption),
+        _by_length(["n", *ENDS, "silently wrong"], cells, caption),
     ]
 
 
@@ -374,8 +374,8 @@ def _cost(study: Study) -> list[Child]:
         "For one verified step of the guard; for other arms one right step, which nothing tells from wrong ones."
     )
     return [
-        _by_length(study, head, runs, "For one run of one program, on average."),
+        _by_length(head, runs, "For one run of one program, on average."),
         # Where not all steps are judged, the others would count as cost of these.
-        _by_length(study, head, steps, about_steps) if study.whole else None,
+        _by_length(head, steps, about_steps) if study.whole else None,
         tag("p", "Seconds are wall-clock time, with whatever ran beside it.", class_="note"),
     ]

@@ -89,7 +89,7 @@ def read_entries(body: str, names: Names) -> list[Entry]:
                 found.append(block)
             block, block_named = None, bool(entries)
             if not entries:
-                block = _positional(body, start, begin, end, number, names)
+                block = _positional(body, begin, end, number, names)
         elif entries:
             if block is not None and (block.value is not None or block.doubt) and not block_named:
                 found.append(block)
@@ -250,7 +250,7 @@ def _introduced(body: str, begin: int, found: re.Match[str], *, first: bool) -> 
     return said_word not in _JOINING
 
 
-def _positional(body: str, line_start: int, begin: int, end: int, number: int, names: Names) -> Entry | None:
+def _positional(body: str, begin: int, end: int, number: int, names: Names) -> Entry | None:
     """The claim of a numbered line that names no step; marked, since names go before numbers."""
     name = names.numbered(number)
     if number == 0:

@@ -139,7 +139,7 @@ def _chain(text: str, body: str, start: int, end: int, lines: Lines, certain: in
     ends = [*signs, end]
     last = len(signs)
     parts = [
-        _part(body, begin, stop, start, end, first=index == 0, last=index == last, exact=exact)
+        _part(body, begin, stop, start, first=index == 0, last=index == last, exact=exact)
         for index, (begin, stop) in enumerate(zip(bounds, ends, strict=True))
     ]
     calculated = False  # whether a side of this chain is more than a number
@@ -168,9 +168,7 @@ def _chain(text: str, body: str, start: int, end: int, lines: Lines, certain: in
         )
 
 
-def _part(
-    body: str, begin: int, stop: int, line_start: int, line_end: int, *, first: bool, last: bool, exact: bool
-) -> _Part:
+def _part(body: str, begin: int, stop: int, line_start: int, *, first: bool, last: bool, exact: bool) -> _Part:
     begin, stop = _trimmed(body, begin, stop)
     whole = body[begin:stop]
     if exact or not (first or last):
