@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 import shlex
 import subprocess
 import sys
@@ -87,3 +88,13 @@ def test_the_table_of_rungs_follows_from_the_recorded_replies() -> None:
     table = (folder / "table.txt").read_text(encoding="utf-8")
     assert done.stdout.endswith(table)
     assert table.startswith("117 failed steps of 640 asked")
+
+
+def test_stopping_replies_early_changes_no_recorded_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every recorded run ends as it did, with as many calls, and the recorded share of what was written is saved."""
+    folder = RECORDED.parent
+    monkeypatch.setattr(sys, "argv", ["early_stop.py", str(folder)])
+    runpy.run_path(str(folder.parents[1] / "early_stop.py"), run_name="__main__")
+    assert capsys.readouterr().out.strip() in (folder.parent / "early_stop.txt").read_text(encoding="utf-8")
