@@ -94,8 +94,7 @@ __all__ = ["OpenTelemetry", "is_set_up"]
 _EVENT: Final = "gen_ai.evaluation.result"
 _NAME_LENGTH: Final = 200
 """The most characters of a name or an id."""
-_LARGEST: Final = 2**63 - 1
-"""What an exporter can send."""
+_UNLIMITED: Final = sys.maxsize
 _STOPPED: Final = {"abstained": StepNotVerified, "exhausted": BudgetExhausted, "failed": RunFailed}
 _ENDED_FROM_OUTSIDE: Final = ("cancelled", "interrupted")
 
@@ -147,8 +146,8 @@ class OpenTelemetry(Hooks):
         self._tracer: Final = trace.get_tracer("stepguard", tracer_provider=tracer_provider)
         self._content: Final = content
         self._longest: Final = longest
-        self._events: Final = _LARGEST if events is None else events
-        self._attempts: Final = _LARGEST if attempts is None else attempts
+        self._events: Final = _UNLIMITED if events is None else events
+        self._attempts: Final = _UNLIMITED if attempts is None else attempts
         self._runs: Final[dict[str, _Trace]] = {}  # those that are going on
 
     def started(self, run: Run, /) -> None:
@@ -252,8 +251,8 @@ class OpenTelemetry(Hooks):
                 "stepguard.attempt.outcome": attempt.outcome,
                 "stepguard.rung": _named(attempt.rung),
                 "stepguard.steps.committed": attempt.committed,
-                "stepguard.tokens.input": min(attempt.usage.input_tokens, _LARGEST),
-                "stepguard.tokens.output": min(attempt.usage.output_tokens, _LARGEST),
+                "stepguard.tokens.input": attempt.usage.input_tokens,
+                "stepguard.tokens.output": attempt.usage.output_tokens,
             }
             if self._content and attempt.text is not None:
                 attributes["stepguard.reply"] = self._cut(attempt.text)
@@ -305,10 +304,10 @@ class OpenTelemetry(Hooks):
             "stepguard.strength": result.strength,
             "stepguard.steps.completed": result.completed,
             "stepguard.calls": usage.calls,
-            "gen_ai.usage.input_tokens": min(usage.input_tokens, _LARGEST),
-            "gen_ai.usage.output_tokens": min(usage.output_tokens, _LARGEST),
-            "gen_ai.usage.cache_read.input_tokens": min(usage.cached_tokens, _LARGEST),
-            "gen_ai.usage.reasoning.output_tokens": min(usage.reasoning_tokens, _LARGEST),
+            "gen_ai.usage.input_tokens": usage.input_tokens,
+            "gen_ai.usage.output_tokens": usage.output_tokens,
+            "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+            "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
         }
         if result.cost is not None:
             attributes["stepguard.cost"] = float(result.cost)
