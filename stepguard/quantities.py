@@ -26,7 +26,7 @@ from typing import Any, Final
 from stepguard.errors import MissingExtraError, ValueRefused
 from stepguard.numerals import Exact, exact, format_exact, read_numeral
 
-__all__ = ["Amount", "Unit", "convert", "read_amount", "read_unit", "require_units", "show_unit"]
+__all__ = ["Amount", "Unit", "check_pair", "convert", "read_amount", "read_unit", "require_units", "show_unit"]
 
 _MAX_TEXT: Final = 200
 _MAX_NUMBER: Final = 10**60
@@ -34,6 +34,7 @@ _MAX_FACTORS: Final = 8
 _MAX_EXPONENT: Final = 9
 _OF_BLOOD: Final = (("millimeter_Hg", 1),)
 """A unit in which two numbers with a slash are a pair: 120/80 mmHg."""
+_PAIR: Final = re.compile(r"[-+]? ?[0-9.,]+ ?/ ?[0-9.,]+")
 _NAME: Final = r"[A-Za-zµμΩ°℃℉Åℓ][A-Za-zµμΩ]{0,39}"
 _FACTOR: Final = re.compile(
     rf"(?P<name>{_NAME})(?:(?:\^|\*\*)\(?(?P<exponent>[-+]?[0-9])\)?|(?P<raised>[⁻⁺]?[¹²³⁴-⁹])|(?P<digit>[23]))?(?![0-9⁰¹²³⁴-⁹])"
@@ -86,8 +87,12 @@ def require_units() -> None:
     _registry()
 
 
-def read_amount(text: str) -> Amount:
+def read_amount(text: str, *, bare: Unit | None = None) -> Amount:
     """Read one number and its unit, if it has one.
+
+    Args:
+        text: what was written.
+        bare: the unit that a number without one is meant in.
 
     Raises:
         ValueRefused: there is no such number or unit, or there is more than one of them.
@@ -106,8 +111,7 @@ def read_amount(text: str) -> Amount:
             amount = Amount(_number(head.rstrip(), text), None if tail is None else read_unit(tail))
         except ValueRefused:
             continue
-        if amount.unit == _OF_BLOOD and "/" in head and " " not in head.strip() and abs(Fraction(amount.value)) >= 1:
-            raise ValueRefused("two pressures, or an improper fraction: write 1.5 mmHg for 3/2 mmHg", text=text)
+        check_pair(head, amount.value, amount.unit or bare)
         return amount
     # Why not, the usual place of the cut says.
     first = _UNIT_START.search(body)
@@ -115,6 +119,16 @@ def read_amount(text: str) -> Amount:
     assert first is not None
     read_unit(body[first.start() :])
     raise ValueRefused("one number and its unit were expected, such as 5 km", text=text)
+
+
+def check_pair(text: str, value: Exact, unit: Unit | None) -> None:
+    """Refuse a number in mmHg, with or without its unit, that is written as a pair: 120/80.
+
+    Raises:
+        ValueRefused: it may be two pressures.
+    """
+    if unit == _OF_BLOOD and abs(Fraction(value)) >= 1 and _PAIR.fullmatch(text.strip(_AROUND)):
+        raise ValueRefused("two pressures, or an improper fraction: write 1.5 mmHg for 3/2 mmHg", text=text.strip())
 
 
 def _number(text: str, whole: str) -> Exact:

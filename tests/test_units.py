@@ -101,6 +101,15 @@ def test_what_is_no_quantity_never_passes(written: str) -> None:
     assert time.monotonic() - began < 10
 
 
+@pytest.mark.parametrize("written", ["120/80 mmHg", "120 / 80 mmHg", "-120/80mmHg", "120/80", "120 / 80", "3/2"])
+def test_two_pressures_are_no_amount(written: str) -> None:
+    """A pair in mmHg is not read as its quotient, with or without its unit, as text or as a number."""
+    check = Measured("mmHg", bare="assume")
+    types = ["text", "number"] if written[-1].isdigit() else ["text"]
+    assert [judge(check, written, type=each).kind for each in types] == ["malformed"] * len(types)
+    assert [text(check, right) for right in ("1.5", "1 1/2", "1/2", "1.5 mmHg", "-1 1/2 mmHg")] == ["pass"] * 5
+
+
 @given(st.text(alphabet="59.,/*^() -kmsKJ°²e%", max_size=30))
 def test_reading_never_raises_anything_else(written: str) -> None:
     """Whatever stands there is an amount or refused."""
