@@ -40,9 +40,12 @@ _FACTOR: Final = re.compile(
     rf"(?P<name>{_NAME})(?:(?:\^|\*\*)\(?(?P<exponent>[-+]?[0-9])\)?|(?P<raised>[⁻⁺]?[¹²³⁴-⁹])|(?P<digit>[23]))?(?![0-9⁰¹²³⁴-⁹])"
 )
 _OPERATOR: Final = re.compile(r" ?[*·⋅×] ?| ?/ ?|[ \u00a0]|-(?=[A-Za-z])")
-_UNIT_START: Final = re.compile(r"[A-Za-zµμΩ°℃℉Åℓ]")
+_UNIT_START: Final = re.compile(r"[A-Za-zµμΩ°º˚℃℉Åℓ]")
 _SUPERSCRIPT: Final = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
-_SPELLINGS: Final = {"℃": "degC", "℉": "degF", "°": "degree", "ℓ": "l", "°C": "degC", "°F": "degF", "°K": "kelvin"}
+_SPELLINGS: Final = {
+    "℃": "degC", "℉": "degF", "°": "degree", "ℓ": "l", "°C": "degC", "°F": "degF", "°K": "kelvin",
+    "kmph": "kph", "kmh": "kph", "Ohm": "ohm",  # to pint a kmph is a kilo-mph
+}  # fmt: skip
 _CALENDAR: Final = re.compile(r"(?<!light_)year|month|decade|century|millenn")
 _CONSTANT: Final = re.compile(
     r"constant|speed_of_light|elementary_charge|_number|quantum|fine_structure|cross_section|vacuum|impedance|"
@@ -50,6 +53,11 @@ _CONSTANT: Final = re.compile(
 )
 _WORD: Final = 4
 _POWER_WORD: Final = re.compile(rf"\b(square|sq|cubic)\.? ({_NAME})")
+_DEGREES: Final = re.compile(
+    r"(?:[°º˚]|\bdeg(?:rees?|\.)?) ?(C|F|K)(?:elsius|ahrenheit|elvin)?(?![A-Za-z])", re.IGNORECASE
+)
+_TORQUE: Final = re.compile(r"(?<![A-Za-z])([kMm]?N)m(?![A-Za-z])")
+"""Newton metres, where pint sees a number of threads."""
 _AROUND: Final = " \t\r\n`*"
 
 Unit = tuple[tuple[str, int], ...]
@@ -151,7 +159,8 @@ def read_unit(text: str) -> Unit:
     if len(text) > _MAX_TEXT:
         raise ValueRefused(f"too long for a unit ({len(text)} characters)", text=text)
     body = _POWER_WORD.sub(lambda each: f"{each[2]}^{3 if each[1] == 'cubic' else 2}", " ".join(text.split()))
-    body = body.replace(" per ", "/")
+    body = _TORQUE.sub(r"\1 m", body.replace(" per ", "/"))
+    body = _DEGREES.sub(lambda each: _SPELLINGS[f"°{each[1].upper()}"], body)
     found: dict[str, int] = {}
     at, sign, bracket, factors = 0, 1, False, 0
     while True:

@@ -67,7 +67,9 @@ def test_conversion_and_bare_numbers_are_policies(claimed: str, plain: str, conv
         ("5 J/(kg K)", 5, "J kg^-1 K^-1"), ("5 m/s/s", 5, "m/s^2"), ("5 m3", 5, "m^3"), ("5 s⁻¹", 5, "s^-1"),
         ("5 km per hour", 5, "km/h"), ("5 square metres", 5, "m^2"), ("5 Kilometers", 5, "km"), ("5 µm", 5, "μm"),
         ("5 ft-lb", 5, "foot*pound"), ("`5 km`", 5, "km"), ('"5 km"', 5, "km"), ("5 km.", 5, "km"),
-        ("5\u00a0km", 5, "km"), ("5 mins", 5, "minute"),
+        ("5\u00a0km", 5, "km"), ("5 mins", 5, "minute"), ("25 degrees Celsius", 25, "degC"), ("25 ° C", 25, "degC"),
+        ("25 deg. F", 25, "degF"), ("25ºC", 25, "degC"), ("300 degrees kelvin", 300, "K"), ("5 J/°C", 5, "J/degC"),
+        ("5 degrees per s", 5, "degree/s"), ("5 kNm", 5, "kN m"), ("18 kmph", 18, "kph"), ("5 Ohm", 5, "ohm"),
     ],
 )  # fmt: skip
 def test_notations_of_a_quantity(written: str, value: Fraction, unit: str) -> None:
