@@ -19,7 +19,7 @@ written (``2x`` and ``2(3+4)`` are errors, not guesses).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, cast
@@ -40,8 +40,11 @@ __all__ = [
     "Number",
     "Power",
     "format_expression",
+    "inner_comparison",
     "names_in",
     "parse_expression",
+    "parts_of",
+    "walk",
 ]
 
 MAX_LENGTH: Final = 10_000
@@ -398,6 +401,35 @@ def names_in(tree: Expression) -> tuple[str, ...]:
             case Call(_, arguments, _):
                 stack.extend(reversed(arguments))
     return tuple(found)
+
+
+def parts_of(tree: Expression) -> tuple[Expression, ...]:
+    """The expressions that an expression is put together from."""
+    match tree:
+        case Negate(operand):
+            return (operand,)
+        case Chain(operands, _) | Call(_, operands, _):
+            return operands
+        case Power(base, exponent):
+            return (base, exponent)
+        case Compare(_, left, right):
+            return (left, right)
+        case Number() | Name():
+            return ()
+
+
+def walk(tree: Expression) -> Iterator[Expression]:
+    """An expression and everything in it."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(parts_of(node))
+
+
+def inner_comparison(tree: Expression) -> Compare | None:
+    """A comparison inside an expression; its truth value is no number, so the expression has no value."""
+    return next((node for part in parts_of(tree) for node in walk(part) if isinstance(node, Compare)), None)
 
 
 def format_expression(tree: Expression) -> str:

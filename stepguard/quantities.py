@@ -26,7 +26,7 @@ from typing import Any, Final
 from stepguard.errors import MissingExtraError, ValueRefused
 from stepguard.numerals import Exact, exact, format_exact, read_numeral
 
-__all__ = ["Amount", "Unit", "convert", "read_amount", "read_unit", "require_units", "show_unit"]
+__all__ = ["Amount", "Unit", "check_pair", "convert", "read_amount", "read_unit", "require_units", "show_unit"]
 
 _MAX_TEXT: Final = 200
 _MAX_NUMBER: Final = 10**60
@@ -34,14 +34,18 @@ _MAX_FACTORS: Final = 8
 _MAX_EXPONENT: Final = 9
 _OF_BLOOD: Final = (("millimeter_Hg", 1),)
 """A unit in which two numbers with a slash are a pair: 120/80 mmHg."""
+_PAIR: Final = re.compile(r"[-+]? ?[0-9.,]+ ?/ ?[0-9.,]+")
 _NAME: Final = r"[A-Za-zµμΩ°℃℉Åℓ][A-Za-zµμΩ]{0,39}"
 _FACTOR: Final = re.compile(
     rf"(?P<name>{_NAME})(?:(?:\^|\*\*)\(?(?P<exponent>[-+]?[0-9])\)?|(?P<raised>[⁻⁺]?[¹²³⁴-⁹])|(?P<digit>[23]))?(?![0-9⁰¹²³⁴-⁹])"
 )
 _OPERATOR: Final = re.compile(r" ?[*·⋅×] ?| ?/ ?|[ \u00a0]|-(?=[A-Za-z])")
-_UNIT_START: Final = re.compile(r"[A-Za-zµμΩ°℃℉Åℓ]")
+_UNIT_START: Final = re.compile(r"[A-Za-zµμΩ°º˚℃℉Åℓ]")
 _SUPERSCRIPT: Final = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
-_SPELLINGS: Final = {"℃": "degC", "℉": "degF", "°": "degree", "ℓ": "l", "°C": "degC", "°F": "degF", "°K": "kelvin"}
+_SPELLINGS: Final = {
+    "℃": "degC", "℉": "degF", "°": "degree", "ℓ": "l", "°C": "degC", "°F": "degF", "°K": "kelvin",
+    "kmph": "kph", "kmh": "kph", "Ohm": "ohm",  # to pint a kmph is a kilo-mph
+}  # fmt: skip
 _CALENDAR: Final = re.compile(r"(?<!light_)year|month|decade|century|millenn")
 _CONSTANT: Final = re.compile(
     r"constant|speed_of_light|elementary_charge|_number|quantum|fine_structure|cross_section|vacuum|impedance|"
@@ -49,6 +53,11 @@ _CONSTANT: Final = re.compile(
 )
 _WORD: Final = 4
 _POWER_WORD: Final = re.compile(rf"\b(square|sq|cubic)\.? ({_NAME})")
+_DEGREES: Final = re.compile(
+    r"(?:[°º˚]|\bdeg(?:rees?|\.)?) ?(C|F|K)(?:elsius|ahrenheit|elvin)?(?![A-Za-z])", re.IGNORECASE
+)
+_TORQUE: Final = re.compile(r"(?<![A-Za-z])([kMm]?N)m(?![A-Za-z])")
+"""Newton metres, where pint sees a number of threads."""
 _AROUND: Final = " \t\r\n`*"
 
 Unit = tuple[tuple[str, int], ...]
@@ -86,8 +95,12 @@ def require_units() -> None:
     _registry()
 
 
-def read_amount(text: str) -> Amount:
+def read_amount(text: str, *, bare: Unit | None = None) -> Amount:
     """Read one number and its unit, if it has one.
+
+    Args:
+        text: what was written.
+        bare: the unit that a number without one is meant in.
 
     Raises:
         ValueRefused: there is no such number or unit, or there is more than one of them.
@@ -106,8 +119,7 @@ def read_amount(text: str) -> Amount:
             amount = Amount(_number(head.rstrip(), text), None if tail is None else read_unit(tail))
         except ValueRefused:
             continue
-        if amount.unit == _OF_BLOOD and "/" in head and " " not in head.strip() and abs(Fraction(amount.value)) >= 1:
-            raise ValueRefused("two pressures, or an improper fraction: write 1.5 mmHg for 3/2 mmHg", text=text)
+        check_pair(head, amount.value, amount.unit or bare)
         return amount
     # Why not, the usual place of the cut says.
     first = _UNIT_START.search(body)
@@ -115,6 +127,16 @@ def read_amount(text: str) -> Amount:
     assert first is not None
     read_unit(body[first.start() :])
     raise ValueRefused("one number and its unit were expected, such as 5 km", text=text)
+
+
+def check_pair(text: str, value: Exact, unit: Unit | None) -> None:
+    """Refuse a number in mmHg, with or without its unit, that is written as a pair: 120/80.
+
+    Raises:
+        ValueRefused: it may be two pressures.
+    """
+    if unit == _OF_BLOOD and abs(Fraction(value)) >= 1 and _PAIR.fullmatch(text.strip(_AROUND)):
+        raise ValueRefused("two pressures, or an improper fraction: write 1.5 mmHg for 3/2 mmHg", text=text.strip())
 
 
 def _number(text: str, whole: str) -> Exact:
@@ -137,7 +159,8 @@ def read_unit(text: str) -> Unit:
     if len(text) > _MAX_TEXT:
         raise ValueRefused(f"too long for a unit ({len(text)} characters)", text=text)
     body = _POWER_WORD.sub(lambda each: f"{each[2]}^{3 if each[1] == 'cubic' else 2}", " ".join(text.split()))
-    body = body.replace(" per ", "/")
+    body = _TORQUE.sub(r"\1 m", body.replace(" per ", "/"))
+    body = _DEGREES.sub(lambda each: _SPELLINGS[f"°{each[1].upper()}"], body)
     found: dict[str, int] = {}
     at, sign, bracket, factors = 0, 1, False, 0
     while True:

@@ -9,7 +9,16 @@ from inspect import isclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from stepguard.errors import ProcedureError
-from stepguard.expressions import RESERVED, Compare, Expression, Name, format_expression, names_in, parse_expression
+from stepguard.expressions import (
+    RESERVED,
+    Compare,
+    Expression,
+    Name,
+    format_expression,
+    inner_comparison,
+    names_in,
+    parse_expression,
+)
 from stepguard.value_types import NUMBER, ValueType
 
 if TYPE_CHECKING:
@@ -113,6 +122,12 @@ class Step:
                 raise ProcedureError(f"step {id!r}: working can only be checked against an expression", step=id)
             named = tuple(dict.fromkeys(given))
         else:
+            if (inner := inner_comparison(tree)) is not None:
+                raise ProcedureError(
+                    f"step {id!r} computes with {format_expression(inner)!r}, which is no number: use min and max, or "
+                    f'say in words what hangs on it, `{id}: number = "..."`',
+                    step=id,
+                )
             named = names_in(tree)
             if reads is not None and set(given) != set(named):
                 raise ProcedureError(f"step {id!r}: reads follow from the expression; leave them out", step=id)

@@ -110,6 +110,14 @@ def test_no_answer_is_guessed(before: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["7 lakh", "7 crore", "7 Mio.", "7\u4e07", "7 bps", "7 \u2030", "7 milliards", "7 in hex"]
+)
+def test_a_number_in_another_scale_is_no_answer(text: str) -> None:
+    """What a document does not hold as this number, a transcript does not answer either."""
+    assert answered(f"Answer: {text}") == (None, False, False)
+
+
+@pytest.mark.parametrize(
     "text", ["18 EUR", "18 \u20ac", "18 euros", "18 cents", "C$18", "\u00a518 each", "$18k", "18 pence"]
 )
 def test_another_currency_is_no_answer(text: str) -> None:

@@ -368,6 +368,17 @@ def test_a_step_that_cannot_be_right_is_refused(arguments: dict[str, object]) ->
         Step(**arguments)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "expression",
+    ["1 + (x > 2)", "-(x > 2)", "min(x > 2, 3)", "max((x > 2))", "(x > 2) == (x > 3)", "(x > 2)^2", "2^(x > 2)"],
+)
+def test_an_expression_that_computes_with_a_comparison_is_refused(expression: str) -> None:
+    """A truth value is no number, so that no reply could ever be right; a comparison in brackets is one."""
+    with pytest.raises(ProcedureError, match=r"'x > [23]', which is no number: use min and max, or say in words"):
+        Procedure.parse(f"inputs: x\nt = {expression}")
+    assert Step("t", "((x > 2))").type.kind == "boolean"
+
+
 def test_a_step_of_wrong_type_or_expression_is_refused() -> None:
     """An unknown type is a configuration error, text outside the language an expression error."""
     with pytest.raises(ConfigError):

@@ -193,6 +193,27 @@ def test_a_form_is_asked_for(formula: str, form: Any, claim: str, outcome: str) 
 
 
 @pytest.mark.parametrize(
+    ("formula", "claims"),
+    [
+        ("6/4", "6/4, 12/8, 1 + 1/2, 6/(2*2)"),
+        ("4/2", "4/2, 2/1"),
+        ("3/2*x", "6x/4, 6/4*x, 3x/2/1"),
+        ("x/3 + 1/6", "(4x + 2)/12, x/3 + 2/12"),
+        ("(3*x)/(2*y)", "6x/(4y)"),
+        ("3*x/4", "1.5x/2"),
+        ("x + 3/2", "x + 1 + 1/2"),
+        ("sqrt(8)", "sqrt(8), sqrt(4*2), 8^(1/2), 8^0.5"),
+        ("sqrt(3)", "sqrt(12)/2"),
+        ("cbrt(16)", "cbrt(16), 16^(1/3)"),
+    ],
+)
+def test_what_is_simplified_has_no_numbers_left_to_work_out(formula: str, claims: str) -> None:
+    """Neither a fraction that can be reduced is simplified, nor numbers that can be put together or a root to draw."""
+    for claim in claims.split(", "):
+        assert judge(Equivalent(formula, form="simplified"), claim).kind == "unfaithful_work", claim
+
+
+@pytest.mark.parametrize(
     ("formula", "order", "claim", "outcome"),
     [
         ("x^3", 1, "3x^2", PASS),

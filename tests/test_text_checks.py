@@ -19,6 +19,7 @@ from stepguard.checks.text import Forbidden, Length, OneOf, Pattern
 from stepguard.errors import ConfigError
 
 ERROR = "Error: tool not available"
+DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
 LINE: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -319,6 +320,13 @@ def test_json_by_a_schema(claimed: str, found: str) -> None:
         {"type": "integer", "default": float("nan")},
         {"type": "integer", "default": object()},
         {"enum": [1], "properties": {"a": {"minimun": 1}}},
+        {"type": "integer", "then": {"minimum": 1}},
+        {"type": "integer", "else": {"minimum": 1}},
+        {"type": "array", "minContains": 2},
+        {"type": "array", "maxContains": 2},
+        {**DRAFT_7, "type": "array", "contains": {"const": 1}, "minContains": 2},
+        {**DRAFT_7, "type": "array", "items": {"type": "integer"}, "additionalItems": False},
+        {**DRAFT_7, "$ref": "#/definitions/whole", "maximum": 7, "definitions": {"whole": {"type": "integer"}}},
     ],
 )
 def test_a_schema_that_cannot_work_is_refused(schema: dict[str, Any]) -> None:
@@ -326,6 +334,22 @@ def test_a_schema_that_cannot_work_is_refused(schema: dict[str, Any]) -> None:
     pytest.importorskip("jsonschema")
     with pytest.raises(ConfigError):
         Schema(schema)
+
+
+@pytest.mark.parametrize(
+    ("schema", "right", "wrong"),
+    [
+        ({"$ref": "#/$defs/whole", "maximum": 7, "$defs": {"whole": {"type": "integer"}}}, "7", "8"),
+        ({"type": "array", "contains": {"const": 1}, "minContains": 2}, "[1, 1]", "[1]"),
+        ({"type": "integer", "if": {"minimum": 5}, "then": {"maximum": 7}, "else": {"maximum": 3}}, "7", "4"),
+        ({**DRAFT_7, "type": "array", "items": [{"type": "integer"}], "additionalItems": False}, "[1]", "[1, 2]"),
+        ({**DRAFT_7, "$ref": "#/definitions/whole", "definitions": {"whole": {"type": "integer"}}}, "7", "7.5"),
+    ],
+)
+def test_keywords_that_work_together_are_checked_together(schema: dict[str, Any], right: str, wrong: str) -> None:
+    """A keyword that its draft applies together with another one is applied."""
+    pytest.importorskip("jsonschema")
+    assert (text(Schema(schema), right), text(Schema(schema), wrong)) == ("pass", "fail")
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,9 @@ def test_conversion_and_bare_numbers_are_policies(claimed: str, plain: str, conv
         ("5 J/(kg K)", 5, "J kg^-1 K^-1"), ("5 m/s/s", 5, "m/s^2"), ("5 m3", 5, "m^3"), ("5 s⁻¹", 5, "s^-1"),
         ("5 km per hour", 5, "km/h"), ("5 square metres", 5, "m^2"), ("5 Kilometers", 5, "km"), ("5 µm", 5, "μm"),
         ("5 ft-lb", 5, "foot*pound"), ("`5 km`", 5, "km"), ('"5 km"', 5, "km"), ("5 km.", 5, "km"),
-        ("5\u00a0km", 5, "km"), ("5 mins", 5, "minute"),
+        ("5\u00a0km", 5, "km"), ("5 mins", 5, "minute"), ("25 degrees Celsius", 25, "degC"), ("25 ° C", 25, "degC"),
+        ("25 deg. F", 25, "degF"), ("25ºC", 25, "degC"), ("300 degrees kelvin", 300, "K"), ("5 J/°C", 5, "J/degC"),
+        ("5 degrees per s", 5, "degree/s"), ("5 kNm", 5, "kN m"), ("18 kmph", 18, "kph"), ("5 Ohm", 5, "ohm"),
     ],
 )  # fmt: skip
 def test_notations_of_a_quantity(written: str, value: Fraction, unit: str) -> None:
@@ -99,6 +101,15 @@ def test_what_is_no_quantity_never_passes(written: str) -> None:
         found = judge(check, written, type="text")
         assert found.outcome == "fail"
     assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("written", ["120/80 mmHg", "120 / 80 mmHg", "-120/80mmHg", "120/80", "120 / 80", "3/2"])
+def test_two_pressures_are_no_amount(written: str) -> None:
+    """A pair in mmHg is not read as its quotient, with or without its unit, as text or as a number."""
+    check = Measured("mmHg", bare="assume")
+    types = ["text", "number"] if written[-1].isdigit() else ["text"]
+    assert [judge(check, written, type=each).kind for each in types] == ["malformed"] * len(types)
+    assert [text(check, right) for right in ("1.5", "1 1/2", "1/2", "1.5 mmHg", "-1 1/2 mmHg")] == ["pass"] * 5
 
 
 @given(st.text(alphabet="59.,/*^() -kmsKJ°²e%", max_size=30))

@@ -22,7 +22,7 @@ own on its own, ``==``, and the rest known), a pass is ``"proved"``, otherwise `
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -40,8 +40,11 @@ from stepguard.expressions import (
     Number,
     Power,
     format_expression,
+    inner_comparison,
     names_in,
     parse_expression,
+    parts_of,
+    walk,
 )
 from stepguard.numerals import Exact, exact, format_exact
 from stepguard.values import ROUNDINGS, Rounding, Value, show_value, to_exact
@@ -294,7 +297,7 @@ def _read_relations(relations: Iterable[object], what: str) -> tuple[Compare, ..
         tree = parse_expression(each) if isinstance(each, str) else each
         if not isinstance(tree, Compare):
             raise ConfigError(f"{what} takes comparisons such as 'a <= b + c', not {each!r}", option="relations")
-        if any(isinstance(node, Compare) for side in (tree.left, tree.right) for node in _nodes(side)):
+        if inner_comparison(tree) is not None:
             raise ConfigError(f"{each!r} compares a comparison: give each as a relation of its own", option="relations")
         found.append(tree)
     if not found:
@@ -304,28 +307,6 @@ def _read_relations(relations: Iterable[object], what: str) -> tuple[Compare, ..
 
 def _names(relations: tuple[Compare, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for tree in relations for name in names_in(tree)))
-
-
-def _parts(tree: Expression) -> tuple[Expression, ...]:
-    match tree:
-        case Negate(operand):
-            return (operand,)
-        case Chain(operands, _) | Call(_, operands, _):
-            return operands
-        case Power(base, exponent):
-            return (base, exponent)
-        case Compare(_, left, right):
-            return (left, right)
-        case Number() | Name():
-            return ()
-
-
-def _nodes(tree: Expression) -> Iterator[Expression]:
-    stack = [tree]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(_parts(node))
 
 
 def _mentions(tree: Expression, own: str) -> bool:
@@ -357,7 +338,7 @@ def _undefined_anyway(tree: Expression, own: str, values: Mapping[str, Value]) -
         except EvaluationError as error:
             return str(error)
         return f"{format_expression(tree)} is not a number" if isinstance(found, bool | str) else None
-    for part in _parts(tree):
+    for part in parts_of(tree):
         cause = _undefined_anyway(part, own, values)
         if cause is not None:
             return cause
@@ -370,7 +351,7 @@ def _undefined_anyway(tree: Expression, own: str, values: Mapping[str, Value]) -
 
 def _other_mode(tree: Compare, values: Mapping[str, Value]) -> Rounding | None:
     """The mode that would make a relation hold in place of those it declares, None where there is none."""
-    if not any(type(node) is Call and node.mode is not None for node in _nodes(tree)):
+    if not any(type(node) is Call and node.mode is not None for node in walk(tree)):
         return None
     for mode in cast("tuple[Rounding, ...]", ROUNDINGS):
         try:

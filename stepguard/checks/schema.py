@@ -264,6 +264,17 @@ def _require_checked(node: Mapping[str, Any], formats: frozenset[str], draft: An
     unknown = [key for key in node if key not in draft.VALIDATORS and key not in _SILENT]
     if unknown:
         raise ConfigError(f"the schema has the unknown keyword {unknown[0]!r}, which checks nothing", option="schema")
+    older = "dependentSchemas" not in draft.VALIDATORS
+    beside = [key for key in node if older and "$ref" in node and key not in _SILENT and key != "$ref"]
+    if beside:
+        raise ConfigError(
+            f"the schema has {beside[0]!r} beside $ref, which its draft does not check: put both into allOf",
+            option="schema",
+        )
+    for keyword, needed in _TOGETHER.items():
+        alone = needed not in node or (older and needed == "contains")
+        if keyword in node and (alone or (needed == "items" and not isinstance(node["items"], list))):
+            raise ConfigError(f"the schema has {keyword!r}, which checks nothing here", option="schema")
     if "pattern" in node:
         compile_pattern(node["pattern"])
     if "format" in node and node["format"] not in formats:
@@ -282,6 +293,10 @@ _SILENT: Final = frozenset({
     "examples", "deprecated", "readOnly", "writeOnly", "then", "else", "minContains", "maxContains", "discriminator",
 })  # fmt: skip
 """Keywords that say nothing of a document by themselves."""
+_TOGETHER: Final = {
+    "then": "if", "else": "if", "minContains": "contains", "maxContains": "contains", "additionalItems": "items",
+}  # fmt: skip
+"""Keywords that only say something together with another one: ``additionalItems`` with a list of ``items``."""
 
 
 def _schemas(root: object) -> Iterator[Mapping[str, Any]]:

@@ -20,7 +20,7 @@ from stepguard.errors import ConfigError, EvaluationError, ValueRefused
 from stepguard.exact import evaluate
 from stepguard.expressions import Compare, Expression, format_expression, names_in, parse_expression
 from stepguard.numerals import Exact, format_exact
-from stepguard.quantities import Amount, Unit, convert, read_amount, read_unit, require_units, show_unit
+from stepguard.quantities import Amount, Unit, check_pair, convert, read_amount, read_unit, require_units, show_unit
 from stepguard.value_types import Tolerance
 from stepguard.values import Value, to_exact
 from stepguard.verdicts import Claim, Verdict, shorten
@@ -55,9 +55,14 @@ class _Measure(BuiltCheck):
         if not isinstance(claimed, str):
             if (written := unit_claimed(claim)) is not None:
                 return self._fail(f"a number of {show_unit(unit)} was expected, found {written}", "malformed")
-            return cast(Exact, to_exact(claimed))
+            number = cast(Exact, to_exact(claimed))
+            try:
+                check_pair(claim.value, number, unit)
+            except ValueRefused as error:
+                return self._fail(str(error), "malformed")
+            return number
         try:
-            amount = read_amount(claimed)
+            amount = read_amount(claimed, bare=unit)
         except ValueRefused as error:
             return self._fail(str(error), "malformed")
         if amount.unit is None:

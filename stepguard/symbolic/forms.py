@@ -3,7 +3,8 @@
 ============  =====================================================================================================
 expanded      a sum of terms; no product or power of sums is left, like terms are collected
 factored      a product; every factor is irreducible over the rational numbers and no number can be taken out of it
-simplified    no more operations than sympy's simplified form has
+simplified    no more operations than sympy's simplified form has; numbers are put together, fractions in lowest terms,
+              and roots of whole numbers as small as they can be: ``6/4``, ``6x/4`` and ``sqrt(8)`` are not
 number        one number: ``3/4``, ``-0.75``
 ============  =====================================================================================================
 """
@@ -11,8 +12,11 @@ number        one number: ``3/4``, ``-0.75``
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
+from math import gcd, prod
 from typing import Final, Literal, get_args
 
+from stepguard.numerals import Exact
 from stepguard.symbolic.canonical import Canonical, Monomial, TooBig
 from stepguard.symbolic.deciding import Decider, Finding, to_data
 from stepguard.symbolic.formulas import (
@@ -26,6 +30,7 @@ from stepguard.symbolic.formulas import (
     Sum,
     format_formula,
     symbols_in,
+    walk,
 )
 from stepguard.verdicts import shorten
 
@@ -34,6 +39,9 @@ __all__ = ["FORMS", "Form", "in_form"]
 Form = Literal["expanded", "factored", "simplified", "number"]
 
 FORMS: Final[tuple[str, ...]] = get_args(Form)
+
+_MAX_ROOT: Final = 1000
+"""The largest number that is looked for as one that can be taken out of a root."""
 
 
 def in_form(tree: Formula, form: str, decider: Decider) -> Finding:
@@ -128,6 +136,9 @@ def _factored(tree: Formula, decider: Decider) -> Finding:
 
 
 def _simplified(tree: Formula, decider: Decider) -> Finding:
+    unreduced = next((reason for node in walk(tree) if (reason := _unreduced(node)) is not None), None)
+    if unreduced is not None:
+        return Finding("no", unreduced)
     answer = decider.ask({"op": "simplest", "tree": to_data(tree)}, tree)
     if isinstance(answer, Finding):
         return answer
@@ -135,6 +146,55 @@ def _simplified(tree: Formula, decider: Decider) -> Finding:
     if not isinstance(fewest, int):
         return Finding("open", "no simplified form was found")
     return Finding("yes") if found <= fewest else Finding("no", f"{found} operations where {fewest} are enough")
+
+
+def _unreduced(node: Formula) -> str | None:
+    """What is left to do with the numbers alone, which sympy does unasked: it counts 6/4 as it does 3/2."""
+    match node:
+        case Sum(terms) if sum(map(is_number, terms)) > 1:
+            return f"the numbers in {_short(node)} are not added up"
+        case Product(factors):
+            over = [each for each in factors if not _divides(each)]
+            under = [each.base for each in factors if isinstance(each, Power) and _divides(each)]
+            above, below = (
+                [each.value for each in part if isinstance(each, Number) and each.value not in (1, -1)]
+                for part in (over, under)
+            )
+            broken = below and any(type(each) is Fraction for each in above)
+            if len(above) > 1 or len(below) > 1 or broken or Number(1) in under:
+                return f"the numbers in {_short(node)} are not put together"
+            if gcd(prod(map(_content, over)), prod(map(_content, under))) > 1:
+                return f"{_short(node)} is not in lowest terms"
+        case Power(Number(base), Number(Fraction(numerator=1) as exponent)):
+            return _root_unreduced(node, base, exponent.denominator)
+        case Power(Number(base), Product((Number(1), Power(Number(int() as degree), Number(-1))))) if degree > 1:
+            return _root_unreduced(node, base, degree)
+        case Call("cbrt", Number(base)):
+            return _root_unreduced(node, base, 3)
+    return None
+
+
+def _divides(factor: Formula) -> bool:
+    return isinstance(factor, Power) and factor.exponent == Number(-1)
+
+
+def _content(tree: Formula) -> int:
+    """The whole number that all of a formula without divisors can be divided by."""
+    match tree:
+        case Number(value):
+            return abs(value) if type(value) is int else 1
+        case Product(factors):
+            return 1 if any(map(_divides, factors)) else prod(map(_content, factors))
+        case Sum(terms):
+            return gcd(*map(_content, terms))
+    return 1
+
+
+def _root_unreduced(root: Formula, base: Exact, degree: int) -> str | None:
+    if type(base) is not int:
+        return None
+    taken = next((each for each in range(2, _MAX_ROOT) if abs(base) % each**degree == 0), None)
+    return None if taken is None else f"{taken} can be taken out of {_short(root)}"
 
 
 def _operations(tree: Formula) -> int:

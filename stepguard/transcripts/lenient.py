@@ -12,6 +12,7 @@ from typing import Final
 
 from stepguard.currencies import compatible, without_currencies
 from stepguard.errors import ValueRefused
+from stepguard.places import number_goes_on
 from stepguard.value_types import ValueType
 from stepguard.values import Value
 
@@ -25,7 +26,8 @@ _DIGIT: Final = re.compile("[0-9]")
 _ASIDE: Final = re.compile(r"\([^()]*\)")
 _GROUPS: Final = re.compile(r"(?<=[0-9])(?:\{,\}|\\,)(?=[0-9]{3}(?![0-9]))")
 _DENIED: Final = re.compile(
-    r"\b(?:not|never|neither|nor|nothing|cannot|wrong|incorrect|false|unknown|unsure|unclear|maybe|perhaps|or|mod(?:ulo)?)\b"
+    r"\b(?:not|never|neither|nor|nothing|cannot|wrong|incorrect|false|unknown|unsure|unclear|maybe|perhaps|or|mod(?:ulo)?"
+    r"|binary|octal|hex(?:adecimal)?)\b"
     r"|n['\u2019]t\b|[?\\]",
     re.IGNORECASE,
 )
@@ -87,6 +89,8 @@ def find_alone(kind: ValueType, text: str) -> Value | None:
         return None
     start, end = numbers[0].span()
     number = numbers[0][0].rstrip(".,")
+    if number_goes_on(side, start + len(number), money=kind.currency is not None):
+        return None
     if _BEFORE.search(side[:start]) or _BEHIND.match(side[start + len(number) :]) or _DIGIT.search(side[end:]):
         return None
     return read_bare(kind, number)
