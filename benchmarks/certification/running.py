@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, get_args
 
 from certification.cases import Case, answer, pairs_text, values_of
 from certification.right_replies import RIGHT_REPLIES
@@ -22,7 +22,7 @@ from stepguard.backends import Completion, Request
 from stepguard.exact import evaluate
 from stepguard.reply_formats import EquationFormat
 from stepguard.rewriting import rewrite
-from stepguard.splitting import split
+from stepguard.splitting import Way, split
 from stepguard.testing import SimulatedModel, Slips
 from stepguard.values import Value
 
@@ -243,7 +243,8 @@ def stand_ins(seed: int, traces: int) -> dict[str, int]:
             if made.tree is None:
                 continue
             values = values_of(trace, at)
-            for stand_in in (rewrite(made.step, values), split(made.step, values)):
+            rewritten = [rewrite(made.step, values, turned=turned) for turned in (False, True)]
+            for stand_in in (*rewritten, *(split(made.step, values, way=way) for way in get_args(Way))):
                 if stand_in is None:
                     continue
                 reached = dict(values)
