@@ -65,8 +65,8 @@ _DATE: Final = re.compile(
     r"(?:,[ \u00a0]?|[ \u00a0-])(?P<month_year>[0-9]{4}))",
     re.IGNORECASE | re.ASCII,
 )
-_GLUED_BEFORE: Final = re.compile(r"\w\Z|\w[-/.]\Z")
-_GLUED_BEHIND: Final = re.compile(r"(?!T[0-9])\w|[-/.]\w")  # in a time stamp the date is followed by its time
+_PRINT: Final = str.maketrans("\u2010\u2011\u2212\u2009\u202f", "---  ")
+"""Hyphens and blanks of print; a dash is none of them, since it may stand between two dates."""
 _AROUND: Final = " \t\r\n\"'`*."
 _MAX_TEXT: Final = 100
 
@@ -121,7 +121,7 @@ def read_date(text: str, *, order: DateOrder | None = None) -> date:
     Raises:
         ValueRefused: the text is no date, or could be read in more than one way.
     """
-    body = text[: _MAX_TEXT + 1].strip(_AROUND)
+    body = text[: _MAX_TEXT + 1].translate(_PRINT).strip(_AROUND)
     if len(text) > _MAX_TEXT:
         raise ValueRefused(f"too long for a date ({len(text)} characters)", text=text)
     match = _DATE.fullmatch(body)
@@ -136,6 +136,7 @@ def read_date(text: str, *, order: DateOrder | None = None) -> date:
 
 def find_dates(text: str, *, order: DateOrder | None = None) -> Iterator[FoundDate]:
     """Every date in a text that can be read in one way, and stands on its own there."""
+    text = text.translate(_PRINT)  # every character is one, so that places stay true
     for match in _DATE.finditer(text):
         before, behind = text[max(match.start() - 2, 0) : match.start()], text[match.end() : match.end() + 2]
         if before[-1:].isalnum() or (
@@ -234,7 +235,7 @@ def read_duration(text: str) -> Exact:
     """
     if len(text) > _MAX_TEXT:
         raise ValueRefused(f"too long for a duration ({len(text)} characters)", text=text)
-    body = text.strip(_AROUND).replace("\u2212", "-").replace("\u00a0", " ")
+    body = text.translate(_PRINT).strip(_AROUND).replace("\u00a0", " ")
     negative = body[:1] == "-"
     body = body[1:].lstrip() if body[:1] in ("-", "+") else body
     parts = _iso_parts(body, text) if body[:1] == "P" else _worded_parts(" ".join(body.lower().split()), text)

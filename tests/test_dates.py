@@ -43,6 +43,8 @@ NOTATIONS: list[Callable[[date], str]] = [
     lambda day: day.strftime("%a %d %b. %Y"),
     lambda day: f"the {day.day}th of {day.strftime('%B, %Y').upper()}",
     lambda day: f'"{day.isoformat()}".',
+    lambda day: day.isoformat().replace("-", "\u2011"),
+    lambda day: f"{day.day}\u202f{day.strftime('%B %Y')}",
 ]
 
 
@@ -118,6 +120,7 @@ def test_an_order_does_not_bend_a_date() -> None:
         ("90 minutes", 5400), ("1 h 30 min", 5400), ("1h30m", 5400), ("PT1H30M", 5400), ("PT90M", 5400),
         ("1.5 hours", 5400), ("1 hour and 30 minutes", 5400), ("3/4 hour", 2700), ("90-minute", 5400),
         ("1 day, 2 hours, and 3 minutes", 93780), ("P1DT2H", 93600), ("P1W", 604800), ("1 week", 604800),
+        ("90\u2011minute", 5400), ("90\u202fmin", 5400),
         ("1,000 s", 1000), ("250 ms", Fraction(1, 4)), ("-5 min", -300), ("PT0.1S", Fraction(1, 10)), ("0 s", 0),
     ],
 )  # fmt: skip
@@ -432,6 +435,8 @@ def test_dates_are_found_where_they_stand_alone() -> None:
         ("2026-11-26", "Nov 26, 2026"),
     ]
     assert date(2026, 4, 3) in [each.value for each in find_dates(text, order="dmy")]
+    printed = text.replace("-", "\u2011").replace(" ", "\u202f")
+    assert [(each.value, each.start) for each in find_dates(printed)] == [(each.value, each.start) for each in found]
 
 
 def test_checks_are_values() -> None:
