@@ -10,6 +10,7 @@ __all__ = [
     "CODES",
     "SIGNS",
     "WORDS",
+    "WORD_CODES",
     "compatible",
     "minor_places",
     "other_currency",
@@ -80,16 +81,16 @@ _OF: Final = {
     "norwegian": "NOK", "swedish": "SEK", "icelandic": "ISK", "czech": "CZK", "turkish": "TRY", "russian": "RUB",
     "brazilian": "BRL", "south african": "ZAR", "french": "", "belgian": "",
 }  # fmt: skip
-_WORD_CODES: Final = frozenset({
+WORD_CODES: Final = frozenset({
     "all", "bam", "bob", "cop", "cup", "gel", "lak", "mad", "mop", "pen", "rub", "sos", "top", "try",
 })  # fmt: skip
 """Codes that are words where they are not capitals."""
-_SMALL_CODES: Final = frozenset(code.lower() for code in CODES) - _WORD_CODES
+_SMALL_CODES: Final = frozenset(code.lower() for code in CODES) - WORD_CODES
 # Category Sc by its ranges: to walk through all characters would make every import slow.
 _ANY_SIGN: Final = "[$¢-¥֏؋߾߿৲৳৻૱௹฿៛\u20a0-\u20cf\ua838\ufdfc﹩＄￠￡￥￦]"
 _GAP: Final = "[ \u00a0\u2009\u202f]?"
 _FRONT: Final = re.compile(rf"(?:(?<!\w)(?P<name>[^\W\d_]{{2,3}})\.?|(?P<sign>{_ANY_SIGN})){_GAP}\Z")
-_IN_FRONT: Final = frozenset({"rs", "kr", "fr", "sfr", "rm", "rp", "zł", "kč", "tl"}) | _SMALL_CODES
+_IN_FRONT: Final = frozenset({"rs", "kr", "fr", "sfr", "rm", "rp", "zł", "kč", "tl", "btc", "eth"}) | _SMALL_CODES
 _BACK: Final = re.compile(rf"{_GAP}(?:(?P<name>[^\W\d_]+)(?!\w)|(?P<sign>{_ANY_SIGN})(?!{_GAP}[0-9]))")
 _BACK_OF: Final = re.compile(
     rf"{_GAP}(?P<of>{'|'.join(map(re.escape, _OF))})[ \u00a0](?P<name>[^\W\d_]+)(?!\w)", re.IGNORECASE

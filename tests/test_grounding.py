@@ -105,6 +105,48 @@ def test_numbers_in_other_documents(document: str, holds: list[str], not_held: l
     assert [found(Grounded("doc"), each, doc=document) for each in not_held] == ["fail"] * len(not_held)
 
 
+@pytest.mark.parametrize(
+    "layout",
+    [
+        *("{}\n50.00", "{}\n\n50.00", "50.00\n{}\n", "Total {}\n50.00", "Amount in {}:\n50.00", "| {} |\n| 50.00 |"),
+        *("{}\t50.00", "{}   50.00", "{}: 50.00", "{} | 50.00", "**{}** 50.00", "Amount ({}) 50.00", "50.00 ({})"),
+        *(
+            "50.00 [{}]",
+            "50.00\t{}",
+            "50.00 | {}",
+            "50.00, {}.",
+            "50.00 in {}",
+            "20.00 {}\n50.00 | {}",
+            "{}\n7\n{}\n50.00",
+        ),
+    ],
+)
+def test_a_currency_that_layout_sets_apart_is_that_of_the_amount(layout: str) -> None:
+    """A currency on the line above, in the next cell, in brackets or behind a colon decides like one right beside."""
+    for name in ("EUR", "\u20ac", "euros"):
+        document = layout.replace("{}", name)
+        types = ("money(EUR)", "money(USD)", "number")
+        assert [found(Grounded("doc"), "50", type=each, doc=document) for each in types] == ["pass", "fail", "pass"]
+    narrowed = layout.format("CAD", "CAD").replace("50.00", "$50.00")
+    assert [found(Grounded("doc"), "50", type=f"money({each})", doc=narrowed) for each in ("CAD", "USD")] == [
+        "pass",
+        "fail",
+    ]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        *("EUR 20.00 | 50.00", "20.00 EUR\n50.00", "20.00 | EUR\n50.00", "50.00 (EUR 46.00)", "50.00\nEUR 46.00"),
+        *("USD\n50.00\nEUR\n46.00", "| USD | 50.00 | EUR | 46.00 |", "50.00\nEUR accounts are free", "TOP\n50.00"),
+        *("EUR\n$50.00", "see USD/EUR: 50.00", "Net 50.00"),
+    ],
+)
+def test_a_currency_of_another_amount_takes_none_away(document: str) -> None:
+    """A currency that belongs to another amount, or may belong to either, leaves an amount without one as it is."""
+    assert found(Grounded("doc"), "50", type="money(USD)", doc=document) == "pass"
+
+
 @pytest.mark.parametrize("sign", ["\u00b4", "`", "\u02bc", "\u066c", "\u2044", "\u2215", " \u2044 ", "**"])
 def test_digits_joined_by_a_sign_are_no_numbers_of_their_own(sign: str) -> None:
     """What groups digits, divides them or raises them makes another number: neither side of it stands alone."""

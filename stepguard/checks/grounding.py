@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
 
 from stepguard.checks.built import BuiltCheck
 from stepguard.currencies import compatible
+from stepguard.currency_layout import currencies_apart
 from stepguard.dates import DateOrder, check_order, find_dates, read_date
 from stepguard.document_names import Words
 from stepguard.errors import ConfigError, ValueRefused
@@ -50,10 +51,10 @@ class Grounded(BuiltCheck):
         order: how dates such as ``03/04/2026`` are meant, in the document and in the claim; None does not count them.
         decimal: the decimal separator of the document, ``"."`` or ``","``.
 
-    A percentage is found as such (28% is not 28) or as the ratio that it is, an amount of money in its own currency
-    or without any, every other number whatever stands beside it. A name is found as whole words and whole numbers,
-    without regard to case, white space and the kind of quotes; at most 1,000 characters. A document of more than
-    2,000,000 characters is not searched: the verdict is undecided.
+    A percentage is found as such (28% is not 28) or as the ratio that it is, an amount of money in its own currency, or
+    where none stands beside it, above it or in the next cell, every other number whatever stands beside it. A name is
+    found as whole words and whole numbers, without regard to case, white space and the kind of quotes; at most 1,000
+    characters. A document of more than 2,000,000 characters is not searched: the verdict is undecided.
 
     Raises:
         ConfigError: an option is none of those.
@@ -151,7 +152,7 @@ class Grounded(BuiltCheck):
 
     def _numbers(self, number: Exact, unit: str | None, document: str) -> Iterator[tuple[int, int]]:
         for found in find_numbers(document, decimal=self.decimal):
-            if _is_number(found, number, unit):
+            if _is_number(found, number, unit) and not _elsewhere(found, unit, document):
                 yield found.start, found.end
 
     def _names(self, text: str, document: str) -> Iterator[tuple[int, int]]:
@@ -171,6 +172,16 @@ class Grounded(BuiltCheck):
         end = document.find("\n", offset)
         line = document[start : len(document) if end < 0 else end]
         return next(Words(line).find(self.beside), None) is not None
+
+
+def _elsewhere(found: FoundNumber, unit: str | None, document: str) -> bool:
+    """Whether layout says that an amount of money is in another currency: ``EUR`` stands on the line above."""
+    if unit in (None, "%") or found.unit not in (None, "$", "¥"):
+        return False
+    assert unit is not None
+    said = currencies_apart(document, found.start, found.end)
+    fitting = [each for each in said if found.unit is None or compatible(found.unit, each)]
+    return bool(fitting) and not any(compatible(each, unit) or compatible(unit, each) for each in fitting)
 
 
 def _is_number(found: FoundNumber, number: Exact, unit: str | None) -> bool:
