@@ -232,8 +232,8 @@ def _option(node: Any) -> object:
     text = _text(node, "the value of an option")
     if node.style is not None:  # it stands in quotes
         return text
-    if text in _TRUTH:
-        return _TRUTH[text]
+    if text.lower() in _TRUTH:
+        return _TRUTH[text.lower()]
     number = _NUMBER.match(text)
     return text if number is None else Decimal(text) if number[1] else int(text)
 

@@ -79,6 +79,7 @@ def load(checks: str) -> Procedure:
         ("- between: {least: 3, most: 7}", [Between(3, 7)]),
         ("- between:\n    least: -3\n    most: 7.50", [Between(-3, Decimal("7.50"))]),
         ("- between: {strict: true}", [Between(strict=True)]),
+        ("- between: {strict: True, least: FALSE}", [Between(strict=True, least=False)]),
         ("- between: {least: '3', most: \"true\"}", [Between("3", "true")]),
         ("- between: {least: no, most: 1e5}", [Between("no", "1e5")]),
         ("- between: [1, two, [3]]", [Between([1, "two", [3]])]),
@@ -149,3 +150,40 @@ def test_checks_of_this_package_stand_in_files() -> None:
     assert list(checks) == [Range(0, 9), Holds("n < 10", "n % 2 == 1"), Holds("n > 1"), Range(3)]
     with pytest.raises(ProcedureError, match="missing"):
         load("- holds: n >")
+
+
+FLAGS: list[tuple[str, dict[str, object]]] = [
+    ("quantity", {"expected": "5 km", "convert": "no"}),
+    ("measured", {"unit": "km", "convert": "false"}),
+    ("pattern", {"pattern": "[a-z]+", "veto": "no"}),
+    ("schema", {"schema": {"type": "integer"}, "veto": 0}),
+    ("days_between", {"first": "a", "last": "b", "inclusive": "no"}),
+    ("days_between", {"first": "a", "last": "b", "working": None}),
+    ("solves", {"equation": "x^2 = 4", "variable": "x", "all": "False"}),
+    ("solves", {"equation": "x^2 = 4", "variable": "x", "ordered": "no"}),
+    ("solves_system", {"equations": ["x = 1"], "variables": ["x"], "all": "off"}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), FLAGS)
+def test_an_option_that_is_true_or_false_is_nothing_else(name: str, options: dict[str, object]) -> None:
+    """A text such as `no` would count as true, and turn an option round."""
+    pytest.importorskip({"quantity": "pint", "measured": "pint", "schema": "jsonschema"}.get(name, "json"))
+    option = list(options)[-1]
+    with pytest.raises(ConfigError, match=f"{option} is true or false, not"):
+        make_check(name, options)
+    assert getattr(make_check(name, {**options, option: False}), {"convert": "converts"}.get(option, option)) is False
+
+
+def test_numbers_of_a_file_are_numbers_of_an_option() -> None:
+    """A plain decimal number in a file is a tolerance, a bound in a schema, or seconds, exactly."""
+    pytest.importorskip("pint")
+    pytest.importorskip("jsonschema")
+    quantity = make_check("quantity", {"expected": "5 km", "within": Decimal("0.01")})
+    assert quantity == make_check("quantity", {"expected": "5 km", "within": "0.01"})
+    assert make_check("equivalent", {"formula": "x + 1", "seconds": Decimal("2.5")}).seconds == 2.5  # type: ignore[attr-defined]
+    assert make_check("schema", {"schema": {"minimum": Decimal("0.1"), "type": "number"}}) == make_check(
+        "schema", {"schema": {"minimum": 0.1, "type": "number"}}
+    )
+    with pytest.raises(ConfigError, match="cannot stand in JSON"):
+        make_check("schema", {"schema": {"type": "number", "minimum": Decimal("0.12345678901234567890123")}})

@@ -237,7 +237,13 @@ def test_a_precondition_that_holds_supports_no_claim() -> None:
     ("type", "claimed", "other", "found"),
     [
         ("text", "Ann  LEE", "ann lee", "fail"),
+        *(
+            ("text", each, "Ann Lee", "fail")
+            for each in ("Ann Lee.", '"Ann Lee"', "**Ann Lee**", "Ann Lee\u200b", "Ａnn Lee")
+        ),
         ("text", "Ann Lee", "Ann Leeds", "not_applicable"),
+        ("text", "x²", "x2", "not_applicable"),
+        ("text", ".", "-", "not_applicable"),
         ("number", "0.50", Fraction(1, 2), "fail"),
         ("number", "1", True, "not_applicable"),
         ("number", "1", "1", "not_applicable"),

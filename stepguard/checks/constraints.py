@@ -21,13 +21,12 @@ own on its own, ``==``, and the rest known), a pass is ``"proved"``, otherwise `
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from stepguard.checks.built import BuiltCheck, Given, read_given
-from stepguard.document_names import typewritten
+from stepguard.document_names import fold
 from stepguard.errors import ConfigError, EvaluationError, UndefinedError
 from stepguard.exact import evaluate
 from stepguard.expressions import (
@@ -54,6 +53,8 @@ if TYPE_CHECKING:
     from stepguard.steps import Step
 
 __all__ = ["Distinct", "Holds", "Range", "Requires"]
+
+_AROUND: Final = " \t\r\n\"'`*_."
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -247,7 +248,8 @@ class Requires(BuiltCheck):
 class Distinct(BuiltCheck):
     """The value is none of the values of other variables. It can only object: it never passes a value by itself.
 
-    Numbers are compared by value; texts without regard to case, white space, and how quotes and dashes are written.
+    Numbers are compared by value; texts without regard to case, white space, how quotes and dashes are written, and
+    quotes, Markdown and a full stop around them.
 
     Args:
         others: variables that the step reads, at least one.
@@ -283,7 +285,7 @@ class Distinct(BuiltCheck):
 def _key(value: Value) -> tuple[str, object]:
     plain = to_exact(value)
     if isinstance(plain, str):
-        return "text", " ".join(unicodedata.normalize("NFC", typewritten(plain)).casefold().split())
+        return "text", " ".join(fold(plain).strip(_AROUND).split())
     return "truth" if isinstance(plain, bool) else "number", plain
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from stepguard.checks.built import BuiltCheck, unit_claimed
+from stepguard.checks.built import BuiltCheck, read_flag, unit_claimed
 from stepguard.date_expressions import (
     DateExpression,
     NoDate,
@@ -221,8 +221,8 @@ class DaysBetween(BuiltCheck):
         put = object.__setattr__
         put(self, "first", parse_date_expression(first))
         put(self, "last", parse_date_expression(last))
-        put(self, "inclusive", bool(inclusive))
-        put(self, "working", bool(working))
+        put(self, "inclusive", read_flag(inclusive, "inclusive"))
+        put(self, "working", read_flag(working, "working"))
         put(self, "order", order)
         put(self, "holidays", read_holidays(holidays))
 

@@ -14,12 +14,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from stepguard.checks.built import BuiltCheck
+from stepguard.checks.built import BuiltCheck, read_flag
 from stepguard.checks.text import FAILURES, MAX_TEXT, compile_pattern, unless_text
 from stepguard.errors import ConfigError, MissingExtraError, ValueRefused
 from stepguard.numerals import read_numeral
@@ -84,7 +85,7 @@ class Schema(BuiltCheck):
             model = schema
         elif isinstance(schema, Mapping):
             try:
-                document = json.dumps(dict(schema), sort_keys=True, allow_nan=False)
+                document = json.dumps(dict(schema), sort_keys=True, allow_nan=False, default=_number)
             except (TypeError, ValueError, RecursionError) as error:
                 raise ConfigError(f"a schema is plain JSON data: {error}", option="schema") from None
             _validator(document)
@@ -92,7 +93,7 @@ class Schema(BuiltCheck):
             raise ConfigError(f"a schema is a mapping or a pydantic model class, not {schema!r:.60}", option="schema")
         object.__setattr__(self, "document", document)
         object.__setattr__(self, "model", model)
-        object.__setattr__(self, "veto", bool(veto))
+        object.__setattr__(self, "veto", read_flag(veto, "veto"))
         try:
             failure = next((each for each in _PROBES if self._wrong(each) is None), None)
         except _Unresolved as error:
@@ -131,6 +132,13 @@ class Schema(BuiltCheck):
             return _against_schema(_validator(self.document), plain)
         assert self.model is not None
         return _against_model(self.model, text, plain)
+
+
+def _number(given: object) -> float:
+    """A decimal number of a schema, as JSON writes it."""
+    if isinstance(given, Decimal) and given.is_finite() and Decimal(repr(float(given))) == given:
+        return float(given)
+    raise TypeError(f"{given!r:.60} cannot stand in JSON")
 
 
 class _Unresolved(Exception):

@@ -16,6 +16,7 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import ClassVar, Final
 
+from stepguard.checks.built import read_flag
 from stepguard.checks.regions import compare_region
 from stepguard.checks.symbolic_base import Question, SymbolicCheck, Unusable, check_symbol, is_variable, read_relation
 from stepguard.errors import ConfigError
@@ -65,6 +66,8 @@ class Solves(SymbolicCheck):
     ordered: bool = False
 
     def __post_init__(self) -> None:
+        read_flag(self.all, "all")
+        read_flag(self.ordered, "ordered")
         check_symbol(self.variable, "variable")
         self._check_options(self.equation, bound=(self.variable,))
         _check_relation(self, self.equation, (self.variable,), ("=",))
@@ -179,6 +182,7 @@ class SolvesSystem(SymbolicCheck):
     all: bool = True
 
     def __post_init__(self) -> None:
+        read_flag(self.all, "all")
         for option in ("equations", "variables"):
             given = getattr(self, option)
             if isinstance(given, str) or not given:

@@ -11,6 +11,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from stepguard.checks.built import BuiltCheck
@@ -198,7 +199,8 @@ class SymbolicCheck(BuiltCheck):
             if kind not in ASSUMPTIONS:
                 raise ConfigError(f"{kind!r} is no assumption: use one of {', '.join(ASSUMPTIONS)}", option="assume")
         object.__setattr__(self, "assume", pairs)
-        seconds = self.seconds
+        seconds = float(self.seconds) if isinstance(self.seconds, Decimal) else self.seconds
+        object.__setattr__(self, "seconds", seconds)
         valid = isinstance(seconds, int | float) and not isinstance(seconds, bool) and math.isfinite(seconds)
         if not valid or not 0 < seconds <= _MAX_SECONDS:
             raise ConfigError(f"seconds is above 0 and at most {_MAX_SECONDS}, not {seconds!r}", option="seconds")

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from stepguard.checks.built import BuiltCheck
+from stepguard.checks.built import BuiltCheck, read_flag
 from stepguard.document_names import fold, typewritten
 from stepguard.errors import ConfigError
 from stepguard.values import Value, encodable, show_value
@@ -128,7 +128,7 @@ class Pattern(_TextCheck):
                 option="pattern",
             )
         object.__setattr__(self, "pattern", pattern)
-        object.__setattr__(self, "veto", bool(veto))
+        object.__setattr__(self, "veto", read_flag(veto, "veto"))
 
     def _text(self, text: str) -> Verdict:
         if not compile_pattern(self.pattern, whole=True)(text):
@@ -161,7 +161,7 @@ class OneOf(_TextCheck):
             if not isinstance(each, str) or not each.strip() or len(each) > MAX_TEXT:
                 raise ConfigError(f"an option is a text that is not empty, not {each!r:.60}", option="options")
         object.__setattr__(self, "options", options)
-        object.__setattr__(self, "ignore_case", bool(ignore_case))
+        object.__setattr__(self, "ignore_case", read_flag(ignore_case, "ignore_case"))
         if len({self._plain(each) for each in options}) < len(options):
             raise ConfigError("an option is listed twice", option="options")
 

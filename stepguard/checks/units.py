@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast
 
-from stepguard.checks.built import BuiltCheck, Given, read_given, unit_claimed
+from stepguard.checks.built import BuiltCheck, Given, read_flag, read_given, unit_claimed
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
 from stepguard.exact import evaluate
 from stepguard.expressions import Compare, Expression, format_expression, names_in, parse_expression
@@ -112,7 +112,7 @@ class Quantity(_Measure):
         unit: str | None = None,
         convert: bool = False,
         bare: Bare = "refuse",
-        within: str | None = None,
+        within: Given | None = None,
     ) -> None:
         require_units()
         if not isinstance(expected, str) or not expected.strip():
@@ -134,9 +134,9 @@ class Quantity(_Measure):
         put = object.__setattr__
         put(self, "expected", found)
         put(self, "unit", None if unit is None else _unit(unit))
-        put(self, "converts", bool(convert))
+        put(self, "converts", read_flag(convert, "convert"))
         put(self, "bare", _policy(bare))
-        put(self, "within", None if within is None else Tolerance.parse(within))
+        put(self, "within", None if within is None else _tolerance(within))
 
     def __repr__(self) -> str:
         tree = self.expected
@@ -231,7 +231,7 @@ class Measured(_Measure):
             put(self, option, bounds.get(option))
         if len(bounds) == 2 and bounds["least"] > bounds["most"]:
             raise ConfigError("no quantity lies between these bounds", option="most")
-        put(self, "converts", bool(convert))
+        put(self, "converts", read_flag(convert, "convert"))
         put(self, "bare", _policy(bare))
 
     def __repr__(self) -> str:
@@ -259,6 +259,11 @@ def _unit(text: object) -> Unit:
         return read_unit(text if isinstance(text, str) else "")
     except ValueRefused as error:
         raise ConfigError(f"a unit is such as 'km' or 'kg*m/s^2': {error}", option="unit") from None
+
+
+def _tolerance(within: Given) -> Tolerance:
+    amount, relative = read_given(within, "within")
+    return Tolerance(amount, relative=relative)
 
 
 def _policy(bare: Bare) -> Bare:
