@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from stepguard.backends.base import Backend, as_backend
 from stepguard.backends.person import AskPerson, as_person
@@ -194,12 +194,20 @@ class Split(Rung):
 
     Attributes:
         way: how two numbers are taken apart (`stepguard.splitting.Way`).
+
+    Raises:
+        ConfigError: there is no such way.
     """
 
     name: str = "split"
     alone: bool = True
     assistance: Assistance = "split"
     way: Way = "digits"
+
+    def __post_init__(self) -> None:
+        Rung.__post_init__(self)
+        if self.way not in get_args(Way):
+            raise ConfigError(f"split: way is one of {', '.join(get_args(Way))}, not {self.way!r}", option="repair")
 
     def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
         """See `Rung.applies`."""

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepguard import Guard, Ladder, Procedure
+from stepguard.errors import ConfigError
 from stepguard.exact import evaluate
 from stepguard.rungs import Rewrite, Rung, Split
 from stepguard.splitting import Way, split
@@ -196,3 +197,9 @@ def test_a_wrong_value_of_a_small_step_cannot_come_back() -> None:
         result = Guard(model, segment=1, repair=Ladder([Split()])).run(SUM, INPUTS)
     assert result.status == "abstained"
     assert result.attempts[-1].deviations[0].kind == "wrong_operand"
+
+
+def test_a_way_of_splitting_that_does_not_exist_is_refused() -> None:
+    """It is named, with those that there are."""
+    with pytest.raises(ConfigError, match="way is one of digits, round_numbers, compensation, not 'columns'"):
+        Split(way="columns")  # type: ignore[arg-type]
