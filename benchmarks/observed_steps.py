@@ -16,6 +16,7 @@ from typing import Any, Final
 from stepguard.errors import ValueRefused
 from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.arms.reading import read_entries
+from stepguard.evaluation.arms.wording import without_working
 from stepguard.evaluation.examples import RecordedTexts, make_task
 from stepguard.evaluation.families import Task
 from stepguard.guard import Guard
@@ -116,12 +117,15 @@ def observe(outcomes: Iterable[Outcome], meta: Mapping[str, Any], *, repeats: tu
     seen = Observations(repeats=repeats)
     asked: set[str] = set()
     for outcome in outcomes:
-        if outcome.arm not in (FREE, *STRUCTURED) or outcome.error is not None:
+        arm, _, without = outcome.arm.rstrip(")").partition("(without=")
+        if arm not in (FREE, *STRUCTURED) or outcome.error is not None:
             continue
         task = make_task(outcome)
+        if task is not None and without == "working":
+            task = without_working(task)
         if task is None or any(step.expression is None for step in task.procedure.steps):
             seen.skipped += 1
-        elif outcome.arm == FREE:
+        elif arm == FREE:
             _transcript(seen, outcome, task)
         else:
             _guarded(seen, outcome, task, meta, asked)
@@ -203,7 +207,7 @@ def _guarded(seen: Observations, outcome: Outcome, task: Task, meta: Mapping[str
         backend,
         segment=meta.get("segment", 10),
         repair=meta.get("retries", 4),
-        observe=outcome.arm == "chunk",
+        observe=outcome.arm.startswith("chunk"),
         history=None,
         seed=outcome.seed,
     )

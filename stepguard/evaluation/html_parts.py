@@ -23,6 +23,7 @@ _ABOUT_ARMS: Final = {
     "chunk": "the guard's own segments and prompts with the checker off",
     "blind": "the guard's retries where it made them on another program",
     "limited": "the guard with a checker that knows less",
+    "without": "asked without one decision of the guard's prompts",
     "guard": "every step checked; what is not right is asked again in a clean context, or named",
 }
 _LABELS: Final = {
@@ -71,7 +72,8 @@ def legend(arms: Sequence[str], styles: Mapping[str, int]) -> Html:
     """Which line is which arm, and what the arm is."""
     entries = []
     for arm in arms:
-        about = _ABOUT_ARMS.get("limited" if "checker=" in arm else arm.partition("(")[0])
+        kind = "limited" if "checker=" in arm else "without" if "without=" in arm else arm.partition("(")[0]
+        about = _ABOUT_ARMS.get(kind)
         text = [tag("b", arm), f": {about}" if about else None]
         entries.append(tag("li", charts.swatch(styles[arm]), tag("span", text)))
     return tag("ul", entries, class_="legend")

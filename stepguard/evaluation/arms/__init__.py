@@ -12,7 +12,8 @@ trace         one structured reply with the working that the chain of thought ma
 resample      ``k`` chains of thought: the answer of most of them, or (``checked=true``) of the first right one
 chunk         the guard's own segments and prompts, with the checker off
 blind         the guard with its retries where it made them on another instance
-guard         the guard; ``checker=`` takes one that knows less: ``operands``, ``range``, ``residue``, ``noisy``
+guard         the guard; ``checker=`` takes one that knows less: ``operands``, ``range``, ``residue``, ``noisy``;
+              ``without=`` (also of ``chunk``) drops a decision of the prompts (`stepguard.evaluation.arms.wording`)
 guess, copy   the guard over a model that guesses or copies: the floor
 primed        the second half of a transcript, after a first half with wrong values in it
 ============  ======================================================================================================

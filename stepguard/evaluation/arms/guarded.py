@@ -22,6 +22,7 @@ from stepguard.errors import BackendTimeout, ConfigError
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing, served_by
 from stepguard.evaluation.arms.limited import Judging, Limited
 from stepguard.evaluation.arms.reading import same
+from stepguard.evaluation.arms.wording import Decision, Reworded, check_decision, without_working
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.families.base import check_whole
 from stepguard.evaluation.knobs import full_name
@@ -55,6 +56,7 @@ class Guarded:
             with probability `catch`.
         catch: see `checker`.
         modulus: see `checker`.
+        without: a decision of the prompts that is left out; see `stepguard.evaluation.arms.wording`.
         adaptive: choose the length of segments by what the run shows, as `stepguard.Guard` does by default.
         stop_early: have a reply stopped at its first wrong step, where the model's backend can.
 
@@ -66,6 +68,7 @@ class Guarded:
     retries: int | None = None
     adaptive: bool = False
     stop_early: bool = False
+    without: Decision | None = None
     checker: Checker = "full"
     catch: float = 0.9
     modulus: int = 9
@@ -79,6 +82,7 @@ class Guarded:
         if type(self.catch) not in (int, float) or not 0 <= self.catch <= 1:
             raise ConfigError(f"catch is a probability from 0 to 1, not {self.catch!r}", option="catch")
         check_whole(self.modulus, "modulus", 2, 10**6)
+        check_decision(self.without)
         for knob in ("adaptive", "stop_early"):
             if type(getattr(self, knob)) is not bool:
                 raise ConfigError(f"{knob} is true or false, not {getattr(self, knob)!r}", option=knob)
@@ -95,6 +99,7 @@ class Guarded:
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
         mine = replace(_with(options, self.segment, self.retries), adaptive=self.adaptive)
+        task, backend = _worded(task, backend, self.without)
         if self.checker == "full":
             return await run_guarded(self.name, task, backend, replace(mine, stop_early=self.stop_early))
         judging = Limited(self.checker, task, catch=self.catch, modulus=self.modulus)
@@ -107,12 +112,15 @@ class Chunk:
 
     Args:
         segment: steps a call; None as the benchmark's options say.
+        without: a decision of the prompts that is left out; see `stepguard.evaluation.arms.wording`.
     """
 
     segment: int | None = None
+    without: Decision | None = None
 
     def __post_init__(self) -> None:
         _check_knobs(self.segment, None)
+        check_decision(self.without)
 
     @property
     def name(self) -> str:
@@ -122,6 +130,7 @@ class Chunk:
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
         mine = _plainly(_with(options, self.segment, None))
+        task, backend = _worded(task, backend, self.without)
         return await run_guarded(self.name, task, backend, mine, observe=True)
 
 
@@ -175,6 +184,14 @@ def _check_knobs(segment: int | None, retries: int | None) -> None:
         check_whole(segment, "segment", 1, 10**6)
     if retries is not None:
         check_whole(retries, "retries", 0, 1000)
+
+
+def _worded(task: Task, backend: Backend, without: Decision | None) -> tuple[Task, Backend]:
+    """The task and the model, where a decision of the prompts is left out."""
+    if without is None:
+        return task, backend
+    task = without_working(task) if without == "working" else task
+    return task, Reworded(backend, without, task.procedure)
 
 
 def _with(options: ArmOptions, segment: int | None, retries: int | None) -> ArmOptions:

@@ -1,0 +1,279 @@
+"""What each decision of the guard's prompts is worth on a real model: the same steps, asked without it.
+
+    stepguard bench --model NAME --base-url URL --lengths 20 -n 24 --seed 1000000 --out DIR --arms "chunk, ..."
+    python benchmarks/wording.py --recording DIR --model NAME --base-url URL     # the retries, and the table
+    python benchmarks/wording.py --recording DIR                                 # the table, from what is recorded
+
+The first command asks programs of development seeds in segments, every claim taken as it stands, with the prompts as
+they are and as ``chunk(without=DECISION)`` for every decision (`stepguard.evaluation.arms.wording`). Each step is
+judged by the values that the model itself had at that point. The second asks the steps that failed with the prompts as
+they are once more, by themselves, twice: in a clean context, and with the refused reply above the question. Their
+replies are kept in `retries.jsonl` in the folder.
+
+`worded` gives the slips of a simulated model that is asked without a decision: those of any model, multiplied by what
+was seen here. `ablations.py --prompts` runs the guard on them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, Final
+
+from observed_steps import Observations, Observed, observe, read_recording
+from rungs import Hard, Once, Watching
+
+from stepguard import Guard
+from stepguard.backends import Completion
+from stepguard.backends.base import Backend, Request, ask
+from stepguard.backends.openai import OpenAIBackend
+from stepguard.backends.recorded import RecordedBackend
+from stepguard.evaluation.arms import Outcome
+from stepguard.evaluation.arms.wording import DECISIONS, Reworded
+from stepguard.evaluation.examples import RecordedTexts, make_task
+from stepguard.evaluation.statistics import wilson
+from stepguard.rungs import Resample
+from stepguard.testing import ModelSlips, Slips
+from stepguard.transport import Transport
+from stepguard.values import show_value
+
+__all__ = ["Effect", "Retry", "effects", "worded"]
+
+RESULTS: Final = Path(__file__).parent / "results"
+PLAIN: Final = "as they are"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What came of asking without one decision.
+
+    Attributes:
+        decision: what was left out; `PLAIN`: nothing.
+        steps, wrong: steps that were asked, and how many were wrong for the values that the model had, or not there.
+        more: by how much the share of those exceeds that with the prompts as they are, over the same programs, with
+            its 95 % interval.
+        values, operands: by how much the odds of a wrong value, of a wrong operand, are multiplied; over steps that no
+            wrong value of the same reply stands before.
+        malformed: the share of replies that could not be read.
+        calls, input_tokens, output_tokens: on average, a program.
+    """
+
+    decision: str
+    steps: int
+    wrong: int
+    more: tuple[float, float, float]
+    values: float
+    operands: float
+    malformed: float
+    calls: float
+    input_tokens: float
+    output_tokens: float
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Failed steps that were asked once again by themselves: how many were cured, and how many failed alike."""
+
+    context: str
+    steps: int
+    cured: int
+    same: int
+
+
+def effects(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> list[Effect]:
+    """What each decision came to; the first is that of the prompts as they are.
+
+    Raises:
+        ValueError: the recording has no arm ``chunk``.
+    """
+    plain = [each for each in outcomes if each.arm == "chunk"]
+    if not plain:
+        raise ValueError("the recording has no arm chunk to compare with")
+    seen = observe(plain, meta)
+    found = [_effect(PLAIN, plain, seen, seen)]
+    for decision in DECISIONS:
+        without = [each for each in outcomes if each.arm == f"chunk(without={decision})"]
+        if without:
+            found.append(_effect(decision, without, observe(without, meta), seen))
+    return found
+
+
+def _effect(decision: str, outcomes: Sequence[Outcome], seen: Observations, plain: Observations) -> Effect:
+    n = len(outcomes)
+    values, operands = ["wrong_value", "unread"], ["wrong_operand"]
+    if decision == "working":  # without it nobody can tell what a value was made from
+        values = operands = values + operands
+    wrong = _wrong(seen.steps) + seen.missing
+    return Effect(
+        decision=decision,
+        steps=len(seen.steps) + seen.missing,
+        wrong=wrong,
+        more=_more(seen, plain),
+        values=_times(seen, plain, values),
+        operands=_times(seen, plain, operands),
+        malformed=seen.deviations["malformed"] / max(1, seen.replies),
+        calls=sum(each.calls for each in outcomes) / n,
+        input_tokens=sum(each.input_tokens for each in outcomes) / n,
+        output_tokens=sum(each.output_tokens for each in outcomes) / n,
+    )
+
+
+def _wrong(steps: Sequence[Observed]) -> int:
+    return sum(each.slip is not None for each in steps)
+
+
+def _times(seen: Observations, plain: Observations, slips: Sequence[str]) -> float:
+    odds = []
+    for each in (seen, plain):
+        clean = [step.slip in slips for step in each.steps if not step.share]
+        odds.append((sum(clean) + 0.5) / (len(clean) - sum(clean) + 0.5))
+    return odds[0] / odds[1]
+
+
+def _more(seen: Observations, plain: Observations) -> tuple[float, float, float]:
+    """The mean difference of the programs' shares of wrong steps, with its 95 % interval."""
+    shares: list[dict[object, float]] = []
+    for each in (seen, plain):
+        steps: dict[object, list[Observed]] = {}
+        for step in each.steps:
+            steps.setdefault(step.program, []).append(step)
+        shares.append({program: _wrong(found) / len(found) for program, found in steps.items()})
+    differences = [shares[0][program] - shares[1][program] for program in shares[0] if program in shares[1]]
+    mean = fmean(differences)
+    half = 1.96 * stdev(differences) / math.sqrt(len(differences)) if len(differences) > 1 else 1.0
+    return mean, mean - half, mean + half
+
+
+def worded(slips: Slips, effect: Effect) -> ModelSlips:
+    """The slips of a model that is asked without a decision: its own, their odds multiplied by what was seen."""
+
+    def more(rate: float, times: float) -> float:
+        return times * rate / (1 - rate + times * rate)
+
+    own = {each.name: getattr(slips, each.name) for each in fields(slips)}
+    made = ModelSlips(**own)
+    return replace(
+        made,
+        wrong_value=more(made.wrong_value, effect.values),
+        by_situation=tuple((name, more(rate, effect.values)) for name, rate in made.by_situation),
+        wrong_operand=more(made.wrong_operand, effect.operands),
+        by_origin=tuple((name, more(rate, effect.operands)) for name, rate in made.by_origin),
+        malformed=max(made.malformed, effect.malformed if made != ModelSlips.none() else 0.0),
+    )
+
+
+@dataclass(slots=True)
+class _AfterFailure:
+    """A model whose first reply has been given already."""
+
+    backend: Backend
+    first: str | None
+
+    async def acomplete(self, request: Request) -> Completion:
+        if self.first is not None:
+            text, self.first = self.first, None
+            return Completion(text)
+        return await ask(self.backend, request)
+
+
+def failed_steps(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> list[Hard]:
+    """The steps whose claims were wrong, of the prompts as they are."""
+    hard: list[Hard] = []
+    for outcome in outcomes:
+        task = make_task(outcome)
+        if outcome.arm != "chunk" or task is None:
+            continue
+        watching = Watching(f"{outcome.task} {outcome.seed}")
+        guard = Guard(
+            RecordedTexts(outcome.texts), segment=meta["segment"], observe=True, seed=outcome.seed, observer=watching
+        )
+        guard.run(task.procedure, task.inputs)
+        hard += watching.hard
+    return hard
+
+
+async def retry(backend: Backend, steps: Sequence[Hard], concurrency: int) -> list[Retry]:
+    """Ask failed steps once again, in a clean context and below the refused reply."""
+    gate = asyncio.Semaphore(concurrency)
+
+    async def one(at: int, hard: Hard, shown: bool) -> tuple[bool, bool]:
+        procedure = hard.procedure()
+        model: Backend = _AfterFailure(backend, json.dumps({hard.step.id: hard.claim}))
+        if shown:
+            model = Reworded(model, "fresh_retries", procedure)
+        guard = Guard(model, segment=1, repair=Once(Resample()), seed=at, transport=Transport(timeout=3600))
+        async with gate:
+            result = await guard.arun(procedure, {name: show_value(value) for name, value in hard.values.items()})
+        if result.status == "failed":
+            raise SystemExit(f"{hard.name} {hard.step.id}: {result.problem}")
+        said = [(attempt.text or "").rpartition("=")[2].strip(' "}') for attempt in result.attempts]
+        return result.verified, len(said) > 1 and said[0] == said[-1]
+
+    rows: list[Retry] = []
+    for context, shown in (("clean", False), ("refused reply shown", True)):
+        made = await asyncio.gather(*(one(at, hard, shown) for at, hard in enumerate(steps)))
+        rows.append(Retry(context, len(made), sum(well for well, _ in made), sum(same for _, same in made)))
+    return rows
+
+
+def told(found: Sequence[Effect], retries: Sequence[Retry]) -> list[str]:
+    """The tables, line by line."""
+    lines = [
+        "prompts without      steps wrong or missing     more than as they are      value x operand x malformed  "
+        "calls input output tokens"
+    ]
+    for each in found:
+        low, high = wilson(each.wrong, each.steps)
+        share = f"{100 * each.wrong / each.steps:4.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
+        share = f"{each.wrong:>4} of {each.steps:<4} {share}"
+        more = "{:+5.1f} [{:+.1f}, {:+.1f}]".format(*(100 * part for part in each.more))
+        more = "" if each.decision == PLAIN else more
+        lines.append(
+            f"{each.decision:<16} {share:<32} {more:<24} {each.values:>7.2f} {each.operands:>9.2f} "
+            f"{100 * each.malformed:>7.1f} % {each.calls:>6.1f} {each.input_tokens:>5.0f} {each.output_tokens:>6.0f}"
+        )
+    for row in retries:
+        low, high = wilson(row.cured, row.steps)
+        lines.append(
+            f"asked again, {row.context:<20} cured {row.cured} of {row.steps}, {100 * row.cured / row.steps:.0f} % "
+            f"[{100 * low:.0f}, {100 * high:.0f}]; the same wrong value again {row.same}"
+        )
+    return lines
+
+
+def main() -> None:
+    """Ask the retries where a model is given, and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recording", type=Path, required=True, help="the folder that the benchmark wrote")
+    parser.add_argument("--model", help="ask the failed steps again: the model's name at the endpoint")
+    parser.add_argument("--base-url", help="an OpenAI-compatible endpoint")
+    parser.add_argument("--concurrency", type=int, default=4)
+    args = parser.parse_args()
+    outcomes, meta = read_recording(args.recording)
+    found = effects(outcomes, meta)
+    print("\n".join(told(found, [])), flush=True)
+    kept = args.recording / "retries.jsonl"
+    if args.model is not None:
+        model = OpenAIBackend(args.model, base_url=args.base_url, api_key="none")
+        backend = RecordedBackend(args.recording / "retries.sqlite", model)
+    elif kept.is_file():
+        backend = RecordedBackend(kept)
+    else:
+        return
+    retries = asyncio.run(retry(backend, failed_steps(outcomes, meta), args.concurrency))
+    print("\n".join(told([], retries)[1:]))
+    if args.model is not None:
+        backend.export(kept)
+    data = {"effects": [asdict(each) for each in found], "retries": [asdict(each) for each in retries]}
+    (args.recording / "wording.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    (args.recording / "wording.txt").write_text("\n".join(told(found, retries)) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
