@@ -1,23 +1,31 @@
 """What each rung is worth on simulated models, and whether the guard ever does harm.
 
     python benchmarks/ablations.py --n 2400               # each rung, the order and the segments switched off in turn
+    python benchmarks/ablations.py --prompts FILE         # each decision of the prompts switched off in turn
     python benchmarks/ablations.py --harm --n 2000        # 5 steps: the guard beside the best unguarded arm
 
 The models slip on purpose (`stepguard.testing`): they read what a request asks and not how it is worded, but that a
 systematic slip belongs to the notation and to the way of asking. So rungs can be compared; what the words of a prompt
-are worth only a real model shows. All variants run the same programs; intervals are 95 % Wilson intervals.
+are worth only a real model shows. What one showed, `wording.py` writes down, and `--prompts` takes it from there: each
+model slips without a decision as much more or less often as that one did, whatever its own rates, and the guard makes
+the best of it. All variants run the same programs; intervals are 95 % Wilson intervals.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, cast
+
+from wording import PLAIN, Effect, read_effects, worded
 
 from stepguard import Guard, Ladder, Segments
 from stepguard.evaluation.arms import ArmOptions
+from stepguard.evaluation.arms.guarded import Guarded
+from stepguard.evaluation.arms.wording import Decision
 from stepguard.evaluation.families import Arithmetic
 from stepguard.evaluation.runner import Plan, run_plan
 from stepguard.evaluation.simulated import SimulatedTasks
@@ -88,6 +96,32 @@ def ablate(name: str, slips: Slips, n: int, length: int) -> None:
         print(f"{title:<19} {share:<20} {calls / n:<6.2f} {tokens / n:<7.0f} {helped / n:.3f}", flush=True)
 
 
+def ablate_prompts(name: str, slips: Slips, effects: Sequence[Effect], n: int, length: int) -> None:
+    """Run the guard without each decision of its prompts, on a model that slips as it was seen to without it."""
+    family = Arithmetic()
+    tasks = [family.make(seed, length) for seed in range(n)]
+    print(f"\n{name}, {length} steps, n = {n}")
+    print("prompts without     verified             calls  input   output  helped steps", flush=True)
+    for effect in effects:
+        without = None if effect.decision == PLAIN else cast(Decision, effect.decision)
+        arm = Guarded(adaptive=True, without=without)
+        model = slips if without is None else worded(slips, effect)
+        runs = [
+            asyncio.run(arm.run(task, SimulatedModel(seed, slips=model), ArmOptions(), lambda: tasks[0]))
+            for seed, task in enumerate(tasks)
+        ]
+        well = sum(each.verified for each in runs)
+        low, high = wilson(well, n)
+        share = f"{100 * well / n:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
+        calls, given, said = (
+            sum(getattr(each, what) for each in runs) / n for what in ("calls", "input_tokens", "output_tokens")
+        )
+        helped = sum(sum(each.assisted.values()) for each in runs) / n
+        print(f"{effect.decision:<19} {share:<20} {calls:<6.2f} {given:<7.0f} {said:<7.0f} {helped:.3f}", flush=True)
+        if silent := sum(each.silent_errors for each in runs):
+            raise SystemExit(f"{silent} silent errors")
+
+
 def harm(name: str, slips: Slips, n: int) -> None:
     """Five steps in every arm: the guard is to be no more than a point below the best of the others."""
     plan = Plan(family=Arithmetic(), cells={5: n}, arms=ARMS, seed=0, options=ArmOptions())
@@ -105,9 +139,12 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=20)
     parser.add_argument("--model", choices=[*MODELS], action="append", help="by default all of them")
     parser.add_argument("--harm", action="store_true")
+    parser.add_argument("--prompts", type=Path, help="wording.json, as wording.py writes it")
     args = parser.parse_args()
     for name in args.model or MODELS:
-        if args.harm:
+        if args.prompts is not None:
+            ablate_prompts(name, MODELS[name], read_effects(args.prompts), args.n, args.length)
+        elif args.harm:
             harm(name, MODELS[name], args.n)
         else:
             ablate(name, MODELS[name], args.n, args.length)

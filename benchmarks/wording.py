@@ -43,7 +43,7 @@ from stepguard.testing import ModelSlips, Slips
 from stepguard.transport import Transport
 from stepguard.values import show_value
 
-__all__ = ["Effect", "Retry", "effects", "worded"]
+__all__ = ["PLAIN", "Effect", "Retry", "effects", "read_effects", "worded"]
 
 RESULTS: Final = Path(__file__).parent / "results"
 PLAIN: Final = "as they are"
@@ -61,6 +61,7 @@ class Effect:
         values, operands: by how much the odds of a wrong value, of a wrong operand, are multiplied; over steps that no
             wrong value of the same reply stands before.
         malformed: the share of replies that could not be read.
+        repeats: by how much the odds are multiplied that the same wrong value comes again when its step is.
         calls, input_tokens, output_tokens: on average, a program.
     """
 
@@ -74,6 +75,7 @@ class Effect:
     calls: float
     input_tokens: float
     output_tokens: float
+    repeats: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,7 @@ def worded(slips: Slips, effect: Effect) -> ModelSlips:
         wrong_operand=more(made.wrong_operand, effect.operands),
         by_origin=tuple((name, more(rate, effect.operands)) for name, rate in made.by_origin),
         malformed=max(made.malformed, effect.malformed if made != ModelSlips.none() else 0.0),
+        systematic=more(made.systematic, effect.repeats),
     )
 
 
@@ -220,6 +223,24 @@ async def retry(backend: Backend, steps: Sequence[Hard], concurrency: int) -> li
         made = await asyncio.gather(*(one(at, hard, shown) for at, hard in enumerate(steps)))
         rows.append(Retry(context, len(made), sum(well for well, _ in made), sum(same for _, same in made)))
     return rows
+
+
+def effect_of_retries(plain: Effect, clean: Retry, shown: Retry) -> Effect:
+    """What it does to the next try that the refused reply is shown."""
+    odds = [(row.same + 0.5) / (row.steps - row.same + 0.5) for row in (shown, clean)]
+    return replace(plain, decision="fresh_retries", repeats=odds[0] / odds[1])
+
+
+def read_effects(file: Path) -> list[Effect]:
+    """The effects that `main` wrote down.
+
+    Raises:
+        OSError: the file is not there.
+    """
+    data = json.loads(file.read_text(encoding="utf-8"))
+    found = [Effect(**each) for each in data["effects"]]
+    clean, shown = (Retry(**each) for each in data["retries"])
+    return [*found, effect_of_retries(found[0], clean, shown)]
 
 
 def told(found: Sequence[Effect], retries: Sequence[Retry]) -> list[str]:

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from stepguard.errors import ProcedureError
 from stepguard.expressions import (
     RESERVED,
+    Chain,
     Compare,
     Expression,
     Name,
+    Power,
     format_expression,
     inner_comparison,
     names_in,
     parse_expression,
+    parts_of,
 )
 from stepguard.value_types import NUMBER, ValueType
 
@@ -224,6 +227,42 @@ def check_operands(step: Step, known: Mapping[str, Input | Step]) -> None:
             if step.type.numeric and kind.kind == "text":
                 mend = f"declare {number} where it is a number, `{step.id}: text` where it is not"
         raise ProcedureError(f"step {step.id!r} {what} {name!r}, which is {kind}: {mend}", step=step.id)
+    _check_currencies(step, known)
+
+
+def _check_currencies(step: Step, known: Mapping[str, Input | Step]) -> None:
+    """Refuse a step that adds or compares amounts in two currencies, or gives one as an amount in another."""
+    declared = {known[name].type.currency for name in step.reads} - {None}
+    if not declared or (len(declared) == 1 and step.type.currency in (None, *declared)):
+        return
+    assert step.expression is not None
+    name = _money_in(step.expression, step, known)
+    if name is not None and step.type.currency not in (None, known[name].type.currency):
+        raise _mixed(step, f"it is in {step.type.currency}", name, known)
+
+
+def _money_in(tree: Expression, step: Step, known: Mapping[str, Input | Step]) -> str | None:
+    """A name in whose currency the value of an expression is; None where it is in none.
+
+    A product or a quotient may convert an amount: it is in no currency until a type says so.
+    """
+    if isinstance(tree, Name):
+        return None if known[tree.name].type.currency is None else tree.name
+    names = [name for part in parts_of(tree) if (name := _money_in(part, step, known)) is not None]
+    if isinstance(tree, Power) or (isinstance(tree, Chain) and not tree.additive):
+        return None
+    for name in names[1:]:
+        if known[name].type.currency != known[names[0]].type.currency:
+            raise _mixed(step, f"{names[0]!r} is in {known[names[0]].type.currency}", name, known)
+    return names[0] if names else None
+
+
+def _mixed(step: Step, one: str, other: str, known: Mapping[str, Input | Step]) -> ProcedureError:
+    return ProcedureError(
+        f"step {step.id!r} mixes currencies: {one}, and {other!r} is in {known[other].type.currency}. Convert one by "
+        "a product in a step of its own, such as `converted: money(EUR) = amount * rate`",
+        step=step.id,
+    )
 
 
 def _copied(source: ValueType, target: ValueType) -> bool:

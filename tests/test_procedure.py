@@ -16,6 +16,7 @@ from stepguard.checks import Range
 from stepguard.errors import ConfigError, ExpressionError, InputError, ProcedureError
 from stepguard.expressions import RESERVED, parse_expression
 from stepguard.steps import Input
+from stepguard.testing import SimulatedModel, Slips
 
 INVOICE = """
 name: invoice
@@ -587,3 +588,52 @@ def test_a_lazy_procedure_needs_a_length_and_a_look_back(length: int, look_back:
     """A length or look-back below one is refused."""
     with pytest.raises(ProcedureError):
         Procedure.lazy(lambda index: Step(f"t{index}", "1"), length, look_back=look_back)
+
+
+# Currencies
+
+EUR_AND_USD = [Input("e", "money(EUR)"), Input("u", "money(USD)"), Input("rate")]
+
+
+@pytest.mark.parametrize(
+    ("expression", "type"),
+    [
+        ("u + e", None),
+        ("u - e", "money(USD)"),
+        ("e", "money(USD)"),
+        ("u > e", None),
+        ("max(u, 3, e)", None),
+        ("round(-e)", "money(USD)"),
+        ("(u + e) * rate", None),
+        ("1 + (u - 5) / (e + u)", None),
+        ("rate * abs(u - e) > 3", None),
+    ],
+)
+def test_currencies_are_not_mixed(expression: str, type: str | None) -> None:
+    """A sum or comparison of amounts in two currencies, or an amount taken for one in another, is no procedure."""
+    with pytest.raises(ProcedureError, match=r"step 't' mixes currencies: .* in (USD|EUR)\. Convert one by"):
+        Procedure([Step("t", expression, type=type)], inputs=EUR_AND_USD)
+    with pytest.raises(ProcedureError, match="mixes currencies"):
+        Procedure.lazy(lambda at: Step("t", expression, type=type), 1, look_back=1, inputs=EUR_AND_USD)
+
+
+@pytest.mark.parametrize(
+    ("expression", "type"),
+    [
+        ("u * rate", "money(EUR)"),
+        ("u * rate + e", "money(EUR)"),
+        ("u / rate", "money(EUR)"),
+        ("u / e", "percent(1)"),
+        ("u + u / e", "money(USD)"),
+        ("u + 5", "money(USD)"),
+        ("u", "number"),
+        ("u > 5", None),
+        ("e + 1", None),
+        ("5 * rate", "money(JPY)"),
+    ],
+)
+def test_a_product_converts_an_amount(expression: str, type: str | None) -> None:
+    """What is multiplied or divided is in no currency until a type says so, nor is a number without one."""
+    made = Procedure([Step("t", expression, type=type)], inputs=EUR_AND_USD)
+    given = {"e": "1", "u": "20", "rate": "0.5"}
+    assert Guard(SimulatedModel(slips=Slips.none())).run(made, given).verified

@@ -55,6 +55,7 @@ class _Maker:
         self.numbers: dict[str, Fraction] = {name: Fraction(value) for name, value in self.inputs.items()}
         self.truth: dict[str, Truth] = {}
         self.steps: list[Step] = []
+        self.currency = chance.choice([("EUR", 2), ("USD", 2), ("JPY", 0), ("KWD", 3)])  # a procedure mixes none
 
     def operand(self) -> tuple[str, Fraction]:
         names = list(self.numbers)[-self.look_back :]
@@ -111,7 +112,7 @@ class _Maker:
 
     def money(self) -> tuple[str, str, Truth] | None:
         (left, a), (right, b) = self.operand(), self.operand()
-        currency, places = self.chance.choice([("EUR", 2), ("USD", 2), ("JPY", 0), ("KWD", 3)])
+        currency, places = self.currency
         return (f"{left} * {right}", f"money({currency})", _half_up(a * b, places)) if abs(a * b) < 10_000 else None
 
     def boolean(self) -> tuple[str, str, Truth] | None:

@@ -96,6 +96,7 @@ def make_trace(chance: random.Random, *, focus: str | None = None, length: int =
     declared = [Input("x", "integer"), Input("y", "integer"), Input("z"), Input("label", "text")]
     steps: list[Made] = []
     states: list[Mapping[str, Truth]] = []
+    money: dict[str, str] = {}
     where = chance.randrange(length)
     kinds = list(STEP_KINDS)
     while len(steps) < length:
@@ -105,6 +106,9 @@ def make_trace(chance: random.Random, *, focus: str | None = None, length: int =
             if kind == focus and chance.random() < 0.02:  # these values never allow it
                 return make_trace(chance, focus=focus, length=length)
             continue
+        if len({made.spec.currency, *(money.get(name, "") for name in made.step.reads)} - {""}) > 1:
+            continue  # a procedure does not mix currencies
+        money[made.id] = made.spec.currency
         steps.append(made)
         states.append(dict(state))
         state[made.id] = made.truth
