@@ -29,7 +29,7 @@ from typing import Any, Final
 from observed_steps import Observations, Observed, observe, read_recording
 from rungs import Hard, Once, Watching
 
-from stepguard import Guard
+from stepguard import Guard, Step
 from stepguard.backends import Completion
 from stepguard.backends.base import Backend, Request, ask
 from stepguard.backends.openai import OpenAIBackend
@@ -38,6 +38,7 @@ from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.arms.wording import DECISIONS, Reworded
 from stepguard.evaluation.examples import RecordedTexts, make_task
 from stepguard.evaluation.statistics import wilson
+from stepguard.numerals import read_numeral
 from stepguard.rungs import Resample
 from stepguard.testing import ModelSlips, Slips
 from stepguard.transport import Transport
@@ -201,6 +202,25 @@ def failed_steps(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> list[H
     return hard
 
 
+def read_failed(file: Path) -> list[Hard]:
+    """The steps that `rungs.py` collected.
+
+    Raises:
+        OSError: the file is not there.
+    """
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return [
+        Hard(
+            row["program"],
+            Step(row["step"], row["formula"]),
+            {name: read_numeral(value).value for name, value in row["values"].items()},
+            row["deviation"],
+            row["claim"],
+        )
+        for row in rows
+    ]
+
+
 async def retry(backend: Backend, steps: Sequence[Hard], concurrency: int) -> list[Retry]:
     """Ask failed steps once again, in a clean context and below the refused reply."""
     gate = asyncio.Semaphore(concurrency)
@@ -274,6 +294,7 @@ def main() -> None:
     parser.add_argument("--recording", type=Path, required=True, help="the folder that the benchmark wrote")
     parser.add_argument("--model", help="ask the failed steps again: the model's name at the endpoint")
     parser.add_argument("--base-url", help="an OpenAI-compatible endpoint")
+    parser.add_argument("--failed", type=Path, help="the steps to ask again, as rungs.py keeps them, not those found")
     parser.add_argument("--concurrency", type=int, default=4)
     args = parser.parse_args()
     outcomes, meta = read_recording(args.recording)
@@ -287,7 +308,8 @@ def main() -> None:
         backend = RecordedBackend(kept)
     else:
         return
-    retries = asyncio.run(retry(backend, failed_steps(outcomes, meta), args.concurrency))
+    steps = failed_steps(outcomes, meta) if args.failed is None else read_failed(args.failed)
+    retries = asyncio.run(retry(backend, steps, args.concurrency))
     print("\n".join(told([], retries)[1:]))
     if args.model is not None:
         backend.export(kept)

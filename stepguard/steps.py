@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from inspect import isclass
+from inspect import isclass, signature
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from stepguard.errors import ProcedureError
@@ -45,6 +45,20 @@ def _check_name(name: object, what: str) -> None:
         )
     if name in RESERVED:
         raise ProcedureError(f"{name!r} cannot be {what}: it is a word of the expression language")
+
+
+def _check_call(check: Callable[..., object], step: str) -> None:
+    """Refuse a check that cannot be called with a step, its values and a claim, before a model is asked."""
+    try:
+        taken = signature(check)
+    except (TypeError, ValueError):  # of something that is not written in Python
+        return
+    try:
+        taken.bind(None, {}, None)
+    except TypeError as error:
+        raise ProcedureError(
+            f"step {step!r}: the check {check!r} cannot be called as check(step, values, claim): {error}", step=step
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +156,8 @@ class Step:
                 raise ProcedureError(f"step {id!r}: {check.__name__} is a class: pass an instance of it", step=id)
             if not callable(check):
                 raise ProcedureError(f"step {id!r}: {check!r} is no check: it cannot be called", step=id)
+            if not callable(getattr(check, "misfit", None)):  # one of your own
+                _check_call(check, id)
             lacking = [name for name in getattr(check, "reads", ()) if name != id and name not in named]
             if lacking:
                 raise ProcedureError(

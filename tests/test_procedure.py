@@ -281,7 +281,7 @@ wordy = st.lists(
 instructions = (wordy | st.text(max_size=12)).map(str.strip).filter(bool)
 types = st.sampled_from([
     *("number", "integer", "decimal(2, half_up)", "decimal(0, floor)", "number(within 0.01)", "number(within 2%)"),
-    *("percent", "percent(1, half_up)", "money(EUR, 2, half_up)", "money(JPY, 0, up)"),
+    *("percent", "percent(1, half_up)", "money(EUR, 2, half_up)", "money(EUR, 0, up)"),
 ])  # fmt: skip
 options = st.sampled_from(["one_of(yes, no)", 'one_of("a, b", "c = (1)", d e)'])
 
@@ -378,6 +378,15 @@ def test_an_expression_that_computes_with_a_comparison_is_refused(expression: st
     with pytest.raises(ProcedureError, match=r"'x > [23]', which is no number: use min and max, or say in words"):
         Procedure.parse(f"inputs: x\nt = {expression}")
     assert Step("t", "((x > 2))").type.kind == "boolean"
+
+
+@pytest.mark.parametrize("check", [lambda claim: None, lambda: None, lambda step, values, claim, more: None])
+def test_a_check_that_cannot_be_called_is_refused(check: Callable[..., Any]) -> None:
+    """Its parameters are compared with what it will be given, before any model is asked."""
+    with pytest.raises(ProcedureError, match=r"cannot be called as check\(step, values, claim\)"):
+        Step("t", instruction="Name it.", checks=[check])
+    for fitting in (lambda *given: None, lambda step, values, claim, more=1: None):
+        Step("t", instruction="Name it.", checks=[fitting])
 
 
 def test_a_step_of_wrong_type_or_expression_is_refused() -> None:

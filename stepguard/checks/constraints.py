@@ -301,6 +301,8 @@ def _read_relations(relations: Iterable[object], what: str) -> tuple[Compare, ..
             raise ConfigError(f"{what} takes comparisons such as 'a <= b + c', not {each!r}", option="relations")
         if inner_comparison(tree) is not None:
             raise ConfigError(f"{each!r} compares a comparison: give each as a relation of its own", option="relations")
+        if tree.left == tree.right:
+            raise ConfigError(f"{format_expression(tree)!r} says nothing: both sides are the same", option="relations")
         found.append(tree)
     if not found:
         raise ConfigError(f"{what} needs a relation: {what}('a <= b + c')", option="relations")

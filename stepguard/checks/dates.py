@@ -114,9 +114,10 @@ class DateHolds(BuiltCheck):
             sides = _COMPARISON.split(each) if isinstance(each, str) else []
             if len(sides) != 2:
                 raise ConfigError(f"{each!r} is no comparison of two dates such as 'due > start'", option="relations")
-            found.append(
-                (parse_date_expression(sides[0]), _COMPARISON.findall(each)[0], parse_date_expression(sides[1]))
-            )
+            left, right = map(parse_date_expression, sides)
+            if left == right:
+                raise ConfigError(f"{each!r} says nothing: both sides are the same", option="relations")
+            found.append((left, _COMPARISON.findall(each)[0], right))
         if not found:
             raise ConfigError("DateHolds needs a relation: DateHolds('due > start')", option="relations")
         object.__setattr__(self, "relations", tuple(found))
