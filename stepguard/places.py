@@ -59,9 +59,11 @@ _NUMBER: Final = re.compile(
     "(?P<digits>[0-9]{1,3}(?:[\u00a0\u2009\u202f][0-9]{3})+(?:[.,][0-9]+)?(?![0-9])|[0-9][0-9.,]*|\\.[0-9]+)"
     r"(?P<exponent>[eE][-+]?[0-9]{1,4}(?![0-9A-Za-z]))?"
 )
+_POINTS: Final = rf"{_BLANKS}?-?(?i:points?|pts?)\b(?!{_BLANKS}(?:to|at|out|towards?)\b)"
+"""Behind a percent sign: a difference of percentages is none itself."""
 _BEHIND: Final = re.compile(
     rf"(?P<scale>{_BLANKS}(?i:hundred|thousand|million|billion|trillion)\b|(?:mn|bn|[kKmMbB])(?!\w))?"
-    rf"(?:{_BLANKS}?(?P<percent>%|(?i:per{_BLANKS}?cent)\b)|{_BLANKS}?(?P<currency>{_CURRENCY})"
+    rf"(?:{_BLANKS}?(?P<percent>(?:%|(?i:per{_BLANKS}?cent)\b)(?!{_POINTS}))|{_BLANKS}?(?P<currency>{_CURRENCY})"
     rf"|{_BLANKS}(?P<code>{_CODE})\b|{_BLANKS}(?P<word>(?i:{'|'.join(WORDS)}))\b)?"
 )
 _GLUED_BEFORE: Final = re.compile(

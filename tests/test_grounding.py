@@ -546,3 +546,14 @@ def test_a_document_verifies_a_step_of_words() -> None:
     assert guarded(check, "$1,234.50", "$1,481.40", type="money(USD)", doc=INVOICE).status == "verified"
     made_up = guarded(check, "$1,500.00", type="money(USD)", doc=INVOICE)
     assert (made_up.status, made_up.answer) == ("abstained", None)
+
+
+@pytest.mark.parametrize(
+    "written", ["28 %-points", "28%points", "28 percent points", "28 % pts", "28 percentage points"]
+)
+def test_a_difference_of_percentages_is_no_percentage(written: str) -> None:
+    """Percentage points ground their number, and not the percentage."""
+    check, doc = Grounded("doc"), f"Up {written} on the year."
+    assert found(check, "28%", type="percent", doc=doc) == "fail"
+    assert found(check, "28", type="number", doc=doc) == "pass"
+    assert found(check, "28%", type="percent", doc=f"{doc} The 28% points to growth.") == "pass"
