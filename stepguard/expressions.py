@@ -181,6 +181,13 @@ def parse_expression(text: str, *, commas_separate: bool = False) -> Expression:
     return _Parser(text, plain, commas_separate).parse()
 
 
+_LOGIC: Final = frozenset({"if", "else", "and", "or", "not"})
+
+
+def _no_logic(word: str) -> str:
+    return f"there is no {word!r} here: use min and max, a step for each comparison, or say in words what hangs on it"
+
+
 class _Parser:
     def __init__(self, text: str, plain: str, commas_separate: bool) -> None:
         self.text = text
@@ -204,6 +211,8 @@ class _Parser:
             kind, name, _ = self.tokens[self.at - 1]
             if kind == "name" and found == "(":
                 return self._error(f"{name!r} is not a function", position)
+            if (word := found if found in _LOGIC else name if name in _LOGIC else None) is not None:
+                return self._error(_no_logic(word), position)
             return self._error("write multiplication with *", position)
         if found in _COMPARISONS:
             return self._error("comparisons cannot be chained", position)
@@ -219,7 +228,8 @@ class _Parser:
             found = match(plain, at)
             if found is None:
                 at += len(plain[at:]) - len(plain[at:].lstrip())
-                raise self._error(f"{self.text[at : at + 1]!r} is not allowed in an expression", at)
+                sign = self.text[at : at + 1]
+                raise self._error(_no_logic(sign) if sign == "?" else f"{sign!r} is not allowed in an expression", at)
             kind = cast(str, found.lastgroup)
             token, start = found[kind], found.start(kind)
             if token in ("**", "//") and not self.text.startswith(token, start):  # two signs such as `××` are no power

@@ -373,6 +373,8 @@ def _rounded(text: str, arguments: list[str]) -> dict[str, object]:
 
 
 def _option(argument: str) -> str:
+    if len(argument) > 2 and argument[0] == argument[-1] == "'":  # as Python writes texts
+        return argument[1:-1]
     if not argument.startswith('"'):
         return argument
     try:

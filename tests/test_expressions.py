@@ -117,7 +117,7 @@ NOT_IN_THE_LANGUAGE: list[tuple[str, str]] = [
     ("x.real", "not allowed"),
     ("x[0]", "not expected"),
     ("max[1, 2]", "needs its arguments"),
-    ("x if x else 1", "multiplication"),
+    ("x if x else 1", "there is no 'if'"),
     ("x := 1", "not allowed"),
     ("x = 1", "not allowed"),
     ("1 < 2 < 3", "chained"),

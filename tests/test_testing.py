@@ -56,6 +56,13 @@ def test_a_script_takes_every_kind_of_entry() -> None:
     assert [len(request.steps) for request in backend.requests] == [1, 1]
 
 
+@pytest.mark.parametrize("entry", [["a", "b"], 3, None])
+def test_what_cannot_be_a_reply_is_refused(entry: Any) -> None:
+    """A list of replies is no reply: they stand one after the other."""
+    with pytest.raises(ConfigError, match=r"reply 2 of the script is a .*: ScriptedBackend\('...', '...'\)"):
+        ScriptedBackend("a", entry)
+
+
 def test_a_script_that_is_not_used_up_is_an_error() -> None:
     """Leaving the context asserts that every entry was asked for."""
     with pytest.raises(AssertionError, match="1 of 2 scripted replies"), ScriptedBackend(GOOD, GOOD) as backend:

@@ -68,6 +68,7 @@ def test_a_type_is_what_its_text_says(text: str) -> None:
         ("money(CHF, 2, HALF_EVEN)", "money(CHF, 2, half_even)"),
         ("percent(2)", "percent(2, half_up)"),
         ('one_of("yes",no)', "one_of(yes, no)"),
+        ("one_of('yes', 'very high')", "one_of(yes, very high)"),
     ],
 )
 def test_what_is_left_out_has_a_documented_default(text: str, full: str) -> None:

@@ -74,6 +74,13 @@ class ScriptedBackend(_Script):
 
     def __init__(self, *script: Scripted) -> None:
         super().__init__()
+        for number, entry in enumerate(script, 1):
+            if not isinstance(entry, str | Mapping | Completion | Exception) and not callable(entry):
+                raise ConfigError(
+                    f"reply {number} of the script is a {type(entry).__name__}, not text, a mapping, a Completion, an "
+                    "exception or a function; replies stand one after the other: ScriptedBackend('...', '...')",
+                    option="script",
+                )
         self._script: Final = script
 
     def complete(self, request: Request) -> Completion:
