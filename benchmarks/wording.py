@@ -59,8 +59,8 @@ class Effect:
         steps, wrong: steps that were asked, and how many were wrong for the values that the model had, or not there.
         more: by how much the share of those exceeds that with the prompts as they are, over the same programs, with
             its 95 % interval.
-        values, operands: by how much the odds of a wrong value, of a wrong operand, are multiplied; over steps that no
-            wrong value of the same reply stands before.
+        odds: by how much the odds of a wrong step are multiplied.
+        unfaithful: the share of steps whose value is right and whose working is not shown, or another.
         malformed: the share of replies that could not be read.
         repeats: by how much the odds are multiplied that the same wrong value comes again when its step is.
         calls, input_tokens, output_tokens: on average, a program.
@@ -70,8 +70,8 @@ class Effect:
     steps: int
     wrong: int
     more: tuple[float, float, float]
-    values: float
-    operands: float
+    odds: float
+    unfaithful: float
     malformed: float
     calls: float
     input_tokens: float
@@ -109,17 +109,14 @@ def effects(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> list[Effect
 
 def _effect(decision: str, outcomes: Sequence[Outcome], seen: Observations, plain: Observations) -> Effect:
     n = len(outcomes)
-    values, operands = ["wrong_value", "unread"], ["wrong_operand"]
-    if decision == "working":  # without it nobody can tell what a value was made from
-        values = operands = values + operands
     wrong = _wrong(seen.steps) + seen.missing
     return Effect(
         decision=decision,
         steps=len(seen.steps) + seen.missing,
         wrong=wrong,
         more=_more(seen, plain),
-        values=_times(seen, plain, values),
-        operands=_times(seen, plain, operands),
+        odds=_odds(seen) / _odds(plain),
+        unfaithful=sum(each.deviations.get("unfaithful_work", 0) for each in outcomes) / max(1, len(seen.steps)),
         malformed=seen.deviations["malformed"] / max(1, seen.replies),
         calls=sum(each.calls for each in outcomes) / n,
         input_tokens=sum(each.input_tokens for each in outcomes) / n,
@@ -131,12 +128,9 @@ def _wrong(steps: Sequence[Observed]) -> int:
     return sum(each.slip is not None for each in steps)
 
 
-def _times(seen: Observations, plain: Observations, slips: Sequence[str]) -> float:
-    odds = []
-    for each in (seen, plain):
-        clean = [step.slip in slips for step in each.steps if not step.share]
-        odds.append((sum(clean) + 0.5) / (len(clean) - sum(clean) + 0.5))
-    return odds[0] / odds[1]
+def _odds(seen: Observations) -> float:
+    wrong, steps = _wrong(seen.steps) + seen.missing, len(seen.steps) + seen.missing
+    return (wrong + 0.5) / (steps - wrong + 0.5)
 
 
 def _more(seen: Observations, plain: Observations) -> tuple[float, float, float]:
@@ -156,18 +150,20 @@ def _more(seen: Observations, plain: Observations) -> tuple[float, float, float]
 def worded(slips: Slips, effect: Effect) -> ModelSlips:
     """The slips of a model that is asked without a decision: its own, their odds multiplied by what was seen."""
 
-    def more(rate: float, times: float) -> float:
+    def more(rate: float, times: float = effect.odds) -> float:
         return times * rate / (1 - rate + times * rate)
 
     own = {each.name: getattr(slips, each.name) for each in fields(slips)}
     made = ModelSlips(**own)
+    flawed = made != ModelSlips.none()
     return replace(
         made,
-        wrong_value=more(made.wrong_value, effect.values),
-        by_situation=tuple((name, more(rate, effect.values)) for name, rate in made.by_situation),
-        wrong_operand=more(made.wrong_operand, effect.operands),
-        by_origin=tuple((name, more(rate, effect.operands)) for name, rate in made.by_origin),
-        malformed=max(made.malformed, effect.malformed if made != ModelSlips.none() else 0.0),
+        wrong_value=more(made.wrong_value),
+        by_situation=tuple((name, more(rate)) for name, rate in made.by_situation),
+        wrong_operand=more(made.wrong_operand),
+        by_origin=tuple((name, more(rate)) for name, rate in made.by_origin),
+        unfaithful_work=max(made.unfaithful_work, effect.unfaithful if flawed else 0.0),
+        malformed=max(made.malformed, effect.malformed if flawed else 0.0),
         systematic=more(made.systematic, effect.repeats),
     )
 
@@ -266,7 +262,7 @@ def read_effects(file: Path) -> list[Effect]:
 def told(found: Sequence[Effect], retries: Sequence[Retry]) -> list[str]:
     """The tables, line by line."""
     lines = [
-        "prompts without      steps wrong or missing     more than as they are      value x operand x malformed  "
+        "prompts without      steps wrong or missing     more than as they are     odds x  unfaithful  malformed "
         "calls input output tokens"
     ]
     for each in found:
@@ -276,7 +272,7 @@ def told(found: Sequence[Effect], retries: Sequence[Retry]) -> list[str]:
         more = "{:+5.1f} [{:+.1f}, {:+.1f}]".format(*(100 * part for part in each.more))
         more = "" if each.decision == PLAIN else more
         lines.append(
-            f"{each.decision:<16} {share:<32} {more:<24} {each.values:>7.2f} {each.operands:>9.2f} "
+            f"{each.decision:<16} {share:<32} {more:<24} {each.odds:>6.2f} {100 * each.unfaithful:>9.1f} % "
             f"{100 * each.malformed:>7.1f} % {each.calls:>6.1f} {each.input_tokens:>5.0f} {each.output_tokens:>6.0f}"
         )
     for row in retries:
@@ -294,7 +290,7 @@ def main() -> None:
     parser.add_argument("--recording", type=Path, required=True, help="the folder that the benchmark wrote")
     parser.add_argument("--model", help="ask the failed steps again: the model's name at the endpoint")
     parser.add_argument("--base-url", help="an OpenAI-compatible endpoint")
-    parser.add_argument("--failed", type=Path, help="the steps to ask again, as rungs.py keeps them, not those found")
+    parser.add_argument("--failed", type=Path, help="ask these steps again, which rungs.py keeps, not those found here")
     parser.add_argument("--concurrency", type=int, default=4)
     args = parser.parse_args()
     outcomes, meta = read_recording(args.recording)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from stepguard.backends import Completion, Request
+from stepguard.backends.recorded import RecordedBackend
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
 from stepguard.evaluation.arms.wording import DECISIONS
 from stepguard.evaluation.families import Arithmetic, Task
-from stepguard.testing import SimulatedModel, Slips
+from stepguard.testing import ModelSlips, SimulatedModel, Slips, no_real_requests
+from stepguard.testing.profiles import QWEN_1_5B
 
 pytestmark = pytest.mark.once
 
@@ -142,3 +147,47 @@ def test_what_is_no_decision_is_refused(arm: str) -> None:
     """The error names the decisions that there are."""
     with pytest.raises(ConfigError, match=r"without is one of instructions, demonstration, .*, not"):
         arm_named(arm)
+
+
+# What recorded replies to each wording came to
+
+RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
+
+
+@pytest.fixture
+def wording(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The benchmark that compares the wordings."""
+    monkeypatch.syspath_prepend(str(RESULTS.parent))
+    import wording
+
+    return wording
+
+
+@pytest.mark.parametrize(
+    ("folder", "failed"), [("qwen2.5-coder-0.5b-wording", None), ("qwen2.5-coder-1.5b-wording", "1.5b-rungs")]
+)
+def test_recorded_effects_are_made_again(wording: ModuleType, folder: str, failed: str | None) -> None:
+    """From the recorded replies alone, the table of wordings and of retries comes out as it is written down."""
+    recorded = json.loads((RESULTS / folder / "wording.json").read_text(encoding="utf-8"))
+    outcomes, meta = wording.read_recording(RESULTS / folder)
+    effects = wording.effects(outcomes, meta)
+    assert [asdict(each) for each in effects] == [{**each, "more": tuple(each["more"])} for each in recorded["effects"]]
+    steps = wording.failed_steps(outcomes, meta)
+    if failed is not None:
+        steps = wording.read_failed(RESULTS / f"qwen2.5-coder-{failed}" / "failed.jsonl")
+    with no_real_requests():
+        again = asyncio.run(wording.retry(RecordedBackend(RESULTS / folder / "retries.jsonl"), steps, 1))
+    assert [asdict(each) for each in again] == recorded["retries"]
+
+
+def test_a_model_slips_without_a_decision_as_much_more_as_was_seen(wording: ModuleType) -> None:
+    """Odds are multiplied, a model that never slips does not begin to, and an effect of nothing changes nothing."""
+    (plain, *rest) = wording.read_effects(RESULTS / "qwen2.5-coder-1.5b-wording" / "wording.json")
+    assert {each.decision for each in rest} == set(DECISIONS)
+    for slips in (QWEN_1_5B, ModelSlips(wrong_value=0.3, systematic=1.0)):
+        assert wording.worded(slips, plain) == slips
+    for effect in rest:
+        assert wording.worded(Slips.none(), effect) == ModelSlips.none()
+        made = wording.worded(ModelSlips(wrong_value=0.2, wrong_operand=0.5), effect)
+        assert made.wrong_value / (1 - made.wrong_value) == pytest.approx(effect.odds / 4)
+        assert made.wrong_operand / (1 - made.wrong_operand) == pytest.approx(effect.odds)
