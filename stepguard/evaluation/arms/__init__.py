@@ -26,9 +26,10 @@ from typing import Final, Literal
 
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms.base import Arm, ArmOptions, Neighbour, Outcome
+from stepguard.evaluation.arms.blind import Blind
 from stepguard.evaluation.arms.by_code import Offload, Program
 from stepguard.evaluation.arms.floor import Copy, Guess
-from stepguard.evaluation.arms.guarded import Blind, Chunk, Guarded
+from stepguard.evaluation.arms.guarded import Chunk, Guarded
 from stepguard.evaluation.arms.primed import Primed
 from stepguard.evaluation.arms.reading import Reading, read_run
 from stepguard.evaluation.arms.transcripts import ChainOfThought, Direct, Resample, StructuredTrace

@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 from stepguard.backends.base import Backend, Completion, Request
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome
-from stepguard.evaluation.arms.guarded import run_guarded
+from stepguard.evaluation.arms.guarded_run import run_guarded
 from stepguard.evaluation.families import Task
 from stepguard.exact import substitute
 from stepguard.reply_formats import EquationFormat

@@ -20,7 +20,7 @@ from typing import Final
 from stepguard.backends.base import Backend, Completion, Message, Request, ask
 from stepguard.errors import ConfigError, EvaluationError
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing, send
-from stepguard.evaluation.arms.guarded import run_guarded
+from stepguard.evaluation.arms.guarded_run import run_guarded
 from stepguard.evaluation.arms.reading import read_run
 from stepguard.evaluation.arms.transcripts import chain_request, outcome_of
 from stepguard.evaluation.families import Task

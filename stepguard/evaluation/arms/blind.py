@@ -1,0 +1,104 @@
+"""The guard with its retries where it had made them on another instance: what re-asking is worth without a checker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from stepguard.actions import Check
+from stepguard.backends.base import Backend
+from stepguard.checks import Judgement, judge_claims
+from stepguard.errors import ConfigError
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing
+from stepguard.evaluation.arms.guarded import check_knobs, plainly, with_knobs
+from stepguard.evaluation.arms.guarded_run import Seen, make_guard, run_guarded
+from stepguard.evaluation.families import Task
+from stepguard.evaluation.knobs import full_name
+from stepguard.ladder import Ladder
+from stepguard.repair import Failures, Repair
+from stepguard.rungs import Resample, Rung
+from stepguard.verdicts import DeviationKind, Verdict
+
+__all__ = ["Blind"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blind:
+    """Retries without the checker's knowledge.
+
+    The guard runs the neighbouring instance of the cell first, which costs nothing that counts here. Where it asked a
+    step again, so does this arm, as often and in the same way, whatever the claim; everything else is accepted. It
+    never abstains for a wrong value.
+
+    Args:
+        segment: steps a call; None as the benchmark's options say.
+        retries: retries a step; None as the benchmark's options say.
+    """
+
+    segment: int | None = None
+    retries: int | None = None
+
+    def __post_init__(self) -> None:
+        check_knobs(self.segment, self.retries)
+
+    @property
+    def name(self) -> str:
+        """See `Arm.name`."""
+        return full_name(self, "blind")
+
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+        """See `Arm.run`."""
+        mine = plainly(with_knobs(options, self.segment, self.retries))
+        try:
+            other = neighbour()
+        except ConfigError as error:
+            return nothing(self.name, task, status="error", error=f"there is no other instance to learn from: {error}")
+        seen = Seen(other)
+        guard = make_guard(other, backend, mine, observer=seen)
+        result = await guard.arun(other.procedure, other.inputs)
+        if result.status == "failed":
+            return nothing(self.name, task, status="error", error=f"the other instance failed: {result.problem}")
+        schedule = dict(seen.refused)
+        if result.problem is not None and result.problem.occurrence.index in schedule:
+            schedule[result.problem.occurrence.index] -= 1  # after the last one it was not asked again
+        policy = Ladder.of(mine.repair) if isinstance(mine.repair, int) else mine.repair
+        patient = replace(mine, repair=_Patient(policy))
+        made = await run_guarded(self.name, task, backend, patient, _Scheduled(schedule, task))
+        return replace(made, verified=False, silent_errors=0)  # a schedule vouches for nothing
+
+
+@dataclass(frozen=True, slots=True)
+class _Patient:
+    """Asks again whatever a schedule refuses; what cannot be read it meets as another policy does."""
+
+    policy: Repair
+
+    def next(self, failures: Failures) -> Rung | None:
+        """See `Repair.next`."""
+        if failures.kinds[-1] == "wrong_value":
+            return Resample()
+        unread = [at for at, kind in enumerate(failures.kinds) if kind != "wrong_value"]
+        kinds: list[DeviationKind] = [failures.kinds[at] for at in unread]
+        rungs = [failures.rungs[at] for at in unread]
+        return self.policy.next(replace(failures, kinds=kinds, rungs=rungs, wrong=[], last_wrong=None))
+
+
+class _Scheduled:
+    """Refuses claims where a schedule says so, whatever they are."""
+
+    def __init__(self, refusals: Mapping[int, int], task: Task) -> None:
+        self._left = dict(refusals)
+        self._places = {step.id: at for at, step in enumerate(task.procedure.steps)}
+
+    def judge(self, action: Check) -> tuple[Judgement, ...]:
+        judged: list[Judgement] = []
+        for each in judge_claims(action.steps, action.claims, action.values, beyond_failure=True):
+            if each.value is None:
+                return (*judged, each)
+            place = self._places[each.claim.step]
+            if self._left.get(place, 0) > 0:
+                self._left[place] -= 1
+                verdict = Verdict("fail", "schedule", "wrong_value", "asked again by schedule")
+                return (*judged, replace(each, verdicts=(verdict,)))
+            judged.append(replace(each, verdicts=(Verdict("pass", "schedule"),)))
+        return tuple(judged)

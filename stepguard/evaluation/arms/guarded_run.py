@@ -1,0 +1,193 @@
+"""One task through the guard, watched: what was claimed, what of it was wrong, and what came out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+
+from stepguard.actions import Action, Ask, Check, Checked, Event, Failed, Replied, Wait, Woke, deviation_of
+from stepguard.backends.base import Backend, Completion, ask
+from stepguard.errors import BackendTimeout
+from stepguard.evaluation.arms.base import ArmOptions, Outcome, served_by
+from stepguard.evaluation.arms.limited import Judging
+from stepguard.evaluation.arms.reading import same
+from stepguard.evaluation.families import Task
+from stepguard.guard import Guard
+from stepguard.results import Result
+from stepguard.runs import Run
+from stepguard.transport import Transport
+from stepguard.values import Value
+
+__all__ = ["Seen", "make_guard", "run_guarded"]
+
+
+def make_guard(
+    task: Task,
+    backend: Backend,
+    options: ArmOptions,
+    *,
+    observe: bool = False,
+    observer: Callable[[Action, Event], None] | None = None,
+) -> Guard:
+    """The guard that the options of an arm describe."""
+    return Guard(
+        backend,
+        segment=None if options.adaptive else options.segment,
+        repair=options.repair,
+        observe=observe,
+        stop_early=options.stop_early,
+        history=None,
+        profile=options.profile,
+        transport=Transport(timeout=options.timeout),
+        seed=task.seed,
+        observer=observer,
+    )
+
+
+@dataclass(slots=True)
+class Seen:
+    """Watches a run and counts its claims by the truth.
+
+    Attributes:
+        completions: what was answered.
+        refused: how often a claim of each step was not accepted, by the step's place.
+    """
+
+    task: Task
+    only: Collection[str] | None = None
+    claims: int = 0
+    wrong: int = 0
+    accepted: int = 0
+    refused: dict[int, int] = field(default_factory=dict)
+    completions: list[Completion] = field(default_factory=list)
+    _right: dict[str, Value] = field(init=False)
+    _places: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._right = {**self.task.procedure.accept_inputs(self.task.inputs), **self.task.truth}
+        self._places = {step.id: at for at, step in enumerate(self.task.procedure.steps)}
+
+    def __call__(self, action: Action, event: Event) -> None:
+        if isinstance(event, Replied):
+            self.completions.append(event.completion)
+        if not isinstance(action, Check) or not isinstance(event, Checked) or action.stand_in:
+            return
+        known: dict[str, Value] = dict(action.values)
+        for step, judgement in zip(action.steps, event.judgements, strict=False):
+            if judgement.value is None:
+                return
+            accepted = deviation_of(judgement) is None
+            counts = self.only is None or step.id in self.only
+            counts = counts and all(name in self._right for name in (step.id, *step.reads))
+            if counts and all(same(known.get(name), self._right[name]) for name in step.reads):
+                wrong = not same(judgement.value, self._right[step.id])
+                self.claims += 1
+                self.wrong += wrong
+                self.accepted += wrong and accepted
+            if not accepted:
+                place = self._places[step.id]
+                self.refused[place] = self.refused.get(place, 0) + 1
+                return
+            known[step.id] = judgement.value
+
+
+async def run_guarded(
+    arm: str,
+    task: Task,
+    backend: Backend,
+    options: ArmOptions,
+    judging: Judging | None = None,
+    *,
+    observe: bool = False,
+    only: Collection[str] | None = None,
+) -> Outcome:
+    """Run a task through the guard, with another judgement of claims where one is given.
+
+    Args:
+        arm: what the outcome is called.
+        task: what is run.
+        backend: the model.
+        options: the guard's.
+        judging: another judgement of claims.
+        observe: whether claims are taken as they stand.
+        only: the steps whose claims are counted; None: all of them.
+    """
+    seen = Seen(task, only)
+    guard = make_guard(task, backend, options, observe=observe, observer=seen)
+    started = time.monotonic()
+    if judging is None:
+        result = await guard.arun(task.procedure, task.inputs)
+    else:
+        run = guard.start(task.procedure, task.inputs)
+        await _drive(run, backend, judging, seen)
+        result = run.result()
+    made = _outcome(arm, task, result, time.monotonic() - started, observe=observe)
+    made = replace(made, served_by=served_by(seen.completions))
+    if observe:
+        return made
+    return replace(made, claims=seen.claims, wrong_claims=seen.wrong, wrong_accepted=seen.accepted)
+
+
+async def _drive(run: Run, backend: Backend, judging: Judging, seen: Seen) -> None:
+    """Carry a run to its end, one action after the other, with claims judged otherwise than the guard does."""
+    while (action := run.next_action()) is not None:
+        event: Event
+        if isinstance(action, Ask):
+            try:
+                async with asyncio.timeout(action.request.timeout):
+                    event = Replied(action.id, await ask(action.backend or backend, action.request))
+            except TimeoutError:
+                event = Failed(action.id, BackendTimeout(f"no answer within {action.request.timeout:.6g} s"))
+            except Exception as error:  # noqa: BLE001 - it costs one outcome, not the benchmark
+                event = Failed(action.id, error)
+        elif isinstance(action, Wait):
+            await asyncio.sleep(action.seconds)
+            event = Woke(action.id)
+        elif isinstance(action, Check):
+            event = Checked(action.id, judging.judge(action))
+        else:
+            event = run.perform(action)
+        run.send(event)
+        seen(action, event)
+
+
+def _outcome(arm: str, task: Task, result: Result, seconds: float, *, observe: bool) -> Outcome:
+    values = {record.occurrence.step: record.value for record in result.steps}
+    right = {name: same(value, task.truth[name]) for name, value in values.items() if name in task.truth}
+    answered = same(result.answer, task.answer)
+    wrong_vouched = any(record.verified and not right.get(record.occurrence.step, True) for record in result.steps)
+    counts: dict[str, int] = {}
+    found = [each for attempt in result.attempts for each in attempt.deviations]
+    if observe:
+        found += [each for record in result.steps for each in record.deviations]
+    for deviation in found:
+        counts[deviation.kind] = counts.get(deviation.kind, 0) + 1
+    wrong = [at for at, name in enumerate(task.truth) if not right.get(name, False)]
+    return Outcome(
+        arm=arm,
+        task=task.family,
+        length=len(task.procedure),
+        seed=task.seed,
+        status=result.status,
+        right=answered,
+        right_lenient=answered,
+        trace_right=task.whole and result.completed == result.total and all(right.values()),
+        steps_right=sum(right.values()),
+        verified=result.verified,
+        abstained=result.status in ("abstained", "exhausted"),
+        silent_errors=int(wrong_vouched or (result.verified and not answered)),
+        error=str(result.problem) if result.status == "failed" else None,
+        calls=result.usage.calls,
+        input_tokens=result.usage.input_tokens,
+        output_tokens=result.usage.output_tokens,
+        cached_tokens=result.usage.cached_tokens,
+        seconds=round(seconds, 3),
+        deviations=counts,
+        stopped_at=None if result.problem is None else str(result.problem),
+        texts=tuple(attempt.text or "" for attempt in result.attempts),
+        assisted={str(kind): count for kind, count in result.assisted.items()},
+        steps_judged=None if task.whole else len(task.truth),
+        prefix=wrong[0] if wrong else len(task.truth),
+    )
