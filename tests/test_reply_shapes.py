@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from stepguard.backends.base import Completion, ToolCall
-from stepguard.replies import MAX_REPLY, TOOL_NAME, Reading, read_reply
+from stepguard.replies import TOOL_NAME, Reading, read_reply
 from stepguard.reply_formats import EquationFormat
+from stepguard.reply_text import MAX_REPLY
 from stepguard.steps import Step
 
 PAIR = (Step("a", "2*3"), Step("b", "a+4"))

@@ -19,7 +19,7 @@ from stepguard.evaluation.arms.transcripts import outcome_of
 from stepguard.evaluation.families import Task
 from stepguard.exact import evaluate
 from stepguard.procedure import Procedure
-from stepguard.replies import without_thinking
+from stepguard.reply_text import without_thinking
 from stepguard.transport import Transport
 from stepguard.values import Value
 

@@ -14,7 +14,7 @@ from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.evaluation.families import Task
 from stepguard.exact import evaluate
 from stepguard.procedure import Procedure
-from stepguard.replies import without_thinking
+from stepguard.reply_text import without_thinking
 from stepguard.steps import Step
 from stepguard.transcripts import audit
 from stepguard.transcripts.lenient import bare, last_side
