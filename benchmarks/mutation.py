@@ -42,6 +42,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TESTS = {
     "strict_json": ["strict_json", "reply_shapes", "replies"],
     "replies": ["reply_boundaries", "reply_shapes", "replies"],
+    "reply_text": ["reply_boundaries", "reply_shapes", "replies"],
     "reply_formats": ["reply_formats", "replies", "decimal_comma", "working", "working_styles", "prompts"],
     "normal_form": ["normal_form", "same_working", "working", "working_styles", "checks"],
     "checks/arithmetic": ["arithmetic_verdicts", "checks", "working_styles", "value_types", "working"],

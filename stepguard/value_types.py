@@ -32,7 +32,6 @@ of at most 10%. The value that was claimed is what later steps read, and the ver
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,10 +41,12 @@ from typing import Final, Literal, cast, get_args
 
 from stepguard.currencies import CODES, compatible, minor_places
 from stepguard.errors import ConfigError, InexactError, ValueRefused
+from stepguard.listed_options import check_options, fold_option, read_option, write_option
 from stepguard.numerals import MAX_DIGITS, Exact, Numeral, exact, format_exact, read_numeral
+from stepguard.tolerances import Tolerance
 from stepguard.values import ROUNDINGS, Rounding, Value, encodable, round_exact, show_value, to_decimal, to_exact
 
-__all__ = ["NUMBER", "TEXT", "Kind", "Tolerance", "ValueType"]
+__all__ = ["NUMBER", "TEXT", "Kind", "ValueType"]
 
 Kind = Literal["number", "integer", "decimal", "percent", "money", "one_of", "boolean", "text"]
 
@@ -54,57 +55,9 @@ _NUMERIC: Final = frozenset({"number", "integer", "decimal", "percent", "money"}
 _EXAMPLES: Final = "number, integer, decimal(2), percent(1), money(USD), one_of(yes, no), boolean or text"
 _TYPE = re.compile(r"\s*([A-Za-z_]+)\s*(?:\((.*)\)\s*)?\Z", re.DOTALL)
 _ARGUMENT = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^,"()=]*[^,"()=\s])\s*(?:,|\Z)')
-_BARE_OPTION = re.compile(r"\w(?:[\w .+/-]*\w)?\Z")
-_AROUND_OPTION: Final = " \t\r\n\"'`*."
 _TRUTH = {"true": True, "false": False}
 _MAX_PLACES: Final = 100
-_MAX_OPTIONS: Final = 100
-_MAX_OPTION: Final = 100
 _TOO_LARGE: Final = 10**MAX_DIGITS
-
-
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """How far a claim may be from the exact result.
-
-    Attributes:
-        amount: the largest difference that is accepted: above 0 and below 1; where `relative`, at most one tenth.
-        relative: whether `amount` is a share of the exact result instead of an absolute difference.
-
-    Raises:
-        ConfigError: the amount is not in that range. A wider one would let wrong values pass.
-    """
-
-    amount: Exact
-    relative: bool = False
-
-    def __post_init__(self) -> None:
-        exact_type = type(self.amount) in (int, Fraction)
-        if not exact_type or not 0 < self.amount <= (Fraction(1, 10) if self.relative else 1) or self.amount == 1:
-            raise ConfigError(
-                f"{self.amount!r} is no tolerance: it is above 0 and below 1, or at most 10%, such as within 0.01 or "
-                f"within 1%",
-                option="within",
-            )
-
-    @classmethod
-    def parse(cls, text: str) -> Tolerance:
-        """``0.01`` or ``1%`` as a tolerance."""
-        try:
-            read = read_numeral(text)
-        except ValueRefused as error:
-            raise ConfigError(f"a tolerance is a number such as 0.01 or 1%: {error}", option="within") from None
-        if read.unit not in (None, "%"):
-            raise ConfigError(f"a tolerance has no currency, {text.strip()!r} has", option="within")
-        return cls(read.value, relative=read.unit == "%")
-
-    def __str__(self) -> str:
-        return f"{format_exact(exact(Fraction(self.amount) * 100))}%" if self.relative else format_exact(self.amount)
-
-    def accepts(self, value: Exact, result: Exact) -> bool:
-        """Whether `value` is near enough to the exact `result`."""
-        allowed = abs(Fraction(self.amount) * result) if self.relative else self.amount
-        return abs(Fraction(value) - result) <= allowed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +97,7 @@ class ValueType:
         if (self.options != ()) != (self.kind == "one_of"):
             raise ConfigError("one_of needs its options, and nothing else has any: one_of(yes, no)", option="type")
         if self.options:
-            _check_options(self.options)
+            check_options(self.options)
         if self.within is not None and self.kind != "number":
             raise ConfigError(f"a tolerance goes with number, not with {self.kind}", option="type")
 
@@ -188,7 +141,7 @@ class ValueType:
         given: dict[str, object] = {}
         match kind, arguments:
             case "one_of", [*options]:
-                given["options"] = tuple(_option(each) for each in options)
+                given["options"] = tuple(read_option(each) for each in options)
             case "number", [one] if one.startswith("within "):
                 given["within"] = Tolerance.parse(one.removeprefix("within "))
             case "money", [currency, *rest]:
@@ -203,7 +156,7 @@ class ValueType:
 
     def __str__(self) -> str:
         if self.options:
-            return f"one_of({', '.join(_written_option(each) for each in self.options)})"
+            return f"one_of({', '.join(write_option(each) for each in self.options)})"
         if self.within is not None:
             return f"number(within {self.within})"
         inside = [str(each) for each in (self.currency, self.places, self.rounding) if each is not None]
@@ -259,14 +212,14 @@ class ValueType:
         if self.kind == "text":
             return text
         if self.kind == "boolean":
-            truth = _TRUTH.get(_canonical(text))
+            truth = _TRUTH.get(fold_option(text))
             if truth is None:
                 raise ValueRefused("true or false was expected", text=text)
             return truth
         if self.kind == "one_of":
-            found = _canonical(text)
+            found = fold_option(text)
             for option in self.options:
-                if _canonical(option) == found:
+                if fold_option(option) == found:
                     return option
             raise ValueRefused(f"one of {', '.join(self.options)} was expected", text=text)
         numeral = read_numeral(text)
@@ -370,40 +323,6 @@ def _rounded(text: str, arguments: list[str]) -> dict[str, object]:
             f"{text!r} is not a type: places and a mode are written as in decimal(2, half_up)", option="type"
         )
     return {"places": int(places), "rounding": mode[0].lower() if mode else None}
-
-
-def _option(argument: str) -> str:
-    if len(argument) > 2 and argument[0] == argument[-1] == "'":  # as Python writes texts
-        return argument[1:-1]
-    if not argument.startswith('"'):
-        return argument
-    try:
-        return str(json.loads(argument))
-    except ValueError as error:
-        raise ConfigError(f"{argument} is not a JSON string: {error}", option="type") from None
-
-
-def _written_option(option: str) -> str:
-    return option if _BARE_OPTION.match(option) else json.dumps(option)
-
-
-def _check_options(options: tuple[str, ...]) -> None:
-    seen: set[str] = set()
-    for option in options:
-        known = _canonical(option) if isinstance(option, str) and encodable(option) else ""
-        if not known or len(option) > _MAX_OPTION or len(option.splitlines()) != 1 or option != option.strip():
-            raise ConfigError(
-                f"{option!r} cannot be an option: one line of at most {_MAX_OPTION} characters is needed", option="type"
-            )
-        if known in seen:
-            raise ConfigError(f"the option {option!r} is listed twice (case does not matter)", option="type")
-        seen.add(known)
-    if not 2 <= len(options) <= _MAX_OPTIONS:
-        raise ConfigError(f"one_of has 2 to {_MAX_OPTIONS} options, not {len(options)}", option="type")
-
-
-def _canonical(text: str) -> str:
-    return " ".join(text.strip(_AROUND_OPTION).casefold().split())
 
 
 _CLASSES: Final[Mapping[str, tuple[type, ...]]] = {

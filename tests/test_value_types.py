@@ -13,7 +13,7 @@ from stepguard import Guard, Ladder, Procedure, Result, Step, ValueType
 from stepguard.errors import ConfigError, InexactError, InputError, ProcedureError, ValueRefused
 from stepguard.rungs import Resample
 from stepguard.testing import ScriptedBackend
-from stepguard.value_types import Tolerance
+from stepguard.tolerances import Tolerance
 from stepguard.values import Value
 
 

@@ -41,7 +41,7 @@ from stepguard.verdicts import Claim, DeviationKind, Verdict
 
 if TYPE_CHECKING:
     from stepguard.steps import Step
-    from stepguard.value_types import Tolerance
+    from stepguard.tolerances import Tolerance
 
 __all__ = ["check_arithmetic", "check_defined"]
 

@@ -21,7 +21,7 @@ from stepguard.exact import evaluate
 from stepguard.expressions import Compare, Expression, format_expression, names_in, parse_expression
 from stepguard.numerals import Exact, format_exact
 from stepguard.quantities import Amount, Unit, check_pair, convert, read_amount, read_unit, require_units, show_unit
-from stepguard.value_types import Tolerance
+from stepguard.tolerances import Tolerance
 from stepguard.values import Value, to_exact
 from stepguard.verdicts import Claim, Verdict, shorten
 
