@@ -20,6 +20,7 @@ from openai_harness import PROCEDURE, REQUEST, Ask, backend_at
 from stepguard import Guard, Procedure, Result, Step, Transport
 from stepguard.backends import Completion, Request
 from stepguard.backends.recorded import RecordedBackend
+from stepguard.cli import main
 from stepguard.errors import BackendError, BackendTimeout, ConfigError
 from stepguard.partial_replies import STOPPED, PartialReply, complete_entries, watch
 from stepguard.replies import read_reply
@@ -252,6 +253,17 @@ def test_a_backend_that_cannot_stop_is_refused() -> None:
     with pytest.raises(ConfigError) as refused:
         Guard(ScriptedBackend(RIGHT), stop_early=True)
     assert refused.value.option == "stop_early"
+
+
+@pytest.mark.parametrize("arm", ["guard(stop_early=true)", "guard(stop_early=true, without=operands)"])
+def test_the_benchmark_stops_replies_of_an_endpoint(chat_server: ChatServer, tmp_path: Path, arm: str) -> None:
+    """Its arm with stop_early streams, through all that stands between it and the model, and keeps what came."""
+    chat_server.play(answering(lambda asked: dict.fromkeys(asked, "1 + 1 = 3")))
+    given = ["--model", "m", "--base-url", chat_server.url, "--out", str(tmp_path), "--json"]
+    assert main(["bench", *given, "--lengths", "8", "-n", "1", "--retries", "0", "--arms", arm]) == 0
+    assert [each.body.get("stream") for each in chat_server.requests] == [True]
+    outcome = json.loads((tmp_path / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()[1])
+    assert outcome["texts"][0].count("=") < 8
 
 
 def test_a_recording_keeps_stopped_replies_apart(chat_server: ChatServer, tmp_path: Path) -> None:

@@ -142,6 +142,12 @@ def test_a_refused_reply_stays_and_is_called_wrong() -> None:
     assert all("not accepted" not in each.content for request in firsts for each in request.messages)
 
 
+def test_replies_keyed_by_place_are_not_stopped() -> None:
+    """Whoever watches a reply looks for names in it, so that the option would do nothing."""
+    with pytest.raises(ConfigError, match="leave stop_early out"):
+        arm_named("guard(without=names, stop_early=true)")
+
+
 @pytest.mark.parametrize("arm", ["guard(without=nothing)", "chunk(without=3)", "chunk(without=true)"])
 def test_what_is_no_decision_is_refused(arm: str) -> None:
     """The error names the decisions that there are."""

@@ -62,6 +62,11 @@ class LimitedBackend:
         """That of the model: how many calls run at once shapes no reply."""
         return getattr(self._backend, "signature", None)
 
+    @property
+    def can_stop(self) -> bool:
+        """Whether the model can stop a reply at its first wrong step."""
+        return bool(getattr(self._backend, "can_stop", False))
+
     async def acomplete(self, request: Request) -> Completion:
         """The model's reply, when it is this call's turn.
 

@@ -76,6 +76,8 @@ class Guarded:
             raise ConfigError("adaptive chooses the length of segments: leave segment out", option="adaptive")
         if self.stop_early and self.checker != "full":
             raise ConfigError("only the guard's own checker stops replies: leave stop_early out", option="stop_early")
+        if self.stop_early and self.without == "names":
+            raise ConfigError("only replies keyed by names are stopped: leave stop_early out", option="stop_early")
 
     @property
     def name(self) -> str:

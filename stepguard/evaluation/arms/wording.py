@@ -90,6 +90,11 @@ class Reworded:
     procedure: Procedure
     _said: list[tuple[Request, str]] = field(default_factory=list)
 
+    @property
+    def can_stop(self) -> bool:
+        """Whether the model can stop a reply at its first wrong step."""
+        return bool(getattr(self.backend, "can_stop", False))
+
     async def acomplete(self, request: Request) -> Completion:
         """Ask with other words."""
         if request.reply_format is None:  # working in free text is asked without any of the decisions
