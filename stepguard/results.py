@@ -19,7 +19,7 @@ from stepguard.errors import (
 from stepguard.profile import Profile
 from stepguard.usage import Usage
 from stepguard.values import Value, show_value
-from stepguard.verdicts import STRENGTHS, Deviation, Strength, Verdict
+from stepguard.verdicts import STRENGTHS, Deviation, Strength, Verdict, shorten
 
 __all__ = [
     "ASSISTANCE",
@@ -61,6 +61,9 @@ code       code performed it
 
 ASSISTANCE: Final[tuple[Assistance, ...]] = get_args(Assistance)
 
+
+_LONGEST: Final = 200
+"""Characters of an answer or a reason in the text of a result."""
 
 AttemptOutcome = Literal["accepted", "partly", "rejected", "draft", "error"]
 
@@ -149,9 +152,9 @@ class Problem:
         return f"step {self.occurrence}: {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Result:
-    """One finished run.
+    """One finished run; as a text it is one line, and `to_json` has everything.
 
     Attributes:
         status: see `Status`.
@@ -207,6 +210,18 @@ class Result:
         # A read-only mapping cannot be pickled.
         facts = {each.name: getattr(self, each.name) for each in fields(self)}
         return _rebuild, ({**facts, "values": dict(self.values), "assisted": dict(self.assisted)},)
+
+    def __str__(self) -> str:
+        if self.problem is not None:
+            told = f"{self.status} at {self.problem}"
+        else:
+            told = self.status if self.answer is None else f"{self.status}, answer {show_value(self.answer)}"
+        calls = "1 call" if self.usage.calls == 1 else f"{self.usage.calls} calls"
+        return f"{shorten(self.procedure)}: {shorten(told, _LONGEST)} ({self.completed} of {self.total} steps, {calls})"
+
+    def __repr__(self) -> str:
+        # All fields would be a screen of text for every few steps.
+        return f"<Result {self}>"
 
     @property
     def verified(self) -> bool:

@@ -273,3 +273,22 @@ def test_attempts_tell_what_happened() -> None:
     a, b = result.steps
     assert (a.tries, [each.kind for each in a.deviations]) == (2, ["malformed"])
     assert (b.tries, [each.kind for each in b.deviations]) == (2, ["wrong_value"])
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (verified, "procedure: verified, answer 10 (2 of 2 steps, 1 call)"),
+        (unverified, "procedure: unverified, answer red (1 of 1 steps, 1 call)"),
+        (abstained, "procedure: abstained at step b: "),
+        (exhausted, "procedure: exhausted at step b: "),
+        (failed, "procedure: failed at step a: "),
+    ],
+)
+def test_the_text_of_a_result_is_one_short_line(make: Callable[[], Result], told: str) -> None:
+    """What a prompt or print shows of a result is its status, answer or problem, and how far it came."""
+    result = make()
+    assert str(result).startswith(told)
+    assert "\n" not in str(result)
+    assert len(str(result)) < 300
+    assert repr(result) == f"<Result {result}>"
