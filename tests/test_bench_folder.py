@@ -97,3 +97,10 @@ def test_json_and_replay_write_nothing(tmp_path: Path) -> None:
     """What goes to standard output, or was written by an earlier run, needs no folder."""
     assert main([*BENCH, "--json"]) == 0
     assert names(tmp_path) == set()
+
+
+def test_a_file_that_cannot_be_written_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder in the place of a file that is written ends the command with the path, not only with the cause."""
+    (folder.parent / "out" / "outcomes.jsonl").mkdir(parents=True)
+    assert main([*BENCH, "--out", "out", "--resume"]) == 74
+    assert f"cannot write {Path('out', 'outcomes.jsonl')}: " in capsys.readouterr().err

@@ -63,7 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _complain(f"error: {error}", _USAGE)
         except OSError as error:
             drop(sys.stdout)
-            return _complain(f"error: cannot write the result: {error.strerror or error}", _UNWRITTEN)
+            what = "the result" if error.filename is None else error.filename
+            return _complain(f"error: cannot write {what}: {error.strerror or error}", _UNWRITTEN)
         except Exception:  # noqa: BLE001 - left alone it would exit with 1, which says "unverified"
             traceback.print_exc()
             return _FAULT
