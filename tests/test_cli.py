@@ -267,7 +267,7 @@ class TestOutcome:
         def fault(*_: object) -> object:
             raise ZeroDivisionError("a fault")
 
-        monkeypatch.setattr("stepguard.guard.Guard.run", fault)
+        monkeypatch.setattr("stepguard.guard.Guard.drive", fault)
         assert main(["run", procedure, "--input", "x=4"]) == 70
         assert "ZeroDivisionError: a fault" in capsys.readouterr().err
 
@@ -593,7 +593,7 @@ class TestStreams:
         def fault(*_: object) -> object:
             raise ZeroDivisionError("a fault")
 
-        monkeypatch.setattr("stepguard.guard.Guard.run", fault)
+        monkeypatch.setattr("stepguard.guard.Guard.drive", fault)
         monkeypatch.setattr(sys, "stderr", None)
         assert main(["run", procedure, "--input", "x=4", "--json"]) == 70
         assert capsys.readouterr().out == ""

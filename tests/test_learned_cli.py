@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from stepguard import Profile
+from stepguard.backends import Completion, Request
 from stepguard.cli import main
+from stepguard.testing import SimulatedModel
 
 INVOICE = str(Path(__file__).parent.parent / "examples" / "invoice.txt")
 INPUTS = [
@@ -26,6 +28,35 @@ def test_runs_add_to_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         profiled.append(json.loads(capsys.readouterr().out)["profiled"])
     assert profiled == [False, True]
     assert Profile.load(path).asked.made == 12
+
+
+@pytest.mark.parametrize(("fault", "code"), [(KeyboardInterrupt, 130), (BrokenPipeError, 141)])
+def test_what_a_run_has_shown_is_kept_where_its_end_is_lost(
+    fault: type[BaseException],
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],  # a stdout that can be dropped: pytest's own belongs to all tests
+) -> None:
+    """Ctrl-C, or a reader that has gone, does not cost what the calls until then have shown of the model."""
+    asked = SimulatedModel.complete
+    calls: list[object] = []
+
+    def complete(self: SimulatedModel, request: Request) -> Completion:
+        calls.append(request)
+        if fault is KeyboardInterrupt and len(calls) > 2:
+            raise KeyboardInterrupt
+        return asked(self, request)
+
+    def gone(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(SimulatedModel, "complete", complete)
+    if fault is BrokenPipeError:
+        monkeypatch.setattr("stepguard.cli.report.print_result", gone)
+    path = tmp_path / "model.json"
+    assert main(["run", INVOICE, *INPUTS, "--segment", "1", "--learned", str(path)]) == code
+    assert Profile.load(path).asked.made == (2 if fault is KeyboardInterrupt else 6)
 
 
 def test_a_file_that_is_no_profile_is_named_before_anything_is_asked(

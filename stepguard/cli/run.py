@@ -51,18 +51,22 @@ def run(options: argparse.Namespace) -> int:
             stack.callback(close)
         progress = watch(procedure, name, quiet=options.quiet)
         guard = Guard(backend, budget=budget, observer=progress, stop_early=options.stop_early, **chosen)
-        with progress:
-            result = guard.run(procedure, inputs)
-    if options.json:
-        sys.stdout.write(result.to_json() + "\n")
-    else:
-        from stepguard.cli.report import print_result
+        under_way = guard.start(procedure, inputs)
+        try:
+            with progress:
+                result = guard.drive(under_way)
+            if options.json:
+                sys.stdout.write(result.to_json() + "\n")
+            else:
+                from stepguard.cli.report import print_result
 
-        print_result(result, procedure, model=name, table=not options.quiet)
-    if learned is not None:
-        sys.stdout.flush()
-        # Another run may have added to it meanwhile.
-        (result.profile + (_known(learned) or Profile())).save(learned)
+                print_result(result, procedure, model=name, table=not options.quiet)
+            sys.stdout.flush()
+        finally:
+            # It is paid for, also where the run was interrupted or nobody reads the result.
+            if learned is not None:
+                # Another run may have added to it meanwhile.
+                (under_way.result().profile + (_known(learned) or Profile())).save(learned)
     return EXIT_CODES[result.status]
 
 
