@@ -50,7 +50,7 @@ def _check_name(name: object, what: str) -> None:
 def _check_call(check: Callable[..., object], step: str) -> None:
     """Refuse a check that cannot be called with a step, its values and a claim, before a model is asked."""
     try:
-        taken = signature(check)
+        taken = signature(check, follow_wrapped=False)  # what a decorator takes is what counts, not what it wraps
     except (TypeError, ValueError):  # of something that is not written in Python
         return
     try:

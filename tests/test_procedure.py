@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -387,6 +388,19 @@ def test_a_check_that_cannot_be_called_is_refused(check: Callable[..., Any]) -> 
         Step("t", instruction="Name it.", checks=[check])
     for fitting in (lambda *given: None, lambda step, values, claim, more=1: None):
         Step("t", instruction="Name it.", checks=[fitting])
+
+
+def test_a_decorated_check_is_called_as_its_decorator_wants() -> None:
+    """What the decorator hands on to the function that it wraps is its own affair."""
+
+    def known(stock: set[str], step: Step, values: object, claim: object) -> bool:
+        return True
+
+    @wraps(known)
+    def check(step: Step, values: object, claim: object) -> bool:
+        return known({"bolt"}, step, values, claim)
+
+    assert Step("t", instruction="Name it.", checks=[check]).checks == (check,)
 
 
 def test_a_step_of_wrong_type_or_expression_is_refused() -> None:
