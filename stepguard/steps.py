@@ -224,7 +224,15 @@ def as_inputs(inputs: Iterable[str | Input]) -> tuple[Input, ...]:
 
 
 def check_operands(step: Step, known: Mapping[str, Input | Step]) -> None:
-    """Refuse an expression over values that it cannot compute with: no reply could ever be accepted."""
+    """Refuse an expression over values that it cannot compute with: no reply could ever be accepted.
+
+    Relations that its checks compare by are not to mix currencies either: they would prove 5 USD by 5 EUR.
+    """
+    for check in step.checks:
+        relations = getattr(check, "relations", None)
+        for tree in relations if isinstance(relations, tuple) else ():
+            if isinstance(tree, Compare) and {*names_in(tree)} <= {step.id, *step.reads}:  # one of your own may not be
+                _money_in(tree, step, {step.id: step, **{name: known[name] for name in step.reads}})
     if step.expression is None:
         return
     copies = isinstance(step.expression, Name)

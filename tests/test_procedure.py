@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stepguard import Guard, Procedure, Step, audit
-from stepguard.checks import Range
+from stepguard.checks import Holds, Range, Requires
 from stepguard.errors import ConfigError, ExpressionError, InputError, ProcedureError
 from stepguard.expressions import RESERVED, parse_expression
 from stepguard.steps import Input
@@ -638,6 +638,20 @@ def test_currencies_are_not_mixed(expression: str, type: str | None) -> None:
         Procedure([Step("t", expression, type=type)], inputs=EUR_AND_USD)
     with pytest.raises(ProcedureError, match="mixes currencies"):
         Procedure.lazy(lambda at: Step("t", expression, type=type), 1, look_back=1, inputs=EUR_AND_USD)
+
+
+@pytest.mark.parametrize("check", [Holds("t == e"), Holds("t >= 0", "t - e <= 5"), Requires("u > e")])
+def test_relations_of_a_check_do_not_mix_currencies(check: Holds | Requires) -> None:
+    """An amount in one currency proves none in another; where a product converts it, it may."""
+
+    def made(check: Holds | Requires) -> Procedure:
+        step = Step("t", instruction="The total.", type="money(USD)", reads=["e", "u", "rate"], checks=[check])
+        return Procedure([step], inputs=EUR_AND_USD)
+
+    with pytest.raises(ProcedureError, match=r"step 't' mixes currencies: .* is in EUR\. Convert one by"):
+        made(check)
+    for fitting in (Holds("t == e * rate"), Holds("t >= u", "t > 5"), Requires("u > e * rate")):
+        assert made(fitting).steps[0].checks == (fitting,)
 
 
 @pytest.mark.parametrize(
