@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
+from conftest import ChatServer, Received, Reply
 
 from stepguard.cli import main
 
@@ -100,7 +103,35 @@ def test_json_and_replay_write_nothing(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A folder in the place of a file that is written ends the command with the path, not only with the cause."""
-    (folder.parent / "out" / "outcomes.jsonl").mkdir(parents=True)
-    assert main([*BENCH, "--out", "out", "--resume"]) == 74
-    assert f"cannot write {Path('out', 'outcomes.jsonl')}: " in capsys.readouterr().err
+    """What cannot be written ends the command with its path, not only with the cause."""
+    (folder.parent / "out").mkdir()
+    (folder.parent / "out" / "results.json").symlink_to(Path("nowhere", "results.json"))
+    assert main([*BENCH, "--out", "out"]) == 74
+    assert f"cannot write {Path('out', 'results.json')}: " in capsys.readouterr().err
+
+
+def test_a_run_that_is_told_to_end_says_how_it_goes_on(
+    folder: Path, chat_server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SIGTERM ends it with 143, what is done is kept, and the command that the message names goes on."""
+
+    def end(received: Received) -> Reply:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return Reply({"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "{}"}}]})
+
+    chat_server.play(end)
+    command = [*BENCH, "--model", "m", "--base-url", chat_server.url]
+    assert main(command) == 143
+    assert "interrupted after 0 of 1 runs; what is done is kept: the same" in capsys.readouterr().err
+    chat_server.play(lambda received: Reply({"choices": [{"message": {"role": "assistant", "content": "{}"}}]}))
+    assert main([*command, "--out", folder.name, "--resume"]) == 0
+
+
+@pytest.mark.parametrize("name", ["results.json", "outcomes.jsonl", "report.html", "replies.sqlite"])
+def test_a_folder_where_a_file_is_to_be_written_is_refused_first(
+    folder: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is paid for that could not be written."""
+    (folder / name).mkdir(parents=True)
+    assert main([*BENCH, "--out", folder.name]) == 2
+    assert f"{Path(folder.name, name)} is a folder, where a file" in capsys.readouterr().err

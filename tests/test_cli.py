@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -41,7 +42,10 @@ def procedure(tmp_path: Path) -> str:
 
 @pytest.fixture
 def replies(monkeypatch: pytest.MonkeyPatch) -> Replies:
-    """Make the simulated model answer with these: JSON data, text, or an exception to raise; the last one repeats."""
+    """Make the simulated model answer with these: JSON data, text, an exception to raise or a signal to send.
+
+    The last one repeats.
+    """
 
     def script(given: Sequence[object]) -> list[Request]:
         left = list(given)
@@ -56,6 +60,8 @@ def replies(monkeypatch: pytest.MonkeyPatch) -> Replies:
                 reply = left.pop(0) if len(left) > 1 else left[0]
                 if isinstance(reply, BaseException):
                     raise reply
+                if isinstance(reply, signal.Signals):
+                    signal.raise_signal(reply)
                 text = reply if isinstance(reply, str) else json.dumps(reply)
                 return Completion(text, usage=Usage(calls=1, input_tokens=1000, output_tokens=20))
 
@@ -258,6 +264,19 @@ class TestOutcome:
         replies([{"t1": "4 + 1 = 5"}, KeyboardInterrupt()])
         assert main(["run", procedure, "--input", "x=4", "--segment", "1"]) == 130
         assert capsys.readouterr().err.splitlines()[-1] == "stepguard: interrupted after 1 of 2 steps"
+
+    @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+    def test_what_was_verified_before_a_signal_is_printed(
+        self, procedure: str, replies: Replies, capsys: pytest.CaptureFixture[str], number: signal.Signals, code: int
+    ) -> None:
+        """Ctrl-C and SIGTERM end a run alike: the result so far is on stdout, whole, and the code says which it was."""
+        replies([{"t1": "4 + 1 = 5"}, number])
+        assert main(["run", procedure, "--input", "x=4", "--segment", "1", "--json"]) == code
+        captured = capsys.readouterr()
+        result = json.loads(captured.out)
+        assert (result["status"], result["values"]["t1"]) == ("failed", 5)
+        assert captured.err.splitlines()[-1] == "stepguard: interrupted after 1 of 2 steps"
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
     def test_a_fault_is_not_an_exit_of_1(
         self, procedure: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

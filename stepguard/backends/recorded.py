@@ -281,4 +281,5 @@ def _import(store: ReplyStore, path: Path) -> None:
                 else:
                     store.put(entry["key"], "", json.dumps(entry["completion"]), entry["seconds"])
             except (ValueError, KeyError, TypeError) as error:
-                raise ConfigError(f"{path} is no recording: line {number}: {error}", option="path") from None
+                why = f"it has no {error}" if isinstance(error, KeyError) else error
+                raise ConfigError(f"{path} is no recording: line {number}: {why}", option="path") from None

@@ -13,6 +13,7 @@ Results go to stdout, everything else to stderr. Exit codes:
 74   the result could not be written
 130  interrupted
 141  the reader of stdout has gone away
+143  terminated: as 130, by SIGTERM
 ===  ==============================================================================
 
 Nothing heavy is imported until a command needs it.
@@ -24,8 +25,10 @@ import argparse
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
+from stepguard.cli.signals import Ending, ended_by_signals
 from stepguard.cli.streams import drop, usable_streams
 from stepguard.errors import StepguardError
 
@@ -36,6 +39,8 @@ _FAULT = 70
 _UNWRITTEN = 74
 _INTERRUPTED = 130
 _PIPE = 141
+_TERMINATED = 143
+_ENDED_BY_THEMSELVES = ("serve", "mcp")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,7 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments without the program's name; `sys.argv` by default.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    with usable_streams():
+    served = bool(arguments) and arguments[0] in _ENDED_BY_THEMSELVES
+    with usable_streams(), nullcontext(Ending()) if served else ended_by_signals() as ending:
         if sys.stdout is None:  # before anything is paid for
             return _complain("error: stdout is closed, so the result could not be written: open it", _USAGE)
         try:
@@ -55,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except SystemExit as stop:  # argparse, which has said why
             return stop.code if isinstance(stop.code, int) else _USAGE
         except KeyboardInterrupt as stop:
-            return _complain(str(stop) or "interrupted", _INTERRUPTED)
+            return _complain(str(stop) or "interrupted", _TERMINATED if ending.terminated else _INTERRUPTED)
         except BrokenPipeError:
             drop(sys.stdout)
             return _PIPE

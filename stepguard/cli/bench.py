@@ -8,13 +8,13 @@ import json
 import platform
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from stepguard.backends.base import Backend
     from stepguard.evaluation.arms import Outcome
@@ -140,6 +140,7 @@ def main(args: argparse.Namespace) -> int:
     if new:
         clear_folder(args.out)
     with ExitStack() as stack:
+        stack.enter_context(_told_how_to_go_on(args.out))
         if callable(close := getattr(backend, "close", None)):
             stack.callback(close)
         progress = stack.enter_context(show_progress(plan, concurrency=concurrency, meter=meter))
@@ -187,12 +188,25 @@ def main(args: argparse.Namespace) -> int:
     else:
         _print(results, simulated=simulated, out=args.out)
     if stopped is not None:
-        kept = "pass --out to keep such a run, and go on with it"
-        if args.out is not None:
-            kept = "every reply is kept: the same command with --resume goes on, and may spend as much again"
-        print(f"{stopped}; {kept}", file=sys.stderr, flush=True)
+        may = ", and may spend as much again" if args.out is not None else ""
+        print(f"{stopped}; {_kept(args.out)}{may}", file=sys.stderr, flush=True)
         return EXIT_CODES["exhausted"]
     return 0
+
+
+def _kept(folder: Path | None) -> str:
+    """How a run that was not ended goes on."""
+    if folder is None:
+        return "pass --out to keep such a run, and go on with it"
+    return f"what is done is kept: the same command with --out {folder} --resume goes on"
+
+
+@contextmanager
+def _told_how_to_go_on(folder: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(f"{str(stop) or 'interrupted'}; {_kept(folder)}") from stop
 
 
 def _backend(args: argparse.Namespace) -> tuple[Backend, str]:

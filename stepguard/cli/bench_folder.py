@@ -43,6 +43,9 @@ def check_folder(folder: Path) -> None:
         raise ConfigError(f"--out takes a folder, but {there} is a file", option="out")
     if not os.access(there, os.W_OK | os.X_OK):
         raise ConfigError(f"--out: nothing can be written to {there}", option="out")
+    for name in (*_MADE[:3], "replies.sqlite"):
+        if (folder / name).is_dir():
+            raise ConfigError(f"--out: {folder / name} is a folder, where a file is to be written", option="out")
 
 
 def clear_folder(folder: Path) -> None:

@@ -32,7 +32,8 @@ def run(options: argparse.Namespace) -> int:
 
     Raises:
         StepguardError: nothing was run, because of the file, the inputs, the options or the model.
-        KeyboardInterrupt: interrupted; the message says how far the run had come.
+        KeyboardInterrupt: interrupted, after what there was of a result was printed; the message says how far the
+            run had come.
     """
     from stepguard.cli.models import choose_backend
     from stepguard.cli.progress import watch
@@ -52,9 +53,13 @@ def run(options: argparse.Namespace) -> int:
         progress = watch(procedure, name, quiet=options.quiet)
         guard = Guard(backend, budget=budget, observer=progress, stop_early=options.stop_early, **chosen)
         under_way = guard.start(procedure, inputs)
+        interrupted: KeyboardInterrupt | None = None
         try:
-            with progress:
-                result = guard.drive(under_way)
+            try:
+                with progress:
+                    result = guard.drive(under_way)
+            except KeyboardInterrupt as stop:  # what was verified is paid for
+                interrupted, result = stop, under_way.result()
             if options.json:
                 sys.stdout.write(result.to_json() + "\n")
             else:
@@ -67,6 +72,8 @@ def run(options: argparse.Namespace) -> int:
             if learned is not None:
                 # Another run may have added to it meanwhile.
                 (under_way.result().profile + (_known(learned) or Profile())).save(learned)
+    if interrupted is not None:
+        raise interrupted
     return EXIT_CODES[result.status]
 
 
