@@ -224,34 +224,56 @@ def as_inputs(inputs: Iterable[str | Input]) -> tuple[Input, ...]:
 
 
 def check_operands(step: Step, known: Mapping[str, Input | Step]) -> None:
-    """Refuse an expression over values that it cannot compute with: no reply could ever be accepted.
+    """Refuse an expression, or a relation of a check, that cannot be computed with these values, or mixes currencies.
 
-    Relations that its checks compare by are not to mix currencies either: they would prove 5 USD by 5 EUR.
+    No reply could ever be accepted, or 5 USD would be proved by 5 EUR.
     """
-    for check in step.checks:
-        relations = getattr(check, "relations", None)
-        for tree in relations if isinstance(relations, tuple) else ():
-            if isinstance(tree, Compare) and {*names_in(tree)} <= {step.id, *step.reads}:  # one of your own may not be
-                _money_in(tree, step, {step.id: step, **{name: known[name] for name in step.reads}})
+    _check_relations(step, known)
     if step.expression is None:
         return
     copies = isinstance(step.expression, Name)
     for name in step.reads:
         source = known[name]
         kind = source.type
-        if _copied(kind, step.type) if copies else kind.numeric:
-            continue
-        number = f"`{name}: number`"
-        if isinstance(source, Step) and source.expression is None:  # its words have no place for a type
-            number = f'`{name}: number = "..."`, its words in the quotes,'
-        does = "compares" if isinstance(step.expression, Compare) else "computes with"
-        what, mend = f"{does} numbers only, and reads", f"declare {number} where it is one"
-        if copies:
-            what, mend = f"is {step.type} and copies", f"declare `{step.id}: {kind}`, or another type of {name!r}"
+        if not copies and not kind.numeric:
+            raise _no_number(
+                step, "compares" if isinstance(step.expression, Compare) else "computes with", name, source
+            )
+        if copies and not _copied(kind, step.type):
+            mend = f"declare `{step.id}: {kind}`, or another type of {name!r}"
             if step.type.numeric and kind.kind == "text":
-                mend = f"declare {number} where it is a number, `{step.id}: text` where it is not"
-        raise ProcedureError(f"step {step.id!r} {what} {name!r}, which is {kind}: {mend}", step=step.id)
+                mend = f"declare {_declared(name, source)} where it is a number, `{step.id}: text` where it is not"
+            raise ProcedureError(
+                f"step {step.id!r} is {step.type} and copies {name!r}, which is {kind}: {mend}", step=step.id
+            )
     _check_currencies(step, known)
+
+
+def _check_relations(step: Step, known: Mapping[str, Input | Step]) -> None:
+    for check in step.checks:
+        relations = getattr(check, "relations", None)
+        for tree in relations if isinstance(relations, tuple) else ():
+            names = names_in(tree) if isinstance(tree, Compare) else ()
+            if not names or not {*names} <= {step.id, *step.reads}:  # one of your own may mean something else
+                continue
+            for name in names:
+                if name != step.id and not known[name].type.numeric:
+                    raise _no_number(step, f"has the check {check!r}, which compares", name, known[name])
+            _money_in(tree, step, {step.id: step, **{name: known[name] for name in step.reads}})
+
+
+def _no_number(step: Step, does: str, name: str, source: Input | Step) -> ProcedureError:
+    return ProcedureError(
+        f"step {step.id!r} {does} numbers only, and reads {name!r}, which is {source.type}: declare "
+        f"{_declared(name, source)} where it is one",
+        step=step.id,
+    )
+
+
+def _declared(name: str, source: Input | Step) -> str:
+    if isinstance(source, Step) and source.expression is None:  # its words have no place for a type
+        return f'`{name}: number = "..."`, its words in the quotes,'
+    return f"`{name}: number`"
 
 
 def _check_currencies(step: Step, known: Mapping[str, Input | Step]) -> None:

@@ -674,3 +674,15 @@ def test_a_product_converts_an_amount(expression: str, type: str | None) -> None
     made = Procedure([Step("t", expression, type=type)], inputs=EUR_AND_USD)
     given = {"e": "1", "u": "20", "rate": "0.5"}
     assert Guard(SimulatedModel(slips=Slips.none())).run(made, given).verified
+
+
+@pytest.mark.parametrize("check", [Holds("t >= note"), Requires("note > 0"), Requires("ok == 1"), Holds("t > -score")])
+def test_a_relation_over_what_is_no_number_is_refused(check: Holds | Requires) -> None:
+    """No claim could ever pass it, so that nothing is asked; the message says how to declare a number."""
+    inputs = [Input("note", "text"), Input("ok", "boolean")]
+    words = [Step("score", instruction="Rate it from 1 to 10.")]
+    reads = ["note", "ok", "score"]
+    with pytest.raises(
+        ProcedureError, match=r"compares numbers only, and reads '(note|ok|score)'.*: declare `(\1): number"
+    ):
+        Procedure([*words, Step("t", instruction="Count.", type="number", reads=reads, checks=[check])], inputs=inputs)
