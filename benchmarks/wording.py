@@ -1,6 +1,6 @@
 """What each decision of the guard's prompts is worth on a real model: the same steps, asked without it.
 
-    stepguard bench --model NAME --base-url URL --lengths 20 -n 24 --seed 1000000 --out DIR --arms "chunk, ..."
+    stepguard bench --model NAME --base-url URL --lengths 20 -n 12 --seed 1000000 --out DIR --arms "chunk, ..."
     python benchmarks/wording.py --recording DIR --model NAME --base-url URL     # the retries, and the table
     python benchmarks/wording.py --recording DIR                                 # the table, from what is recorded
 
@@ -23,7 +23,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import NormalDist, fmean, stdev
 from typing import Any, Final
 
 from observed_steps import Observations, Observed, observe, read_recording
@@ -46,7 +46,6 @@ from stepguard.values import show_value
 
 __all__ = ["PLAIN", "Effect", "Retry", "effects", "read_effects", "worded"]
 
-RESULTS: Final = Path(__file__).parent / "results"
 PLAIN: Final = "as they are"
 
 
@@ -142,9 +141,15 @@ def _more(seen: Observations, plain: Observations) -> tuple[float, float, float]
             steps.setdefault(step.program, []).append(step)
         shares.append({program: _wrong(found) / len(found) for program, found in steps.items()})
     differences = [shares[0][program] - shares[1][program] for program in shares[0] if program in shares[1]]
-    mean = fmean(differences)
-    half = 1.96 * stdev(differences) / math.sqrt(len(differences)) if len(differences) > 1 else 1.0
+    mean, n = fmean(differences), len(differences)
+    half = _students_t(n - 1) * stdev(differences) / math.sqrt(n) if n > 1 else 1.0
     return mean, mean - half, mean + half
+
+
+def _students_t(freedom: int) -> float:
+    """The 97.5 % quantile of Student's t distribution (Abramowitz and Stegun, 26.7.5)."""
+    z = NormalDist().inv_cdf(0.975)
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
 
 
 def worded(slips: Slips, effect: Effect) -> ModelSlips:
