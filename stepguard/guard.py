@@ -36,6 +36,7 @@ from stepguard.results import Result
 from stepguard.runs import Run
 from stepguard.segments import Segments
 from stepguard.transport import Transport
+from stepguard.verdicts import shorten
 
 if TYPE_CHECKING:
     import asyncio
@@ -149,6 +150,9 @@ class Guard:
         self._history: Final = history
         self._seed: Final = seed
         self._observers: Final = as_observers(observer)
+
+    def __repr__(self) -> str:
+        return f"<Guard of {shorten(str(getattr(self._backend, 'name', type(self._backend).__name__)))}>"
 
     @property
     def observing(self) -> bool:

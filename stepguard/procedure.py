@@ -150,6 +150,11 @@ class Procedure:
 
         return load_procedure(Path(path))
 
+    def __repr__(self) -> str:
+        count = f"{len(self)} step{'' if len(self) == 1 else 's'}"
+        inputs = f"from {', '.join(each.name for each in self.inputs)} " if self.inputs else ""
+        return f"<Procedure {self.name!r}: {count} {inputs}to {self.answer}>"
+
     def __str__(self) -> str:
         from stepguard.formats import format_procedure
 

@@ -78,6 +78,9 @@ class Input:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "type", ValueType.parse(type))
 
+    def __repr__(self) -> str:
+        return f"Input({self.name!r})" if self.type == NUMBER else f"Input({self.name!r}, {str(self.type)!r})"
+
 
 @dataclass(frozen=True, slots=True, init=False)
 class Step:
@@ -185,6 +188,17 @@ class Step:
             misfit = getattr(check, "misfit", None)
             if callable(misfit) and (reason := misfit(self)) is not None:
                 raise ProcedureError(f"step {id!r}: {reason}", step=id)
+
+    def __repr__(self) -> str:
+        plain = Step(self.id, self.expression, instruction=self.instruction)
+        given = [repr(each) for each in (self.id, self.formula) if each is not None]
+        given += [] if self.instruction is None else [f"instruction={self.instruction!r}"]
+        for name in ("type", "reads", "checks", "performer", "show_work", "with_next"):
+            value = getattr(self, name)
+            if value != getattr(plain, name):
+                value = str(value) if name == "type" else list(value) if isinstance(value, tuple) else value
+                given.append(f"{name}={value!r}")
+        return f"Step({', '.join(given)})"
 
     @property
     def formula(self) -> str | None:

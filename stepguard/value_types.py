@@ -154,6 +154,9 @@ class ValueType:
                 raise ConfigError(f"{text!r} is not a type: {kind} takes nothing of that in brackets", option="type")
         return cls(kind=cast(Kind, kind), **given)  # type: ignore[arg-type]
 
+    def __repr__(self) -> str:
+        return f"ValueType.parse({str(self)!r})"
+
     def __str__(self) -> str:
         if self.options:
             return f"one_of({', '.join(write_option(each) for each in self.options)})"

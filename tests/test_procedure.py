@@ -18,6 +18,7 @@ from stepguard.errors import ConfigError, ExpressionError, InputError, Procedure
 from stepguard.expressions import RESERVED, parse_expression
 from stepguard.steps import Input
 from stepguard.testing import SimulatedModel, Slips
+from stepguard.value_types import ValueType
 
 INVOICE = """
 name: invoice
@@ -686,3 +687,32 @@ def test_a_relation_over_what_is_no_number_is_refused(check: Holds | Requires) -
         ProcedureError, match=r"compares numbers only, and reads '(note|ok|score)'.*: declare `(\1): number"
     ):
         Procedure([*words, Step("t", instruction="Count.", type="number", reads=reads, checks=[check])], inputs=inputs)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "Step('t', 'x + 1')",
+        "Step('t', 'x / 3', type='decimal(2, half_up)', performer='code', show_work=False)",
+        "Step('t', 'x > 3')",
+        "Step('t', instruction='Name it.')",
+        "Step('t', instruction=\"Rate the customer's tone:\", type='integer', reads=['x'], checks=[Holds('t > 0')])",
+        "Step('t', 'x', instruction='Copy', with_next=True)",
+        "Input('x')",
+        "Input('x', 'one_of(yes, no)')",
+        "ValueType.parse('money(USD, 2, half_up)')",
+    ],
+)
+def test_what_a_prompt_shows_can_be_typed_again(written: str) -> None:
+    """Steps, inputs and types are shown as they are written, and nothing that goes without saying."""
+    known = {"Step": Step, "Input": Input, "ValueType": ValueType, "Holds": Holds}
+    assert repr(eval(written, known)) == written
+
+
+def test_procedures_and_guards_are_shown_in_a_line() -> None:
+    """What they are and how much is in them; the steps of a lazy procedure are not made for it."""
+    made = Procedure([Step("t", "x + y")], inputs=["x", "y"], name="sum")
+    assert repr(made) == "<Procedure 'sum': 1 step from x, y to t>"
+    lazy = Procedure.lazy(lambda at: Step(f"t{at}", "1"), 10**9, look_back=1)
+    assert repr(lazy) == "<Procedure 'procedure': 1000000000 steps to t999999999>"
+    assert repr(Guard(SimulatedModel())) == "<Guard of simulated>"
