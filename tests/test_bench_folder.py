@@ -110,18 +110,26 @@ def test_a_file_that_cannot_be_written_is_named(folder: Path, capsys: pytest.Cap
     assert f"cannot write {Path('out', 'results.json')}: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("ignoring", [False, True])
 def test_a_run_that_is_told_to_end_says_how_it_goes_on(
-    folder: Path, chat_server: ChatServer, capsys: pytest.CaptureFixture[str]
+    folder: Path, chat_server: ChatServer, capsys: pytest.CaptureFixture[str], ignoring: bool
 ) -> None:
-    """SIGTERM ends it with 143, what is done is kept, and the command that the message names goes on."""
+    """SIGTERM ends it with 143, what is done is kept, and the command that the message names goes on.
+
+    So it does where SIGINT is ignored, as it is in a job that a shell runs in the background.
+    """
 
     def end(received: Received) -> Reply:
         os.kill(os.getpid(), signal.SIGTERM)
         return Reply({"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "{}"}}]})
 
     chat_server.play(end)
-    command = [*BENCH, "--model", "m", "--base-url", chat_server.url]
-    assert main(command) == 143
+    command = [*BENCH, "--retries", "0", "--model", "m", "--base-url", chat_server.url]
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if ignoring else signal.getsignal(signal.SIGINT)
+    try:
+        assert main(command) == 143
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert "interrupted after 0 of 1 runs; what is done is kept: the same" in capsys.readouterr().err
     chat_server.play(lambda received: Reply({"choices": [{"message": {"role": "assistant", "content": "{}"}}]}))
     assert main([*command, "--out", folder.name, "--resume"]) == 0

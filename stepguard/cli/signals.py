@@ -25,7 +25,9 @@ def ended_by_signals() -> Iterator[Ending]:
 
     def interrupt(*_: object) -> None:
         ending.terminated = True
-        signal.raise_signal(signal.SIGINT)
+        if not callable(signal.getsignal(signal.SIGINT)):  # ignored, as in the background jobs of a shell
+            raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)  # an event loop has its own way of being interrupted
 
     ours = threading.current_thread() is threading.main_thread()  # no other may set handlers
     if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
