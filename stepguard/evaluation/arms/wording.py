@@ -58,14 +58,14 @@ _LIST: Final = re.compile(r"\AValues:\n.*?^(?=(?:Steps|Done before):$)", re.MULT
 _KEY: Final = re.compile(r'"s([0-9]+)"(?=\s*:)')
 
 
-def check_decision(given: object, option: str = "without") -> None:
+def check_decision(given: object) -> None:
     """Refuse what is no decision.
 
     Raises:
         ConfigError: it is none.
     """
     if given is not None and given not in DECISIONS:
-        raise ConfigError(f"{option} is one of {', '.join(DECISIONS)}, not {given!r}", option=option)
+        raise ConfigError(f"without is one of {', '.join(DECISIONS)}, not {given!r}", option="without")
 
 
 def without_working(task: Task) -> Task:
