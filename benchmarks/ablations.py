@@ -30,9 +30,9 @@ from stepguard.evaluation.families import Arithmetic
 from stepguard.evaluation.runner import Plan, run_plan
 from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.evaluation.statistics import wilson
-from stepguard.ladder import DEFAULT_RUNGS
-from stepguard.repair import Failures, Repair
-from stepguard.rungs import Rung
+from stepguard.repair.ladder import DEFAULT_RUNGS
+from stepguard.repair.policy import Failures, Repair
+from stepguard.repair.rungs import Rung
 from stepguard.testing import SimulatedModel, Slips
 from stepguard.testing.profiles import PROFILES
 
@@ -53,7 +53,7 @@ class Forgetful:
     ladder: Ladder
 
     def next(self, failures: Failures) -> Rung | None:
-        """See `stepguard.repair.Repair.next`."""
+        """See `stepguard.repair.policy.Repair.next`."""
         return self.ladder.next(replace(failures, useless=frozenset()))
 
 

@@ -11,10 +11,10 @@ from typing import Final, Literal, get_args
 from stepguard import Procedure
 from stepguard.errors import EvaluationError
 from stepguard.evaluation.families import Arithmetic
-from stepguard.expressions import parse_expression
-from stepguard.normal_form import normal_form
+from stepguard.language.expressions import parse_expression
+from stepguard.language.same_working import normal_form
+from stepguard.language.values import Value, show_value
 from stepguard.testing.transcripts import STYLES, Answer, Style, Told, tell, told_rightly, write_transcript
-from stepguard.values import Value, show_value
 
 __all__ = ["PLANTS", "Expected", "Plant", "Planted", "planted"]
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from stepguard import audit
+from stepguard.auditing import Link, check_links
 from stepguard.evaluation.families import Arithmetic
-from stepguard.transcripts import Link, check_links
 
 __all__ = ["real", "recorded"]
 

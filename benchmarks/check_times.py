@@ -22,14 +22,14 @@ from stepguard.checks import Check, judge_claims
 from stepguard.checks.constraints import Distinct, Holds, Range, Requires
 from stepguard.checks.dates import DateHolds, DateIs, DaysBetween
 from stepguard.checks.durations import DurationIs
+from stepguard.checks.formulas.equality import Derivative, Equivalent, Integral, Substituted
+from stepguard.checks.formulas.matrices import SameMatrix
+from stepguard.checks.formulas.solving import Solves, SolvesInequality, SolvesSystem
 from stepguard.checks.grounding import Grounded
-from stepguard.checks.matrices import SameMatrix
 from stepguard.checks.schema import Schema
-from stepguard.checks.solving import Solves, SolvesInequality, SolvesSystem
-from stepguard.checks.symbolic import Derivative, Equivalent, Integral, Substituted
 from stepguard.checks.text import Forbidden, Length, OneOf, Pattern
 from stepguard.checks.units import Measured, Quantity
-from stepguard.values import Value
+from stepguard.language.values import Value
 
 LETTER = "Dear Ms Ito,\nyour order A-1234 of 3 March 2026 comes to\nTotal: 1,234.50 EUR, due in 30 days.\n" * 20
 """A document of two thousand characters."""

@@ -21,7 +21,7 @@ from stepguard.backends import Completion, Request
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.errors import ReplyMissing
 from stepguard.evaluation.families import Arithmetic
-from stepguard.partial_replies import STOPPED, watch
+from stepguard.replies.partial import STOPPED, watch
 
 ADAPTIVE = "guard(adaptive=true)"
 

@@ -33,13 +33,13 @@ from typing import Any, Final
 
 from observed_steps import Observations, Observed, observe, read_recording, read_repeats
 
+from stepguard.engine.step_kinds import rate_in
 from stepguard.evaluation.arms import ArmOptions, Outcome
 from stepguard.evaluation.families import family_named
 from stepguard.evaluation.runner import Plan, run_plan
 from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.evaluation.statistics import wilson
-from stepguard.ladder import Ladder
-from stepguard.situations import rate_in
+from stepguard.repair.ladder import Ladder
 from stepguard.testing import ModelSlips
 
 __all__ = ["Cell", "Fit", "compare", "fit"]

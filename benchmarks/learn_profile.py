@@ -18,11 +18,11 @@ from pathlib import Path
 from stepguard import Guard, Profile, Result
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.backends.recorded import RecordedBackend
+from stepguard.backends.retry import Transport
 from stepguard.evaluation.arms import ArmOptions, Outcome
 from stepguard.evaluation.families import Arithmetic
-from stepguard.evaluation.foretold import make_foretold, tell
+from stepguard.evaluation.forecasts import make_foretold, tell
 from stepguard.evaluation.runner import Plan
-from stepguard.transport import Transport
 
 DEVELOPMENT = 1_000_000
 SEGMENT = 10

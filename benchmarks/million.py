@@ -30,12 +30,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from stepguard import Claim, Guard, Input, Procedure, Segments, Step
-from stepguard.actions import Action, Commit, Event
 from stepguard.backends import Completion, Request
+from stepguard.core.usage import Usage
+from stepguard.engine.actions import Action, Commit, Event
+from stepguard.language.values import Value
 from stepguard.testing import SimulatedModel, Slips
 from stepguard.testing.completions import completion_of
-from stepguard.usage import Usage
-from stepguard.values import Value
 
 STEPS: Final = 2**20 - 1
 ERROR: Final = 0.0022

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-_VERDICTS = Path(__file__).resolve().parent.parent / "stepguard/verdicts.py"
+_VERDICTS = Path(__file__).resolve().parent.parent / "stepguard/core/verdicts.py"
 KINDS = re.findall(r'^    "(\w+)",$', _VERDICTS.read_text(), re.MULTILINE)
 MESSAGE_CALLS = {"Deviation", "Verdict", "_fail", "_error", "_unexpected", "_cut_off"}
 MESSAGE_NAMES = {"reason", "why", "what", "where", "hint", "ignored", "said", "signed", "broken"}

@@ -1,6 +1,6 @@
 """Mutation testing: how many small faults in a module the tests notice.
 
-    python benchmarks/mutation.py stepguard/replies.py [--sample 200] [--seed 1] [--quick] [--line 120]
+    python benchmarks/mutation.py stepguard/replies/reading.py [--sample 200] [--seed 1] [--quick] [--line 120]
 
 What is changed, and what is left out, `mutants.py` says; how many mutants a comment in the module leaves out
 (``# no mutate: <why>``) is printed beside the result. The tests of the module run against every mutant, the quick

@@ -13,19 +13,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from stepguard.engine.step_kinds import situation_of
 from stepguard.errors import ValueRefused
 from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.arms.reading import read_entries
 from stepguard.evaluation.arms.wording import without_working
-from stepguard.evaluation.examples import RecordedTexts, make_task
 from stepguard.evaluation.families import Task
+from stepguard.evaluation.report.examples import RecordedTexts, make_task
 from stepguard.guard import Guard
-from stepguard.numerals import read_numeral
-from stepguard.rungs import FIRST
-from stepguard.situations import situation_of
-from stepguard.steps import Step
+from stepguard.language.numerals import read_numeral
+from stepguard.language.values import Value
+from stepguard.procedure.steps import Step
+from stepguard.repair.rungs import FIRST
 from stepguard.testing.working import work_out
-from stepguard.values import Value
 
 __all__ = ["Observations", "Observed", "observe", "read_recording"]
 
@@ -39,7 +39,7 @@ class Observed:
 
     Attributes:
         program: which program it is of.
-        situation: see `stepguard.situations`.
+        situation: see `stepguard.engine.step_kinds`.
         origin: ``given`` where the request holds all operands, else ``structured`` or ``free``, as the reply is.
         slip: ``wrong_value`` where the working has the right operands and the value is wrong, ``wrong_operand`` where
             both are wrong or no working is shown, ``unread`` where no value can be read; None where it is right.

@@ -22,9 +22,9 @@ from certification.truth import number_text
 from outside_states import accepted_states
 
 from stepguard import Guard, Procedure, Step
+from stepguard.auditing import Link, check_links
 from stepguard.backends import Completion
 from stepguard.errors import ExpressionError, ProcedureError
-from stepguard.transcripts import Link, check_links
 
 __all__ = ["chains", "notes", "tracking"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from stepguard import Guard, Input, Procedure, Step
 from stepguard.backends import Completion, Request
-from stepguard.values import Value
-from stepguard.verdicts import Claim
+from stepguard.core.verdicts import Claim
+from stepguard.language.values import Value
 
 __all__ = ["Follows", "accepted_states"]
 

@@ -23,9 +23,9 @@ from check_times import print_times
 
 from stepguard import Guard, Procedure, Step
 from stepguard.backends.base import Completion, Request
-from stepguard.exact import evaluate, substitute
-from stepguard.usage import Usage
-from stepguard.values import Value, show_value
+from stepguard.core.usage import Usage
+from stepguard.language.evaluation import evaluate, substitute
+from stepguard.language.values import Value, show_value
 
 PATTERN = [
     "{p1} * 3", "{p1} - x", "{p1} - {p2}", "{p2} + {p4}", "{p1} - 4", "{p2} - {p1}", "{p3} + 12", "{p1} - {p4}",

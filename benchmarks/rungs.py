@@ -21,20 +21,20 @@ from pathlib import Path
 from typing import Any
 
 from stepguard import Guard, Procedure, Step
-from stepguard.actions import Ask, Check, Checked, Failed, Replied, deviation_of
 from stepguard.backends import Completion
 from stepguard.backends.base import ask
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.backends.recorded import RecordedBackend
+from stepguard.backends.retry import Transport
+from stepguard.engine.actions import Ask, Check, Checked, Failed, Replied, deviation_of
+from stepguard.engine.step_kinds import kind_of
 from stepguard.evaluation.families import Arithmetic
 from stepguard.evaluation.statistics import wilson
-from stepguard.repair import Failures
+from stepguard.language.values import Value, show_value
+from stepguard.procedure.steps import Input
+from stepguard.repair.policy import Failures
+from stepguard.repair.rungs import Draft, Isolate, Question, Resample, Rewrite, Rung, Split
 from stepguard.results import Result
-from stepguard.rungs import Draft, Isolate, Question, Resample, Rewrite, Rung, Split
-from stepguard.situations import kind_of
-from stepguard.steps import Input
-from stepguard.transport import Transport
-from stepguard.values import Value, show_value
 
 DEVELOPMENT = 1_000_000
 FAMILIES = (Arithmetic(), Arithmetic(limit=3000, input_high=300))
@@ -67,7 +67,7 @@ class Hard:
 
     @property
     def kind(self) -> str:
-        """See `stepguard.situations.kind_of`."""
+        """See `stepguard.engine.step_kinds.kind_of`."""
         return kind_of(self.step, self.values)
 
     def procedure(self) -> Procedure:
@@ -103,7 +103,7 @@ class Once:
     rung: Rung
 
     def next(self, failures: Failures) -> Rung | None:
-        """See `stepguard.repair.Repair.next`."""
+        """See `stepguard.repair.policy.Repair.next`."""
         return self.rung if len(failures.kinds) == 1 and self.rung.applies(failures.step, failures.values) else None
 
 

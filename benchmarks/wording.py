@@ -34,15 +34,15 @@ from stepguard.backends import Completion
 from stepguard.backends.base import Backend, Request, ask
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.backends.recorded import RecordedBackend
+from stepguard.backends.retry import Transport
 from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.arms.wording import DECISIONS, Reworded
-from stepguard.evaluation.examples import RecordedTexts, make_task
+from stepguard.evaluation.report.examples import RecordedTexts, make_task
 from stepguard.evaluation.statistics import wilson
-from stepguard.numerals import read_numeral
-from stepguard.rungs import Resample
+from stepguard.language.numerals import read_numeral
+from stepguard.language.values import show_value
+from stepguard.repair.rungs import Resample
 from stepguard.testing import ModelSlips, Slips
-from stepguard.transport import Transport
-from stepguard.values import show_value
 
 __all__ = ["PLAIN", "Effect", "Retry", "effects", "read_effects", "worded"]
 

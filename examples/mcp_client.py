@@ -13,7 +13,7 @@ from typing import Any
 
 from mcp import Client
 
-from stepguard.integrations.mcp_server import create_server
+from stepguard.integrations.mcp import create_server
 from stepguard.testing import ScriptedBackend
 
 ORDER = """name: order

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from stepguard import Claim, Guard, Procedure, Result, Step
 from stepguard.errors import StepNotVerified
+from stepguard.language.values import Value
 from stepguard.testing import Plant, SimulatedModel
-from stepguard.values import Value
 
 PATIENT = {"weight_kg": "17.5", "mg_per_kg": 15, "most_mg": 500, "most_mg_per_kg_a_day": 60, "doses_a_day": 4,
            "mg_per_ml": 24}  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 
 from stepguard import guarded, wrap
 from stepguard.errors import StepNotVerified
-from stepguard.integrations.openai_client import result_of
+from stepguard.integrations.openai.client import result_of
 
 ORDER = """Work out this order, please.
 

@@ -12,23 +12,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stepguard.budget import Budget
+    from stepguard.auditing import audit
+    from stepguard.backends.retry import Transport
+    from stepguard.core.profile import Profile
+    from stepguard.core.usage import Price, Usage
+    from stepguard.core.verdicts import Claim, Verdict
+    from stepguard.engine.budget import Budget
+    from stepguard.engine.segments import Segments
     from stepguard.errors import StepguardError
     from stepguard.guard import Guard
     from stepguard.integrations.decorator import guarded
-    from stepguard.integrations.openai_client import wrap
-    from stepguard.ladder import Ladder
-    from stepguard.procedure import Procedure
-    from stepguard.profile import Profile
+    from stepguard.integrations.openai.client import wrap
+    from stepguard.language.value_types import ValueType
+    from stepguard.procedure.procedure import Procedure
+    from stepguard.procedure.steps import Input, Step
+    from stepguard.repair.ladder import Ladder
     from stepguard.results import Result
-    from stepguard.runs import Run
-    from stepguard.segments import Segments
-    from stepguard.steps import Input, Step
-    from stepguard.transcripts import audit
-    from stepguard.transport import Transport
-    from stepguard.usage import Price, Usage
-    from stepguard.value_types import ValueType
-    from stepguard.verdicts import Claim, Verdict
+    from stepguard.run import Run
 
 __all__ = [
     "Budget",
@@ -54,26 +54,26 @@ __all__ = [
 ]
 
 _HOME = {
-    "Budget": "stepguard.budget",
-    "Claim": "stepguard.verdicts",
+    "Budget": "stepguard.engine.budget",
+    "Claim": "stepguard.core.verdicts",
     "Guard": "stepguard.guard",
-    "Input": "stepguard.steps",
-    "Ladder": "stepguard.ladder",
-    "Price": "stepguard.usage",
-    "Procedure": "stepguard.procedure",
-    "Profile": "stepguard.profile",
+    "Input": "stepguard.procedure.steps",
+    "Ladder": "stepguard.repair.ladder",
+    "Price": "stepguard.core.usage",
+    "Procedure": "stepguard.procedure.procedure",
+    "Profile": "stepguard.core.profile",
     "Result": "stepguard.results",
-    "Run": "stepguard.runs",
-    "Segments": "stepguard.segments",
-    "Step": "stepguard.steps",
+    "Run": "stepguard.run",
+    "Segments": "stepguard.engine.segments",
+    "Step": "stepguard.procedure.steps",
     "StepguardError": "stepguard.errors",
-    "Transport": "stepguard.transport",
-    "Usage": "stepguard.usage",
-    "ValueType": "stepguard.value_types",
-    "Verdict": "stepguard.verdicts",
-    "audit": "stepguard.transcripts",
+    "Transport": "stepguard.backends.retry",
+    "Usage": "stepguard.core.usage",
+    "ValueType": "stepguard.language.value_types",
+    "Verdict": "stepguard.core.verdicts",
+    "audit": "stepguard.auditing",
     "guarded": "stepguard.integrations.decorator",
-    "wrap": "stepguard.integrations.openai_client",
+    "wrap": "stepguard.integrations.openai.client",
 }
 """Where each name lives: a module is loaded when its first name is asked for, so that importing this one is cheap."""
 

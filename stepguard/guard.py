@@ -8,7 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING, Final
 
-from stepguard.actions import (
+from stepguard.backends.base import FORBIDDEN, Backend, Completion, SyncBackend, as_backend, ask
+from stepguard.backends.retry import Transport
+from stepguard.checks import ajudge_claims
+from stepguard.core.deadlines import Overrun, awaited, gave_up, is_seconds
+from stepguard.core.profile import Profile
+from stepguard.core.verdicts import shorten
+from stepguard.engine.actions import (
     Act,
     Action,
     Ask,
@@ -21,29 +27,23 @@ from stepguard.actions import (
     Wait,
     Woke,
 )
-from stepguard.backends.base import FORBIDDEN, Backend, Completion, SyncBackend, as_backend, ask
-from stepguard.budget import Budget
-from stepguard.checks import ajudge_claims
-from stepguard.deadlines import Overrun, awaited, gave_up, is_seconds
+from stepguard.engine.budget import Budget
+from stepguard.engine.segments import Segments
 from stepguard.errors import BackendError, BackendTimeout, ConfigError, UnexpectedRequest, UsageError
-from stepguard.hooks import Observer, as_observers
-from stepguard.ladder import Ladder
-from stepguard.procedure import Procedure, check_procedure
-from stepguard.profile import Profile
-from stepguard.repair import Repair
-from stepguard.reply_formats import EquationFormat, ReplyFormat
+from stepguard.procedure.procedure import Procedure, check_procedure
+from stepguard.repair.ladder import Ladder
+from stepguard.repair.policy import Repair
+from stepguard.replies.formats import EquationFormat, ReplyFormat
 from stepguard.results import Result
-from stepguard.runs import Run
-from stepguard.segments import Segments
-from stepguard.transport import Transport
-from stepguard.verdicts import shorten
+from stepguard.run import Run
+from stepguard.telemetry.hooks import Observer, as_observers
 
 if TYPE_CHECKING:
     import asyncio
     from types import TracebackType
 
-    from stepguard.forecast import Forecast
-    from stepguard.telemetry import Telemetry
+    from stepguard.engine.forecast import Forecast
+    from stepguard.telemetry.logging import Telemetry
 
 __all__ = ["Guard"]
 
@@ -84,8 +84,8 @@ class Guard:
             is not changed; `Result.profile` holds what the run itself has shown.
         seed: makes sampling seeds and jitter repeatable; a new one for every run by default.
         observer: who is told of every run while it goes on: a function, called with every performed action and its
-            event; `stepguard.hooks.Hooks`, such as `stepguard.integrations.opentelemetry.OpenTelemetry`; or a list of
-            those. What they raise is logged and changes nothing.
+            event; `stepguard.telemetry.hooks.Hooks`, such as `stepguard.telemetry.opentelemetry.OpenTelemetry`; or a
+            list of those. What they raise is logged and changes nothing.
 
     Raises:
         ConfigError: an argument cannot work.
@@ -162,13 +162,13 @@ class Guard:
     def forecast(self, procedure: Procedure) -> Forecast:
         """What a run of a procedure will probably cost, and whether it will end verified, by the guard's profile.
 
-        Calls, tokens, seconds, success and abstention; the money, where the budget has a price. `stepguard.forecast`
-        has the model behind it.
+        Calls, tokens, seconds, success and abstention; the money, where the budget has a price.
+        `stepguard.engine.forecast` has the model behind it.
 
         Raises:
             ConfigError: the guard has no profile, or one that has seen no calls.
         """
-        from stepguard.forecast import forecast
+        from stepguard.engine.forecast import forecast
 
         check_procedure(procedure)
         profile = Profile() if self._profile is None else self._profile
@@ -311,7 +311,7 @@ class Guard:
             return _ended(run, telemetry)
 
     def _telemetry(self, run: Run) -> Telemetry:
-        from stepguard.telemetry import Telemetry  # with logging, which importing stepguard need not pay for
+        from stepguard.telemetry.logging import Telemetry  # with logging, which importing stepguard need not pay for
 
         return Telemetry(run, self._observers)
 

@@ -9,6 +9,9 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 
+from stepguard.core.profile import Profile
+from stepguard.core.usage import Usage
+from stepguard.core.verdicts import STRENGTHS, Deviation, Strength, Verdict, shorten
 from stepguard.errors import (
     BudgetExhausted,
     ConfigError,
@@ -16,10 +19,7 @@ from stepguard.errors import (
     RunUnverified,
     StepNotVerified,
 )
-from stepguard.profile import Profile
-from stepguard.usage import Usage
-from stepguard.values import Value, show_value
-from stepguard.verdicts import STRENGTHS, Deviation, Strength, Verdict, shorten
+from stepguard.language.values import Value, show_value
 
 __all__ = [
     "ASSISTANCE",
@@ -88,7 +88,7 @@ class StepRecord:
         value: its value.
         verified: whether at least one check applied and all that did passed (or code performed the step), and the
             same holds for everything it rests on; inputs are taken as given. What is only agreed on is not verified.
-        strength: what stands behind the value itself, whatever it rests on; see `stepguard.verdicts.Strength`.
+        strength: what stands behind the value itself, whatever it rests on; see `stepguard.core.verdicts.Strength`.
         verdicts: what each check said of the accepted claim; empty for a step performed by code.
         claim: the accepted entry of the reply as it was written, None for a step performed by code.
         tries: 1 and one more for every time the step was not accepted; of a step that code performed only those.
@@ -114,7 +114,7 @@ class Attempt:
     Attributes:
         number: counts the calls of the run from 1.
         steps: the occurrences that were asked.
-        rung: the way of asking (``"ask"`` for the first time, see `stepguard.rungs`).
+        rung: the way of asking (``"ask"`` for the first time, see `stepguard.repair.rungs`).
         outcome: accepted (all steps), partly (some), rejected (none), draft (free text that the next call builds on)
             or error (no reply, or nobody to read it).
         committed: how many of the asked steps were committed.
@@ -175,7 +175,7 @@ class Result:
         strength: what stands behind the weakest of the completed steps; ``unverified`` where none is completed.
         unverified: the ids of completed steps that no check vouches for (the first of them, under a limited history).
         assisted: how many steps were completed with each assistance, without those that had none.
-        profile: what this run has shown of the model; see `stepguard.profile`.
+        profile: what this run has shown of the model; see `stepguard.core.profile`.
         profiled: whether the guard had been given a profile, so that the run began with what others had shown.
         notes: what the caller should know of how the run went, in words: that the form of the replies cost more than
             their content, say.
@@ -264,7 +264,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON data; numbers that JSON would round are text."""
-        from stepguard.redaction import error_words  # not worth the time of every import
+        from stepguard.core.redaction import error_words  # not worth the time of every import
 
         return {
             "status": self.status,

@@ -7,11 +7,11 @@ import pytest
 from stepguard import Guard, Procedure, Result, Step
 from stepguard.checks import judge_claims
 from stepguard.checks.built import BuiltCheck
+from stepguard.core.verdicts import Claim, Verdict
 from stepguard.errors import ProcedureError
-from stepguard.steps import Input
+from stepguard.language.values import Value
+from stepguard.procedure.steps import Input
 from stepguard.testing import ScriptedSteps
-from stepguard.values import Value
-from stepguard.verdicts import Claim, Verdict
 
 
 def judge(check: BuiltCheck, claimed: str, *, type: str = "number", **values: Value) -> Verdict:

@@ -9,8 +9,8 @@ from functools import lru_cache
 from types import CodeType
 
 from stepguard.evaluation.families import Task
-from stepguard.steps import Step
-from stepguard.values import Value
+from stepguard.language.values import Value
+from stepguard.procedure.steps import Step
 
 
 def rerun(task: Task, changed: Mapping[str, Value] | None = None) -> dict[str, Value]:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from stepguard import Guard, Procedure, Result, Run, Usage
-from stepguard.actions import Act, Action, Ask, Check, Commit, Replied, Wait
 from stepguard.backends import Completion
+from stepguard.engine.actions import Act, Action, Ask, Check, Commit, Replied, Wait
 
 P2 = Procedure.parse("a = 2 * 3\nb = a + 4")
 """Two steps: 6 and 10."""

@@ -12,7 +12,7 @@ from stepguard import Procedure
 from stepguard.backends import Completion, Message, Request
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.errors import BackendError
-from stepguard.reply_formats import EquationFormat
+from stepguard.replies.formats import EquationFormat
 
 KEY = "sk-SECRET123"
 PROCEDURE = Procedure.parse("inputs: x, y\nt2 = x + y\nt1 = t2 * 3")

@@ -11,7 +11,7 @@ from fractions import Fraction
 from certification.looks import Look, show
 from certification.traces import Made, Trace
 from certification.truth import Spec, Tree, Truth, Var, leaves
-from stepguard.values import Value
+from stepguard.language.values import Value
 
 __all__ = ["Case", "answer", "operands", "pairs_text", "values_of"]
 

@@ -14,7 +14,7 @@ from certification.families import Family, Problem, Said
 from certification.truth import decimal_text, number_text, rounded
 from stepguard.checks.constraints import Distinct, Holds, Range, Requires
 from stepguard.checks.text import OneOf
-from stepguard.values import Value
+from stepguard.language.values import Value
 
 __all__: list[str] = []
 

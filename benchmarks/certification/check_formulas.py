@@ -31,7 +31,7 @@ from certification.formula_trees import (
     value,
     var,
 )
-from stepguard.checks.symbolic import Derivative, Equivalent, Integral, Substituted
+from stepguard.checks.formulas.equality import Derivative, Equivalent, Integral, Substituted
 
 __all__ = ["polynomial", "some"]
 

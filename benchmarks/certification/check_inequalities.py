@@ -12,7 +12,7 @@ from certification.check_formulas import polynomial, some
 from certification.families import Family, Problem, Said
 from certification.formula_trees import Node, call, div, mul, num, show, sub, value, var
 from certification.truth import number_text
-from stepguard.checks.solving import SolvesInequality
+from stepguard.checks.formulas.solving import SolvesInequality
 
 __all__: list[str] = []
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from certification.families import Family, Problem, Said
-from stepguard.checks.matrices import SameMatrix
+from stepguard.checks.formulas.matrices import SameMatrix
 
 __all__: list[str] = []
 

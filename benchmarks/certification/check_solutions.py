@@ -13,7 +13,7 @@ from certification.check_formulas import polynomial, some
 from certification.families import Family, Problem, Said
 from certification.formula_slips import slip
 from certification.formula_trees import Node, add, call, div, minus, mul, num, power, show, sub, value, var
-from stepguard.checks.solving import Solves, SolvesSystem
+from stepguard.checks.formulas.solving import Solves, SolvesSystem
 
 __all__: list[str] = []
 

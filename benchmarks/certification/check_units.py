@@ -11,7 +11,7 @@ from certification.check_constraints import written
 from certification.families import Family, Problem, Said
 from certification.truth import number_text
 from stepguard.checks.units import Measured, Quantity
-from stepguard.values import Value
+from stepguard.language.values import Value
 
 __all__: list[str] = []
 

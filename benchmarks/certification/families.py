@@ -22,9 +22,9 @@ from stepguard import Guard, Procedure, Result, Step
 from stepguard.backends import Completion, Request
 from stepguard.checks import Check
 from stepguard.errors import MissingExtraError
-from stepguard.reply_formats import EquationFormat
-from stepguard.steps import Input
-from stepguard.values import Value
+from stepguard.language.values import Value
+from stepguard.procedure.steps import Input
+from stepguard.replies.formats import EquationFormat
 
 __all__ = [
     "FAMILIES",

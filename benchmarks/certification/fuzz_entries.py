@@ -12,10 +12,10 @@ from certification.right_ways import RIGHT_WAYS
 from certification.traces import make_trace
 from stepguard.backends import Completion
 from stepguard.checks import judge_claims
-from stepguard.replies import Reading, read_reply
-from stepguard.reply_formats import EquationFormat
-from stepguard.values import Value
-from stepguard.verdicts import Claim, Deviation
+from stepguard.core.verdicts import Claim, Deviation
+from stepguard.language.values import Value
+from stepguard.replies.formats import EquationFormat
+from stepguard.replies.reading import Reading, read_reply
 
 __all__ = ["Entries", "Replies"]
 

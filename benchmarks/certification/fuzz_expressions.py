@@ -14,11 +14,11 @@ from certification.looks import Look, show
 from certification.python_reading import tree_of
 from certification.truth import Bin, Cmp, Fn, Lit, Neg, Tree, Truth, Undefined, Unknown, Var, compute
 from stepguard.errors import EvaluationError, TooLargeError
-from stepguard.exact import evaluate
-from stepguard.expressions import format_expression, parse_expression
-from stepguard.numerals import Numeral, read_numeral
-from stepguard.value_types import ValueType
-from stepguard.values import Value
+from stepguard.language.evaluation import evaluate
+from stepguard.language.expressions import format_expression, parse_expression
+from stepguard.language.numerals import Numeral, read_numeral
+from stepguard.language.value_types import ValueType
+from stepguard.language.values import Value
 
 __all__ = ["Mutants", "Numerals", "grammar"]
 

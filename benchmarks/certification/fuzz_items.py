@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from certification.truth import Truth
-from stepguard.values import Value
+from stepguard.language.values import Value
 
 __all__ = ["Found", "Item", "Passed", "as_truth", "mutated"]
 

@@ -21,7 +21,7 @@ from certification.fuzz_entries import Entries, Replies
 from certification.fuzz_expressions import Mutants, Numerals, grammar
 from certification.fuzz_items import Found, Item
 from stepguard.errors import EvaluationError, ExpressionError, ValueRefused
-from stepguard.replies import Reading
+from stepguard.replies.reading import Reading
 
 __all__ = ["EXPRESSIONS", "LIMIT", "TARGETS", "Found", "fuzz"]
 

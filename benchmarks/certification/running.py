@@ -19,12 +19,12 @@ from certification.wrong_entries import WRONG_ENTRIES
 from certification.wrong_replies import WRONG_REPLIES
 from stepguard import Guard, Result
 from stepguard.backends import Completion, Request
-from stepguard.exact import evaluate
-from stepguard.reply_formats import EquationFormat
-from stepguard.rewriting import rewrite
-from stepguard.splitting import Way, split
+from stepguard.language.evaluation import evaluate
+from stepguard.language.values import Value
+from stepguard.repair.rewriting import rewrite
+from stepguard.repair.splitting import Way, split
+from stepguard.replies.formats import EquationFormat
 from stepguard.testing import SimulatedModel, Slips
-from stepguard.values import Value
 
 __all__ = ["ladder_runs", "refused_ways", "right_steps", "stand_ins", "stubborn_runs", "wrong_steps"]
 

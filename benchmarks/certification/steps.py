@@ -11,8 +11,8 @@ from fractions import Fraction
 from certification.traces import Plan, step_kind
 from certification.truth import MODES, Bin, Cmp, Fn, Lit, Neg, Spec, Tree, Truth, Var
 from stepguard import Step
-from stepguard.values import Value
-from stepguard.verdicts import Claim
+from stepguard.core.verdicts import Claim
+from stepguard.language.values import Value
 
 __all__: list[str] = []
 

@@ -7,16 +7,16 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 
-from stepguard.deadlines import awithin
+from stepguard.core.deadlines import awithin
+from stepguard.core.usage import Usage
 from stepguard.errors import ConfigError, UnexpectedRequest
-from stepguard.usage import Usage
-from stepguard.values import Value
+from stepguard.language.values import Value
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from stepguard.reply_formats import ReplyFormat
-    from stepguard.steps import Step
+    from stepguard.procedure.steps import Step
+    from stepguard.replies.formats import ReplyFormat
 
 __all__ = [
     "AsyncBackend",
@@ -66,7 +66,7 @@ class Request:
         seed: sampling seed, for providers that take one.
         timeout: seconds until the call is to be given up; None waits forever.
         attempt: 1 for the first time the leading step is asked, counted up with every further try.
-        stop_early: whether a reply may be stopped where a step in it is wrong (see `stepguard.partial_replies`); what
+        stop_early: whether a reply may be stopped where a step in it is wrong (see `stepguard.replies.partial`); what
             is behind it would not be used. A backend that cannot stop one gives the whole.
     """
 

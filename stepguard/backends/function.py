@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from stepguard.backends.base import Completion, Request
-from stepguard.deadlines import awithin
+from stepguard.core.deadlines import awithin
+from stepguard.core.redaction import error_text
+from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, StepguardError
-from stepguard.redaction import error_text
-from stepguard.usage import Usage
 
 __all__ = ["FunctionBackend"]
 

@@ -13,10 +13,10 @@ from typing import Any, Final, Self
 
 from stepguard.backends.base import Completion, Request, about_to_send
 from stepguard.backends.openai_streams import counted_so_far
-from stepguard.deadlines import awithin
+from stepguard.core.deadlines import awithin
+from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError, MissingExtraError
-from stepguard.partial_replies import STOPPED, watch
-from stepguard.usage import Usage
+from stepguard.replies.partial import STOPPED, watch
 
 __all__ = ["LocalBackend"]
 

@@ -2,9 +2,9 @@
 
 instructor gives a request the shape of its response model (`response_format`, or a tool); the SDK sends it, exactly
 once, to the endpoint of a provider that `stepguard.backends.providers` knows, or to one of your own. What comes back
-is handed on as it came, for `stepguard.replies` to judge. The rest of instructor is not used: its parsers accept what
-must not be accepted, its retries would be calls that no budget sees, and its loop logs replies and error texts, keys
-in them included.
+is handed on as it came, for `stepguard.replies.reading` to judge. The rest of instructor is not used: its parsers
+accept what must not be accepted, its retries would be calls that no budget sees, and its loop logs replies and error
+texts, keys in them included.
 
 Errors are told apart by the names of the SDK's exceptions and by their status, never by the classes of the HTTP
 library, so that any release of the SDK fits, and clients of other vendors that were made with the same generator.
@@ -36,9 +36,9 @@ from stepguard.backends.openai_answers import (
 )
 from stepguard.backends.openai_streams import OPTIONS, Stream
 from stepguard.backends.providers import OPENAI, ReplyMode, client_maker, find_provider, split_name
-from stepguard.deadlines import Overrun, awithin, within
+from stepguard.core.deadlines import Overrun, awithin, within
+from stepguard.core.redaction import redact
 from stepguard.errors import BackendError, ConfigError, StepguardError
-from stepguard.redaction import redact
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -207,7 +207,7 @@ class OpenAIBackend:
         """Answer one request.
 
         ``request.timeout`` bounds the whole call, also where a server sends its answer byte by byte; the SDK by itself
-        only bounds each wait for data. The call therefore runs in a thread, see `stepguard.deadlines`.
+        only bounds each wait for data. The call therefore runs in a thread, see `stepguard.core.deadlines`.
 
         Raises:
             BackendError: the model did not answer.

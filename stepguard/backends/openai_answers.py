@@ -15,10 +15,10 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from stepguard.backends.base import Completion, ToolCall
+from stepguard.core.redaction import HIDDEN
+from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, RateLimited
-from stepguard.redaction import HIDDEN
-from stepguard.strict_json import decode
-from stepguard.usage import Usage
+from stepguard.language.strict_json import decode
 
 __all__ = ["as_backend_error", "field", "read_completion", "refused_reply", "secrets_of", "texts_of"]
 

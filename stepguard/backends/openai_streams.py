@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from stepguard.backends.base import Request
 from stepguard.backends.openai_answers import field
+from stepguard.core.usage import Usage
 from stepguard.errors import BackendError
-from stepguard.partial_replies import STOPPED, watch
-from stepguard.usage import Usage
+from stepguard.replies.partial import STOPPED, watch
 
 __all__ = ["OPTIONS", "Stream", "counted_so_far"]
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stepguard.backends.base import Backend, Completion, Request
-from stepguard.deadlines import Overrun, within
+from stepguard.core.deadlines import Overrun, within
+from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, BackendTimeout, ConfigError, ValueRefused
-from stepguard.exact import substitute
-from stepguard.usage import Usage
-from stepguard.values import Value
+from stepguard.language.evaluation import substitute
+from stepguard.language.values import Value
 
 if TYPE_CHECKING:
-    from stepguard.steps import Step
+    from stepguard.procedure.steps import Step
 
 __all__ = ["AskPerson", "as_person"]
 

@@ -18,8 +18,8 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, TypeVar
 from urllib.parse import urlsplit
 
+from stepguard.core.redaction import error_text, redact
 from stepguard.errors import ConfigError
-from stepguard.redaction import error_text, redact
 
 __all__ = [
     "OPENAI",

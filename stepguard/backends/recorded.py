@@ -24,8 +24,8 @@ from typing import Any, Final, Self
 
 from stepguard.backends.base import Backend, Completion, Request, SyncBackend, ToolCall, ask
 from stepguard.backends.reply_store import ReplyStore
+from stepguard.core.usage import Usage
 from stepguard.errors import ConfigError, ReplyMissing
-from stepguard.usage import Usage
 
 __all__ = ["RecordedBackend", "RecordedReply", "signature_of"]
 

@@ -2,9 +2,9 @@
 
 The value must equal the expression, computed exactly from the verified values and rounded as the step declares; only
 a declared tolerance allows a difference, and the verdict records it. Where the step asks for working, the first link
-must be the step's expression up to harmless rewriting (see `stepguard.normal_form`), it may only name what the step
-reads, and every link of the chain must be true. Following a procedure and being right are different things, and this
-check asks for both.
+must be the step's expression up to harmless rewriting (see `stepguard.language.same_working`), it may only name what
+the step reads, and every link of the chain must be true. Following a procedure and being right are different things,
+and this check asks for both.
 
 Working is read as it is usually written: with LaTeX operators and fractions, ``6 x 7``, ``6²``, ``√36``, ``¾``,
 currencies next to amounts, ``mod``, and percentages (``50 * 10%``, ``10% of 50``). The working of a percentage may
@@ -20,10 +20,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 from unicodedata import normalize
 
-from stepguard.currencies import compatible, with_currencies_as, without_currencies
+from stepguard.core.verdicts import Claim, DeviationKind, Verdict
 from stepguard.errors import EvaluationError, ExpressionError, ValueRefused
-from stepguard.exact import evaluate, substitute
-from stepguard.expressions import (
+from stepguard.language.currencies import compatible, with_currencies_as, without_currencies
+from stepguard.language.evaluation import evaluate, substitute
+from stepguard.language.expressions import (
     Call,
     Chain,
     Expression,
@@ -34,14 +35,13 @@ from stepguard.expressions import (
     names_in,
     parse_expression,
 )
-from stepguard.normal_form import normal_form, operands_of
-from stepguard.numerals import Exact, format_exact, read_numeral
-from stepguard.values import ROUNDINGS, Rounding, Value, round_exact, show_value
-from stepguard.verdicts import Claim, DeviationKind, Verdict
+from stepguard.language.numerals import Exact, format_exact, read_numeral
+from stepguard.language.same_working import normal_form, operands_of
+from stepguard.language.values import ROUNDINGS, Rounding, Value, round_exact, show_value
 
 if TYPE_CHECKING:
-    from stepguard.steps import Step
-    from stepguard.tolerances import Tolerance
+    from stepguard.language.tolerances import Tolerance
+    from stepguard.procedure.steps import Step
 
 __all__ = ["check_arithmetic", "check_defined"]
 

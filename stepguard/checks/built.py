@@ -17,13 +17,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+from stepguard.core.verdicts import Claim, DeviationKind, Strength, Verdict
 from stepguard.errors import ConfigError, ValueRefused
-from stepguard.numerals import Exact, exact, read_numeral
-from stepguard.values import Value
-from stepguard.verdicts import Claim, DeviationKind, Strength, Verdict
+from stepguard.language.numerals import Exact, exact, read_numeral
+from stepguard.language.values import Value
 
 if TYPE_CHECKING:
-    from stepguard.steps import Step
+    from stepguard.procedure.steps import Step
 
 __all__ = ["BuiltCheck", "Given", "read_flag", "read_given", "unit_claimed"]
 

@@ -26,10 +26,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from stepguard.checks.built import BuiltCheck, Given, read_given
-from stepguard.document_names import fold
+from stepguard.core.verdicts import Claim, Verdict, shorten
+from stepguard.documents.names import fold
 from stepguard.errors import ConfigError, EvaluationError, UndefinedError
-from stepguard.exact import evaluate
-from stepguard.expressions import (
+from stepguard.language.evaluation import evaluate
+from stepguard.language.expressions import (
     Call,
     Chain,
     Compare,
@@ -45,12 +46,11 @@ from stepguard.expressions import (
     parts_of,
     walk,
 )
-from stepguard.numerals import Exact, exact, format_exact
-from stepguard.values import ROUNDINGS, Rounding, Value, show_value, to_exact
-from stepguard.verdicts import Claim, Verdict, shorten
+from stepguard.language.numerals import Exact, exact, format_exact
+from stepguard.language.values import ROUNDINGS, Rounding, Value, show_value, to_exact
 
 if TYPE_CHECKING:
-    from stepguard.steps import Step
+    from stepguard.procedure.steps import Step
 
 __all__ = ["Distinct", "Holds", "Range", "Requires"]
 

@@ -1,5 +1,7 @@
-"""Checks on dates. What counts as one, `stepguard.dates` says, and expressions such as ``start + 30 days`` are those of
-`stepguard.date_expressions`. Dates are values of steps of type text.
+"""Checks on dates.
+
+What counts as one, `stepguard.language.dates` says, and expressions such as ``start + 30 days`` are those of
+`stepguard.language.date_expressions`. Dates are values of steps of type text.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from datetime import date
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from stepguard.checks.built import BuiltCheck, read_flag, unit_claimed
-from stepguard.date_expressions import (
+from stepguard.core.verdicts import Claim, Verdict, shorten
+from stepguard.errors import ConfigError
+from stepguard.language.date_expressions import (
     DateExpression,
     NoDate,
     OutOfRange,
@@ -20,13 +24,11 @@ from stepguard.date_expressions import (
     read_holidays,
     value_of,
 )
-from stepguard.dates import DateOrder, check_order, count_working_days
-from stepguard.errors import ConfigError
-from stepguard.values import Value, show_value, to_exact
-from stepguard.verdicts import Claim, Verdict, shorten
+from stepguard.language.dates import DateOrder, check_order, count_working_days
+from stepguard.language.values import Value, show_value, to_exact
 
 if TYPE_CHECKING:
-    from stepguard.steps import Step
+    from stepguard.procedure.steps import Step
 
 __all__ = ["DateHolds", "DateIs", "DaysBetween"]
 

@@ -1,4 +1,4 @@
-"""Checks on durations. What counts as one, `stepguard.dates` says."""
+"""Checks on durations. What counts as one, `stepguard.language.dates` says."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from stepguard.checks.built import BuiltCheck, unit_claimed
-from stepguard.dates import SECONDS, read_duration
+from stepguard.core.verdicts import Claim, Verdict, shorten
 from stepguard.errors import ConfigError, ValueRefused
-from stepguard.expressions import RESERVED
-from stepguard.numerals import Exact, exact, format_exact
-from stepguard.values import Value, show_value, to_exact
-from stepguard.verdicts import Claim, Verdict, shorten
+from stepguard.language.dates import SECONDS, read_duration
+from stepguard.language.expressions import RESERVED
+from stepguard.language.numerals import Exact, exact, format_exact
+from stepguard.language.values import Value, show_value, to_exact
 
 if TYPE_CHECKING:
-    from stepguard.steps import Step
+    from stepguard.procedure.steps import Step
 
 __all__ = ["DurationIs"]
 

@@ -5,8 +5,8 @@ one that was asked for. The net amount of an invoice is grounded where the total
 street. Two things narrow that down: `beside`, and a second check (``Holds("total == net + tax")``), which makes the
 step as strong as that is. What is surely found is the worst: a value that was made up, or misread.
 
-What counts as standing there, `stepguard.places` says of numbers, `stepguard.document_names` of names,
-`stepguard.dates` of dates.
+What counts as standing there, `stepguard.documents.values` says of numbers, `stepguard.documents.names` of names,
+`stepguard.language.dates` of dates.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
 
 from stepguard.checks.built import BuiltCheck
-from stepguard.currencies import compatible
-from stepguard.currency_layout import currencies_apart
-from stepguard.dates import DateOrder, check_order, find_dates, read_date
-from stepguard.document_names import Words
+from stepguard.core.verdicts import Claim, Verdict, shorten
+from stepguard.documents.currency_layout import currencies_apart
+from stepguard.documents.names import Words
+from stepguard.documents.values import FoundNumber, Place, find_numbers
 from stepguard.errors import ConfigError, ValueRefused
-from stepguard.numerals import Exact, read_numeral
-from stepguard.places import FoundNumber, Place, find_numbers
-from stepguard.values import Value, show_value, to_exact
-from stepguard.verdicts import Claim, Verdict, shorten
+from stepguard.language.currencies import compatible
+from stepguard.language.dates import DateOrder, check_order, find_dates, read_date
+from stepguard.language.numerals import Exact, read_numeral
+from stepguard.language.values import Value, show_value, to_exact
 
 if TYPE_CHECKING:
-    from stepguard.steps import Step
+    from stepguard.procedure.steps import Step
 
 __all__ = ["Grounded", "GroundedKind"]
 

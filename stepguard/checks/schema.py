@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from stepguard.checks.built import BuiltCheck, read_flag
 from stepguard.checks.text import FAILURES, MAX_TEXT, compile_pattern, unless_text
+from stepguard.core.verdicts import Claim, Verdict, shorten
 from stepguard.errors import ConfigError, MissingExtraError, ValueRefused
-from stepguard.numerals import read_numeral
-from stepguard.strict_json import JsonNumber, JsonObject, decode
-from stepguard.values import Value, encodable, show_value
-from stepguard.verdicts import Claim, Verdict, shorten
+from stepguard.language.numerals import read_numeral
+from stepguard.language.strict_json import JsonNumber, JsonObject, decode
+from stepguard.language.values import Value, encodable, show_value
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from stepguard.steps import Step
+    from stepguard.procedure.steps import Step
 
 __all__ = ["Schema"]
 

@@ -23,13 +23,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from stepguard.checks.built import BuiltCheck, read_flag
-from stepguard.document_names import fold, typewritten
+from stepguard.core.verdicts import Claim, Verdict, shorten
+from stepguard.documents.names import fold, typewritten
 from stepguard.errors import ConfigError
-from stepguard.values import Value, encodable, show_value
-from stepguard.verdicts import Claim, Verdict, shorten
+from stepguard.language.values import Value, encodable, show_value
 
 if TYPE_CHECKING:
-    from stepguard.steps import Step
+    from stepguard.procedure.steps import Step
 
 __all__ = ["FAILURES", "MAX_TEXT", "Forbidden", "Length", "OneOf", "Pattern", "compile_pattern", "unless_text"]
 

@@ -1,8 +1,8 @@
 """Checks on quantities: numbers with a unit (``pip install "stepguard[units]"``).
 
-What counts as one, and what conversion means, `stepguard.quantities` says. Two things are policies, and off unless
-asked for: whether another unit of the same dimension will do (`convert`), and whether a number without a unit is taken
-to be in the expected one (`bare`).
+What counts as one, and what conversion means, `stepguard.language.quantities` says. Two things are policies, and off
+unless asked for: whether another unit of the same dimension will do (`convert`), and whether a number without a unit is
+taken to be in the expected one (`bare`).
 
 Units of the same dimension may measure different things (newton metres of torque and joules of energy); a conversion
 between those passes.
@@ -16,17 +16,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast
 
 from stepguard.checks.built import BuiltCheck, Given, read_flag, read_given, unit_claimed
+from stepguard.core.verdicts import Claim, Verdict, shorten
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
-from stepguard.exact import evaluate
-from stepguard.expressions import Compare, Expression, format_expression, names_in, parse_expression
-from stepguard.numerals import Exact, format_exact
-from stepguard.quantities import Amount, Unit, check_pair, convert, read_amount, read_unit, require_units, show_unit
-from stepguard.tolerances import Tolerance
-from stepguard.values import Value, to_exact
-from stepguard.verdicts import Claim, Verdict, shorten
+from stepguard.language.evaluation import evaluate
+from stepguard.language.expressions import Compare, Expression, format_expression, names_in, parse_expression
+from stepguard.language.numerals import Exact, format_exact
+from stepguard.language.quantities import (
+    Amount,
+    Unit,
+    check_pair,
+    convert,
+    read_amount,
+    read_unit,
+    require_units,
+    show_unit,
+)
+from stepguard.language.tolerances import Tolerance
+from stepguard.language.values import Value, to_exact
 
 if TYPE_CHECKING:
-    from stepguard.steps import Step
+    from stepguard.procedure.steps import Step
 
 __all__ = ["Bare", "Measured", "Quantity"]
 

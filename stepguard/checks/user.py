@@ -8,13 +8,13 @@ import time
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
-from stepguard.deadlines import Overrun, awaited, awithin, gave_up, within
-from stepguard.redaction import redact
-from stepguard.values import Value
-from stepguard.verdicts import Claim, Verdict, shorten
+from stepguard.core.deadlines import Overrun, awaited, awithin, gave_up, within
+from stepguard.core.redaction import redact
+from stepguard.core.verdicts import Claim, Verdict, shorten
+from stepguard.language.values import Value
 
 if TYPE_CHECKING:
-    from stepguard.steps import Step
+    from stepguard.procedure.steps import Step
 
 __all__ = ["Check", "Patience", "arun_check", "run_check"]
 
@@ -58,8 +58,8 @@ def run_check(check: Check, step: Step, values: Mapping[str, Value], claim: Clai
 
     Only what asks the run itself to end passes through: an interrupt, or a cancellation of its task.
 
-    A check with a time limit runs in a thread of its own (see `stepguard.deadlines`), an async one in an event loop of
-    its own.
+    A check with a time limit runs in a thread of its own (see `stepguard.core.deadlines`), an async one in an event
+    loop of its own.
     """
     seconds = patience.left()
 

@@ -84,7 +84,7 @@ def _dispatch(arguments: list[str]) -> int:
 
         return run(options)
     if options.command == "bench":
-        from stepguard.cli.bench import main as bench
+        from stepguard.cli.bench.bench import main as bench
 
         return bench(options)
     if options.command == "audit":
@@ -129,7 +129,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
     about = "measure models with and without the guard, on bundled tasks or your own procedure"
     benchmark = commands.add_parser("bench", help=about, description=about, allow_abbrev=False)
     if command == "bench":
-        from stepguard.cli.bench import add_arguments
+        from stepguard.cli.bench.bench import add_arguments
 
         add_arguments(benchmark)
     about = "an OpenAI-compatible endpoint in front of another, which runs procedures through the guard"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from stepguard.core.usage import Price
 from stepguard.errors import ConfigError, InputError, ProcedureError
-from stepguard.procedure import Procedure
-from stepguard.usage import Price
+from stepguard.procedure.procedure import Procedure
 
 __all__ = ["load_file", "read_inputs", "read_price"]
 

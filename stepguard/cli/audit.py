@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from stepguard.auditing import Audit, Finding, StepAudit, audit
 from stepguard.cli.arguments import load_file, read_inputs
 from stepguard.cli.text import printable, shortened
 from stepguard.errors import ConfigError
-from stepguard.procedure import Procedure
-from stepguard.transcripts import Audit, Finding, StepAudit, audit
-from stepguard.values import show_value
+from stepguard.language.values import show_value
+from stepguard.procedure.procedure import Procedure
 
 __all__ = ["add_arguments", "main"]
 

@@ -1,4 +1,4 @@
-"""``stepguard mcp``: the MCP server of `stepguard.integrations.mcp_server`, over stdio or HTTP."""
+"""``stepguard mcp``: the MCP server of `stepguard.integrations.mcp.server`, over stdio or HTTP."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def main(options: argparse.Namespace) -> int:
         )
     if not options.http and sys.stdin is None:
         raise ConfigError("stdin is closed, where the client would speak: open it, or pass --http")
-    from stepguard.budget import Budget
-    from stepguard.integrations.mcp_server import create_server
+    from stepguard.engine.budget import Budget
+    from stepguard.integrations.mcp.server import create_server
 
     server = create_server(
         _models(options),
@@ -105,7 +105,7 @@ def main(options: argparse.Namespace) -> int:
     # A thread waits for the next line, and Python would wait for it; the client knows that it has ended the server.
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        from stepguard.integrations.mcp_wire import serve_stdio
+        from stepguard.integrations.mcp.wire import serve_stdio
 
         asyncio.run(serve_stdio(server))
     finally:
@@ -129,7 +129,7 @@ def _models(options: argparse.Namespace) -> dict[str, object] | None:
 def _serve_http(server: Any, host: str, port: int) -> None:
     import uvicorn
 
-    from stepguard.integrations.mcp_wire import ExactBodies
+    from stepguard.integrations.mcp.wire import ExactBodies
 
     with listening(host, port) as found:
         address, taken = found.getsockname()[:2]

@@ -7,9 +7,9 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol, Self, TextIO
 
-from stepguard.actions import Action, Commit, Event, Wait
 from stepguard.cli.text import printable
-from stepguard.procedure import Procedure
+from stepguard.engine.actions import Action, Commit, Event, Wait
+from stepguard.procedure.procedure import Procedure
 
 if TYPE_CHECKING:
     from rich.progress import Progress

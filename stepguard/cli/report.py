@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from stepguard.cli.text import printable, shortened
-from stepguard.procedure import Procedure
+from stepguard.language.values import Value, show_value
+from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.steps import Step
 from stepguard.results import Result, StepRecord
-from stepguard.steps import Step
-from stepguard.values import Value, show_value
 
 __all__ = ["print_result"]
 

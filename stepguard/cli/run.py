@@ -9,11 +9,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.budget import Budget
 from stepguard.cli.arguments import load_file, read_inputs, read_price
+from stepguard.core.profile import Profile
+from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError
 from stepguard.guard import Guard
-from stepguard.profile import Profile
 from stepguard.results import Status
 
 __all__ = ["EXIT_CODES", "run"]

@@ -81,7 +81,7 @@ def main(options: argparse.Namespace) -> int:
         import uvicorn
     except ImportError:
         raise MissingExtraError("stepguard serve", extra="serve") from None
-    from stepguard.budget import Budget
+    from stepguard.engine.budget import Budget
     from stepguard.serve import Limits, create_app
 
     given = {

@@ -1,7 +1,7 @@
 """The machine in the middle: what to do next, given everything that has happened.
 
-The engine performs nothing. It emits actions with ids and accepts events (see `stepguard.actions`), so that the sync
-driver, the async driver, a loop of the caller's and the tests all drive the same code. It never calls a model,
+The engine performs nothing. It emits actions with ids and accepts events (see `stepguard.engine.actions`), so that the
+sync driver, the async driver, a loop of the caller's and the tests all drive the same code. It never calls a model,
 sleeps, reads a clock, logs or writes.
 
 The way of one segment, called a flight: ask -> (wait -> ask)* -> check -> commit. The verified prefix of a reply is

@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import Final
 
 from stepguard.backends.base import Request
+from stepguard.core.usage import Usage
 from stepguard.engine.flights import Flight
+from stepguard.engine.prompts import Prompter
 from stepguard.engine.schedule import Segment
-from stepguard.procedure import Procedure
-from stepguard.prompts import Prompter
-from stepguard.reply_formats import ReplyFormat
-from stepguard.rewriting import StandIn
-from stepguard.rungs import Rung
-from stepguard.usage import Usage
-from stepguard.values import Value
+from stepguard.language.values import Value
+from stepguard.procedure.procedure import Procedure
+from stepguard.repair.rewriting import StandIn
+from stepguard.repair.rungs import Rung
+from stepguard.replies.formats import ReplyFormat
 
 __all__ = ["Asker", "most_of"]
 

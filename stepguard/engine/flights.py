@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from stepguard.actions import Action, Clock, Event, misfit
 from stepguard.backends.base import Completion, Request
+from stepguard.core.usage import Usage
+from stepguard.core.verdicts import Deviation
+from stepguard.engine.actions import Action, Clock, Event, misfit
 from stepguard.engine.schedule import Segment
 from stepguard.errors import UsageError
-from stepguard.replies import Reading
+from stepguard.language.values import Value
+from stepguard.procedure.steps import Step
+from stepguard.repair.rewriting import StandIn
+from stepguard.repair.rungs import Rung
+from stepguard.replies.reading import Reading
 from stepguard.results import Occurrence, StepRecord
-from stepguard.rewriting import StandIn
-from stepguard.rungs import Rung
-from stepguard.steps import Step
-from stepguard.usage import Usage
-from stepguard.values import Value
-from stepguard.verdicts import Deviation
 
 __all__ = ["Flight", "Outbox"]
 

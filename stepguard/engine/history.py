@@ -8,9 +8,9 @@ from itertools import islice
 from typing import Final
 
 from stepguard.backends.base import Completion
+from stepguard.core.usage import Usage
+from stepguard.core.verdicts import FORMAL, STRENGTHS, Deviation, DeviationKind, Strength
 from stepguard.results import ASSISTANCE, Assistance, Attempt, AttemptOutcome, Occurrence, StepRecord
-from stepguard.usage import Usage
-from stepguard.verdicts import FORMAL, STRENGTHS, Deviation, DeviationKind, Strength
 
 __all__ = ["History"]
 

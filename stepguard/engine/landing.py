@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stepguard.actions import Check, Commit, Wait, deviation_of
 from stepguard.backends.base import Completion, counted, find_flaw
 from stepguard.checks import Judgement
+from stepguard.core.redaction import error_text, error_words
+from stepguard.core.usage import Usage
+from stepguard.core.verdicts import Claim, Deviation, Strength
+from stepguard.engine.actions import Check, Commit, Wait, deviation_of
 from stepguard.engine.flights import Flight
 from stepguard.engine.launching import Launcher
 from stepguard.engine.state import RunState
+from stepguard.engine.step_kinds import kind_of
 from stepguard.errors import BackendError, EvaluationError
-from stepguard.redaction import error_text, error_words
-from stepguard.replies import read_draft, read_reply
+from stepguard.language.values import Value, show_value, to_exact
+from stepguard.procedure.steps import Step
+from stepguard.repair.rewriting import StandIn
+from stepguard.repair.rungs import FIRST
+from stepguard.replies.reading import read_draft, read_reply
 from stepguard.results import AttemptOutcome, Occurrence, Status, StepRecord
-from stepguard.rewriting import StandIn
-from stepguard.rungs import FIRST
-from stepguard.situations import kind_of
-from stepguard.steps import Step
-from stepguard.usage import Usage
-from stepguard.values import Value, show_value, to_exact
-from stepguard.verdicts import Claim, Deviation, Strength
 
 __all__ = ["Landing"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from stepguard.actions import Act, Ask
 from stepguard.checks import find_hopeless
+from stepguard.core.redaction import error_text
+from stepguard.core.verdicts import Deviation
+from stepguard.engine.actions import Act, Ask
 from stepguard.engine.flights import Flight
 from stepguard.engine.schedule import Broken
 from stepguard.engine.state import RunState
-from stepguard.redaction import error_text
+from stepguard.repair.rungs import FIRST, Rung
 from stepguard.results import Occurrence
-from stepguard.rungs import FIRST, Rung
-from stepguard.verdicts import Deviation
 
 __all__ = ["Launcher"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from stepguard.core.profile import Learner, Profile
+from stepguard.core.verdicts import Deviation, DeviationKind
 from stepguard.engine.flights import Flight
-from stepguard.profile import Learner, Profile
-from stepguard.repair import Repairs
-from stepguard.rungs import FIRST
-from stepguard.segments import SegmentLength, Segments
-from stepguard.situations import kind_of
-from stepguard.values import Value
-from stepguard.verdicts import Deviation, DeviationKind
+from stepguard.engine.segments import SegmentLength, Segments
+from stepguard.engine.step_kinds import kind_of
+from stepguard.language.values import Value
+from stepguard.repair.policy import Repairs
+from stepguard.repair.rungs import FIRST
 
 __all__ = ["Learning"]
 

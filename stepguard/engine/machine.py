@@ -7,7 +7,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import assert_never
 
-from stepguard.actions import (
+from stepguard.core.usage import Usage
+from stepguard.engine.actions import (
     Action,
     Ask,
     Check,
@@ -23,10 +24,9 @@ from stepguard.actions import (
 from stepguard.engine.landing import Landing
 from stepguard.engine.launching import Launcher
 from stepguard.engine.state import RunState, Settings
-from stepguard.procedure import Procedure
+from stepguard.language.values import Value
+from stepguard.procedure.procedure import Procedure
 from stepguard.results import Attempt, Result
-from stepguard.usage import Usage
-from stepguard.values import Value
 
 __all__ = ["Engine"]
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from stepguard.errors import ProcedureError
-from stepguard.lazy_steps import LazySteps
-from stepguard.procedure import Procedure
+from stepguard.language.values import Value
+from stepguard.procedure.lazy_steps import LazySteps
+from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.steps import Step
+from stepguard.repair.rungs import Rung
 from stepguard.results import Occurrence
-from stepguard.rungs import Rung
-from stepguard.steps import Step
-from stepguard.values import Value
 
 __all__ = ["Broken", "Schedule", "Segment"]
 

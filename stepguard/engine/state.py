@@ -7,24 +7,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from stepguard.actions import Act, Action, Ask, Wait
-from stepguard.budget import Budget, Limit, Spending
+from stepguard.backends.retry import Transport
+from stepguard.core.profile import Profile
+from stepguard.core.usage import Usage
+from stepguard.core.verdicts import Deviation
+from stepguard.engine.actions import Act, Action, Ask, Wait
 from stepguard.engine.asking import Asker, most_of
+from stepguard.engine.budget import Budget, Limit, Spending
 from stepguard.engine.flights import Flight, Outbox
 from stepguard.engine.history import History
 from stepguard.engine.learning import Learning
 from stepguard.engine.schedule import Schedule
+from stepguard.engine.segments import Segments
 from stepguard.errors import ProcedureError
-from stepguard.procedure import Procedure
-from stepguard.profile import Profile
-from stepguard.repair import Repair, Repairs
-from stepguard.reply_formats import ReplyFormat
+from stepguard.language.values import Value
+from stepguard.procedure.procedure import Procedure
+from stepguard.repair.policy import Repair, Repairs
+from stepguard.replies.formats import ReplyFormat
 from stepguard.results import AttemptOutcome, Occurrence, Problem, Result, Status
-from stepguard.segments import Segments
-from stepguard.transport import Transport
-from stepguard.usage import Usage
-from stepguard.values import Value
-from stepguard.verdicts import Deviation
 
 __all__ = ["RunState", "Settings"]
 

@@ -14,10 +14,10 @@ from decimal import Decimal
 from typing import Any, Final, overload
 
 from stepguard.backends.base import Backend, Completion, Request, ask
+from stepguard.core.usage import Amount, Price, Usage, to_amount
 from stepguard.engine.asking import most_of
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.runner import PlanStopped, TaskBackend
-from stepguard.usage import Amount, Price, Usage, to_amount
 
 __all__ = ["Meter"]
 

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
 from stepguard.backends.base import Backend, Completion, Request
+from stepguard.backends.limiter import LimitedBackend
 from stepguard.backends.recorded import RecordedBackend
+from stepguard.engine.prompts import Prompter
 from stepguard.errors import BackendError, ConfigError
 from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
 from stepguard.evaluation.families import Family, Task
-from stepguard.evaluation.limiter import LimitedBackend
-from stepguard.prompts import Prompter
-from stepguard.reply_formats import EquationFormat
+from stepguard.replies.formats import EquationFormat
 
 __all__ = ["Plan", "PlanStopped", "Progress", "TaskBackend", "hash_prompts", "run_plan"]
 

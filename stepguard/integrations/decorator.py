@@ -24,15 +24,15 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, Literal, Protocol, Unpack, cast, get_args, overload
 
 from stepguard.backends.function import FunctionBackend
+from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError
 from stepguard.guard import Guard
-from stepguard.integrations.chat import named_procedure
+from stepguard.integrations.chat.requests import named_procedure
 from stepguard.integrations.guard_options import GuardOptions, check_options, check_strength
-from stepguard.procedure import Procedure
+from stepguard.language.values import Value
+from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.steps import Input
 from stepguard.results import Result
-from stepguard.steps import Input
-from stepguard.values import Value
-from stepguard.verdicts import Strength
 
 __all__ = ["Returns", "Takes", "guarded"]
 

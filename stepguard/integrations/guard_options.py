@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
+from stepguard.core.verdicts import STRENGTHS
 from stepguard.errors import ConfigError
-from stepguard.verdicts import STRENGTHS
 
 if TYPE_CHECKING:
-    from stepguard.budget import Budget
-    from stepguard.hooks import Observer
-    from stepguard.profile import Profile
-    from stepguard.repair import Repair
-    from stepguard.reply_formats import ReplyFormat
-    from stepguard.segments import Segments
-    from stepguard.transport import Transport
+    from stepguard.backends.retry import Transport
+    from stepguard.core.profile import Profile
+    from stepguard.engine.budget import Budget
+    from stepguard.engine.segments import Segments
+    from stepguard.repair.policy import Repair
+    from stepguard.replies.formats import ReplyFormat
+    from stepguard.telemetry.hooks import Observer
 
 __all__ = ["GuardOptions", "check_options", "check_strength"]
 

@@ -22,16 +22,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, get_args
 
+from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, InputError, MissingExtraError
 from stepguard.guard import Guard
-from stepguard.integrations.chat import named_procedure
-from stepguard.integrations.chat_answers import refusal as refusal_of
-from stepguard.integrations.chat_answers import shortfall
+from stepguard.integrations.chat.answers import refusal as refusal_of
+from stepguard.integrations.chat.answers import shortfall
+from stepguard.integrations.chat.requests import named_procedure
 from stepguard.integrations.guard_options import check_strength
-from stepguard.integrations.openai_client import OnUnverified
-from stepguard.procedure import Procedure
+from stepguard.integrations.openai.client import OnUnverified
+from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
-from stepguard.verdicts import Strength
 
 try:
     from langchain_core.runnables import RunnableLambda  # type: ignore[import-not-found, unused-ignore]

@@ -24,21 +24,21 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, Literal, get_args
 from weakref import WeakKeyDictionary
 
+from stepguard.core.usage import Usage
+from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, InputError, MissingExtraError
 from stepguard.guard import Guard
-from stepguard.integrations.chat import named_procedure
-from stepguard.integrations.chat_answers import refusal, shortfall
+from stepguard.integrations.chat.answers import refusal, shortfall
+from stepguard.integrations.chat.requests import named_procedure
 from stepguard.integrations.guard_options import check_strength
-from stepguard.integrations.outputs import OutputCheck, OutputChecker
+from stepguard.integrations.outputs.checker import OutputCheck, OutputChecker
 from stepguard.integrations.tool_arguments import arguments_schema, read_arguments, shown_value
-from stepguard.procedure import Procedure
+from stepguard.language.strict_json import JsonObject, decode
+from stepguard.language.values import Value
+from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.steps import Step
 from stepguard.results import Result
-from stepguard.steps import Step
-from stepguard.strict_json import JsonObject, decode
-from stepguard.telemetry import careful, tell
-from stepguard.usage import Usage
-from stepguard.values import Value
-from stepguard.verdicts import Strength
+from stepguard.telemetry.logging import careful, tell
 
 try:
     import agents  # type: ignore[import-not-found, unused-ignore]
@@ -210,7 +210,7 @@ def verified_output(
     The output is checked against the arguments of the call, whose names are those of the inputs, before the agent
     reads it: it passes where the answer is in it and all that it holds is verified. What cannot be decided does not
     pass, and neither does an error message in the place of an output. What an output may look like is described in
-    `stepguard.integrations.outputs`. No model is asked.
+    `stepguard.integrations.outputs.checker`. No model is asked.
 
     It is given to ``function_tool(tool_output_guardrails=[...])``, or to an MCP server of the SDK. The `OutputCheck`
     of every call is among ``tool_output_guardrail_results`` of the SDK's result, as ``output.output_info``.

@@ -2,7 +2,7 @@
 
 A tool is described by a JSON Schema of the strict kind: every input is required, and nothing else is allowed. Numbers
 may be written as numbers or as text; either way their digits are taken as they stand, and no float comes between. A
-percentage is text with its sign, as everywhere (see `stepguard.value_types`).
+percentage is text with its sign, as everywhere (see `stepguard.language.value_types`).
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
+from stepguard.core.verdicts import shorten
 from stepguard.errors import InputError, ValueRefused
-from stepguard.procedure import Procedure
-from stepguard.steps import Input
-from stepguard.strict_json import JsonNumber, JsonObject, decode
-from stepguard.value_types import ValueType
-from stepguard.values import Value, show_value
-from stepguard.verdicts import shorten
+from stepguard.language.strict_json import JsonNumber, JsonObject, decode
+from stepguard.language.value_types import ValueType
+from stepguard.language.values import Value, show_value
+from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.steps import Input
 
 __all__ = ["accept_json", "arguments_schema", "read_arguments", "shown_value"]
 
@@ -70,7 +70,7 @@ def read_arguments(procedure: Procedure, text: str) -> dict[str, object]:
 
 
 def accept_json(kind: ValueType, given: object) -> Value:
-    """A value of JSON, as `stepguard.strict_json` decodes it, or of Python, as a value of a type.
+    """A value of JSON, as `stepguard.language.strict_json` decodes it, or of Python, as a value of a type.
 
     Raises:
         ValueRefused: it is none, or would have to be rounded.

@@ -14,9 +14,10 @@ any other below ``/v1``                passed on, but for what would ask a model
 A slash too many, or capital letters, in the path of what is guarded make no difference.
 
 A request whose model is ``NAME@MODEL`` runs the procedure of this name on the model; one whose prompt holds a
-procedure (see `stepguard.integrations.chat`) runs that. Everything else is passed on, bytes as they are. Which of the
-two happened stands in the header ``x-stepguard`` (``guarded`` or ``passed``), the id of a run in ``x-stepguard-run``.
-An answer of the guard has a field ``stepguard``; a run that is not verified is an error (`stepguard.serve.errors`).
+procedure (see `stepguard.integrations.chat.requests`) runs that. Everything else is passed on, bytes as they are. Which
+of the two happened stands in the header ``x-stepguard`` (``guarded`` or ``passed``), the id of a run in
+``x-stepguard-run``. An answer of the guard has a field ``stepguard``; a run that is not verified is an error
+(`stepguard.serve.errors`).
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from urllib.parse import quote, unquote
 
 from stepguard.backends.providers import ReplyMode
 from stepguard.errors import ConfigError, MissingExtraError
-from stepguard.procedure import Procedure
+from stepguard.procedure.folder import load_folder
+from stepguard.procedure.procedure import Procedure
 from stepguard.serve.anthropic_shapes import Messages
 from stepguard.serve.errors import Problem, wrong_request
 from stepguard.serve.exchange import Exchange, Gone, Receive, Scope, Send
-from stepguard.serve.folder import load_folder
 from stepguard.serve.guarded import Guarded, split_model
 from stepguard.serve.limits import Gate, Limits
 from stepguard.serve.metrics import CONTENT_TYPE, Metrics
@@ -48,7 +49,7 @@ from stepguard.serve.relay import read_object, relay, relay_raw
 from stepguard.serve.responses_shape import Responses
 from stepguard.serve.shapes import Shape
 from stepguard.serve.upstream import Upstream
-from stepguard.telemetry import tell
+from stepguard.telemetry.logging import tell
 
 __all__ = ["Service", "create_app"]
 

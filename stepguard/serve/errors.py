@@ -25,8 +25,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
+from stepguard.core.redaction import redact
 from stepguard.errors import BackendError, BackendTimeout, RateLimited
-from stepguard.redaction import redact
 from stepguard.results import Result, Status
 
 __all__ = [
@@ -159,7 +159,7 @@ def from_result(result: Result, completion: Mapping[str, Any]) -> Problem:
 
     Args:
         result: what came of the run.
-        completion: the chat completion that says so; see `stepguard.integrations.chat_answers`.
+        completion: the chat completion that says so; see `stepguard.integrations.chat.answers`.
     """
     facts = completion["stepguard"]
     if result.status == "failed" and isinstance(result.error, BackendError):

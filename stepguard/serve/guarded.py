@@ -7,22 +7,22 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from stepguard.backends.retry import Transport
+from stepguard.core.usage import Usage
 from stepguard.errors import ConfigError, UsageError
 from stepguard.guard import Guard
-from stepguard.integrations.chat import Job, find_job
-from stepguard.integrations.chat_answers import completion_body
-from stepguard.integrations.openai_calls import GuardedCall, Settings
-from stepguard.procedure import Procedure
+from stepguard.integrations.chat.answers import completion_body
+from stepguard.integrations.chat.requests import Job, find_job
+from stepguard.integrations.openai.calls import GuardedCall, Settings
+from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
-from stepguard.runs import Run
+from stepguard.run import Run
 from stepguard.serve.errors import cut, from_result, wrong_request
 from stepguard.serve.exchange import Exchange
 from stepguard.serve.limits import Limits
 from stepguard.serve.metrics import Metrics
 from stepguard.serve.shapes import Asked, Finished, Parameters, Shape
 from stepguard.serve.upstream import Upstream
-from stepguard.transport import Transport
-from stepguard.usage import Usage
 
 __all__ = ["Guarded", "split_model"]
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
 from typing import Final, Protocol
 
-from stepguard.deadlines import is_seconds
+from stepguard.core.deadlines import is_seconds
 from stepguard.errors import ConfigError
 from stepguard.serve.errors import Problem, busy, stopping
 

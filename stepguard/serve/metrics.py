@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
+from stepguard.core.usage import Usage
 from stepguard.results import Result
 from stepguard.serve.limits import Gate
-from stepguard.usage import Usage
 
 __all__ = ["CONTENT_TYPE", "Handling", "Metrics"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from stepguard.integrations.chat_answers import completion_chunks
-from stepguard.integrations.chat_messages import read_arguments
+from stepguard.integrations.chat.answers import completion_chunks
+from stepguard.integrations.chat.messages import read_arguments
 from stepguard.serve.errors import Problem
 from stepguard.serve.shapes import Asked, Finished, Parameters, error_body, left_over, sse
 

@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from stepguard.core.usage import Usage
 from stepguard.serve.errors import Problem, cut, kind_of, unreachable, unreadable
 from stepguard.serve.exchange import Exchange
 from stepguard.serve.limits import Limits
 from stepguard.serve.shapes import Shape, usage_of
 from stepguard.serve.upstream import Upstream, response_headers
-from stepguard.usage import Usage
 
 __all__ = ["read_object", "relay", "relay_raw", "take_whole"]
 

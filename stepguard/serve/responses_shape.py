@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from stepguard.core.usage import Usage
 from stepguard.serve.errors import Problem
 from stepguard.serve.openai_shapes import read_messages, read_model
 from stepguard.serve.shapes import Asked, Finished, Parameters, error_body, left_over, pieces, refuse, sse
-from stepguard.usage import Usage
 
 __all__ = ["Responses"]
 

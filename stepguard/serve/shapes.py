@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from stepguard.core.usage import Usage
 from stepguard.serve.errors import Problem, wrong_request
-from stepguard.usage import Usage
 
 __all__ = ["Asked", "Finished", "Parameters", "Shape", "error_body", "left_over", "pieces", "refuse", "sse", "usage_of"]
 
@@ -41,7 +41,7 @@ class Parameters:
 
     Attributes:
         arguments: the same as arguments of ``chat.completions.create``; what they mean to a guarded call is in
-            `stepguard.integrations.openai_calls`.
+            `stepguard.integrations.openai.calls`.
         set_aside: the names of those that it has no use for; the caller is told.
     """
 

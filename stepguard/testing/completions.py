@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepguard.backends.base import Completion, Request
-from stepguard.usage import Usage
+from stepguard.core.usage import Usage
 
 __all__ = ["completion_of"]
 

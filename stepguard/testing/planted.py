@@ -15,21 +15,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from stepguard.actions import deviation_of
 from stepguard.backends.base import Completion, Request
 from stepguard.checks import judge_claims
+from stepguard.core.verdicts import Deviation, shorten
+from stepguard.engine.actions import deviation_of
 from stepguard.errors import BackendError, EvaluationError, ExpressionError, InexactError, UnexpectedRequest
-from stepguard.exact import evaluate
-from stepguard.expressions import parse_expression
-from stepguard.numerals import exact
-from stepguard.replies import read_reply
-from stepguard.reply_formats import ReplyFormat
-from stepguard.steps import Step
+from stepguard.language.evaluation import evaluate
+from stepguard.language.expressions import parse_expression
+from stepguard.language.numerals import exact
+from stepguard.language.values import Value, to_exact
+from stepguard.procedure.steps import Step
+from stepguard.replies.formats import ReplyFormat
+from stepguard.replies.reading import read_reply
 from stepguard.testing.completions import completion_of
 from stepguard.testing.plants import SURPLUS, Due, Plant
 from stepguard.testing.working import work_out, written
-from stepguard.values import Value, to_exact
-from stepguard.verdicts import Deviation, shorten
 
 __all__ = ["planted_reply"]
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from stepguard.core.verdicts import DEVIATION_KINDS, DeviationKind
 from stepguard.errors import BackendError, ConfigError
-from stepguard.steps import Step
-from stepguard.verdicts import DEVIATION_KINDS, DeviationKind
+from stepguard.procedure.steps import Step
 
 __all__ = ["SURPLUS", "Due", "Plant", "Plants"]
 

@@ -10,8 +10,8 @@ from typing import Final, Self
 
 from stepguard.backends.base import Completion, Request
 from stepguard.errors import ConfigError, UnexpectedRequest
-from stepguard.reply_formats import EquationFormat
-from stepguard.steps import Step
+from stepguard.procedure.steps import Step
+from stepguard.replies.formats import EquationFormat
 from stepguard.testing.completions import completion_of
 
 __all__ = ["ScriptedBackend", "ScriptedSteps"]

@@ -10,16 +10,16 @@ from dataclasses import asdict
 from typing import Final, NamedTuple, Self
 
 from stepguard.backends.base import Completion, Request
-from stepguard.reply_formats import EquationFormat
-from stepguard.situations import rate_in, situation_of
-from stepguard.steps import Step
+from stepguard.engine.step_kinds import rate_in, situation_of
+from stepguard.language.values import Value, show_value
+from stepguard.procedure.steps import Step
+from stepguard.replies.formats import EquationFormat
 from stepguard.testing.completions import completion_of
 from stepguard.testing.failing import Failure, draw_failure
 from stepguard.testing.planted import planted_reply
 from stepguard.testing.plants import Plant, Plants
 from stepguard.testing.slips import ModelSlips, Slips
 from stepguard.testing.working import work_out, written
-from stepguard.values import Value, show_value
 
 __all__ = ["SimulatedModel"]
 

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, fields
 from typing import Final, Self
 
+from stepguard.engine.step_kinds import OPERATIONS, SIGNS, SIZES, Rates
 from stepguard.errors import ConfigError
-from stepguard.situations import OPERATIONS, SIGNS, SIZES, Rates
 
 __all__ = ["WAYS", "ModelSlips", "Slips"]
 
@@ -67,7 +67,7 @@ class ModelSlips(Slips):
 
     Args:
         by_situation: how often the value of a step is wrong, by the step's situation
-            (`stepguard.situations`); in place of `wrong_value` wherever an entry holds.
+            (`stepguard.engine.step_kinds`); in place of `wrong_value` wherever an entry holds.
         by_origin: how often a step reads a wrong value, by where the right ones stand: ``given`` in the request, all
             of them; else in the reply itself, a ``structured`` one or a ``free`` text. In place of `wrong_operand`
             wherever an entry holds.

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from stepguard.exact import evaluate, substitute
-from stepguard.procedure import Procedure
-from stepguard.steps import Step
-from stepguard.values import Value, show_value
+from stepguard.language.evaluation import evaluate, substitute
+from stepguard.language.values import Value, show_value
+from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.steps import Step
 
 __all__ = ["STYLES", "Answer", "Style", "Told", "tell", "told_rightly", "write_transcript"]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
-from stepguard.exact import evaluate, substitute
-from stepguard.steps import Step
-from stepguard.values import Value, show_value
+from stepguard.language.evaluation import evaluate, substitute
+from stepguard.language.values import Value, show_value
+from stepguard.procedure.steps import Step
 
 __all__ = ["work_out", "written"]
 

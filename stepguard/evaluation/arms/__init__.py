@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
+from stepguard.core.plugins import options_of
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms.base import Arm, ArmOptions, Neighbour, Outcome
 from stepguard.evaluation.arms.blind import Blind
@@ -34,7 +35,6 @@ from stepguard.evaluation.arms.primed import Primed
 from stepguard.evaluation.arms.reading import Reading, read_run
 from stepguard.evaluation.arms.transcripts import ChainOfThought, Direct, Resample, StructuredTrace
 from stepguard.evaluation.knobs import read_name
-from stepguard.plugins import options_of
 
 __all__ = [
     "ARMS",

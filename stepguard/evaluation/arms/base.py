@@ -10,14 +10,14 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Protocol, Self, runtime_checkable
 
 from stepguard.backends.base import Backend, Completion, Request, ask
+from stepguard.backends.retry import Transport
+from stepguard.core.profile import Profile
+from stepguard.core.usage import Usage
+from stepguard.engine.segments import Segments
 from stepguard.errors import BackendError
 from stepguard.evaluation.families import Task
-from stepguard.ladder import Ladder
-from stepguard.profile import Profile
-from stepguard.repair import Repair
-from stepguard.segments import Segments
-from stepguard.transport import Transport
-from stepguard.usage import Usage
+from stepguard.repair.ladder import Ladder
+from stepguard.repair.policy import Repair
 
 __all__ = ["Arm", "ArmOptions", "Neighbour", "Outcome", "Sent", "nothing", "send", "send_with_room", "served_by"]
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from stepguard.actions import Check
 from stepguard.backends.base import Backend
 from stepguard.checks import Judgement, judge_claims
+from stepguard.core.verdicts import DeviationKind, Verdict
+from stepguard.engine.actions import Check
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing
 from stepguard.evaluation.arms.guarded import check_knobs, plainly, with_knobs
 from stepguard.evaluation.arms.guarded_run import Seen, make_guard, run_guarded
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import full_name
-from stepguard.ladder import Ladder
-from stepguard.repair import Failures, Repair
-from stepguard.rungs import Resample, Rung
-from stepguard.verdicts import DeviationKind, Verdict
+from stepguard.repair.ladder import Ladder
+from stepguard.repair.policy import Failures, Repair
+from stepguard.repair.rungs import Resample, Rung
 
 __all__ = ["Blind"]
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from stepguard.backends.base import Backend, Message, Request
+from stepguard.backends.retry import Transport
 from stepguard.errors import StepguardError
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing, send_with_room
 from stepguard.evaluation.arms.reading import Reading, same
 from stepguard.evaluation.arms.transcripts import outcome_of
 from stepguard.evaluation.families import Task
-from stepguard.exact import evaluate
-from stepguard.procedure import Procedure
-from stepguard.reply_text import without_thinking
-from stepguard.transport import Transport
-from stepguard.values import Value
+from stepguard.language.evaluation import evaluate
+from stepguard.language.values import Value
+from stepguard.procedure.procedure import Procedure
+from stepguard.replies.text import without_thinking
 
 __all__ = ["Offload", "Program"]
 

@@ -19,10 +19,10 @@ from stepguard.backends.base import Backend, Completion, Request
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome
 from stepguard.evaluation.arms.guarded_run import run_guarded
 from stepguard.evaluation.families import Task
-from stepguard.exact import substitute
-from stepguard.reply_formats import EquationFormat
-from stepguard.steps import Step
-from stepguard.values import Value
+from stepguard.language.evaluation import substitute
+from stepguard.language.values import Value
+from stepguard.procedure.steps import Step
+from stepguard.replies.formats import EquationFormat
 
 __all__ = ["Copy", "Guess"]
 

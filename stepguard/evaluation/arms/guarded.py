@@ -19,8 +19,8 @@ from stepguard.evaluation.arms.wording import Decision, Reworded, check_decision
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.families.base import check_whole
 from stepguard.evaluation.knobs import full_name
-from stepguard.ladder import Ladder
-from stepguard.repair import Repair
+from stepguard.repair.ladder import Ladder
+from stepguard.repair.policy import Repair
 
 __all__ = ["Chunk", "Guarded", "check_knobs", "plainly", "with_knobs"]
 

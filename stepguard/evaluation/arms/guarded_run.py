@@ -7,18 +7,18 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from stepguard.actions import Action, Ask, Check, Checked, Event, Failed, Replied, Wait, Woke, deviation_of
 from stepguard.backends.base import Backend, Completion, ask
+from stepguard.backends.retry import Transport
+from stepguard.engine.actions import Action, Ask, Check, Checked, Event, Failed, Replied, Wait, Woke, deviation_of
 from stepguard.errors import BackendTimeout
 from stepguard.evaluation.arms.base import ArmOptions, Outcome, served_by
 from stepguard.evaluation.arms.limited import Judging
 from stepguard.evaluation.arms.reading import same
 from stepguard.evaluation.families import Task
 from stepguard.guard import Guard
+from stepguard.language.values import Value
 from stepguard.results import Result
-from stepguard.runs import Run
-from stepguard.transport import Transport
-from stepguard.values import Value
+from stepguard.run import Run
 
 __all__ = ["Seen", "make_guard", "run_guarded"]
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final, Protocol
 
-from stepguard.actions import Check
 from stepguard.checks import Judgement, judge_claims
+from stepguard.core.verdicts import Claim, Verdict
+from stepguard.engine.actions import Check
 from stepguard.errors import EvaluationError
 from stepguard.evaluation.families import Task
-from stepguard.exact import evaluate
-from stepguard.steps import Step
-from stepguard.values import Value, to_exact
-from stepguard.verdicts import Claim, Verdict
+from stepguard.language.evaluation import evaluate
+from stepguard.language.values import Value, to_exact
+from stepguard.procedure.steps import Step
 
 __all__ = ["Judging", "Limited"]
 

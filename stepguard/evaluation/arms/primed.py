@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Final
 
 from stepguard.backends.base import Backend, Completion, Message, Request, ask
+from stepguard.backends.retry import Transport
 from stepguard.errors import ConfigError, EvaluationError
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing, send
 from stepguard.evaluation.arms.guarded_run import run_guarded
@@ -25,12 +26,11 @@ from stepguard.evaluation.arms.reading import read_run
 from stepguard.evaluation.arms.transcripts import chain_request, outcome_of
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import full_name
-from stepguard.exact import evaluate, substitute
-from stepguard.numerals import exact
-from stepguard.reply_formats import EquationFormat
-from stepguard.steps import Step
-from stepguard.transport import Transport
-from stepguard.values import Value
+from stepguard.language.evaluation import evaluate, substitute
+from stepguard.language.numerals import exact
+from stepguard.language.values import Value
+from stepguard.procedure.steps import Step
+from stepguard.replies.formats import EquationFormat
 
 __all__ = ["Primed"]
 

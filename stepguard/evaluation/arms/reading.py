@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
+from stepguard.auditing import audit
+from stepguard.auditing.lenient import bare, last_side
 from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.evaluation.families import Task
-from stepguard.exact import evaluate
-from stepguard.procedure import Procedure
-from stepguard.reply_text import without_thinking
-from stepguard.steps import Step
-from stepguard.transcripts import audit
-from stepguard.transcripts.lenient import bare, last_side
-from stepguard.value_types import ValueType
-from stepguard.values import Value
+from stepguard.language.evaluation import evaluate
+from stepguard.language.value_types import ValueType
+from stepguard.language.values import Value
+from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.steps import Step
+from stepguard.replies.text import without_thinking
 
 __all__ = ["Reading", "read_entries", "read_run", "reads_back", "same"]
 

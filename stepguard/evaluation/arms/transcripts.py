@@ -16,15 +16,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from stepguard.backends.base import Backend, Message, Request
+from stepguard.backends.retry import Transport
+from stepguard.core.usage import Usage
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, Sent, send_with_room, served_by
 from stepguard.evaluation.arms.reading import Reading, read_run, same
 from stepguard.evaluation.families import Demonstration, Task
 from stepguard.evaluation.families.base import check_whole
 from stepguard.evaluation.knobs import full_name
-from stepguard.reply_formats import EquationFormat, FieldKind
-from stepguard.steps import Step
-from stepguard.transport import Transport
-from stepguard.usage import Usage
+from stepguard.procedure.steps import Step
+from stepguard.replies.formats import EquationFormat, FieldKind
 
 __all__ = ["ChainOfThought", "Direct", "Resample", "StructuredTrace", "outcome_of"]
 

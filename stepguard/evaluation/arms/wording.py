@@ -25,17 +25,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from stepguard.backends.base import Backend, Completion, Message, Request, ask
+from stepguard.engine.prompts import describe_steps
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families import Task
-from stepguard.procedure import Procedure
-from stepguard.prompts import describe_steps
-from stepguard.reply_formats import ReplyFormat
+from stepguard.procedure.procedure import Procedure
+from stepguard.replies.formats import ReplyFormat
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from stepguard.steps import Step
-    from stepguard.verdicts import Claim, Deviation
+    from stepguard.core.verdicts import Claim, Deviation
+    from stepguard.procedure.steps import Step
 
 __all__ = ["DECISIONS", "Decision", "Reworded", "check_decision", "without_working"]
 

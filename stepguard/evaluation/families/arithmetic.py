@@ -31,9 +31,9 @@ from stepguard.evaluation.families.programs import (
 )
 from stepguard.evaluation.families.sentences import SENTENCES, FormulaCheck
 from stepguard.evaluation.knobs import full_name
-from stepguard.expressions import parse_expression
-from stepguard.steps import Input, Step
-from stepguard.values import Value
+from stepguard.language.expressions import parse_expression
+from stepguard.language.values import Value
+from stepguard.procedure.steps import Input, Step
 
 __all__ = ["Arithmetic"]
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
+from stepguard.engine.prompts import describe_steps
 from stepguard.errors import ConfigError
-from stepguard.procedure import Procedure
-from stepguard.prompts import describe_steps
-from stepguard.steps import Input, Step
-from stepguard.values import Value, show_value
+from stepguard.language.values import Value, show_value
+from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.steps import Input, Step
 
 __all__ = [
     "DEMONSTRATION_SEED",
@@ -76,8 +76,8 @@ class Task:
         procedure: what is to be run.
         inputs: the inputs of the run.
         truth: the right value of every step, by id, from the generator's own plain computation: it shares no code
-            with the checker. `stepguard.evaluation.cases` may know it of some steps only; the answer is always among
-            them, and the last of them, by whose type the answer of a free transcript is read.
+            with the checker. `stepguard.evaluation.cases.cases` may know it of some steps only; the answer is always
+            among them, and the last of them, by whose type the answer of a free transcript is read.
         statement: the whole problem as text, for an arm that gets it at once: extra material, values, steps.
         demonstration: an example of the same kind, from another seed.
         facts: what reports need to know: ``depth``, the number of steps on the longest chain of values that ends in

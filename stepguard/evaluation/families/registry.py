@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from stepguard.core.plugins import Plugins, options_of
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families.base import Family
 from stepguard.evaluation.knobs import read_name
-from stepguard.plugins import Plugins, options_of
 
 __all__ = ["FAMILIES", "family_named", "family_names"]
 

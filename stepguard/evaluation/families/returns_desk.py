@@ -23,8 +23,8 @@ from stepguard.evaluation.families.base import (
 )
 from stepguard.evaluation.families.returns_policy import POLICY, RuleCheck
 from stepguard.evaluation.knobs import full_name
-from stepguard.steps import Input, Step
-from stepguard.values import Value
+from stepguard.language.values import Value
+from stepguard.procedure.steps import Input, Step
 
 __all__ = ["ReturnsDesk"]
 

@@ -9,11 +9,11 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from stepguard.values import Value
-from stepguard.verdicts import Claim
+from stepguard.core.verdicts import Claim
+from stepguard.language.values import Value
 
 if TYPE_CHECKING:
-    from stepguard.steps import Step
+    from stepguard.procedure.steps import Step
 
 __all__ = ["POLICY", "RuleCheck"]
 

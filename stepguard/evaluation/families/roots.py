@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from stepguard.core.verdicts import Claim
 from stepguard.evaluation.families.base import (
     DEMONSTRATION_SEED,
     WORDS_SYSTEM,
@@ -23,9 +24,8 @@ from stepguard.evaluation.families.base import (
     check_whole,
 )
 from stepguard.evaluation.knobs import full_name
-from stepguard.steps import Input, Step
-from stepguard.values import Value
-from stepguard.verdicts import Claim
+from stepguard.language.values import Value
+from stepguard.procedure.steps import Input, Step
 
 __all__ = ["Roots"]
 

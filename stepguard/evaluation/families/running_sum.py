@@ -22,8 +22,8 @@ from stepguard.evaluation.families.base import (
     check_whole,
 )
 from stepguard.evaluation.knobs import full_name
-from stepguard.steps import Input, Step
-from stepguard.values import Value
+from stepguard.language.values import Value
+from stepguard.procedure.steps import Input, Step
 
 __all__ = ["RunningSum"]
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from stepguard.exact import evaluate
-from stepguard.expressions import Expression
-from stepguard.values import Value
-from stepguard.verdicts import Claim
+from stepguard.core.verdicts import Claim
+from stepguard.language.evaluation import evaluate
+from stepguard.language.expressions import Expression
+from stepguard.language.values import Value
 
 if TYPE_CHECKING:
-    from stepguard.steps import Step
+    from stepguard.procedure.steps import Step
 
 __all__ = ["SENTENCES", "FormulaCheck"]
 

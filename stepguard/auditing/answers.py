@@ -1,0 +1,155 @@
+"""Final answers that a transcript marks as such, and places where it takes something back."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Final
+
+from stepguard.auditing.lenient import bare, doubts, find_alone, last_side, read_bare
+from stepguard.auditing.names import Names
+from stepguard.language.value_types import ValueType
+from stepguard.language.values import Value
+
+__all__ = ["Stated", "find_answers", "find_corrections"]
+
+_MARKER: Final = re.compile(
+    r"(?P<final>final )?(?P<word>answer|result)[*_\" ]{0,6}"
+    r"(?:(?:(?:is|are)(?!\w)|=(?!=)|[:\uff1a]|->|\u2192)[*_\": ]{0,8})+(?P<rest>[^\n]*?[^\s*_][^\n]*)"
+    r"|(?P<heading>(?:final )?answer)[*_#:\uff1a ]{0,6}\n[ \n]{0,4}(?P<next>[^\n]*)",
+    re.IGNORECASE,
+)
+_LABEL: Final = re.compile(r"[\s*_#>\"-]*(?:the )?(?:final )?answer[*_\" ]*[:\uff1a]", re.IGNORECASE)
+_BOXED: Final = re.compile(r"\\(?:boxed|fbox) ?\{(?P<rest>(?:[^{}\n]|\{[^{}\n]{0,60}\}){0,200})\}")
+_TAGGED: Final = re.compile(r"<(?P<tag>(?:final_?)?answer)>(?P<rest>[^<]{0,200})</(?P=tag)>", re.IGNORECASE)
+_HASHES: Final = re.compile(r"^#{4} ?(?P<rest>(?:\*\*)?[-+$(.0-9][^\n]{0,80})$", re.MULTILINE)
+_SENTENCE: Final = re.compile(r"[.!?](?=\s)")
+_DIGIT: Final = re.compile("[0-9]")
+_LONGEST: Final = 100
+_MAX_WORDS: Final = 3
+_TAKEN_BACK: Final = re.compile(
+    r"(?:^[ *_>#-]{0,9}|[.!?,;:)\u2014\u2026\n] {0,3}|- |\()"
+    r"(?P<phrase>(?:oh|no|hmm+|but|ah),? wait\b|wait\b(?! for| until)|actually\b|scratch that|strike that|oops|whoops"
+    r"|correction\b|sorry\b|my mistake|on second thought|no, (?:that|this|it|the|wait|i)\b|hmm+\b"
+    r"|i (?:made|see) (?:a|an|my) (?:mistake|error)"
+    r"|(?:that|this)(?:'s| is| was) (?:wrong|incorrect|not right|a mistake|not correct)"
+    r"|let me (?:re\w{2,12}|correct|fix|redo|try (?:that |this )?again|double.check|start over)"
+    r"|(?:re-?calculat|re-?comput|correct|re-?check)ing\b(?! the final))|~~[^~\n]{1,80}~~",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A marked answer.
+
+    Attributes:
+        text: what stands behind the marker.
+        start: where it stands.
+        end: where it ends.
+        value: what it says, None where that cannot be read with certainty.
+        strict: whether a value is all that stands there, and nothing takes it back.
+    """
+
+    text: str
+    start: int
+    end: int
+    value: Value | None
+    strict: bool
+
+
+def find_answers(text: str, body: str, names: Names, kind: ValueType, answer: str) -> list[Stated]:
+    """Every marked answer, in the order of the text: those that hold a value, and those that were meant to.
+
+    Args:
+        text: the transcript.
+        body: the same as `stepguard.language.typeset.plain` gives it.
+        names: the names of the procedure.
+        kind: the type of the answer.
+        answer: the name of the variable that is the answer.
+    """
+    reader = _Reader(text, body, names, kind, answer)
+    found = [
+        reader.read(match.start(), match.start("rest"), match.end("rest"))
+        for marker in (_BOXED, _TAGGED)
+        for match in marker.finditer(text)
+    ]
+    hashes = [reader.read(match.start(), match.start("rest"), match.end("rest")) for match in _HASHES.finditer(text)]
+    found += [each for each in hashes if each is not None and each.strict]  # others are headings
+    own = {name.lower() for name in names.steps}
+    for match in _MARKER.finditer(body):
+        word = (match["word"] or "").lower()
+        before = body[max(0, match.start() - 1) : match.start()]
+        if before.isalnum() or before == "_" or (word == "result" and not match["final"]):
+            continue
+        if word in own and not match["final"]:
+            continue
+        group = "rest" if match["rest"] is not None else "next"
+        stated = reader.read(match.start(), match.start(group), match.end(group))
+        if stated is not None and stated.value is None:
+            line = body.rfind("\n", 0, match.start()) + 1
+            if group == "next" or not _LABEL.match(body, line):
+                continue  # words about an answer
+        found.append(stated)
+    kept: list[Stated] = []
+    for each in sorted((each for each in found if each is not None), key=lambda each: each.start):
+        if kept and each.start < kept[-1].end:  # such as a box behind "the answer is"
+            if each.value is not None and (kept[-1].value is None or each.strict > kept[-1].strict):
+                kept[-1] = each
+            continue
+        kept.append(each)
+    taken_back = max((start for start, _ in find_corrections(body, names)), default=-1)
+    return [replace(each, strict=each.strict and taken_back < each.end) for each in kept]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads what stands behind a marker."""
+
+    whole: str
+    body: str
+    names: Names
+    kind: ValueType
+    answer: str
+
+    def read(self, start: int, begin: int, end: int) -> Stated | None:
+        """What stands from `begin` to `end`; None where that is where the steps begin."""
+        kind, first = self.kind, begin
+        while self.body[first - 1 : first] == " " != self.whole[first - 1 : first]:  # notation that became blanks
+            first -= 1
+        written = bare(self.whole[first:end])
+        if kind.numeric and (value := read_bare(kind, written)) is not None:  # as the guard reads it, LaTeX included
+            return Stated(written, start, end, value, True)
+        text, rest = bare(self.body[begin:end]), ""
+        if kind.numeric:
+            text, *more = _SENTENCE.split(text, maxsplit=1)
+            text, rest = bare(text), bare("".join(more))
+        name, sign, right = text.partition("=")
+        if sign and (own := self.names.find(name.strip(" *_`$"))) is not None:
+            if own != self.answer:
+                return None
+            text = bare(right)
+        side = last_side(text) if kind.numeric else bare(text.rpartition("=")[2])
+        whole = text if side is None or not sign else side
+        value = read_bare(kind, whole)
+        if value is not None and (side is not None or not kind.numeric):
+            return Stated(whole, start, end, None if doubts(rest) else value, not rest)
+        if len(text) > _LONGEST or len(_DIGIT.split(text)[0].split()) > _MAX_WORDS or doubts(rest):
+            value = None  # more than an answer
+        elif kind.numeric:
+            value = find_alone(kind, text)
+        else:
+            value = read_bare(kind, re.split(r"[.,;(]", text)[0])
+        return Stated(text, start, end, value, False)
+
+
+def find_corrections(body: str, names: Names) -> list[tuple[int, int]]:
+    """Where a transcript takes something back, in words."""
+    found: list[tuple[int, int]] = []
+    for match in _TAKEN_BACK.finditer(body):
+        phrase = match["phrase"]
+        if phrase is not None and names.find(phrase) is not None:
+            continue  # a variable may be called "correction"
+        group = "phrase" if phrase is not None else 0
+        found.append(match.span(group))
+    return found

@@ -1,0 +1,254 @@
+"""One claim of a transcript: the sides of its equation, of which the last one is the value.
+
+What cannot be read as working is left out; what cannot be read as a value leaves the claim without one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from stepguard.auditing.lenient import doubts, read_bare
+from stepguard.auditing.links import leading_run
+from stepguard.auditing.names import Entry, Names
+from stepguard.auditing.surroundings import Doubt, stands_alone_after, taken_back_after
+from stepguard.language.currencies import CODES, SIGNS, WORDS
+from stepguard.language.expressions import Number, parse_expression
+from stepguard.language.value_types import NUMBER, ValueType
+from stepguard.procedure.steps import Step
+
+__all__ = ["read_claim", "read_value", "read_words"]
+
+_SEPARATOR: Final = re.compile(
+    r"(?<![<>=!:~/\u2260])=(?![=>~/])|\u2248|->|\u2192|,? ?\b(?:which|that) (?:is|equals|gives|comes to|makes)\b"
+    r"|\b(?:is equal to|is|equals|gives|giving|becomes|makes|comes to|evaluates to|we get|gets?)\b",
+    re.IGNORECASE,
+)
+_MAX_SIDES: Final = 100
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_REACH: Final = 200
+_FRONT: Final = re.compile(
+    rf"[-+]? ?(?:(?P<code>[A-Z]{{3}})|{'|'.join(re.escape(each) for each in SIGNS if len(each) > 1)}|[\u20a9-\u20bf])"
+    r" ?(?=[-+]?[0-9.])"
+)
+"""A currency in front of an amount that is not part of a run of numbers."""
+_UNIT: Final = re.compile(
+    r" ?\(?(?:(?P<percent>%|(?i:percent|per cent)\b)|(?P<code>[A-Z]{3}\b)"
+    rf"|(?P<word>(?i:US dollars?|{'|'.join(map(re.escape, WORDS))})\b))"
+)
+_MARKS: Final = re.compile(r"[\"'*_]*!?[\"'*_]*(?: *[\u2713\u2714\u2705\u2611]\ufe0f?)*")
+_WORD_BEHIND: Final = re.compile(r" *\(? *(?P<word>[A-Za-z][\w']*)")
+_GOING_ON: Final = re.compile(
+    r" *\(? *(?:for|after|as|at|because|before|by|due|from|including|excluding|on|since|so|such|that|the|then"
+    r"|therefore|this|thus|total|altogether|overall|when|where|which|while|with|without|and|was|were|left|remaining|done"
+    r"|in (?:total|all|sum))\b",
+    re.IGNORECASE,
+)
+"""Words that go on with a sentence behind an amount, and are no unit of it."""
+_OF_A_COUNTRY: Final = re.compile(r"[A-Z]|peso|yuan|yen|cent|renminbi")
+_INSTEAD: Final = re.compile(r"[.!]\s+(?:no|or|rather|make (?:that|it))\b[^.!\n]{0,20}[0-9]", re.IGNORECASE)
+_POINTS: Final = re.compile(r" *-?points?\b", re.IGNORECASE)
+_CALCULATED_ON: Final = re.compile(r"(?: [A-Za-z]{1,20})? [-+*/] ?[$(]{0,2}[0-9]")
+_UNITS_ONLY: Final = re.compile(r"(?: ?[A-Za-z%]{1,30}(?![A-Za-z%])){0,3} *")
+_SCIENTIFIC: Final = re.compile(
+    r"[-+]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4}"
+    r"| ?\* ?10(?:(?:\^|\*\*)(?:[-+]?[0-9]{1,4}|\([-+]?[0-9]{1,4}\))"
+    r"|[\u207b\u207a]?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,4}))"
+)
+_FRACTION: Final = re.compile(
+    r"(?P<sign>-?) ?(?:\(\((?P<over>-?[0-9]{1,300})\)/(?P<under>[0-9]{1,300})\)"
+    r"|(?P<open>\(?)(?P<plain>[0-9]{1,300})/(?P<below>[0-9]{1,300})(?P<close>\)?))"
+)
+_SAYS_A_NUMBER: Final = re.compile("[0-9]")
+_BEGINS_WITH_NUMBER: Final = re.compile(r"\W*[0-9]")
+
+
+def read_claim(body: str, begin: int, end: int, names: Names, step: Step | None, *, leading: bool = False) -> Entry:
+    """The working and the value in a part of a text.
+
+    Args:
+        body: the plain text.
+        begin: where the part begins.
+        end: where it ends.
+        names: the names of the procedure.
+        step: the step that is meant, whose type says what a value is.
+        leading: whether words may stand in front of the working.
+    """
+    entry = Entry("", True, begin, end)
+    kind = NUMBER if step is None else step.type
+    if not kind.numeric:
+        return read_words(body, begin, end, entry, kind)
+    work: list[str] = []
+    bounds: list[tuple[int, int]] = []
+    at = begin
+    for sign in _SEPARATOR.finditer(body, begin, end):
+        if len(bounds) >= _MAX_SIDES:
+            return replace(entry, unread="too many sides")
+        bounds.append((at, sign.start()))
+        at = sign.end()
+    bounds.append((at, end))
+    for number, (first, last) in enumerate(bounds):
+        final = number == len(bounds) - 1
+        side = body[first:last].strip(" \n,;:*_\"'")
+        side = side.removesuffix(".").rstrip()
+        if not side and final and number:
+            return replace(entry, work=tuple(work), end=end, unread="(nothing)")
+        if final and (literal := _literal(" ".join(side.split()), kind)) is not None:
+            stop = first + len(body[first:last].rstrip())
+            return replace(entry, work=tuple(work), value=literal, end=stop)
+        whole = names.expression(side.replace("\n", " "))
+        if whole is None and leading and number == 0:
+            whole = _trailing_expression(side, names)
+        if whole is not None and not final:
+            work.append(whole)
+            entry = replace(entry, end=last)
+            continue
+        if final and whole is not None and not _is_number(whole):
+            work.append(whole)
+            return _unfinished(replace(entry, end=first + len(body[first:last].rstrip())), work)
+        value, stop = read_value(body, first, last, names, kind)
+        if value is not None:
+            if not final and _UNITS_ONLY.fullmatch(body, stop, last):
+                other = read_value(body, *bounds[number + 1], names, kind)[0]
+                if other is not None and read_bare(kind, other) != read_bare(kind, value):
+                    return replace(entry, unread=f"{value} and {other}", doubt="unread", end=stop)
+            return replace(entry, work=tuple(work), value=value, end=stop)
+        if final or (number and not leading):
+            shown = side[:60]
+            return _unfinished(replace(entry, unread=shown), work)
+    return _unfinished(entry, work)
+
+
+def _unfinished(entry: Entry, work: list[str]) -> Entry:
+    """A claim whose last side is no value; a number among the sides before it is one."""
+    if work and not entry.unread and _is_number(work[-1]):
+        return replace(entry, work=tuple(work[:-1]), value=work[-1])
+    goes_on = _SAYS_A_NUMBER.search(entry.unread) or taken_back_after(entry.unread)
+    if len(work) > 1 and entry.unread and not goes_on and _is_number(work[-1]):
+        return replace(entry, work=tuple(work[:-1]), value=work[-1], unread="")
+    said = bool(entry.unread and work) and _is_number(work[-1])  # t1 = 20 is not clear
+    doubt: Doubt | None = "unread" if said or _BEGINS_WITH_NUMBER.match(entry.unread) else None
+    doubted = work[-1] if said and not goes_on else None
+    return replace(entry, work=tuple(work), doubt=doubt, doubted=doubted)
+
+
+def _is_number(side: str) -> bool:
+    return type(parse_expression(side)) is Number
+
+
+def _literal(side: str, kind: ValueType) -> str | None:
+    """A side that is one number in scientific notation, or a fraction; a division that comes out is working."""
+    if _SCIENTIFIC.fullmatch(side):
+        return side
+    found = _FRACTION.fullmatch(side) if kind.kind == "number" else None
+    if found is None or (found["open"] is not None and len(found["open"]) != len(found["close"])):
+        return None
+    over, under = int(found["over"] or found["plain"]), int(found["under"] or found["below"])
+    return None if not under or over % under == 0 else f"{-over if found['sign'] else over}/{under}"
+
+
+def _trailing_expression(side: str, names: Names) -> str | None:
+    """The expression that a side ends with, behind words."""
+    start = len(side)
+    while start and (side[start - 1] in "0123456789.,+-*/^()%$ "):
+        start -= 1
+    run = side[start:].lstrip(" .,")
+    return names.expression(run) if run and run[0] not in "*/^%" else None
+
+
+_REASON: Final = re.compile(r",|\(| (?:because|since|as|so)\b")
+_OPPOSED: Final = re.compile(r"\b(?:not|no|never|or|but|wrong|unless|if|isn't|maybe|perhaps)\b|[?]", re.IGNORECASE)
+
+
+def read_words(body: str, begin: int, end: int, entry: Entry, kind: ValueType) -> Entry:
+    """The value of a step that is no number: what stands behind the last equals sign, up to the end of the sentence."""
+    line = body[begin:end]
+    sign = line.rfind("=")
+    start = begin + sign + 1
+    text = body[start:end]
+    stop = re.search(r"[.;\n](?=\s|\Z)", text)
+    text = text[: stop.start()] if stop else text
+    value = text.strip(" *_\"'`|,")
+    reason = _REASON.search(value) if kind.choices is not None else None
+    if reason is not None and read_bare(kind, value) is None:
+        options = kind.options or ("true", "false")
+        why = value[reason.start() :].lower()
+        if not _OPPOSED.search(why) and not any(each.lower() in why for each in options):
+            value = value[: reason.start()].rstrip(" *_")
+    where = start + len(text.rstrip())
+    return replace(entry, value=value or None, end=where, unread="" if value else "(nothing)")
+
+
+def read_value(body: str, first: int, last: int, names: Names, kind: ValueType = NUMBER) -> tuple[str | None, int]:
+    """A number that a part begins with, if nothing that follows makes it another, and where it ends."""
+    while first < last and body[first] in " *_\"'\n:":
+        first += 1
+    marked_up = body[first - 1 : first] in ("*", "_")
+    front = ""
+    prefix = _FRONT.match(body, first, last)
+    if prefix is not None and (prefix["code"] is None or prefix["code"] in CODES):
+        front, first = prefix[0], prefix.end()
+    stop = leading_run(body, first, last)
+    run = body[first:stop]
+    if (run.endswith(")") and run.count("(") < run.count(")")) or (run[-1:] in ("-", "(", "*", "/") and len(run) > 1):
+        operand = _NAME.match(body, stop + len(body[stop:last]) - len(body[stop:last].lstrip()))
+        if operand is not None and run[-1] in "-*/" and names.find(operand[0]) is not None:
+            return None, stop  # 10 - t3
+        run = run[:-1].rstrip()
+    if not run:
+        return None, stop
+    stop = first + len(run)
+    said = body[stop : min(last, stop + _REACH)].partition("\n")[0]
+    suffix = ""
+    unit = _UNIT.match(said)
+    if unit is not None:
+        if unit["percent"]:
+            suffix = "%"
+        elif unit["word"]:
+            suffix = f" {unit['word'].lower()}" if kind.kind in ("money", "percent") else ""
+            suffix = " USD" if suffix.startswith(" us ") else suffix
+        elif unit["code"] in CODES:
+            suffix = f" {unit['code']}"
+        said = said[unit.end() :] if suffix else said
+    if not _left_alone(said, marked_up=marked_up):
+        return None, stop
+    if kind.kind == "percent" and _POINTS.match(said):
+        return None, stop
+    if kind.kind in ("money", "percent") and not suffix and "%" not in run:
+        signed = bool(front) or any(sign in run for sign in "$\u20ac\u00a3\u00a5\u20b9")
+        if _other_unit(said, signed=signed):
+            return None, stop
+    bare = run
+    while bare.startswith("(") and bare.endswith(")"):
+        bare = bare[1:-1].strip()
+    digits = bare.replace("$", "").replace(" ", "")
+    if not re.fullmatch(
+        r"[-+]?[€£¥₹]?(?:[0-9][0-9.,]*|\.[0-9]+)(?:/[0-9]+|%|[€£¥₹])?|[-+]?[0-9]*[¼½¾⅓⅔]", digits
+    ) and not re.fullmatch(r"-?[0-9]+ [0-9]+/[0-9]+", bare):
+        return None, stop
+    return front + bare + suffix, stop
+
+
+def _left_alone(said: str, *, marked_up: bool) -> bool:
+    """Whether nothing that is said behind a number goes on with it, names another one, or takes it back."""
+    marks = _MARKS.match(said)
+    assert marks is not None
+    rest = said[marks.end() :]
+    if marks[0] and re.match(r"\w", rest):
+        return False  # 19_000, 19'000, 19*half
+    if "*" in marks[0] and not marked_up and re.match(r" *[\w(]", rest):
+        return False  # 19* k
+    if stands_alone_after(rest) == "no" or _CALCULATED_ON.match(said):
+        return False
+    if re.match(r"[.!]\s", said):  # what a new sentence takes back is found as a correction
+        return _INSTEAD.match(said) is None
+    return not doubts(said) and not taken_back_after(said)
+
+
+def _other_unit(said: str, *, signed: bool) -> bool:
+    """Whether the word directly behind an amount may be its unit; a sign is one, but does not say of which country."""
+    word = _WORD_BEHIND.match(said)
+    if word is None or _GOING_ON.match(said):
+        return False
+    return not signed or _OF_A_COUNTRY.match(word["word"]) is not None

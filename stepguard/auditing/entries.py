@@ -1,0 +1,333 @@
+"""What a transcript says about steps: names, workings and values, each with its place.
+
+A claim begins with the name of its step (``t3 = ...``, ``t3: ...``, ``t3 is ...``, a row of a table) or, where no name
+stands, with a number (``Step 3: ...``, ``3. ...``). What cannot be read as working is left out; what cannot be read as
+a value leaves the claim without one. Nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final
+
+from stepguard.auditing.claims import read_claim, read_value, read_words
+from stepguard.auditing.layouts import as_claims
+from stepguard.auditing.links import leading_run
+from stepguard.auditing.names import Entry, Names
+from stepguard.auditing.surroundings import doubted_before
+from stepguard.language.typeset import LABEL, Lines
+from stepguard.language.value_types import NUMBER
+
+__all__ = ["read_entries"]
+
+_ANCHOR: Final = re.compile(
+    r"(?<![\w.\\'])(?P<name>[A-Za-z_]\w{0,63})(?![\w(])['\"*$]{0,2} {0,9}"
+    r"(?:(?P<equals>:=|=(?![=>~/])|->|=>|\u2192|\u2248|\u21d2|\u2190)|(?P<colon>:(?![=:/]))"
+    r"|(?P<verb>(?:is equal to|is|equals|becomes|comes to|comes out (?:to|as)|evaluates to|works out (?:to|as))\b))"
+)
+_TYPE: Final = re.compile(r" *(?:number|integer|int|float|decimal|percent|money|boolean|text)(?:\([^()\n]{0,60}\))? *=")
+_BEFORE_COLON: Final = frozenset(
+    ("compute", "calculate", "find", "evaluate", "now", "next", "then", "finally", "first")
+)
+_JOINING: Final = frozenset(
+    ("of", "plus", "minus", "times", "by", "from", "to", "with", "than", "over", "between", "or", "into", "per")
+)
+_LAST_WORD: Final = re.compile(r"([A-Za-z]{1,30}) *\Z")
+_VALUE_OF: Final = re.compile(r"\b(?:value|result) (?:of|for) *\Z", re.IGNORECASE)
+_PART: Final = re.compile(
+    r"(?:so|thus|then|the)? ?(?:substitut|calculat|comput|result|value|evaluat|plug|simplif|work)[a-z]*"
+    r"[^:=\n]{0,30}: *",
+    re.IGNORECASE,
+)
+_AIM: Final = re.compile(
+    r"\b(?:find|get|compute|calculate|determine|obtain|evaluate|for) (?:the value of )?"
+    r"(?P<name>[A-Za-z_]\w{0,63})\b(?! *[=+*/^-])",
+    re.IGNORECASE,
+)
+_MATH_END: Final = re.compile(r"\$(?![0-9.])")
+_OPEN_VALUE: Final = re.compile(r"[*/]")
+_CELL_EDGE: Final = re.compile(r"\|")
+_RULE: Final = re.compile(r"[ |:+=-]*\Z")
+_VALUE_HEADS: Final = frozenset(("value", "result", "output", "answer", "final"))
+_RESULT: Final = re.compile(
+    r"(?:=|\bis|\bequals|\bgives|\bget|\bgot|:|\u2192) *(?P<value>[-+($€£]{0,3}[0-9.][0-9.,/%)]*)[.\s]*\Z"
+)
+_CONTINUED: Final = re.compile(r"[ &]*=(?![=>])")
+_UNNAMED_ANSWERS: Final = frozenset(
+    ("answer", "answers", "final", "result", "results", "solution", "total", "output", "ans", "finalanswer", "so")
+)
+
+
+def read_entries(body: str, names: Names) -> list[Entry]:
+    """Everything that a text says about steps, in its order.
+
+    Args:
+        body: the text as `stepguard.language.typeset.plain` gives it.
+        names: the names of the procedure.
+    """
+    body = as_claims(body, names)
+    found: list[Entry] = []
+    block: Entry | None = None
+    block_named = False
+    heads: list[str] = []
+    for start, end in _logical_lines(body):
+        row = _cells(body, start, end)
+        if row:
+            heads, entry = _row(body, row, heads, names)
+            if entry is not None:
+                found.append(entry)
+            continue
+        label = LABEL.match(body, start, end)
+        begin = label.end() if label is not None else start
+        number = _number(label)
+        entries = list(_named(body, start, begin, end, names))
+        if number is not None:
+            if block is not None and not block_named:
+                found.append(block)
+            block, block_named = None, bool(entries)
+            if not entries:
+                block = _positional(body, begin, end, number, names)
+        elif entries:
+            if block is not None and (block.value is not None or block.doubt) and not block_named:
+                found.append(block)
+            block, block_named = None, True
+        elif found and found[-1].value is None and not found[-1].unread:
+            found[-1] = _gone_on(body, begin, end, found[-1], names)
+        elif block is not None and not block_named and _may_go_on(block) and _PART.match(body, begin, end):
+            block = _gone_on(body, begin, end, block, names)
+        elif (block is None or block_named) and found and _may_go_on(found[-1]) and _PART.match(body, begin, end):
+            found[-1] = _gone_on(body, begin, end, found[-1], names)
+        elif block is not None and "=" in body[start:end]:
+            more = read_claim(body, begin, end, names, names.steps.get(block.name), leading=True)
+            if more.value is not None or more.work:
+                block = replace(block, end=more.end, work=block.work + more.work, value=more.value or block.value)
+        found += entries
+    if block is not None and not block_named:
+        found.append(block)
+    return sorted(_without_echoes(found), key=lambda entry: entry.start)
+
+
+def _gone_on(body: str, begin: int, end: int, entry: Entry, names: Names) -> Entry:
+    """A claim that has no value yet, with what a line such as ``Result: 19`` adds to it."""
+    head = _PART.match(body, begin, end)
+    if head is None:
+        return entry
+    more = read_claim(body, head.end(), end, names, names.steps.get(entry.name))
+    if entry.value is not None and more.value is None:
+        return replace(entry, value=None, unread=more.unread) if more.unread else entry
+    if more.value is None and not more.work:
+        return entry
+    work = entry.work if entry.value is None else (*entry.work, entry.value)
+    return replace(entry, end=more.end, work=(*work, *more.work), value=more.value)
+
+
+def _may_go_on(entry: Entry) -> bool:
+    """Whether a value is a fraction or a power of ten, which may be a calculation that the next line carries out."""
+    return entry.value is not None and _OPEN_VALUE.search(entry.value) is not None
+
+
+def _without_echoes(found: list[Entry]) -> Iterator[Entry]:
+    """Numbered claims without those whose step is carried out by its name, in front of it or with working of its own.
+
+    A list may number something else than the steps, where the steps have names.
+    """
+    named: dict[str, int] = {}
+    for entry in found:
+        if entry.known and not entry.unread.startswith("#"):
+            named[entry.name] = min(named.get(entry.name, entry.start), 0 if entry.work else entry.start)
+    for entry in found:
+        if not entry.unread.startswith("#"):
+            yield entry
+        elif named.get(entry.name, entry.start) >= entry.start and (entry.known or entry.value is not None):
+            yield replace(entry, unread=entry.unread[1:])
+
+
+def _logical_lines(body: str) -> Iterator[tuple[int, int]]:
+    start = end = 0
+    opened = False
+    for first, last in Lines(body).spans():
+        if opened and not _CONTINUED.match(body, first, last):
+            yield start, end
+            opened = False
+        if not opened:
+            start, opened = first, True
+        end = last
+    if opened:
+        yield start, end
+
+
+def _number(label: re.Match[str] | None) -> int | None:
+    if label is None:
+        return None
+    digits = label["step"] or label["round"] or label["square"] or label["number"]
+    return None if digits is None else int(digits)
+
+
+def _named(body: str, line_start: int, begin: int, end: int, names: Names) -> Iterator[Entry]:
+    """The claims of a line that name their step."""
+    anchors: list[tuple[re.Match[str], str, bool]] = []
+    for found in _ANCHOR.finditer(body, begin, end):
+        name = names.find(found["name"])
+        first = not body[begin : found.start()].strip(" *_\"'`({[$")
+        if name is None:
+            unknown = names.unknown(found["name"])
+            like = names.like_a_step(unknown)
+            own = found["equals"] in ("=", ":=") or (found["colon"] and not unknown.isalpha())
+            extra = like or (own and first and unknown.lower() not in _UNNAMED_ANSWERS)
+            if extra and (first or _introduced(body, begin, found, first=first)):
+                anchors.append((found, unknown, False))
+        elif _introduced(body, begin, found, first=first):
+            anchors.append((found, name, True))
+    if not anchors:
+        yield from _aimed(body, begin, end, names)
+    for at, (found, name, known) in enumerate(anchors):
+        stop = anchors[at + 1][0].start() if at + 1 < len(anchors) else end
+        if (
+            body[found.start() - 1 : found.start()] == "$"
+            and (closed := _MATH_END.search(body, found.end(), stop)) is not None
+        ):
+            stop = closed.start()
+        if name in names.inputs and name not in names.steps:
+            continue
+        content = found.end()
+        if found["colon"] and (typed := _TYPE.match(body, content, stop)) is not None:
+            content = typed.end()
+        entry = read_claim(body, content, stop, names, names.steps.get(name))
+        if not known and (entry.value is None or not (entry.work or names.like_a_step(name))):
+            continue
+        entry = _doubted(entry, body[max(line_start, found.start() - 100) : found.start()])
+        yield replace(entry, name=name, known=known, start=found.start())
+
+
+def _doubted(entry: Entry, said: str) -> Entry:
+    """A claim without its value where the words in front deny it, or only suppose it."""
+    doubt = doubted_before(said)
+    if doubt is None or entry.value is None:
+        return entry
+    doubted = entry.value if doubt == "supposed" else None
+    shown = f"{said[-60:].strip()} {entry.value}"
+    return replace(entry, value=None, work=(), unread=shown, doubt=doubt, doubted=doubted)
+
+
+def _aimed(body: str, begin: int, end: int, names: Names) -> Iterator[Entry]:
+    """The claim of a line such as ``To find t1, we add x and y: 12 + 7 = 19``."""
+    aims = [found for found in _AIM.finditer(body, begin, end) if names.find(found["name"]) in names.steps]
+    if len(aims) == 1 and "=" in body[aims[0].end() : end]:
+        name = names.find(aims[0]["name"])
+        assert name is not None
+        entry = read_claim(body, aims[0].end(), end, names, names.steps[name], leading=True)
+        if entry.value is not None:
+            entry = _doubted(entry, body[aims[0].end() : body.index("=", aims[0].end())][-100:])
+            yield replace(entry, name=name, start=aims[0].start())
+
+
+def _introduced(body: str, begin: int, found: re.Match[str], *, first: bool) -> bool:
+    """Whether a name begins a claim, and is not the end of an expression or of a phrase."""
+    if first:
+        return True
+    said = body[max(begin, found.start() - 60) : found.start()].rstrip(" _\"'`$")
+    last = said[-1:]
+    if said.endswith("=>"):
+        return True
+    if last in ("+", "-", "*", "/", "^", "=", "%", "<", ">", "|", "\u2192", ":="):
+        return False
+    word = _LAST_WORD.search(said)
+    if word is None:
+        if last == "(":
+            return said[:-1].rstrip()[-1:] not in ("+", "-", "*", "/", "^", "=") and found["equals"] is not None
+        return last != "," or found["colon"] is None
+    said_word = word[1].lower()
+    if found["colon"]:
+        return said_word in _BEFORE_COLON and not said[: word.start()].strip(" .,;:!?")
+    if said_word == "and":
+        before = said[: word.start()].rstrip(" ,")[-1:]
+        return before.isdigit() or before in (")", "%") or said[: word.start()].rstrip().endswith((",", ".", ";"))
+    if said_word in ("of", "for"):
+        return _VALUE_OF.search(said) is not None
+    return said_word not in _JOINING
+
+
+def _positional(body: str, begin: int, end: int, number: int, names: Names) -> Entry | None:
+    """The claim of a numbered line that names no step; marked, since names go before numbers."""
+    name = names.numbered(number)
+    if number == 0:
+        return None
+    step = None if name is None else names.steps[name]
+    text = body[begin:end]
+    found = Entry(name or f"step {number}", name is not None, begin, end)
+    if "=" in text or "\u2248" in text:
+        claim = read_claim(body, begin, end, names, step, leading=True)
+        claim = _doubted(claim, re.split("[0-9=\u2248]", text, maxsplit=1)[0][-100:])
+    elif leading_run(body, begin, end) >= begin + len(text.rstrip(" .\n*_")) > begin:
+        claim = read_claim(body, begin, end, names, step)
+    elif (result := _RESULT.search(text)) is not None:
+        value, stop = read_value(body, begin + result.start("value"), end, names, NUMBER if step is None else step.type)
+        claim = replace(found, value=value, end=stop)
+    elif step is not None and not step.type.numeric and text.strip():
+        claim = read_words(body, begin, end, found, step.type)
+    else:
+        claim = found
+    shown = claim.unread or ("" if claim.value else text.strip()[:60])
+    doubt = None if claim.doubt == "unread" else claim.doubt
+    return replace(claim, name=found.name, known=found.known, start=begin, unread=f"#{shown}", doubt=doubt)
+
+
+def _cells(body: str, start: int, end: int) -> list[tuple[int, int]]:
+    """The cells of a row of a table; nothing where the line is none."""
+    line = body[start:end].rstrip()
+    if line.count("|") < 2:
+        return []
+    edges = [start + found.start() for found in _CELL_EDGE.finditer(line)]
+    if not line.lstrip().startswith("|"):
+        edges.insert(0, start - 1)
+    if not line.endswith("|"):
+        edges.append(start + len(line))
+    return [(left + 1, right) for left, right in pairwise(edges)]
+
+
+def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) -> tuple[list[str], Entry | None]:
+    """The claim of a row, and the heads of the columns that it stands under."""
+    texts = [body[first:last].strip(" *_\"'`$") for first, last in row]
+    if _RULE.match("".join(texts)):
+        return heads, None
+    name, at, known = None, 0, True
+    for column, text in enumerate(texts[:2]):
+        name = names.find(text)
+        if name is not None:
+            at = column
+            break
+    else:
+        number = re.match(r"(?:step )?\(?([0-9]{1,9})[.):]?\Z", texts[0], re.IGNORECASE)
+        if number is not None:
+            name = names.numbered(int(number[1]))
+            if name is None:
+                name, known = f"step {number[1]}", False
+        elif names.like_a_step(names.unknown(texts[0])):
+            name, known = names.unknown(texts[0]), False
+        else:
+            return [text.lower() for text in texts], None
+    if name in names.inputs and name not in names.steps:
+        return heads, None
+    columns = row[at + 1 :]
+    if not columns:
+        return heads, None
+    value_at = len(columns) - 1
+    for column, head in enumerate(heads[at + 1 :]):
+        if column < len(columns) and set(head.split()) & _VALUE_HEADS:
+            value_at = column
+    step = names.steps.get(name)
+    work: list[str] = []
+    for column, (first, last) in enumerate(columns):
+        if column != value_at:
+            side = body[first:last].strip(" *_\"'`$")
+            parts = [names.expression(each.strip()) for each in side.split("=")]
+            work += [each for each in parts if each is not None]
+    first, last = columns[value_at]
+    claim = read_claim(body, first, last, names, step)
+    start = row[at][0]
+    start += len(body[start : row[at][1]]) - len(body[start : row[at][1]].lstrip())
+    entry = replace(claim, name=name, known=known, start=start, work=(*work, *claim.work))
+    return heads, entry

@@ -1,0 +1,373 @@
+"""The audit: entries, answers and corrections of a transcript, judged against the procedure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import replace
+
+from stepguard.auditing.answers import Stated, find_answers, find_corrections
+from stepguard.auditing.entries import read_entries
+from stepguard.auditing.findings import Audit, FinalAnswer, Finding, StepAudit
+from stepguard.auditing.names import Entry, Names, joined
+from stepguard.auditing.states import Claimed, Judge
+from stepguard.auditing.traces import Trace, read_trace
+from stepguard.core.verdicts import shorten
+from stepguard.errors import ConfigError
+from stepguard.language.typeset import Lines, plain
+from stepguard.language.value_types import NUMBER, ValueType
+from stepguard.language.values import Value, show_value
+from stepguard.procedure.procedure import Procedure, check_procedure
+from stepguard.procedure.steps import Step
+
+__all__ = ["audit"]
+
+
+def audit(
+    procedure: Procedure,
+    inputs: Mapping[str, object],
+    transcript: str,
+    *,
+    check_timeout: float | None = 60.0,
+) -> Audit:
+    """Say what went wrong in an unguarded run of a procedure.
+
+    Every step gets a verdict with its place in the text. Each claim is judged twice: against the true values, and
+    against those that the transcript itself claims before it, so that a step that follows an earlier error
+    (``inherited``) is told from one that makes its own.
+
+    No transcript makes this raise: what cannot be read is not judged, and never called right.
+
+    Args:
+        procedure: what was to be carried out.
+        inputs: the inputs of the run.
+        transcript: what the model wrote: lines, lists, a table, prose, LaTeX or JSON.
+        check_timeout: seconds that one check of the user's may take.
+
+    Raises:
+        InputError: the inputs are not those of the procedure.
+        ConfigError: `procedure` is not a `Procedure`, or the transcript not text.
+    """
+    check_procedure(procedure)
+    if not isinstance(transcript, str):
+        raise ConfigError(f"transcript is text, not a {type(transcript).__name__}", option="transcript")
+    values = procedure.accept_inputs(inputs)
+    return _Auditor(procedure, values, transcript, check_timeout).audit()
+
+
+class _Auditor:
+    def __init__(self, procedure: Procedure, inputs: dict[str, Value], text: str, check_timeout: float | None) -> None:
+        self.procedure = procedure
+        self.steps = list(procedure.steps)
+        self.names = Names(self.steps, inputs)
+        self.inputs = inputs
+        self.lines = Lines(text)
+        self.judges: dict[str, Judge] = {}
+        self.timeout = check_timeout
+        self.findings: list[Finding] = []
+        self.text = text
+        self.body = plain(text)
+        self.trace: Trace | None = read_trace(text, self.names)
+        if self.trace is not None:
+            parts, at = [], 0
+            for start, end in self.trace.spans:
+                parts += [self.body[at:start], " " * (end - start)]
+                at = end
+            self.body = "".join((*parts, self.body[at:]))
+        self.entries = self._entries()
+
+    def _entries(self) -> list[Entry]:
+        found = read_entries(self.body, self.names)
+        if self.trace is not None:
+            found = sorted([*found, *self.trace.entries], key=lambda entry: entry.start)
+        return found
+
+    # The whole
+
+    def audit(self) -> Audit:
+        given, extra = self._sorted_out()
+        order = self._wrong_order(given)
+        claimed = self._claimed(given)
+        steps = self._judged(given, claimed)
+        self._extras(extra)
+        self.findings += order
+        self._corrections(given)
+        kind = self._answer_type()
+        stated = self._answers(kind, given)
+        truth = self.true.get(self.procedure.answer)
+        self._premature(stated, given)
+        self._truncated(given)
+        answer = stated[-1] if stated else None
+        right = lenient = None
+        asked = self.trace is None or not self.trace.asks_no_answer
+        own = claimed.before(self.procedure.answer, len(self.text) + 1)
+        if truth is not None:
+            lenient = (answer.value if answer is not None else own) == truth
+            right = (answer.strict and lenient) if answer is not None else lenient and not asked
+            if answer is not None and answer.value is not None and answer.value != truth:
+                why = f"the answer is {show_value(truth)}, not {show_value(answer.value)}"
+                if own is not None and own == answer.value:
+                    why += f" (it is what the transcript says {self.procedure.answer} is)"
+                self._find("wrong_answer", None, (answer.start, answer.end), why)
+        if answer is not None and answer.value is None:
+            self._find(
+                "missing_answer", None, (answer.start, answer.end), f"no value stands there: {shorten(answer.text)!r}"
+            )
+        if answer is None and asked:
+            self.findings.append(Finding("missing_answer", None, None, "no final answer is marked"))
+        self.findings.sort(key=lambda each: (each.place is None, each.place.start if each.place else 0))
+        final = None
+        if answer is not None:
+            place = self.lines.place(answer.start, answer.end)
+            final = FinalAnswer(answer.text, place, answer.value, answer.strict)
+        return Audit(self.procedure.name, tuple(steps), tuple(self.findings), final, truth, right, lenient)
+
+    def _find(self, kind: str, step: str | None, span: tuple[int, int] | None, reason: str) -> None:
+        place = None if span is None else self.lines.place(*span)
+        self.findings.append(Finding(kind, step, place, reason))  # type: ignore[arg-type]
+
+    def _judge(self, step: Step) -> Judge:
+        judge = self.judges.get(step.id)
+        if judge is None or judge.step is not step:
+            judge = self.judges[step.id] = Judge(step, self.timeout)
+        return judge
+
+    # Which entry belongs to which step
+
+    def _sorted_out(self) -> tuple[list[list[Entry]], list[Entry]]:
+        """The entries of every step, in the order of the text, and those of no step."""
+        indices: dict[str, list[int]] = {}
+        for index, step in enumerate(self.steps):
+            indices.setdefault(step.id, []).append(index)
+        given: list[list[Entry]] = [[] for _ in self.steps]
+        used: dict[str, int] = {}
+        extra: list[Entry] = []
+        for entry in self.entries:
+            if not entry.known:
+                extra.append(entry)
+                continue
+            places = indices.get(entry.name)
+            if places is None:
+                continue
+            if len(places) == 1:
+                given[places[0]].append(entry)
+            elif entry.value is not None:  # a name that is set again and again, in a lazy procedure
+                at = used.get(entry.name, 0)
+                used[entry.name] = at + 1
+                given[places[min(at, len(places) - 1)]].append(entry)
+        return [joined(step, each) for step, each in zip(self.steps, given, strict=True)], extra
+
+    def _claimed(self, given: list[list[Entry]]) -> Claimed:
+        claimed = Claimed()
+        found: list[tuple[int, str, Value]] = []
+        for step, entries in zip(self.steps, given, strict=True):
+            judge = self._judge(step)
+            for entry in entries:
+                value = judge.read(entry)
+                if value is not None:
+                    found.append((entry.start, step.id, value))
+        for place, name, value in sorted(found, key=lambda each: each[0]):
+            claimed.add(name, place, value)
+        return claimed
+
+    # Verdicts
+
+    def _judged(self, given: list[list[Entry]], claimed: Claimed) -> list[StepAudit]:
+        self.true: dict[str, Value] = dict(self.inputs)
+        steps: list[StepAudit] = []
+        speechless = not any(entry.known for entry in self.entries) and _says_something(self.body)
+        for index, (step, entries) in enumerate(zip(self.steps, given, strict=True)):
+            judge = self._judge(step)
+            expected = judge.expected(self.true)
+            found = self._step(step, index, entries, judge, claimed, expected, speechless=speechless)
+            steps.append(found)
+            value = None
+            if entries and found.verdict in ("right", "not_judged"):
+                value = judge.read(entries[-1])
+            truth = value if expected is None or found.verdict == "right" else expected
+            if truth is not None:
+                self.true[step.id] = truth
+            else:
+                self.true.pop(step.id, None)
+        return steps
+
+    def _step(
+        self,
+        step: Step,
+        index: int,
+        entries: list[Entry],
+        judge: Judge,
+        claimed: Claimed,
+        expected: Value | None,
+        *,
+        speechless: bool,
+    ) -> StepAudit:
+        base = StepAudit(step.id, index, "missing", expected=None if expected is None else step.type.write(expected))
+        if not entries:
+            if speechless:
+                return replace(base, verdict="not_judged", reason="the transcript names no step")
+            reason = "the transcript does not carry it out"
+            self._find("missing_step", step.id, None, reason)
+            return replace(base, kind="missing_step", reason=reason)
+        self._repeated(step, entries, judge)
+        entry = _telling(entries, judge)
+        place = self.lines.place(entry.start, entry.end)
+        base = replace(base, place=place, claimed=entry.value, verdict="not_judged")
+        if judge.read(entry) is None:
+            shown = entry.value or entry.unread
+            reason = (
+                f"no value of type {step.type} can be read from {shorten(shown)!r}" if shown else "no value is given"
+            )
+            return replace(base, reason=reason)
+        ruling = judge.judge(entry, self.true)
+        if ruling.passed:
+            return replace(base, verdict="right", reason=ruling.reason)
+        own = {name: value for name in step.reads if (value := self._own(name, entry, claimed)) is not None}
+        by_own = judge.judge(entry, own)
+        if ruling.passed is None:
+            return replace(base, reason=ruling.reason)
+        if by_own.passed:
+            if ruling.kind in ("unfaithful_work", "wrong_operand") and judge.read(entry) == expected:
+                return replace(base, verdict="right", reason="right, by the transcript's own earlier values")
+            wrong = [name for name, value in own.items() if value != self.true.get(name)]
+            rests = ", ".join(f"{name} = {show_value(own[name])}" for name in wrong)
+            reason = f"it follows from the transcript's own {rests}; {base.expected} would be right"
+            self._find("inherited", step.id, (entry.start, entry.end), reason)
+            return replace(base, verdict="wrong", kind="inherited", reason=reason)
+        if by_own.passed is None:
+            by_own = ruling
+        worse = by_own if ruling.kind is None or own != {n: self.true.get(n) for n in step.reads} else ruling
+        self._find(worse.kind or "wrong_value", step.id, (entry.start, entry.end), worse.reason)
+        return replace(base, verdict="wrong", kind=worse.kind or "wrong_value", reason=worse.reason)  # type: ignore[arg-type]
+
+    def _own(self, name: str, entry: Entry, claimed: Claimed) -> Value | None:
+        found = claimed.before(name, entry.start)
+        return found if found is not None else self.true.get(name)
+
+    def _repeated(self, step: Step, entries: list[Entry], judge: Judge) -> None:
+        """Findings about a step that is carried out more than once."""
+        last: Value | None = None
+        for number, entry in enumerate(entries):
+            value = judge.read(entry)
+            if value is None:
+                continue
+            if last is not None and number:
+                span = entry.start, entry.end
+                if value != last:
+                    shown = f"{show_value(last)} and then {show_value(value)}"
+                    self._find("self_correction", step.id, span, f"it is given two values: {shown}")
+                elif entry.work:
+                    self._find("duplicate_step", step.id, span, "it is carried out again, with the same value")
+            last = value
+
+    def _wrong_order(self, given: list[list[Entry]]) -> list[Finding]:
+        firsts = sorted((entries[0].start, index) for index, entries in enumerate(given) if entries)
+        # Read from the end: a step stands too early where an earlier one comes behind it.
+        found: list[Finding] = []
+        highest = -1
+        for start, index in firsts:
+            if index < highest:
+                step = self.steps[index].id
+                place = self.lines.place(start, given[index][0].end)
+                reason = f"it stands behind {self.steps[highest].id}, which comes after it"
+                found.append(Finding("wrong_order", step, place, reason))
+            highest = max(highest, index)
+        return found
+
+    def _extras(self, extra: list[Entry]) -> None:
+        seen: set[str] = set()
+        for entry in extra:
+            if entry.name not in seen and (entry.value is not None or entry.work):
+                seen.add(entry.name)
+                name = shorten(entry.name)
+                self._find("extra_step", name, (entry.start, entry.end), "the procedure has no such step")
+
+    def _corrections(self, given: list[list[Entry]]) -> None:
+        spans = find_corrections(self.body, self.names)
+        if not spans:
+            return
+        known: dict[str | None, list[int]] = {}
+        corrected: set[tuple[int, str | None]] = set()
+        for each in self.findings:
+            if each.kind == "self_correction" and each.place is not None:
+                known.setdefault(each.step, []).append(each.place.line)
+                corrected.add((each.place.start, each.step))
+        entries = sorted((entry.start, self.steps[index].id) for index, each in enumerate(given) for entry in each)
+        places = [place for place, _ in entries]
+        lines: set[int] = set()
+        for start, end in spans:
+            behind = bisect_left(places, start)
+            step = entries[behind - 1][1] if behind else None
+            place = self.lines.place(start, end)
+            near = [line for line in known.get(step, ()) if abs(line - place.line) <= 2]
+            follows = behind < len(entries) and entries[behind] in corrected
+            if place.line in lines or near or follows:
+                continue
+            lines.add(place.line)
+            said = shorten(self.text[start:end])
+            self.findings.append(Finding("self_correction", step, place, f"something is taken back: {said!r}"))
+
+    # The answer
+
+    def _answer_type(self) -> ValueType:
+        for step in self.steps:
+            if step.id == self.procedure.answer:
+                return step.type
+        return next((each.type for each in self.procedure.inputs if each.name == self.procedure.answer), NUMBER)
+
+    def _answers(self, kind: ValueType, given: list[list[Entry]]) -> list[Stated]:
+        """The answers that can be read, and the last one even if it cannot: an earlier one is not what was meant."""
+        found = find_answers(self.text, self.body, self.names, kind, self.procedure.answer)
+        if self.trace is not None:
+            found = sorted([*found, *self.trace.answers(kind)], key=lambda each: each.start)
+        steps_end = max((entry.start for each in given for entry in each), default=-1)
+        found = [each for each in found if each.value is not None or (each is found[-1] and each.end > steps_end)]
+        previous: Value | None = None
+        for each in found:
+            if previous is not None and each.value is not None and each.value != previous:
+                self._find("self_correction", None, (each.start, each.end), "another final answer is given before")
+            previous = each.value if each.value is not None else previous
+        return found
+
+    def _premature(self, stated: list[Stated], given: list[list[Entry]]) -> None:
+        if not stated:
+            return
+        first = stated[0]
+        done = {self.steps[index].id for index, each in enumerate(given) if each and each[0].start < first.start}
+        later = [self.steps[index].id for index, each in enumerate(given) if each and each[0].start > first.start]
+        answer = self.procedure.answer
+        undone = answer not in done and answer not in self.inputs and any(step.id == answer for step in self.steps)
+        speechless = not any(given) and _says_something(self.body[: first.start])
+        if later or (undone and not speechless):
+            what = later[0] if later else answer
+            reason = f"a final answer is given before {what} is carried out"
+            self._find("premature_answer", None, (first.start, first.end), reason)
+
+    def _truncated(self, given: list[list[Entry]]) -> None:
+        if self.trace is not None and self.trace.cut:
+            self._find("truncated", None, (len(self.text), len(self.text)), "the JSON is not closed")
+            return
+        said = self.body.rstrip()
+        if said.endswith(("=", "+", "*", "/", "(")) or said.endswith(" -"):
+            last = max((entry.start for each in given for entry in each), default=None)
+            step = None
+            if last is not None:
+                step = next(
+                    self.steps[index].id for index, each in enumerate(given) for entry in each if entry.start == last
+                )
+            self._find("truncated", step, (len(said) - 1, len(said)), "the transcript ends in the middle of a step")
+
+
+def _telling(entries: list[Entry], judge: Judge) -> Entry:
+    """The entry that a step is judged by: the last one, or where that repeats a value, the one that worked it out."""
+    last = entries[-1]
+    if not last.work and len(entries) > 1:
+        value = judge.read(last)
+        for entry in reversed(entries[:-1]):
+            if entry.work and value is not None and judge.read(entry) == value:
+                return entry
+    return last
+
+
+def _says_something(body: str) -> bool:
+    return "=" in body and any(sign.isdigit() for sign in body)

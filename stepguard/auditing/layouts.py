@@ -1,0 +1,62 @@
+"""Other ways to write a name in front of a claim, rewritten as ``name = ...`` or ``name: ...``.
+
+``<t1>19</t1>``, ``Step 1 (t1): 19`` and ``Sub total: 74.70`` say the same as ``t1 = 19`` and ``sub_total: 74.70``. The
+length of the text is kept, so that every offset in the result is an offset in the original.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from stepguard.auditing.names import Names
+
+__all__ = ["as_claims"]
+
+_TAG: Final = re.compile(r"<(?P<name>[A-Za-z_]\w{0,63})>(?P<inside>[^<>\n]{1,200})</(?P=name)>")
+_NAMED_NUMBER: Final = re.compile(
+    r"(?P<head>\b(?:step|line) ?\#?[0-9]{1,9}) ?\((?P<name>[A-Za-z_]\w{0,63})\)(?=[*_ ]{0,4}:)", re.IGNORECASE
+)
+_SPELLED: Final = re.compile(
+    r"(?<![\w-])[A-Za-z]{2,20}(?:[ -][A-Za-z]{2,20}){1,3}(?=['\"*$]{0,2} {0,9}(?::|=|(?:is|equals)\b))"
+)
+
+
+def as_claims(body: str, names: Names) -> str:
+    """A text of the same length in which claims about steps begin with the name of the step.
+
+    Args:
+        body: the text as `stepguard.language.typeset.plain` gives it.
+        names: the names of the procedure.
+    """
+
+    def untagged(found: re.Match[str]) -> str:
+        if names.find(found["name"]) not in names.steps:
+            return found[0]
+        return f" {found['name']}={found['inside']}".ljust(len(found[0]))
+
+    def unnumbered(found: re.Match[str]) -> str:
+        if names.find(found["name"]) not in names.steps:
+            return found[0]
+        return f"{found['head']}: {found['name']}".ljust(len(found[0]))
+
+    if "</" in body:
+        body = _TAG.sub(untagged, body)
+    if "(" in body:
+        body = _NAMED_NUMBER.sub(unnumbered, body)
+    if any("_" in name for name in names.steps):
+        body = _SPELLED.sub(lambda found: _joined(found[0], names), body)
+    return body
+
+
+def _joined(written: str, names: Names) -> str:
+    """Words of which the last ones are the name of a step, written as that name."""
+    for word in re.finditer(r"(?<![A-Za-z])[A-Za-z]", written):
+        name = written[word.start() :]
+        parts = re.split("[ -]", name)
+        if len(parts) < 2 or names.find("_".join(parts)) not in names.steps:
+            continue
+        if "-" in name and any(names.find(part) is not None for part in parts):
+            continue  # a difference of two names
+        return written[: word.start()] + "_".join(parts)
+    return written

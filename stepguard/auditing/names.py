@@ -1,0 +1,131 @@
+"""The names of a procedure, as transcripts write them, and what a transcript says about one of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from stepguard.auditing.surroundings import Doubt
+from stepguard.errors import ExpressionError
+from stepguard.language.expressions import RESERVED, Name, Number, parse_expression
+from stepguard.procedure.steps import Step
+
+__all__ = ["Entry", "Names", "is_copy", "joined"]
+
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one place of a transcript says about a step.
+
+    Attributes:
+        name: the id of the step, or what an unknown step is called.
+        known: whether the procedure has it.
+        start: the offset of its first character.
+        end: the offset behind its last one.
+        work: the links of the working that can be read, in the notation of the expression language.
+        value: the value as it was written, None where none can be read.
+        unread: what stands there where no value can be read.
+        doubt: whether it is denied, or only supposed, or a number that cannot be read; it has no value then.
+        doubted: the value of a supposition, or of a sentence that says more of it.
+    """
+
+    name: str
+    known: bool
+    start: int
+    end: int
+    work: tuple[str, ...] = ()
+    value: str | None = None
+    unread: str = ""
+    doubt: Doubt | None = None
+    doubted: str | None = None
+
+
+class Names:
+    """The names of a procedure, as transcripts write them."""
+
+    def __init__(self, steps: Iterable[Step], inputs: Iterable[str]) -> None:
+        self.steps: dict[str, Step] = {}
+        order: list[str] = []
+        for step in steps:
+            if step.id not in self.steps:
+                order.append(step.id)
+            self.steps[step.id] = step
+        self.inputs = frozenset(inputs)
+        self._exact = {*self.steps, *self.inputs}
+        folded: dict[str, str | None] = {}
+        for name in self._exact:
+            key = _folded(name)
+            folded[key] = None if key in folded else name
+        self._folded = folded
+        numbers = [re.search(r"[0-9]+\Z", name) for name in order]
+        by_number = {int(found[0]): name for found, name in zip(numbers, order, strict=True) if found}
+        complete = len(by_number) == len(order)
+        self._numbered = by_number if complete else dict(enumerate(order, 1))
+        shapes = {re.sub(r"[0-9]+\Z", "", name) for name, found in zip(order, numbers, strict=True) if found}
+        self._shapes = shapes if complete else set()
+
+    def find(self, written: str) -> str | None:
+        """The name that is meant by one that is written, None where there is none, or more than one."""
+        if written in self._exact:
+            return written
+        return self._folded.get(_folded(written))
+
+    def numbered(self, number: int) -> str | None:
+        """The step that a number means."""
+        return self._numbered.get(number)
+
+    def unknown(self, written: str) -> str:
+        """A name that the procedure does not have, without the underscore of an index: ``t_21`` is ``t21``."""
+        plain = written.replace("_", "")
+        return plain if self.like_a_step(plain) else written
+
+    def like_a_step(self, written: str) -> bool:
+        """Whether a name that the procedure does not have is built like those of its steps."""
+        found = re.search(r"[0-9]+\Z", written)
+        return found is not None and written[: found.start()] in self._shapes
+
+    def expression(self, side: str) -> str | None:
+        """A side in the names of the procedure, None where it is no expression."""
+        if not side:
+            return None
+        renamed = _NAME.sub(lambda word: self.find(word[0]) or word[0], side)
+        try:
+            parse_expression(renamed)
+        except ExpressionError:
+            return None
+        foreign = [word for word in _NAME.findall(renamed) if word not in self._exact and word not in RESERVED]
+        return None if any(not self.like_a_step(word) for word in foreign) else renamed
+
+
+def _folded(name: str) -> str:
+    return name.replace("_", "").replace(" ", "").lower()
+
+
+def is_copy(step: Step) -> bool:
+    """Whether a step only copies a value."""
+    return type(step.expression) in (Name, Number)
+
+
+def joined(step: Step, entries: list[Entry]) -> list[Entry]:
+    """One entry for a derivation over several lines: those without a value belong to the next one that has one.
+
+    The formula alone says what is to be done, and does not do it. What denies or changes the value before it in a way
+    that cannot be read stays: the last word on a step counts.
+    """
+    if all(each.value is None for each in entries):
+        return [each for each in entries if each.unread or each.work != (step.formula,) or is_copy(step)][:1]
+    found: list[Entry] = []
+    work: tuple[str, ...] = ()
+    for each in entries:
+        if each.value is not None:
+            found.append(each if not work or each.work else replace(each, work=work))
+            work = ()
+        elif each.doubt is None:
+            work += each.work
+        elif found and (each.doubted is None or each.doubted != found[-1].value):
+            found.append(each)
+    return found

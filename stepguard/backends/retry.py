@@ -1,0 +1,54 @@
+"""How failures of the transport are met."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stepguard.core.deadlines import is_seconds
+from stepguard.errors import ConfigError, RateLimited
+
+if TYPE_CHECKING:
+    import random
+
+__all__ = ["Transport"]
+
+_MOST_DOUBLINGS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """How failures of the transport are met: the only layer that repeats requests.
+
+    Args:
+        retries: how often a request that may succeed later is sent again.
+        first_wait: seconds before the first repetition; doubled for each further one, with jitter.
+        longest_wait: a wait that would be longer ends the run instead (a ``Retry-After`` of a day, say).
+        timeout: seconds until one request is given up; None waits forever.
+    """
+
+    retries: int = 2
+    first_wait: float = 0.5
+    longest_wait: float = 60.0
+    timeout: float | None = 600.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.retries, bool) or not isinstance(self.retries, int) or self.retries < 0:
+            raise ConfigError(f"the number of retries is 0 or more, not {self.retries!r}", option="transport")
+        for name in ("first_wait", "longest_wait"):
+            if not is_seconds(getattr(self, name)):
+                raise ConfigError(f"{name} is in seconds, 0 or more, not {getattr(self, name)!r}", option="transport")
+        if self.timeout is not None and (not is_seconds(self.timeout) or self.timeout == 0):
+            raise ConfigError(f"a timeout is in seconds, above 0, or None, not {self.timeout!r}", option="transport")
+
+    def wait(self, sent: int, error: Exception, chance: random.Random) -> float:
+        """Seconds to wait before a request that was sent `sent` times is sent again.
+
+        Never less than a ``Retry-After`` asks for; the jitter keeps many runs from coming back at the same moment.
+        """
+        seconds = self.first_wait * 2.0 ** min(sent - 1, _MOST_DOUBLINGS) * (1 + chance.random() / 2)
+        asked = error.retry_after if isinstance(error, RateLimited) else None
+        if asked is None:
+            return seconds
+        return max(seconds, asked * (1 + chance.random() / 10)) if math.isfinite(asked) else math.inf

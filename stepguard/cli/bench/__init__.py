@@ -1,0 +1,1 @@
+"""``stepguard bench``."""

@@ -1,0 +1,296 @@
+"""``stepguard bench``: arguments, progress, table and files."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import platform
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from stepguard.backends.base import Backend
+    from stepguard.evaluation.arms import Outcome
+    from stepguard.evaluation.runner import TaskBackend
+    from stepguard.testing import ModelSlips
+
+__all__ = ["COUNT", "LENGTHS", "add_arguments", "main"]
+
+LENGTHS: Final = "5,20,50"
+COUNT: Final = "50"
+"""What is run where nobody says."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``stepguard bench``."""
+    parser.add_argument(
+        "--model", help="the model to measure: provider/model, or as --base-url names it (default: simulated)"
+    )
+    parser.add_argument("--base-url", help="an OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1")
+    parser.add_argument("--gguf", type=Path, help="a local GGUF file (needs the extra 'local')")
+    parser.add_argument(
+        "--replay", type=Path, metavar="FILE", help="answer from the replies of an earlier run, without a model"
+    )
+    parser.add_argument(
+        "--profile",
+        metavar="NAME",
+        help="how the simulated model slips: as qwen2.5-coder-1.5b was recorded to (the default), or study: the "
+        "averages of a published study",
+    )
+    parser.add_argument(
+        "--task",
+        help="task family, with knobs as in arithmetic(look_back=7) (default: arithmetic)",
+    )
+    parser.add_argument("--lengths", help=f"numbers of steps (default: {LENGTHS})")
+    parser.add_argument(
+        "-n",
+        help=f"programs for each length, one number or one a length (default: {COUNT}); with --cases the first so "
+        "many of them (default: all)",
+    )
+    parser.add_argument("--procedure", metavar="FILE", help="measure on a procedure of your own, with --cases")
+    parser.add_argument(
+        "--cases",
+        type=Path,
+        metavar="FILE",
+        help='its cases as JSON lines, {"inputs": {...}, "expected": ...} each, or as .json or .csv',
+    )
+    parser.add_argument("--arms", default="cot,chunk,guard", help="what to compare (default: cot,chunk,guard)")
+    parser.add_argument("--segment", type=int, default=10, help="steps a call in chunk and guard (default: 10)")
+    parser.add_argument("--retries", type=int, help="so many plain retries a step in guard, in place of its ladder")
+    parser.add_argument(
+        "--learned",
+        type=Path,
+        metavar="FILE",
+        help="a profile that 'stepguard run --learned' wrote: guard begins with it, and what it foretells is printed",
+    )
+    parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for one request (default: 1800)")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        help="seed of the first program, or with --cases of the simulated model (default: 0)",
+    )
+    parser.add_argument("--concurrency", type=int, help="programs at the same time (default: 8, with --gguf 1)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="folder for results.json, report.html, outcomes.jsonl and replies.sqlite (default: stepguard-bench, which "
+        "must be new or hold a simulated run; with --json or --replay nothing is written by default)",
+    )
+    parser.add_argument("--png", action="store_true", help="also write a chart as PNG (needs the extra 'report')")
+    parser.add_argument("--resume", action="store_true", help="go on with what is in --out")
+    parser.add_argument("--price", metavar="IN,OUT", help="what a million input and a million output tokens cost")
+    parser.add_argument(
+        "--max-cost",
+        metavar="AMOUNT",
+        help="stop before this much money is spent, now and without what an earlier run paid; needs --price",
+    )
+    parser.add_argument("--json", action="store_true", help="print results.json instead of a table")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run the benchmark and print its table; the exit code is 4 where --max-cost stopped it, else 0."""
+    from stepguard.cli.arguments import read_price
+    from stepguard.cli.bench.folder import check_default_folder, check_folder, clear_folder
+    from stepguard.cli.bench.plan import describe_cases, describe_configuration, make_plan, version_of
+    from stepguard.cli.bench.progress import show_progress
+    from stepguard.cli.run import EXIT_CODES
+    from stepguard.errors import ConfigError
+    from stepguard.evaluation.forecasts import make_foretold
+    from stepguard.evaluation.meter import Meter
+    from stepguard.evaluation.report.html_report import check_png, write_reports
+    from stepguard.evaluation.report.results_file import make_results
+    from stepguard.evaluation.runner import run_plan
+    from stepguard.evaluation.simulated import SimulatedTasks
+
+    plan = make_plan(args)
+    own = describe_cases(args, plan)
+    if "warning" in own:
+        print(own["warning"], file=sys.stderr)
+    price = read_price(args.price, args.max_cost)
+    if args.max_cost is not None and args.replay is not None:
+        raise ConfigError("--replay pays for nothing: leave out --max-cost", option="max_cost")
+    new = args.out is None and not args.json and args.replay is None
+    if new:
+        args.out = check_default_folder()
+    if args.out is not None:
+        check_folder(args.out)
+    check_png(args.png, args.out)
+    simulated = args.model is None and args.base_url is None and args.gguf is None and args.replay is None
+    if simulated and "program" in plan.arms:
+        raise ConfigError("the arm 'program' needs a model: the simulated one writes no programs", option="arms")
+    concurrency = args.concurrency if args.concurrency is not None else 1 if args.gguf is not None else 8
+    backend, model = _backend(args)
+    configuration = describe_configuration(args, plan, model)
+    profile, slips = _profile(args.profile, simulated=simulated)
+    if simulated:
+        configuration["profile"] = profile
+    asked: Backend | TaskBackend = SimulatedTasks(seed=args.seed, slips=slips) if simulated else backend
+    meter = None
+    if price is not None and args.replay is None:  # a replay pays for nothing
+        meter = Meter(price, limit=args.max_cost)
+        asked = meter.over(asked)
+    if new:
+        clear_folder(args.out)
+    with ExitStack() as stack:
+        stack.enter_context(_told_how_to_go_on(args.out))
+        if callable(close := getattr(backend, "close", None)):
+            stack.callback(close)
+        progress = stack.enter_context(show_progress(plan, concurrency=concurrency, meter=meter))
+        outcomes = asyncio.run(
+            run_plan(
+                plan,
+                asked,
+                configuration=configuration,
+                concurrency=concurrency,
+                folder=args.out,
+                resume=args.resume,
+                progress=progress,
+                taken_over=progress.taken_over,
+                damaged=progress.damaged,
+            )
+        )
+    _complain_of_missing_replies(outcomes, args.replay)
+    meta: dict[str, Any] = {
+        **configuration,
+        **own,
+        "simulated": simulated,
+        "concurrency": concurrency,
+        "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "versions": {name: version_of(name) for name in ("stepguard", "openai", "instructor", "pydantic")},
+        "date": time.strftime("%Y-%m-%d"),
+    }
+    if price is not None:
+        given = {each.name: getattr(price, each.name) for each in fields(price)}
+        meta["price"] = {name: str(amount) for name, amount in given.items() if amount is not None}
+    stopped = None
+    if meter is not None and meter.stopped:
+        stopped = meta["stopped"] = (
+            f"stopped before --max-cost {args.max_cost} was passed: {meter.spent:f} spent, "
+            f"{len(outcomes)} of {plan.total} runs done"
+        )
+    results = make_results(outcomes, meta, price=price)
+    if args.learned is not None:
+        results["forecast"] = make_foretold(plan, outcomes)
+    text = json.dumps(results, indent=1, allow_nan=False)
+    if args.out is not None:
+        (args.out / "results.json").write_text(text + "\n", encoding="utf-8")
+        write_reports(args.out, outcomes, meta, png=args.png, family=plan.family if own else None)
+    if args.json:
+        print(text)
+    else:
+        _print(results, simulated=simulated, out=args.out)
+    if stopped is not None:
+        may = ", and may spend as much again" if args.out is not None else ""
+        print(f"{stopped}; {_kept(args.out)}{may}", file=sys.stderr, flush=True)
+        return EXIT_CODES["exhausted"]
+    return 0
+
+
+def _kept(folder: Path | None) -> str:
+    """How a run that was not ended goes on."""
+    if folder is None:
+        return "pass --out to keep such a run, and go on with it"
+    return f"what is done is kept: the same command with --out {folder} --resume goes on"
+
+
+@contextmanager
+def _told_how_to_go_on(folder: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(f"{str(stop) or 'interrupted'}; {_kept(folder)}") from stop
+
+
+def _backend(args: argparse.Namespace) -> tuple[Backend, str]:
+    """The model, or the replies of one, and what to call it."""
+    from stepguard.backends.recorded import RecordedBackend
+    from stepguard.cli.models import choose_backend
+    from stepguard.errors import ConfigError
+
+    if args.replay is None:
+        backend, name = choose_backend(args)
+        return backend, args.model or name.partition(" at ")[0]
+    if args.model is not None or args.base_url is not None or args.gguf is not None:
+        raise ConfigError("--replay asks no model: leave out --model, --base-url and --gguf", option="replay")
+    replay = RecordedBackend(args.replay)
+    return replay, replay.name
+
+
+def _profile(name: str | None, *, simulated: bool) -> tuple[str, ModelSlips]:
+    """The slips of the simulated model, and what they are called."""
+    from stepguard.errors import ConfigError
+    from stepguard.testing.profiles import PROFILES
+
+    if name is not None and not simulated:
+        raise ConfigError("--profile is for the simulated model: leave it out where a model is named", option="profile")
+    chosen = name or next(iter(PROFILES))
+    if chosen not in PROFILES:
+        raise ConfigError(f"--profile is one of {', '.join(PROFILES)}, not {chosen!r}", option="profile")
+    return chosen, PROFILES[chosen]
+
+
+def _complain_of_missing_replies(outcomes: Sequence[Outcome], replay: Path | None) -> None:
+    from stepguard.errors import ReplyMissing
+
+    missing = [each for each in outcomes if each.error is not None and ReplyMissing.__name__ in each.error]
+    if missing:
+        first = missing[0]
+        raise ReplyMissing(
+            f"{len(missing)} of {len(outcomes)} runs have no reply in {replay}; the first is {first.arm} at "
+            f"{first.length} steps, seed {first.seed}: {first.error}. The tasks, arms, options or prompts of that run "
+            "were others."
+        )
+
+
+def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from stepguard.cli.models import SIMULATED
+    from stepguard.evaluation.forecasts import tell
+    from stepguard.evaluation.report.results_file import make_table, tell_assistance
+
+    head, *rows = make_table(results)
+    table = Table(title=f"{results['meta']['task']} on {results['meta']['model']}", caption="95 % Wilson intervals")
+    for at, column in enumerate(head):
+        table.add_column(column, justify="left" if at == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    # The names of models and folders may look like markup or emoji codes; they are shown as they are.
+    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, 140)
+    console.print(table)
+    for pair in results["paired"]:
+        low, high = pair["interval"]
+        recovered = "n/a" if pair["recovered"] is None else f"{pair['recovered']:.0%} of its errors recovered"
+        console.print(
+            f"guard - {pair['baseline']} at {pair['length']} steps: {pair['difference']:+.0%} "
+            f"[{100 * low:+.0f}, {100 * high:+.0f}], {recovered}; rescued {pair['rescued']}, harmed {pair['harmed']}"
+        )
+    for line in tell_assistance(results):
+        console.print(line)
+    for row in results.get("forecast", ()):
+        console.print(tell(row))
+    for probe in results["probes"]["self_conditioning"]:
+        if probe["slope"] is not None:
+            low, high = probe["slope_interval"]
+            console.print(
+                f"self-conditioning at {probe['length']} steps {'with' if probe['guarded'] else 'without'} the guard: "
+                f"{probe['slope']:+.2f} [{low:+.2f}, {high:+.2f}] of step accuracy for each unit of error share"
+            )
+    for said in ("truth", "warning"):
+        if said in results["meta"]:
+            console.print(f"right values: {results['meta'][said]}" if said == "truth" else results["meta"][said])
+    if simulated:
+        console.print(f"{SIMULATED} It slips as the profile {results['meta']['profile']} says.")
+    if out is not None:
+        console.print(f"written: {out / 'results.json'}, {out / 'report.html'}")

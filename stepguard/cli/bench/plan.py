@@ -1,0 +1,152 @@
+"""What ``stepguard bench`` is to run, from its arguments."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from stepguard.cli.arguments import load_file
+from stepguard.cli.bench.bench import COUNT, LENGTHS
+from stepguard.core.profile import Profile
+from stepguard.errors import ConfigError
+from stepguard.evaluation.arms import ArmOptions, arm_named
+from stepguard.evaluation.cases.cases import CaseFamily, load_cases
+from stepguard.evaluation.families import Family, Task, family_named
+from stepguard.evaluation.knobs import split_names
+from stepguard.evaluation.runner import Plan, hash_prompts
+from stepguard.repair.ladder import Ladder
+from stepguard.repair.rungs import FIRST, Resample
+
+__all__ = ["describe_cases", "describe_configuration", "make_plan", "version_of"]
+
+_MOST: Final = 1_000_000
+"""Steps of a program, and programs of a length: all of them are made before the first is run."""
+
+
+def make_plan(args: argparse.Namespace) -> Plan:
+    """The plan that the arguments mean.
+
+    Raises:
+        ConfigError: they do not go together, or name what does not exist.
+    """
+    family: Family
+    if args.procedure is None and args.cases is None:
+        family, cells = family_named(args.task if args.task is not None else "arithmetic"), _cells(args)
+    else:
+        family, cells = _cases(args)
+    arms = [arm_named(name).name for name in split_names(args.arms)]
+    if not arms or len(set(arms)) != len(arms):
+        raise ConfigError(f"--arms takes names of arms, each once, not {args.arms!r}", option="arms")
+    if args.concurrency is not None and args.concurrency < 1:
+        raise ConfigError(f"--concurrency is 1 or more, not {args.concurrency}", option="concurrency")
+    if args.resume and args.out is None:
+        raise ConfigError("--resume goes with --out, the folder to go on in", option="resume")
+    repair = Ladder() if args.retries is None else args.retries
+    if args.learned is not None and not args.learned.exists():
+        raise ConfigError(f"there is no profile {args.learned}: stepguard run --learned writes one", option="learned")
+    learned = None if args.learned is None else Profile.load(args.learned)
+    if learned is not None and not learned.tells:
+        raise ConfigError(f"the profile {args.learned} has seen no calls: it foretells nothing", option="learned")
+    options = ArmOptions(segment=args.segment, repair=repair, profile=learned, timeout=args.timeout)
+    # Cases are numbered from 0 on; --seed is the simulated model's alone then.
+    seed = args.seed if args.cases is None else 0
+    return Plan(family=family, cells=cells, arms=arms, seed=seed, options=options)
+
+
+def _cells(args: argparse.Namespace) -> dict[int, int]:
+    """How many programs of which lengths."""
+    lengths = _numbers(args.lengths if args.lengths is not None else LENGTHS, "lengths")
+    counts = _numbers(args.n if args.n is not None else COUNT, "n")
+    if len(counts) == 1:
+        counts *= len(lengths)
+    if len(counts) != len(lengths):
+        raise ConfigError(
+            f"-n has {len(counts)} numbers for {len(lengths)} lengths: give one, or one a length", option="n"
+        )
+    return dict(zip(lengths, counts, strict=True))
+
+
+def _cases(args: argparse.Namespace) -> tuple[Family, dict[int, int]]:
+    """The user's own cases, and how many of them."""
+    for option in ("procedure", "cases"):
+        if getattr(args, option) is None:
+            raise ConfigError(
+                f"--{option} is missing: --procedure FILE goes with --cases FILE, its inputs and expected answers",
+                option=option,
+            )
+    for option in ("task", "lengths"):
+        if getattr(args, option) is not None:
+            raise ConfigError(
+                f"--{option} says what to make up, but --procedure brings its own: leave one out", option=option
+            )
+    procedure = load_file(args.procedure)
+    named = procedure.name != "procedure"
+    family = load_cases(procedure, args.cases, name=None if named else Path(args.procedure).stem)
+    count = len(family.cases)
+    if args.n is not None:
+        wanted = _numbers(args.n, "n")
+        if len(wanted) != 1 or wanted[0] > count:
+            raise ConfigError(
+                f"-n takes how many of the {count} cases in {args.cases} to run, not {args.n}", option="n"
+            )
+        count = wanted[0]
+    return family, {family.length: count}
+
+
+def describe_cases(args: argparse.Namespace, plan: Plan) -> dict[str, Any]:
+    """What a report says of the user's own cases; nothing where there are none."""
+    if not isinstance(plan.family, CaseFamily):
+        return {}
+    about = plan.family.describe(sum(plan.cells.values()))
+    return {"procedure": Path(args.procedure).name, "cases": args.cases.name, **about}
+
+
+def _numbers(text: str, option: str) -> list[int]:
+    try:
+        numbers = [int(piece) for piece in text.split(",")]
+    except ValueError:
+        numbers = []
+    if option == "lengths" and len(set(numbers)) != len(numbers):
+        raise ConfigError(f"--lengths {text}: a length stands twice; keep one, and set -n for more runs", option=option)
+    if not numbers or min(numbers) < 1:
+        raise ConfigError(f"--{option} takes whole numbers above 0, separated by commas, not {text!r}", option=option)
+    if max(numbers) > _MOST:
+        raise ConfigError(f"--{option} takes numbers up to {_MOST:,}, not {max(numbers):,}", option=option)
+    return numbers
+
+
+def describe_configuration(args: argparse.Namespace, plan: Plan, model: str) -> dict[str, Any]:
+    """Everything that shapes a reply, so that unlike outcomes are never mixed."""
+    own = plan.family if isinstance(plan.family, CaseFamily) else None
+    sample = _sample(plan) if own is None else plan.family.make(0, own.length)
+    return {
+        "model": model,
+        "task": plan.family.name,
+        **({} if own is None else own.fingerprint()),
+        "seed": args.seed,
+        "segment": args.segment,
+        "retries": args.retries,
+        "ladder": [rung.name for rung in Ladder().rungs] if args.retries is None else None,
+        "learned": None if plan.options.profile is None else plan.options.profile.to_dict(),
+        "temperature": {"first": FIRST.temperature, "retry": Resample().temperature},
+        "prompt_hash": hash_prompts(sample),
+        "stepguard": version_of("stepguard"),
+    }
+
+
+def _sample(plan: Plan) -> Task:
+    """A task whose prompts are hashed: the same one whatever the lengths, wherever the family has one so short."""
+    try:
+        return plan.family.make(0, 2)
+    except ConfigError:
+        return plan.family.make(plan.seed, min(plan.cells))
+
+
+def version_of(name: str) -> str:
+    """The version of an installed package."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,119 @@
+"""Where a name stands in a document: by its words, as a whole.
+
+Case, white space, and how quotes and dashes are written do not matter, nor do characters that are not seen. Part of a
+longer word is no name (``Ann`` in ``Annabel`` and ``Ann-Marie``), nor is part of an address, a unit or an id
+(``example.com`` in ``ann@example.com``, ``5 km`` in ``5 km/h``). A number in a name is whole, too: ``5 mg`` does not
+stand in ``0.5 mg``, ``-5 mg``, ``1/5 mg`` or ``10^5 mg``, nor ``$5`` in ``$5 million``.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Final
+
+from stepguard.documents.values import number_goes_on
+from stepguard.language.numerals import MINUS_SIGNS
+
+__all__ = ["Words", "fold", "typewritten"]
+
+_WORD: Final = re.compile(r"\S+")
+_TYPEWRITTEN: Final = str.maketrans({
+    **dict.fromkeys("’‘‛ʼʻ´`′＇", "'"), **dict.fromkeys("“”„‟″＂", '"'),
+    **dict.fromkeys(f"{MINUS_SIGNS}\u2014\u2015", "-"),
+})  # fmt: skip
+_RAISED: Final = re.compile("[⁻⁺]?[⁰¹²³⁴-⁹]+")
+_BEGINS_NUMBER: Final = re.compile(r"[^\w\s]*[0-9]")
+_NUMBER_BEFORE: Final = re.compile(
+    r"[\w)\]][+/.*^~%@]\Z|[0-9][:,=]\Z|[/\\\u2044\u2215±]\Z|(?<![.-])[-.]\Z|(?:[\s(\[{$€£]|\A),\Z"
+    r"|\b(?:minus|negative) \Z"
+)
+"""In front of a number, what makes it the rest of another one: ``0.``, ``1,``, ``1/``, ``10^``, ``12:``, ``-``."""
+_NUMBER_BEHIND: Final = re.compile(r"[:.,@^*=+/\u2044\u2215][0-9]|[/_@]\w|[±⁻⁺]|\+/")
+_REST: Final = re.compile(r"[0-9]{3}(?![0-9])|[0-9]{1,3}[/\u2044]")
+"""What may belong to a short number with a blank in front of it: ``234``, ``1/2``."""
+_SHORT_BEFORE: Final = re.compile(r"(?<![0-9A-Za-z])[0-9]{1,3} \Z")
+_SHORT: Final = re.compile(r"(?<![0-9])[0-9]{1,3}\Z")
+_GROUP_BEHIND: Final = re.compile(r" [0-9]{3}(?![0-9A-Za-z])")
+_NAME_BEFORE: Final = re.compile(r"\w[@.]\Z|(?<=\w)(?<![^\W\d_]{3})/\Z")
+_NAME_BEHIND: Final = re.compile(r"[@.]\w|/(?![^\W\d_]{3})\w|\^[-+0-9({]")
+"""Around a name, what makes it part of an address, a unit or an id; ``Total/Summe`` are two names."""
+_UNIT_BEHIND: Final = re.compile(r"[@./]\w|\^[-+0-9({]")
+
+
+class Words:
+    """A document to find names in: without regard to case, white space, and how quotes and dashes are written."""
+
+    def __init__(self, document: str) -> None:
+        pieces: list[str] = []
+        self._starts: list[int] = []  # of each word, in the folded text
+        self._spans: list[tuple[int, int]] = []  # and in the document
+        at = 0
+        for match in _WORD.finditer(document):
+            word = fold(match[0])
+            if not word:
+                continue
+            self._starts.append(at)
+            self._spans.append(match.span())
+            pieces.append(word)
+            at += len(word) + 1
+        self._text = " ".join(pieces)
+
+    def find(self, name: str) -> Iterator[tuple[int, int]]:
+        """The spans in the document of the words that hold a name as a whole, and not inside a longer one."""
+        wanted = " ".join(filter(None, (fold(word) for word in _WORD.findall(name))))
+        at = self._text.find(wanted) if wanted else -1
+        while at >= 0:
+            end = at + len(wanted)
+            if _alone(self._text, at, end):
+                first, last = (bisect_right(self._starts, place) - 1 for place in (at, end - 1))
+                yield self._spans[first][0], self._spans[last][1]
+            at = self._text.find(wanted, at + 1)
+
+
+def typewritten(text: str) -> str:
+    """A text with the quotes and dashes of a typewriter, and without characters that are not seen."""
+    plain = text.translate(_TYPEWRITTEN)
+    return plain if plain.isascii() else "".join(char for char in plain if unicodedata.category(char) != "Cf")
+
+
+def fold(word: str) -> str:
+    """A word as it is compared."""
+    plain = _RAISED.sub(lambda raised: f"^{raised[0]}", typewritten(word))  # 10² is no 102
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFKC", plain).casefold())
+
+
+def _alone(text: str, start: int, end: int) -> bool:
+    """Whether no longer word or number reaches over either end; a possessive ``'s`` is no part of the name."""
+    before, behind = text[max(start - 10, 0) : start], text[end : end + 3]
+    number = _BEGINS_NUMBER.match(text, start, end) is not None
+    if number or _part(text[start]):
+        if _part(before[-1:]) or (before[-1:] in ("-", "'") and _part(before[-2:-1])):
+            return False
+        if (_NUMBER_BEFORE if number else _NAME_BEFORE).search(before):
+            return False
+        if number and _REST.match(text, start) and _SHORT_BEFORE.search(before):
+            return False
+    if _part(text[end - 1]):
+        possessive = behind[:2] == "'s" and not _part(behind[2:3])
+        if _part(behind[:1]) or (behind[:1] in ("-", "'") and _part(behind[1:2]) and not possessive):
+            return False
+        if text[end - 1].isdigit():
+            return not _goes_on(text, start, end)
+        if (_UNIT_BEHIND if number else _NAME_BEHIND).match(text, end):
+            return False
+    return True
+
+
+def _goes_on(text: str, start: int, end: int) -> bool:
+    """Whether the number that a name ends with goes on behind it."""
+    if _NUMBER_BEHIND.match(text, end) or number_goes_on(text, end, money=unicodedata.category(text[start]) == "Sc"):
+        return True
+    return _GROUP_BEHIND.match(text, end) is not None and _SHORT.search(text[max(end - 4, start) : end]) is not None
+
+
+def _part(char: str) -> bool:
+    """Whether a character is part of a word: a letter, a digit, an accent, an underscore."""
+    return bool(char) and (char.isalnum() or char == "_" or unicodedata.combining(char) != 0)

@@ -1,0 +1,218 @@
+"""What the engine asks for, and what it is told in return.
+
+The engine emits actions, each with an id, and accepts one event for each of them, in any order. Whoever drives it
+performs the actions: `Guard.run` and `Guard.arun` do, a loop of your own can.
+
+========  ====================================================  ==============================
+action    what is to be done                                    event
+========  ====================================================  ==============================
+`Ask`     send a request to the model                           `Replied` or `Failed`
+`Check`   judge the claims of a reply                           `Checked` or `Failed`
+`Act`     perform a step by code                                `Performed` or `Failed`
+`Wait`    let some seconds pass                                 `Woke`
+`Commit`  make verified steps durable before they are used      `Committed` or `Failed`
+========  ====================================================  ==============================
+
+`Clock` tells the time without answering anything. An event that does not fit is refused, and the action is still to be
+answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from stepguard.backends.base import Backend, Completion, Request
+from stepguard.checks import Judgement
+from stepguard.core.verdicts import Claim, Deviation
+from stepguard.language.values import Value
+from stepguard.procedure.steps import Step
+from stepguard.results import Occurrence, StepRecord
+
+__all__ = [
+    "Act",
+    "Action",
+    "Ask",
+    "Check",
+    "Checked",
+    "Clock",
+    "Commit",
+    "Committed",
+    "Event",
+    "Failed",
+    "Performed",
+    "Replied",
+    "Wait",
+    "Woke",
+    "deviation_of",
+    "misfit",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Send `request` to the model, or to `backend` where somebody else is to answer.
+
+    `occurrences` are the steps of the procedure that it is about; the request may put others in the place of one.
+    """
+
+    id: str
+    request: Request
+    backend: Backend | None = None
+    occurrences: tuple[Occurrence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Judge `claims` about `steps`; `values` is the verified state before the first of them.
+
+    `foreign` says that checks of the user are among them, which may block: each for `timeout` seconds, all together
+    for `remaining` seconds (None: for as long as they take). `beyond_failure` is for observing runs. With `stand_in`
+    the steps are asked in the place of one of the procedure, which is judged itself when they are accepted.
+    """
+
+    id: str
+    steps: tuple[Step, ...]
+    claims: tuple[Claim, ...]
+    values: Mapping[str, Value]
+    foreign: bool
+    beyond_failure: bool
+    timeout: float | None = None
+    remaining: float | None = None
+    stand_in: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Perform `step` by code, from `values`. The value is of the step's type: see `stepguard.language.values`."""
+
+    id: str
+    step: Step
+    values: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Let `seconds` pass before the next try; `reason` says why."""
+
+    id: str
+    seconds: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Make `records` durable. No later step is asked before this is acknowledged."""
+
+    id: str
+    records: tuple[StepRecord, ...]
+
+
+Action = Ask | Check | Act | Wait | Commit
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """The model answered `Ask` `id`."""
+
+    id: str
+    completion: Completion
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Action `id` could not be performed."""
+
+    id: str
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The judgements on the claims of `Check` `id`, in order: of all, or up to the first that ends the judging.
+
+    That is the first that is not accepted; with `Check.beyond_failure` only one whose value cannot be read. What
+    `stepguard.checks.judge_claims` returns fits.
+    """
+
+    id: str
+    judgements: tuple[Judgement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """The value that code found for `Act` `id`."""
+
+    id: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Woke:
+    """The time of `Wait` `id` has passed."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """`Commit` `id` is durable."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The time, in seconds of a monotonic clock."""
+
+    now: float
+
+
+Event = Replied | Failed | Checked | Performed | Woke | Committed | Clock
+
+_ANSWERS: Final[Mapping[type, tuple[type, ...]]] = {
+    Ask: (Replied, Failed),
+    Check: (Checked, Failed),
+    Act: (Performed, Failed),
+    Wait: (Woke,),
+    Commit: (Committed, Failed),
+}
+
+
+def deviation_of(judgement: Judgement) -> Deviation | None:
+    """Why a claim is not accepted, None where it is."""
+    verdict = judgement.verdict
+    if verdict is None or verdict.outcome == "pass":
+        return None
+    kind = (verdict.kind or "wrong_value") if verdict.outcome == "fail" else "undecided"
+    return Deviation(kind, judgement.claim.step, verdict.reason)
+
+
+def misfit(event: Event, action: Action) -> str | None:
+    """Why an event is no answer to an action, None where it is one."""
+    wanted = _ANSWERS[type(action)]
+    if not isinstance(event, wanted):
+        names = " or ".join(each.__name__ for each in wanted)
+        return f"{type(action).__name__} is answered by {names}"
+    if isinstance(event, Replied) and not isinstance(event.completion, Completion):
+        return f"it holds a {type(event.completion).__name__}, not a Completion"
+    if isinstance(event, Performed) and isinstance(action, Act) and not action.step.type.holds(event.value):
+        return f"{action.step.id} is of type {action.step.type}, not {type(event.value).__name__}"
+    if isinstance(event, Checked) and isinstance(action, Check):
+        return _misjudged(event.judgements, action)
+    return None
+
+
+def _misjudged(judgements: tuple[Judgement, ...], action: Check) -> str | None:
+    if [each.claim for each in judgements] != list(action.claims[: len(judgements)]):
+        return "the judgements are not on its claims, in their order"
+    for number, (step, judgement) in enumerate(zip(action.steps, judgements, strict=False), 1):
+        if judgement.value is not None and not step.type.holds(judgement.value):
+            return f"the value judged for {step.id} is not of type {step.type}"
+        deviates = deviation_of(judgement) is not None
+        if judgement.value is None and not deviates:
+            return f"{step.id} is accepted without a value"
+        if judgement.value is None or (deviates and not action.beyond_failure):
+            return None if number == len(judgements) else f"it judges claims behind {step.id}, which is not accepted"
+    return None if len(judgements) == len(action.claims) else "not every claim is judged"

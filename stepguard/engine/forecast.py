@@ -1,0 +1,145 @@
+"""What a run will probably cost, and whether it will end verified, from what was seen of the model.
+
+Every step is accepted at first with the probability that steps of its operation had (`Profile.kinds`), or all steps
+where it is unknown. A segment is asked in one call; the first step in it that is not accepted is asked again, which
+takes as many calls and tokens as it took on average, and is given up as often; the run goes on behind it. With q_i the
+probability of step i, E(i) the expected cost from step i on and m the length of segments::
+
+    E(i) = call(m) + q_i ... q_(i+m-1) E(i+m) + sum over j of q_i ... q_(i+j-1) (1 - q_(i+j)) (again + kept E(i+j+1))
+
+which is solved from the last step backwards. The probability to end verified follows in the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
+
+from stepguard.core.profile import Profile, Tries
+from stepguard.engine.segments import SegmentLength, Segments
+from stepguard.engine.step_kinds import SIGNS, kind_of
+from stepguard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from stepguard.core.usage import Price
+    from stepguard.procedure.procedure import Procedure
+
+__all__ = ["Forecast", "forecast"]
+
+_MOST: Final = 2000
+"""Of a longer procedure so many steps are looked at, and the rest is taken to be like them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What is expected of one run.
+
+    Attributes:
+        calls: model calls.
+        input_tokens: tokens of the prompts.
+        output_tokens: tokens of the replies.
+        seconds: time spent waiting for the model, one call after the other.
+        success: the probability that every step is completed.
+        cost: money, None where no price is known.
+    """
+
+    calls: float
+    input_tokens: float
+    output_tokens: float
+    seconds: float
+    success: float
+    cost: Decimal | None = None
+
+    @property
+    def abstention(self) -> float:
+        """The probability that some step is given up."""
+        return 1 - self.success
+
+    @property
+    def tokens(self) -> float:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+
+def forecast(
+    procedure: Procedure, profile: Profile, *, segments: Segments | None = None, price: Price | None = None
+) -> Forecast:
+    """What a guarded run of a procedure will probably cost. `Guard.forecast` does it with the guard's own options.
+
+    Args:
+        procedure: what will be run.
+        profile: what was seen of the model.
+        segments: how long segments are.
+        price: what tokens cost.
+
+    Raises:
+        ConfigError: the profile holds no calls.
+    """
+    if not profile.tells:
+        raise ConfigError("a forecast needs a profile that has seen calls: add up Result.profile", option="profile")
+    length = SegmentLength(segments or Segments(), profile).size(len(procedure))
+    looked = min(len(procedure), _MOST)
+    right = [_right(procedure, index, profile) for index in range(looked)]
+    sums, success = _solve(right, length, profile)
+    # Each further part as long as what was looked at costs the same, if the run comes so far.
+    parts = len(procedure) / looked
+    reached = parts if success == 1 else (1 - success**parts) / (1 - success)
+    calls, given, written, seconds = (each * reached for each in sums)
+    cost = None
+    if price is not None:
+        cost = (Decimal(given) * Decimal(str(price.input)) + Decimal(written) * Decimal(str(price.output))) / 1_000_000
+    return Forecast(
+        calls=calls, input_tokens=given, output_tokens=written, seconds=seconds, success=success**parts, cost=cost
+    )
+
+
+def _right(procedure: Procedure, index: int, profile: Profile) -> float | None:
+    """The probability that a step is accepted at first, None where code performs it."""
+    step = procedure.steps[index]
+    if step.performer == "code":
+        return None
+    kind = kind_of(step, {})  # without signs, since no value is known
+    alike = [tries for name, tries in profile.kinds.items() if _without_signs(name) == kind]
+    tries = sum(alike, Tries()) if alike else profile.asked
+    return (tries.well + 0.5) / (tries.made + 1)
+
+
+def _without_signs(kind: str) -> str:
+    return " ".join(word for word in kind.split() if word not in SIGNS)
+
+
+def _solve(right: list[float | None], length: int, profile: Profile) -> tuple[list[float], float]:
+    """Expected calls, input tokens, output tokens and seconds, and the probability to complete."""
+    first, again, hard = profile.first, profile.again, profile.hard
+    kept = (hard.well + 0.5) / (hard.made + 1)
+    per_failure = max(hard.made, 1)
+    repair = [each / per_failure for each in (again.calls, again.input_tokens, again.output_tokens, again.seconds)]
+    fixed = first.fixed_tokens / first.calls
+    step_in = (first.input_tokens - first.fixed_tokens) / first.steps
+    step_out = first.output_tokens / first.steps
+    per_token = first.seconds / max(1.0, first.input_tokens + first.output_tokens)
+    ends = len(right)
+    expected = [[0.0] * 4 for _ in range(ends + 1)]
+    success = [0.0] * ends + [1.0]
+    for at in range(ends - 1, -1, -1):
+        if right[at] is None:  # it costs nothing, and is no part of a call
+            expected[at], success[at] = expected[at + 1], success[at + 1]
+            continue
+        segment = list(takewhile(lambda each: each is not None, right[at : at + length]))
+        asked = len(segment)
+        given, written = fixed + step_in * asked, step_out * asked
+        sums = [1.0, given, written, per_token * (given + written)]
+        whole, done = 1.0, 0.0
+        for place, accepted in enumerate(segment, at):
+            assert accepted is not None
+            failed = whole * (1 - accepted)
+            for number in range(4):
+                sums[number] += failed * (repair[number] + kept * expected[place + 1][number])
+            done += failed * kept * success[place + 1]
+            whole *= accepted
+        behind = at + asked
+        expected[at] = [each + whole * later for each, later in zip(sums, expected[behind], strict=True)]
+        success[at] = done + whole * success[behind]
+    return expected[0], success[0]

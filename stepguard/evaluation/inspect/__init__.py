@@ -1,0 +1,1 @@
+"""Inspect AI: the bundled benchmark as its task, and a model provider."""

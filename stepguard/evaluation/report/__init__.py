@@ -1,0 +1,1 @@
+"""What a benchmark found: figures, charts, ``results.json``, ``report.html`` and PNG plots."""

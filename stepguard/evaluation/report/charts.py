@@ -1,0 +1,289 @@
+"""Charts as inline SVG: lines with error bars, stacked bars, differences with intervals.
+
+Colours come from the classes of the style sheet, so that they follow the light or dark scheme. Nothing is told by
+colour alone: arms differ in dash and marker too, ways of ending in pattern.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from stepguard.evaluation.report.markup import Html, tag
+
+__all__ = [
+    "DASHES",
+    "LINEAR",
+    "SHAPES",
+    "Bar",
+    "Difference",
+    "Point",
+    "Series",
+    "bars",
+    "differences",
+    "key",
+    "lines",
+    "look",
+    "swatch",
+]
+
+_WIDTH: Final = 380
+LINEAR: Final = 30
+"""Lengths that differ by more than this factor stand on a logarithmic axis."""
+_LETTER: Final = 6.6
+"""The width of a letter, roughly: SVG cannot measure text without a script."""
+SHAPES: Final = ("circle", "square", "triangle", "diamond", "cross", "down")
+DASHES: Final = ("", "7 3", "2 3", "9 3 2 3", "4 4", "1 4")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A share at a length, with its interval."""
+
+    length: int
+    share: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One arm; `style` is its number among the colours, markers and dashes."""
+
+    name: str
+    style: int
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """How the runs of one cell ended: class of the pattern -> how many."""
+
+    group: str
+    name: str
+    parts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A paired difference with its interval, of shares."""
+
+    group: str
+    name: str
+    value: float
+    interval: tuple[float, float]
+
+
+def _svg(height: float, title: str, *content: Html) -> Html:
+    return tag(
+        "svg",
+        tag("title", title),
+        *content,
+        class_="chart",
+        viewBox=f"0 0 {_WIDTH} {height:g}",
+        role="img",
+        aria_label=title,
+    )
+
+
+def _text(x: float, y: float, text: str, *, anchor: str = "start", class_: str | None = None) -> Html:
+    return tag("text", text, x=x, y=y, text_anchor=anchor, class_=class_)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
+    return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
+
+
+def _marker(x: float, y: float, style: int) -> Html:
+    r = 4.5
+    shape = look(style)[0]
+    name = f"mark a{shape}"
+    match SHAPES[shape]:
+        case "circle":
+            return tag("circle", cx=x, cy=y, r=r, class_=name)
+        case "square":
+            return tag("rect", x=x - r + 0.5, y=y - r + 0.5, width=2 * r - 1, height=2 * r - 1, class_=name)
+        case "triangle":
+            path = f"M{x:.1f} {y - r:.1f}L{x + r:.1f} {y + r:.1f}H{x - r:.1f}Z"
+        case "diamond":
+            path = (
+                f"M{x:.1f} {y - r - 1:.1f}l{r + 1:.1f} {r + 1:.1f}l{-r - 1:.1f} {r + 1:.1f}l{-r - 1:.1f} {-r - 1:.1f}Z"
+            )
+        case "cross":
+            path = f"M{x - r:.1f} {y - r:.1f}l{2 * r:.1f} {2 * r:.1f}m0 {-2 * r:.1f}l{-2 * r:.1f} {2 * r:.1f}"
+        case _:
+            path = f"M{x:.1f} {y + r:.1f}L{x + r:.1f} {y - r:.1f}H{x - r:.1f}Z"
+    return tag("path", d=path, class_=name)
+
+
+def look(style: int) -> tuple[int, int]:
+    """The colour and marker of an arm, and its dash.
+
+    The first ones are the guard's alone. Dashes shift by one after each round, so that arms that share a marker
+    still differ.
+    """
+    if style == 0:
+        return 0, 0
+    others = len(SHAPES) - 1
+    rounds, at = divmod(style - 1, others)
+    return 1 + at, 1 + (at + rounds) % others
+
+
+def _dash(style: int) -> str | None:
+    return DASHES[look(style)[1]] or None
+
+
+def swatch(style: int) -> Html:
+    """The line and marker of an arm, for a legend in text."""
+    line = tag("path", d="M1 7H33", class_=f"line a{look(style)[0]}", stroke_dasharray=_dash(style))
+    return tag("svg", line, _marker(17, 7, style), class_="swatch", viewBox="0 0 34 14", aria_hidden="true")
+
+
+def lines(title: str, series: Sequence[Series]) -> Html:
+    """Shares by length: a line and markers for every arm, and an error bar for every interval."""
+    left, right, top, bottom = 38.0, 14.0, 12.0, 218.0
+    lengths = sorted({point.length for each in series for point in each.points})
+    place, scale = _placed(lengths, left + 20, _WIDTH - right - 20)
+
+    def y(share: float) -> float:
+        return bottom - (bottom - top) * share
+
+    drawn = [_line(left, y(at / 4), _WIDTH - right, y(at / 4), "grid") for at in range(5)]
+    drawn += [_text(left - 6, y(at / 4) + 4, f"{25 * at}%", anchor="end") for at in range(5)]
+    last = -math.inf
+    for length in lengths:
+        drawn.append(_line(place(length), bottom, place(length), bottom + 4, "axis"))
+        if place(length) - last > _LETTER * len(str(length)) + 6:
+            last = place(length)
+            drawn.append(_text(last, bottom + 17, str(length), anchor="middle"))
+    drawn.append(_text((left + _WIDTH - right) / 2, bottom + 34, f"steps{scale}", anchor="middle"))
+    places = [place(length) for length in lengths]
+    room = min((after - before for before, after in pairwise(places)), default=_WIDTH)
+    apart = min(6.0, 0.7 * room / max(1, len(series)))
+    for number, each in enumerate(series):
+        # Side by side, or equal values would hide each other.
+        aside = apart * (number - (len(series) - 1) / 2)
+        at = [(place(point.length) + aside, point) for point in each.points]
+        name = f"a{look(each.style)[0]}"
+        for x, point in at:
+            low, high = (y(bound) for bound in point.interval)
+            drawn.append(tag("path", d=f"M{x:.1f} {low:.1f}V{high:.1f}", class_=f"bar {name}"))
+            ends = f"M{x - 3:.1f} {low:.1f}h6M{x - 3:.1f} {high:.1f}h6"
+            drawn.append(tag("path", d=ends, class_=f"bar {name}"))
+        path = "L".join(f"{x:.1f} {y(point.share):.1f}" for x, point in at)
+        drawn.append(tag("path", d=f"M{path}", class_=f"line {name}", stroke_dasharray=_dash(each.style)))
+        drawn += [_marker(x, y(point.share), each.style) for x, point in at]
+    return _svg(258, title, *drawn)
+
+
+def _placed(lengths: Sequence[int], low: float, high: float) -> tuple[Callable[[int], float], str]:
+    """Where a length stands on the axis, and what is said about the axis."""
+    if len(lengths) == 1:
+        return (lambda _: (low + high) / 2), ""
+    ratio = lengths[-1] / lengths[0]
+    scale = math.log if ratio > LINEAR else float
+    first, width = scale(lengths[0]), scale(lengths[-1]) - scale(lengths[0])
+    return (lambda length: low + (high - low) * (scale(length) - first) / width), (
+        " (logarithmic scale)" if ratio > LINEAR else ""
+    )
+
+
+def bars(title: str, rows: Sequence[Bar], *, identity: str) -> Html:
+    """Stacked bars, one for each cell, all of them as long as 100%.
+
+    Args:
+        identity: makes the ids of the patterns unique in the document.
+    """
+    left = 8 + _LETTER * min(12, max((len(each.name) for each in rows), default=0))
+    width = _WIDTH - left - 8
+    drawn = [_patterns(identity)]
+    at, group = 2.0, None
+    for each in rows:
+        if each.group != group:
+            group = each.group
+            at += 20
+            drawn.append(_text(0, at - 6, group, class_="strong"))
+        drawn.append(_text(left - 6, at + 13, _short(each.name), anchor="end"))
+        total, x = sum(each.parts.values()), left
+        for name, count in each.parts.items():
+            if not count:
+                continue
+            wide = width * count / total
+            box = {"x": x, "y": at, "width": wide, "height": 18}
+            drawn.append(tag("rect", class_=f"end {name}", **box))
+            if name != "right":
+                drawn.append(tag("rect", fill=f"url(#{identity}-{name})", class_="over", **box))
+            label = f"{100 * count / total:.0f}%"
+            if wide > _LETTER * len(label) + 6:
+                drawn.append(_text(x + wide / 2, at + 13, label, anchor="middle", class_=f"on-{name}"))
+            x += wide
+        at += 22
+    return _svg(at + 2, title, *drawn)
+
+
+_PATTERNS: Final = {
+    "abstained": "M0 8L8 0M-2 2L2 -2M6 10L10 6",
+    "no-answer": "M2 2h1M6 6h1",
+    "wrong": "M0 0L8 8M0 8L8 0",
+    "error": "M2 0V8M6 0V8",
+}
+
+
+def _patterns(identity: str) -> Html:
+    made = [
+        tag(
+            "pattern",
+            tag("path", d=path, class_=f"hatch h-{name}"),
+            id=f"{identity}-{name}",
+            width=8,
+            height=8,
+            patternUnits="userSpaceOnUse",
+        )
+        for name, path in _PATTERNS.items()
+    ]
+    return tag("defs", *made)
+
+
+def key(name: str, *, identity: str) -> Html:
+    """The box of a way of ending, for a legend in text."""
+    box = {"x": 0, "y": 0, "width": 18, "height": 14}
+    drawn = [tag("rect", class_=f"end {name}", **box)]
+    if name != "right":
+        drawn.append(tag("rect", fill=f"url(#{identity}-{name})", class_="over", **box))
+    return tag("svg", *drawn, class_="key", viewBox="0 0 18 14", aria_hidden="true")
+
+
+def differences(title: str, rows: Sequence[Difference]) -> Html:
+    """Differences with intervals around a line at zero."""
+    left = 10 + _LETTER * min(18, max((len(each.name) for each in rows), default=0))
+    right = _WIDTH - 16.0
+
+    def x(value: float) -> float:
+        return left + (right - left) * (value + 1) / 2
+
+    drawn: list[Html] = []
+    at, group = 2.0, None
+    for each in rows:
+        if each.group != group:
+            group = each.group
+            at += 20
+            drawn.append(_text(0, at - 6, group, class_="strong"))
+        low, high = (x(bound) for bound in each.interval)
+        middle = at + 9
+        drawn.append(_text(left - 8, middle + 4, _short(each.name, 18), anchor="end"))
+        ends = f"M{low:.1f} {middle:.1f}H{high:.1f}M{low:.1f} {middle - 4:.1f}v8M{high:.1f} {middle - 4:.1f}v8"
+        drawn.append(tag("path", d=ends, class_="bar plain"))
+        box = {"x": x(each.value) - 4, "y": middle - 4, "width": 8, "height": 8}
+        drawn.append(tag("rect", class_="mark plain", **box))
+        at += 20
+    ticks = (-1.0, -0.5, 0.0, 0.5, 1.0)
+    grid = [_line(x(tick), 18, x(tick), at + 4, "axis" if tick == 0 else "grid") for tick in ticks]
+    labels = [_text(x(tick), at + 18, f"{100 * tick:+.0f}" if tick else "0", anchor="middle") for tick in ticks]
+    unit = _text((left + right) / 2, at + 34, "percentage points", anchor="middle")
+    return _svg(at + 40, title, *grid, *labels, unit, *drawn)
+
+
+def _short(name: str, limit: int = 12) -> str:
+    return name if len(name) <= limit else f"{name[: limit - 2]}.."

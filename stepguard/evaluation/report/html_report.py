@@ -1,0 +1,381 @@
+"""``report.html``: what a benchmark found, in one file that needs nothing else to be read.
+
+No script is needed to read it, nothing outside is referenced, and everything that a model or a user wrote is escaped.
+The same outcomes and facts give the same bytes, all of them ASCII.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from stepguard.errors import ConfigError
+from stepguard.evaluation.arms import Outcome, kind_of
+from stepguard.evaluation.families import Family
+from stepguard.evaluation.report import charts
+from stepguard.evaluation.report.figures import (
+    ENDS,
+    GUARD,
+    Cell,
+    Contrast,
+    Study,
+    bound,
+    make_headline,
+    make_studies,
+    percent,
+    points,
+    points_span,
+    share,
+    span,
+)
+from stepguard.evaluation.report.html_examples import failed_section, guarded_section
+from stepguard.evaluation.report.html_failures import failures
+from stepguard.evaluation.report.html_parts import about_section, figure, legend, section, table
+from stepguard.evaluation.report.html_probes import probes
+from stepguard.evaluation.report.markup import Child, Html, tag
+from stepguard.evaluation.report.style import CSS, SCRIPT
+from stepguard.evaluation.statistics import clustered, fit_decay, wilson
+
+__all__ = ["check_png", "make_report", "write_reports"]
+
+_SECTIONS: Final = {
+    "accuracy": "Accuracy by length",
+    "parts": "What each part adds",
+    "ends": "How the runs ended",
+    "failures": "What went wrong in the replies",
+    "probes": "Probes and checkers",
+    "cost": "What it cost",
+    "guarded": "One guarded run, attempt by attempt",
+    "failed": "One unguarded run that failed",
+    "about": "How this was made",
+}
+_SIMULATED: Final = (
+    "SIMULATED MODEL: the answers come from a program that errs on purpose. This tests the guard and says nothing "
+    "about any real model."
+)
+
+
+def check_png(wanted: bool, folder: Path | None) -> None:
+    """Refuse charts that cannot be written, before a model is asked for hours.
+
+    Raises:
+        ConfigError: there is no folder to write them to.
+        MissingExtraError: matplotlib is not installed.
+    """
+    if not wanted:
+        return
+    if folder is None:
+        raise ConfigError("--png goes with --out, the folder to write to", option="png")
+    from stepguard.evaluation.report.plots import load_figure
+
+    load_figure()
+
+
+def write_reports(
+    folder: Path,
+    outcomes: Sequence[Outcome],
+    meta: Mapping[str, Any],
+    *,
+    png: bool = False,
+    family: Family | None = None,
+) -> None:
+    """Write ``report.html`` into a folder, and the charts as PNG files if they are wanted."""
+    (folder / "report.html").write_text(make_report(outcomes, meta, family=family), encoding="ascii", newline="\n")
+    if png:
+        from stepguard.evaluation.report.plots import write_plots
+
+        write_plots(folder, outcomes, meta)
+
+
+def make_report(outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, family: Family | None = None) -> str:
+    """The report as one HTML document.
+
+    Args:
+        outcomes: of all arms, lengths and programs.
+        meta: what made them, as in ``results.json``. The guard's options in it (``segment``, ``retries``) are needed
+            to run the guard again on the recorded replies.
+        family: where the tasks are from, if that has no name of its own (`stepguard.evaluation.cases.cases`): single
+            runs are made again by it.
+    """
+    studies = make_studies(outcomes)
+    model = str(meta.get("model", "unknown model"))
+    tasks = ", ".join(study.task for study in studies) or "no task"
+    title = f"stepguard bench: {tasks} on {model}"
+    bodies: dict[str, list[Child]] = {
+        "accuracy": [_of(studies, study, _accuracy(study)) for study in studies],
+        "parts": [_of(studies, study, _parts(study)) for study in studies],
+        "ends": [_of(studies, study, _ends(study, f"ends{at}")) for at, study in enumerate(studies)],
+        "failures": [_of(studies, study, failures(study, family)) for study in studies],
+        "probes": probes(outcomes),
+        "cost": [_of(studies, study, _cost(study)) for study in studies],
+        "guarded": [guarded_section(outcomes, meta, family)],
+        "failed": [failed_section(outcomes, family)],
+        "about": [about_section(outcomes, studies, meta)],
+    }
+    sections = {name: text for name, text in _SECTIONS.items() if bodies[name]}
+    links = [tag("li", tag("a", text, href=f"#{name}")) for name, text in sections.items()]
+    body = tag(
+        "body",
+        tag(
+            "header",
+            tag("h1", title),
+            tag("p", _SIMULATED, class_="banner", role="note") if meta.get("simulated") else None,
+            tag("p", str(meta["warning"]), class_="banner", role="note") if meta.get("warning") else None,
+            [_headline(study, several=len(studies) > 1) for study in studies],
+            None if studies else tag("p", "There are no outcomes.", class_="headline"),
+            tag("nav", tag("ul", links), aria_label="Sections"),
+        ),
+        tag("main", [section(name, text, bodies[name]) for name, text in sections.items()]),
+        tag("footer", tag("p", "Made by stepguard bench. ", _note_on_intervals())),
+        tag("script", Html(SCRIPT)),
+    )
+    document = tag("html", _head(title), body, lang="en")
+    return f"<!DOCTYPE html>\n{document}\n".encode("ascii", "xmlcharrefreplace").decode("ascii")
+
+
+def _head(title: str) -> Html:
+    hashed = base64.b64encode(hashlib.sha256(SCRIPT.encode("ascii")).digest()).decode("ascii")
+    # Should foreign text ever slip through, it can neither run nor fetch anything.
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hashed}'; base-uri 'none'"
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", title),
+        tag("style", Html(CSS)),
+    )
+
+
+def _of(studies: Sequence[Study], study: Study, content: Sequence[Child]) -> list[Child]:
+    """The content, under the name of its task where there are several."""
+    return [tag("h3", study.task) if len(studies) > 1 else None, *content]
+
+
+def _headline(study: Study, *, several: bool) -> Child:
+    found = make_headline(study)
+    *rest, last = found.rest
+    return [
+        tag("p", f"{study.task}: " if several else None, found.main, class_="headline"),
+        tag("p", " ".join(rest), " " if rest else None, tag("span", last, class_="alarm" if found.alarm else None)),
+    ]
+
+
+def _note_on_intervals() -> str:
+    return (
+        "Intervals are 95%: Wilson for shares, Newcombe's method 10 for paired differences, a bootstrap over programs "
+        "for recovered accuracy and for shares of steps. Runs that ended in an error count as not right."
+    )
+
+
+def _styles(study: Study) -> dict[str, int]:
+    """The number of each arm among colours, markers and dashes; the guard's is always the first."""
+    others = [arm for arm in study.arms if arm != GUARD]
+    return {GUARD: 0} | {arm: at for at, arm in enumerate(others, 1)}
+
+
+def _row_head(cell: Cell) -> list[Child]:
+    return [str(cell.length), cell.arm]
+
+
+def _by_length(head: Sequence[str], cells: Iterable[tuple[Cell, Sequence[Child]]], caption: str) -> Html:
+    groups: dict[int, list[tuple[Sequence[Child], bool]]] = {}
+    for cell, columns in cells:
+        groups.setdefault(cell.length, []).append(([*_row_head(cell), *columns], cell.arm == GUARD))
+    return table(["steps", "arm", *head], list(groups.values()), caption=caption, heads=2)
+
+
+def _traced(outcome: Outcome) -> bool:
+    return outcome.trace_right
+
+
+_SHARES: Final[Mapping[str, Callable[[Outcome], bool]]] = {
+    "Answer right": lambda each: each.right,
+    "Every step right": _traced,
+}
+
+
+def _points(study: Study, arm: str, what: Callable[[Outcome], bool]) -> tuple[charts.Point, ...]:
+    counts = [(cell, cell.count(what)) for cell in study.of(arm)]
+    return tuple(charts.Point(cell.length, hits / cell.n, wilson(hits, cell.n)) for cell, hits in counts)
+
+
+def _accuracy(study: Study) -> list[Child]:
+    styles = _styles(study)
+    drawn = []
+    for title, what in _SHARES.items():
+        if what is _traced and not study.whole:
+            continue
+        arms = [arm for arm in study.arms if what is not _traced or all(cell.traced for cell in study.of(arm))]
+        if not arms:
+            continue
+        series = [charts.Series(arm, styles[arm], _points(study, arm, what)) for arm in arms]
+        said = f"{title}, share of programs by number of steps and arm, with 95% intervals; the table has every number"
+        drawn.append(figure(title, charts.lines(said, series)))
+    # One more column only where it tells something.
+    lenient = any(cell.count(lambda each: each.right_lenient != each.right) for cell in study.by_length())
+    rows: list[tuple[Cell, Sequence[Child]]] = [
+        (
+            cell,
+            [
+                str(cell.n),
+                share(cell.count(lambda each: each.right), cell.n),
+                *([percent(cell.count(lambda each: each.right_lenient) / cell.n)] if lenient else []),
+                share(cell.count(_traced), cell.n) if cell.traced else "n/a",
+            ],
+        )
+        for cell in study.by_length()
+    ]
+    caption = (
+        "Share of programs, with 95% intervals. Arms are compared by a lenient reading, in which the last step's value "
+        "is taken for the answer where the answer line is missing, so that none loses by a missing line"
+        + (": the column lenient." if lenient else "; here it changes nothing.")
+        + ("" if study.whole else " Of some steps no right value is known, so that of no run every step is right.")
+    )
+    head = ["n", "answer right", *(["lenient"] if lenient else []), "every step right"]
+    return [legend(study.arms, styles), tag("div", drawn, class_="pair"), _by_length(head, rows, caption)]
+
+
+def _parts(study: Study) -> list[Child]:
+    found: list[Child] = []
+    if study.contrasts:
+        rows = [
+            charts.Difference(f"{_name(each)}", _at(each), each.paired.difference, each.paired.interval)
+            for each in study.contrasts
+        ]
+        title = "Differences in answers right, in percentage points with 95% intervals; the table has every number"
+        groups: dict[str, list[tuple[Sequence[Child], bool]]] = {}
+        for each in study.contrasts:
+            groups.setdefault(_name(each), []).append((_contrast_row(each), False))
+        flat = any(_flat(each) for each in study.contrasts)
+        caption = (
+            "The same programs in both arms, answers read leniently. Rescued: right only in the first arm; harmed: "
+            "right only in the second. Recovered: the part of the second arm's wrong answers that the first removes; "
+            "n/a where it had none. p: exact McNemar test; Holm: adjusted for all tests of this table."
+        ) + (" *: every resample gave the same ratio, so that its interval tells nothing." if flat else "")
+        head = ["contrast", "steps", "n", "difference", "rescued", "harmed", "recovered", "p", "Holm"]
+        found += [
+            figure("Answers right, first arm minus second", charts.differences(title, rows)),
+            table(head, list(groups.values()), caption=caption, heads=2),
+        ]
+    else:
+        found.append(tag("p", "No two arms ran the same programs, so there is nothing to compare."))
+    return [*found, _decays(study)]
+
+
+def _name(contrast: Contrast) -> str:
+    return f"{contrast.first} - {contrast.second}"
+
+
+def _at(contrast: Contrast) -> str:
+    return "1 step" if contrast.length == 1 else f"{contrast.length} steps"
+
+
+def _flat(contrast: Contrast) -> bool:
+    interval = contrast.paired.recovered_interval
+    return interval is not None and interval[0] == interval[1]
+
+
+def _contrast_row(each: Contrast) -> list[Child]:
+    paired, recovered = each.paired, "n/a"
+    if paired.recovered is not None and paired.recovered_interval is not None:
+        recovered = f"{percent(paired.recovered)} {span(paired.recovered_interval)}{'*' if _flat(each) else ''}"
+    return [
+        _name(each),
+        str(each.length),
+        str(paired.n),
+        f"{points(paired.difference)} {points_span(paired.interval)}",
+        str(paired.rescued),
+        str(paired.harmed),
+        recovered,
+        _p(paired.p_value),
+        _p(each.adjusted),
+    ]
+
+
+def _p(value: float) -> str:
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.01 else f"{value:.3f}"
+
+
+def _decays(study: Study) -> Child:
+    rows: list[tuple[Sequence[Child], bool]] = []
+    for arm in study.arms:
+        cells = study.of(arm)
+        counts = [(each.steps_right, each.judged) for cell in cells for each in cell.outcomes]
+        right, total = sum(one for one, _ in counts), sum(all_ for _, all_ in counts)
+        steps = f"{percent(right / total)} {span(clustered(counts))}" if total else "n/a"
+        decay = fit_decay([(cell.length, cell.count(lambda each: each.right), cell.n) for cell in cells])
+        fitted = ["-", "-", "-"]
+        if decay is not None:
+            fitted = [f"{decay.step:.4f}", _horizon(decay.horizon(0.8)), _horizon(decay.horizon(0.5))]
+        rows.append(([arm, steps, *fitted], arm == GUARD))
+    caption = (
+        f"Steps right: of all {'' if study.whole else 'judged '}steps of all programs, what comes after the first "
+        "error included; a step that was not reached counts as not right. q and the lengths at which 80% and 50% of "
+        "the answers are right: from the likeliest fit of accuracy = A * q^steps, extrapolated where they are beyond "
+        "the longest length; - where there is nothing to fit."
+    )
+    head = ["arm", "steps right", "q", "80% at steps", "50% at steps"]
+    return [tag("h3", "Steps and decay"), table(head, [rows], caption=caption, heads=1)]
+
+
+def _horizon(length: float | None) -> str:
+    return "never" if length is None else f"{length:.0f}" if length < 1e6 else "over 10^6"
+
+
+def _ends(study: Study, identity: str) -> list[Child]:
+    rows, cells = [], []
+    for cell in study.by_length():
+        ends = cell.ends
+        parts = {end.replace(" ", "-"): ends.get(end, 0) for end in ENDS}
+        rows.append(charts.Bar("1 step" if cell.length == 1 else f"{cell.length} steps", cell.arm, parts))
+        silent = cell.count(lambda each: each.silent_errors > 0)
+        vouches = kind_of(cell.arm) == "guarded"
+        told = f"{silent} (\u2264 {bound(silent, cell.n)})" if vouches else "-"
+        cells.append((cell, [str(cell.n), *(str(ends.get(end, 0)) for end in ENDS), told]))
+    title = "How the runs of each arm and length ended, in shares; the table has every number"
+    keys = [
+        tag("li", charts.key(end.replace(" ", "-"), identity=identity), tag("span", text))
+        for end, text in {
+            "right": "right",
+            "abstained": "abstained: it says that it has no answer",
+            "no answer": "no answer: cut off, or no answer line",
+            "wrong": "wrong",
+            "error": "ended in an error",
+        }.items()
+    ]
+    caption = (
+        "Programs. Silently wrong: the arm vouched for a wrong answer or a wrong step, with the upper 95% bound; "
+        "unguarded arms vouch for nothing."
+    )
+    return [
+        tag("ul", keys, class_="legend"),
+        figure("How the runs ended", charts.bars(title, rows, identity=identity)),
+        _by_length(["n", *ENDS, "silently wrong"], cells, caption),
+    ]
+
+
+def _cost(study: Study) -> list[Child]:
+    runs, steps = [], []
+    for cell in study.by_length():
+        sums = [
+            float(sum(getattr(each, what) for each in cell.outcomes))
+            for what in ("calls", "input_tokens", "cached_tokens", "output_tokens", "seconds")
+        ]
+        right = sum(each.steps_right for each in cell.outcomes)
+        runs.append((cell, [f"{total / cell.n:,.{1 if at in (0, 4) else 0}f}" for at, total in enumerate(sums)]))
+        parts = [f"{total / right:,.{2 if at in (0, 4) else 0}f}" if right else "n/a" for at, total in enumerate(sums)]
+        steps.append((cell, parts))
+    head = ["calls", "input tokens", "of it cached", "output tokens", "seconds"]
+    about_steps = (
+        "For one verified step of the guard; for other arms one right step, which nothing tells from wrong ones."
+    )
+    return [
+        _by_length(head, runs, "For one run of one program, on average."),
+        # Where not all steps are judged, the others would count as cost of these.
+        _by_length(head, steps, about_steps) if study.whole else None,
+        tag("p", "Seconds are wall-clock time, with whatever ran beside it.", class_="note"),
+    ]

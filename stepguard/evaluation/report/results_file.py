@@ -1,0 +1,178 @@
+"""From outcomes to ``results.json`` and a table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from stepguard.core.usage import Price, Usage
+from stepguard.evaluation.arms import Outcome, kind_of
+from stepguard.evaluation.report.figures import end_of
+from stepguard.evaluation.report.probes import make_probes
+from stepguard.evaluation.statistics import clustered, compare, upper_bound, wilson
+
+__all__ = ["make_results", "make_table", "tell_assistance"]
+
+
+def make_results(outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, price: Price | None = None) -> dict[str, Any]:
+    """The content of ``results.json``.
+
+    ``rows`` has one entry for each arm and length: shares of right answers and of right traces with 95 % Wilson
+    intervals, errors in the denominator (the traces are None where not all right values are known, and then the share
+    of steps is of those that are judged); ``paired`` compares the guard with each other arm on the same instances;
+    ``assisted`` counts the steps that the guard did not ask plainly; ``cached_share`` is the part of the prompts that
+    came from a cache; ``probes`` is what `stepguard.evaluation.report.probes` finds.
+    With a price a row has its ``cost``, exact, as text: what its runs would cost alone, so that a reply that arms share
+    counts in each of them.
+    """
+    cells: dict[tuple[str, int], dict[str, list[Outcome]]] = {}
+    for outcome in outcomes:
+        cells.setdefault((outcome.task, outcome.length), {}).setdefault(outcome.arm, []).append(outcome)
+    rows: list[dict[str, Any]] = []
+    paired: list[dict[str, Any]] = []
+    for (task, length), arms in cells.items():
+        rows += [_row(arm, task, length, found, price) for arm, found in arms.items()]
+        if "guard" in arms:
+            compared = [arm for arm in arms if arm != "guard" and kind_of(arm) in ("unguarded", "guarded")]
+            found = [_paired("guard", arm, task, length, arms) for arm in compared]
+            paired += [each for each in found if each is not None]
+    return {"meta": dict(meta), "rows": rows, "paired": paired, "probes": make_probes(outcomes)}
+
+
+def _row(arm: str, task: str, length: int, found: Sequence[Outcome], price: Price | None) -> dict[str, Any]:
+    n = len(found)
+    right = sum(each.right for each in found)
+    lenient = sum(each.right_lenient for each in found)
+    judged = sum(each.judged for each in found)
+    traces = sum(each.trace_right for each in found) if judged == n * length else None
+    errors = sum(each.error is not None for each in found)
+    silent = sum(each.silent_errors for each in found)
+    deviations: Counter[str] = Counter()
+    assisted: Counter[str] = Counter()
+    for each in found:
+        deviations.update(each.deviations)
+        assisted.update(each.assisted)
+    prompts = sum(each.input_tokens for each in found)
+    return {
+        "arm": arm,
+        "task": task,
+        "length": length,
+        "n": n,
+        "accuracy": right / n,
+        "interval": list(wilson(right, n)),
+        "accuracy_lenient": lenient / n,
+        "accuracy_without_errors": right / (n - errors) if n > errors else None,
+        "trace_accuracy": None if traces is None else traces / n,
+        "trace_interval": None if traces is None else list(wilson(traces, n)),
+        "step_accuracy": sum(each.steps_right for each in found) / judged if judged else None,
+        "step_interval": list(clustered([(each.steps_right, each.judged) for each in found])) if judged else None,
+        "prefix": sum(each.prefix for each in found) / n,
+        "scores": {f"lambda_{weight}": _score(found, weight) for weight in (0, 1, 4)},
+        "verified": sum(each.verified for each in found) / n,
+        "abstained": sum(each.abstained for each in found) / n,
+        "silent_errors": silent,
+        "silent_errors_interval": list(wilson(silent, n)),
+        "silent_errors_bound": upper_bound(silent, n),
+        "errors": errors,
+        "no_answer": sum(each.status in ("no_answer", "truncated") for each in found),
+        "calls": sum(each.calls for each in found),
+        "input_tokens": prompts,
+        "output_tokens": sum(each.output_tokens for each in found),
+        "cached_tokens": sum(each.cached_tokens for each in found),
+        "cached_share": sum(each.cached_tokens for each in found) / prompts if prompts else None,
+        "assisted": dict(sorted(assisted.items())),
+        "seconds": round(sum(each.seconds for each in found), 3),
+        "deviations": dict(sorted(deviations.items())),
+        "served_by": sorted({name for each in found for name in each.served_by}),
+        **({} if price is None else {"cost": f"{_cost(found, price):f}"}),
+    }
+
+
+def _score(found: Sequence[Outcome], weight: int) -> float:
+    """The share right minus `weight` times the share wrong: no answer costs nothing, a wrong one does."""
+    right = sum(each.right_lenient for each in found)
+    wrong = sum(not each.right_lenient and end_of(each) == "wrong" for each in found)
+    return (right - weight * wrong) / len(found)
+
+
+def _cost(found: Sequence[Outcome], price: Price) -> Decimal:
+    names = ("calls", "input_tokens", "output_tokens", "cached_tokens")
+    return price.of(Usage(**{name: sum(getattr(each, name) for each in found) for name in names}))
+
+
+def _paired(
+    arm: str, baseline: str, task: str, length: int, arms: Mapping[str, Sequence[Outcome]]
+) -> dict[str, Any] | None:
+    by_seed = {each.seed: each for each in arms[baseline]}
+    pairs = [(each, by_seed[each.seed]) for each in arms[arm] if each.seed in by_seed]
+    if not pairs:  # stopped before both had run the same program
+        return None
+    # Lenient reading on both sides: the baseline is not to lose by a missing answer line.
+    found = compare([one.right_lenient for one, _ in pairs], [other.right_lenient for _, other in pairs])
+    return {
+        "arm": arm,
+        "baseline": baseline,
+        "task": task,
+        "length": length,
+        "n": found.n,
+        "difference": found.difference,
+        "interval": list(found.interval),
+        "p_value": found.p_value,
+        "recovered": found.recovered,
+        "recovered_interval": None if found.recovered_interval is None else list(found.recovered_interval),
+        "rescued": found.rescued,
+        "harmed": found.harmed,
+    }
+
+
+def make_table(results: Mapping[str, Any]) -> list[list[str]]:
+    """The rows as text, the first one holding the column heads; those of probes are left out."""
+    head = ["arm", "steps", "n", "answer right", "(lenient)", "every step right", "assisted", "abstained"]
+    head += ["silent errors", "errors", "calls", "output tokens"]
+    priced = any("cost" in row for row in results["rows"])
+    table = [[*head, "cost"] if priced else head]
+    for row in results["rows"]:
+        if kind_of(row["arm"]) == "probe":  # no answer to the task: see `probes`
+            continue
+        n = row["n"]
+        table.append(
+            [
+                row["arm"],
+                str(row["length"]),
+                str(n),
+                _share(row["accuracy"], row["interval"]),
+                f"{row['accuracy_lenient']:.0%}",
+                _share(row["trace_accuracy"], row["trace_interval"]),
+                _assisted(row),
+                f"{row['abstained']:.0%}",
+                str(row["silent_errors"]) if kind_of(row["arm"]) == "guarded" else "-",
+                str(row["errors"]),
+                f"{row['calls'] / n:.1f}",
+                f"{row['output_tokens'] / n:.0f}",
+                *([f"{Decimal(row['cost']) / n:.4g}"] if priced else []),
+            ]
+        )
+    return table
+
+
+def _assisted(row: Mapping[str, Any]) -> str:
+    """How many steps a program were had with assistance."""
+    return f"{sum(row['assisted'].values()) / row['n']:.1f}" if kind_of(row["arm"]) == "guarded" else "-"
+
+
+def tell_assistance(results: Mapping[str, Any]) -> list[str]:
+    """A line for each cell in which the guard did more for some steps than ask them plainly."""
+    lines: list[str] = []
+    for row in results["rows"]:
+        if row["assisted"]:
+            kinds = ", ".join(f"{kind} {count}" for kind, count in row["assisted"].items())
+            lines.append(f"{row['arm']} at {row['length']} steps: of {row['n'] * row['length']} steps {kinds}")
+    return lines
+
+
+def _share(share: float | None, interval: Sequence[float] | None) -> str:
+    if share is None or interval is None:
+        return "n/a"
+    return f"{share:.0%} [{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"

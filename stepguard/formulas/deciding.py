@@ -1,0 +1,364 @@
+"""Are two formulas equal? Decided in stages, the cheap and certain ones first.
+
+1. The same tree.
+2. Values at random points, drawn from a generator that the formulas seed: two that are certainly different refute.
+   Agreement proves nothing.
+3. The canonical form (`stepguard.formulas.canonical`) proves, and for quotients of polynomials it also refutes.
+4. sympy, in a process with a limit on time and memory, may prove.
+5. Otherwise it stays open.
+
+Symbols are real numbers unless declared otherwise. Two formulas are compared where both are defined, so that
+``(x^2 - 1)/(x - 1)`` equals ``x + 1``; but where only one of them is defined on a whole stretch (``log(x^2)`` and
+``2*log(x)``), they differ. Nothing is proved of formulas that were not seen to be defined anywhere.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, Literal, get_args
+
+from stepguard.core.verdicts import shorten
+from stepguard.formulas.canonical import Canonical, Quotient, TooBig
+from stepguard.formulas.formulas import (
+    MAX_NODES,
+    Call,
+    Constant,
+    Formula,
+    Name,
+    Number,
+    Power,
+    Product,
+    Sum,
+    count_nodes,
+    difference,
+    format_formula,
+    symbols_in,
+)
+from stepguard.formulas.numerics import Interval, Pole, Undefined, Unknown, Value, compare, enclose, evaluate_at
+from stepguard.formulas.worker import WorkerFailed, shared_pool
+from stepguard.language.numerals import Exact, exact, format_exact
+
+__all__ = ["ASSUMPTIONS", "Assumption", "Decider", "Finding", "to_data"]
+
+Assumption = Literal["real", "positive", "integer", "natural"]
+"""What a symbol stands for; a natural number is a positive whole one."""
+
+ASSUMPTIONS: Final[tuple[str, ...]] = get_args(Assumption)
+
+_POINTS: Final = 30
+_SCALES: Final = (1, 1, 3, 3, 10, 100, 10_000, Fraction(1, 2))
+_WIDTH: Final = 1e-6
+"""Enclosures as narrow as this that meet count as agreement."""
+_AGREEING: Final = 3
+_MAX_CONSTANT_POWER: Final = 1000
+_MAX_CONSTANT_FACTORIAL: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found out: yes, no or open, and why."""
+
+    answer: Literal["yes", "no", "open"]
+    reason: str = ""
+
+    @property
+    def yes(self) -> bool:
+        """Whether it was proved."""
+        return self.answer == "yes"
+
+
+_YES: Final = Finding("yes")
+
+
+class Decider:
+    """Decides questions about formulas within one time limit.
+
+    Args:
+        assumptions: what symbols stand for; real numbers where nothing is said.
+        seconds: how long sympy may take for all of them together.
+    """
+
+    def __init__(self, assumptions: Mapping[str, str], seconds: float) -> None:
+        self.assumptions = dict(assumptions)
+        self._end = time.monotonic() + seconds
+
+    def equal(self, left: Formula, right: Formula, *, same_domain: bool = True) -> Finding:
+        """Whether two formulas are equal.
+
+        Args:
+            left: one formula.
+            right: the other.
+            same_domain: whether they differ where only one of them is defined; otherwise such points do not count.
+        """
+        if max(count_nodes(left), count_nodes(right)) > MAX_NODES:
+            return Finding("open", f"a formula has more than {MAX_NODES} parts")
+        sampled = self._sample(left, right, same_domain=same_domain)
+        if sampled.finding is not None:
+            return sampled.finding
+        same = left == right
+        if not same:
+            forms = _forms(left, right)
+            if forms is not None:
+                canonical, one, other = forms
+                try:
+                    same = canonical.same(one, other)
+                    if not same and one.plain and other.plain:
+                        return Finding("no", f"{_short(left)} is not {_short(right)}")
+                except TooBig:
+                    pass
+        if same:
+            return _YES if sampled.met else _nowhere(left)
+        if sampled.agreeing < min(_AGREEING, sampled.points):
+            return Finding("open", "too few points where both could be evaluated")
+        return self._proved({"op": "zero", "tree": to_data(difference(left, right))}, left, right)
+
+    def proportional(self, left: Formula, right: Formula) -> Finding:
+        """Whether one formula is a number other than zero times the other."""
+        if max(count_nodes(left), count_nodes(right)) > MAX_NODES:
+            return Finding("open", f"a formula has more than {MAX_NODES} parts")
+        forms = _forms(left, right)
+        found = False
+        if forms is not None:
+            canonical, one, other = forms
+            try:
+                if not one.over and not other.over:
+                    return Finding("open", "both equations say nothing")
+                found = canonical.ratio(one, other) is not None
+                if not found and one.plain and other.plain:
+                    return Finding("no", "one is no multiple of the other")
+            except TooBig:
+                pass
+        sampled = self._sample_ratio(left, right)
+        if sampled.finding is not None:
+            return sampled.finding
+        if found or left == right:
+            return _YES if sampled.met else _nowhere(left)
+        if sampled.agreeing < _AGREEING:
+            return Finding("open", "too few points where both could be evaluated")
+        return self._proved({"op": "ratio", "left": to_data(left), "right": to_data(right)}, left, right)
+
+    def ask(self, request: Mapping[str, Any], *trees: Formula) -> dict[str, Any] | Finding:
+        """The answer of a worker process; an open finding where there is none."""
+        for tree in trees:
+            costly = _costly(tree)
+            if costly is not None:
+                return Finding("open", f"{_short(costly)} is too large to be computed")
+        names = symbols_in(*trees)
+        assume = {name: kind for name, kind in self.assumptions.items() if name in names}
+        try:
+            answer = shared_pool().ask({**request, "assume": assume}, seconds=self._end - time.monotonic())
+        except WorkerFailed as error:
+            return Finding("open", str(error))
+        return Finding("open", f"sympy failed: {answer['failed']}") if "failed" in answer else answer
+
+    def _proved(self, request: Mapping[str, Any], *trees: Formula) -> Finding:
+        answer = self.ask(request, *trees)
+        if isinstance(answer, Finding):
+            return answer
+        return _YES if answer.get("proved") is True else Finding("open", "neither proved nor refuted")
+
+    def points(self, *trees: Formula) -> Iterator[dict[str, Exact]]:
+        """Points at which formulas are looked at: the same ones for the same formulas."""
+        names = sorted(symbols_in(*trees))
+        if not names:
+            yield {}
+            return
+        draw = random.Random("\n".join(format_formula(tree) for tree in trees))
+        for index in range(_POINTS):
+            scale = _SCALES[index % len(_SCALES)]
+            yield {
+                name: self._drawn(draw, self.assumptions.get(name, "real"), scale, above=index % 3 == 0)
+                for name in names
+            }
+
+    @staticmethod
+    def _drawn(draw: random.Random, kind: str, scale: Exact, *, above: bool) -> Exact:
+        if kind in ("integer", "natural"):
+            number = draw.randint(1, max(6, int(scale) % 50))
+            return number if kind == "natural" or above or draw.random() < 0.5 else -number
+        parts = draw.choice((7, 11, 13, 97, 101))
+        value = exact(Fraction(draw.randint(1, 4 * parts) * scale) / (4 * parts) * 2)
+        return value if kind == "positive" or above or draw.random() < 0.5 else -value
+
+    def _sample(self, left: Formula, right: Formula, *, same_domain: bool) -> _Sample:
+        sample = _Sample()
+        # A pole at one drawn point may be an accident; at every one it is none.
+        poles = {"left": 0, "right": 0}
+        for point in self.points(left, right):
+            sample.points += 1
+            one, other = _status(left, point), _status(right, point)
+            if isinstance(one, _Missing) and isinstance(other, _Missing):
+                continue
+            if isinstance(one, _Missing) or isinstance(other, _Missing):
+                if not same_domain:
+                    continue
+                missing, tree, present = (one, left, right) if isinstance(one, _Missing) else (other, right, left)
+                assert isinstance(missing, _Missing)
+                side = "left" if tree is left else "right"
+                poles[side] += missing.kind == "pole"
+                if missing.kind == "undefined" or poles[side] >= min(_AGREEING, 1 if not point else _AGREEING):
+                    reason = f"{_short(tree)} is not defined{_where(point)}, {_short(present)} is"
+                    return sample.ended(Finding("no", reason))
+                continue
+            sample.met = True
+            order = compare(one, other)
+            if order == 0:
+                sample.agreeing += 1
+            elif order is not None:
+                reason = f"{_short(left)} is {_shown(one)}{_where(point)}, {_short(right)} is {_shown(other)}"
+                return sample.ended(Finding("no", reason))
+            elif _narrow(one) and _narrow(other):
+                sample.agreeing += 1
+        return sample
+
+    def _sample_ratio(self, left: Formula, right: Formula) -> _Sample:
+        sample = _Sample()
+        first: Value | None = None
+        for point in self.points(left, right):
+            sample.points += 1
+            one, other = _status(left, point), _status(right, point)
+            if isinstance(one, _Missing) or isinstance(other, _Missing):
+                kinds = {each.kind for each in (one, other) if isinstance(each, _Missing)}
+                if "undefined" in kinds and (not isinstance(one, _Missing) or not isinstance(other, _Missing)):
+                    return sample.ended(Finding("no", f"one equation is not defined{_where(point)}, the other is"))
+                continue
+            sample.met = True
+            signs = compare(one, 0), compare(other, 0)
+            if 0 in signs:
+                if any(sign in (1, -1) for sign in signs):
+                    return sample.ended(Finding("no", f"one equation holds{_where(point)}, the other does not"))
+                continue
+            if None in signs:
+                continue
+            ratio = _divided(one, other)
+            if ratio is None:
+                continue
+            first = ratio if first is None else first
+            if compare(first, ratio) in (1, -1):
+                return sample.ended(Finding("no", "one is no multiple of the other"))
+            sample.agreeing += _narrow(ratio)
+        return sample
+
+
+@dataclass(slots=True)
+class _Sample:
+    finding: Finding | None = None
+    points: int = 0
+    met: bool = False
+    """Whether both were defined at some point."""
+    agreeing: int = 0
+
+    def ended(self, finding: Finding) -> _Sample:
+        self.finding = finding
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class _Missing:
+    kind: Literal["undefined", "pole", "unknown"]
+
+
+def _status(tree: Formula, point: Mapping[str, Exact]) -> Value | _Missing:
+    try:
+        return evaluate_at(tree, point)
+    except Undefined:
+        return _Missing("undefined")
+    except Pole:
+        return _Missing("pole")
+    except Unknown:
+        return _Missing("unknown")
+
+
+def _narrow(value: Value) -> bool:
+    return not isinstance(value, Interval) or value.width <= _WIDTH
+
+
+def _divided(one: Value, other: Value) -> Value | None:
+    if not isinstance(one, Interval) and not isinstance(other, Interval):
+        return exact(Fraction(one) / other)
+    try:
+        over, under = enclose(one), enclose(other)
+    except Unknown:
+        return None
+    corners = [a / b for a in (over.low, over.high) for b in (under.low, under.high)]
+    slack = 1e-15 * max(abs(corner) for corner in corners)
+    return Interval(min(corners) - slack, max(corners) + slack)
+
+
+def _forms(left: Formula, right: Formula) -> tuple[Canonical, Quotient, Quotient] | None:
+    canonical = Canonical()
+    try:
+        return canonical, canonical.form(left), canonical.form(right)
+    except (TooBig, ZeroDivisionError):
+        return None
+
+
+def _nowhere(tree: Formula) -> Finding:
+    return Finding("open", f"{_short(tree)} was not seen to have a value anywhere")
+
+
+def _costly(tree: Formula) -> Formula | None:
+    """A part that takes more than any budget to write out: ``9^9^9``."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        match node:
+            case Power(_, exponent) if not symbols_in(exponent):
+                size = _status(exponent, {})
+                if isinstance(size, _Missing) or compare(size, _MAX_CONSTANT_POWER) != -1:
+                    return node
+                if compare(size, -_MAX_CONSTANT_POWER) != 1:
+                    return node
+                stack += [node.base, exponent]
+            case Call("factorial", argument) if not symbols_in(argument):
+                size = _status(argument, {})
+                if isinstance(size, _Missing) or compare(size, _MAX_CONSTANT_FACTORIAL) != -1:
+                    return node
+            case Power(base, exponent):
+                stack += [base, exponent]
+            case Sum(terms):
+                stack += terms
+            case Product(factors):
+                stack += factors
+            case Call(_, argument):
+                stack.append(argument)
+    return None
+
+
+def _short(tree: Formula) -> str:
+    return shorten(format_formula(tree), 60)
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, Interval):
+        return f"about {(value.low + value.high) / 2:.9g}"
+    return shorten(format_exact(value), 40)
+
+
+def _where(point: Mapping[str, Exact]) -> str:
+    if not point:
+        return ""
+    return " at " + ", ".join(f"{name} = {format_exact(value)}" for name, value in list(point.items())[:4])
+
+
+def to_data(tree: Formula) -> list[Any]:
+    """A formula as JSON data."""
+    match tree:
+        case Number(value):
+            return ["n", value.numerator, value.denominator]
+        case Name(name):
+            return ["v", name]
+        case Constant(name):
+            return ["c", name]
+        case Sum(terms):
+            return ["+", *(to_data(term) for term in terms)]
+        case Product(factors):
+            return ["*", *(to_data(factor) for factor in factors)]
+        case Power(base, exponent):
+            return ["^", to_data(base), to_data(exponent)]
+        case Call(function, argument):
+            return ["f", function, to_data(argument)]

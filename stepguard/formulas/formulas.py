@@ -1,0 +1,384 @@
+"""Formulas as people and models write them, read into trees of our own; nothing here evaluates or simplifies.
+
+This is the language of the symbolic checks (`stepguard.checks.formulas.equality`). The language of steps, which
+computes, is `stepguard.language.expressions`.
+
+=====================  ========================================================================================
+numbers                ``2``, ``0.5`` and ``½``, always exact; ``2e3`` is refused (it could hold Euler's number)
+``+ - * /``            also ``× · ÷ −``, ``\\cdot``, ``\\times``, ``\\frac{a}{b}``
+``^`` or ``**``        power, right-associative, binds tighter than a leading minus; also ``x²``, ``x^{2}``
+implicit product       ``2x``, ``3(x+1)``, ``(x+1)(x-2)``, ``2 sin(x)``, ``x(x+1)``; between words ``*`` is written
+functions              ``sqrt cbrt abs exp log sin cos tan asin acos atan sinh cosh tanh factorial``; also ``ln``,
+                       ``arcsin``, ``√2``, ``|x|``, ``n!``, ``log_2(x)``, ``log10(x)``, ``log(x, 2)``, ``sin^2(x)``
+constants              ``pi`` and ``e``
+=====================  ========================================================================================
+
+``log`` and ``ln`` are the natural logarithm. Where two readings are usual, the text is refused: ``1/2x``, ``e^2x``,
+``sin x/2``, ``sin^-1(x)``, ``100,200``, ``n!!``, ``sec^2(x)``.
+
+Names. Every name is a symbol, ``E``, ``I``, ``N``, ``S``, ``beta`` and ``lambda`` too; only ``e`` and ``pi`` are
+constants, and they are symbols where they are declared. A name of several letters is one symbol; only where the
+symbols are known, ``xy`` is read as ``x*y`` if `x` and `y` are among them and `xy` is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from stepguard.errors import ExpressionError
+from stepguard.formulas.tokens import GREEK, MATRIX_FUNCTIONS, Token, tokenize
+from stepguard.formulas.trees import (
+    MAX_NODES,
+    Call,
+    Constant,
+    Formula,
+    Name,
+    Number,
+    Power,
+    Product,
+    Sum,
+    count_nodes,
+    difference,
+    format_formula,
+    negative,
+    product,
+    quotient,
+    rebuilt,
+    replace_names,
+    root,
+    symbols_in,
+    total,
+    walk,
+)
+
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_NODES",
+    "Call",
+    "Constant",
+    "Formula",
+    "FormulaParser",
+    "Name",
+    "Number",
+    "Power",
+    "Product",
+    "Sum",
+    "count_nodes",
+    "difference",
+    "format_formula",
+    "negative",
+    "parse_formula",
+    "product",
+    "quotient",
+    "rebuilt",
+    "replace_names",
+    "root",
+    "symbols_in",
+    "total",
+    "walk",
+]
+
+MAX_DEPTH: Final = 30
+"""How deep brackets, powers and functions may be nested in a formula that is read."""
+_MAX_EXPONENT: Final = 10**6
+
+
+def parse_formula(
+    text: str, *, declared: Iterable[str] = (), known: Iterable[str] | None = None, matrices: bool = False
+) -> Formula:
+    """Read one formula.
+
+    Args:
+        text: what was written.
+        declared: names that are symbols even where they would be constants: ``e``, ``pi``.
+        known: the symbols that can be meant, so that ``xy`` is read as a product where `xy` is none of them. None:
+            every name is one symbol.
+        matrices: whether ``det``, ``transpose``, ``inverse`` and ``trace`` are functions.
+
+    Raises:
+        ExpressionError: the text is no formula, can be read in two ways, or passes a limit.
+    """
+    parser = FormulaParser(text, tokenize(text), declared=declared, known=known, matrices=matrices)
+    tree = parser.formula()
+    parser.expect_end()
+    return tree
+
+
+def _is_word(name: str) -> bool:
+    """Whether a name is a word, which nobody multiplies by writing it beside another one."""
+    return len(name) > 1 and name.isalpha() and name not in GREEK
+
+
+class FormulaParser:
+    """Reads formulas from tokens; `stepguard.formulas.statements` reads relations and sets with it."""
+
+    def __init__(
+        self,
+        text: str,
+        tokens: tuple[Token, ...],
+        *,
+        declared: Iterable[str] = (),
+        known: Iterable[str] | None = None,
+        matrices: bool = False,
+    ) -> None:
+        self.text = text
+        self.declared = frozenset(declared)
+        self.known = None if known is None else frozenset(known) | self.declared
+        self.matrices = matrices
+        self.tokens = self._split(tokens)
+        self.at = 0
+        self.depth = 0
+        self.bars = 0
+
+    def error(self, message: str, token: Token | None = None) -> ExpressionError:
+        """What is wrong, at a token (the next one by default)."""
+        return ExpressionError(message, text=self.text, position=(token or self.token).start)
+
+    @property
+    def token(self) -> Token:
+        """The next token."""
+        return self.tokens[self.at]
+
+    def accept(self, *signs: str) -> str | None:
+        """Take the next token if it is one of these signs or words."""
+        if self.token.kind in ("sign", "word") and self.token.text in signs:
+            self.at += 1
+            return self.tokens[self.at - 1].text
+        return None
+
+    def expect(self, sign: str) -> None:
+        """Take a sign that has to follow."""
+        if self.accept(sign) is None:
+            raise self.error(f"{sign!r} was expected")
+
+    def expect_end(self) -> None:
+        """Refuse what follows."""
+        if self.token.kind == "end":
+            return
+        if self.token.text in ("=", "<", ">", "<=", ">=", "!="):
+            raise self.error("a relation is not a formula")
+        raise self.error(f"{self.token.text!r} is not expected here")
+
+    def formula(self) -> Formula:
+        """A sum, which is everything that is no relation."""
+        terms: list[Formula] = []
+        while True:
+            sign = self.accept("+", "-") if terms else None
+            if terms and sign is None:
+                return total(terms) if len(terms) > 1 else terms[0]
+            term = self._product()
+            # A sum in brackets stays a term of its own, so that its form can be judged.
+            terms.append(negative(term) if sign == "-" else term)
+
+    def _split(self, tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+        """Names of several letters as products of known symbols."""
+        if self.known is None:
+            return tokens
+        letters = {name for name in self.known if len(name) == 1} | ({"e"} - self.declared)
+        found: list[Token] = []
+        for token in tokens:
+            name = token.text
+            splits = (
+                token.kind == "name"
+                and 1 < len(name) <= 8
+                and name not in self.known
+                and name != "pi"
+                and all(letter in letters for letter in name)
+            )
+            if not splits:
+                found.append(token)
+                continue
+            if found and found[-1].text == "^":
+                raise self.error(f"write the exponent {name!r} in brackets, or with *", token)
+            found += [
+                Token("name", letter, token.start + index, token.start + index + 1) for index, letter in enumerate(name)
+            ]
+        return tuple(found)
+
+    def _starts_factor(self) -> bool:
+        token = self.token
+        if token.kind in ("name", "function", "number"):
+            return True
+        return token.text in ("(", "\\frac") or (token.text == "|" and not self.bars)
+
+    def _product(self) -> Formula:
+        factors = [self._signed()]
+        divided = False
+        while True:
+            before = self.tokens[self.at - 1]
+            if sign := self.accept("*", "/"):
+                divided = sign == "/"
+                factor = self._signed()
+                factors.append(Power(factor, Number(-1)) if divided else factor)
+            elif self._starts_factor():
+                token = self.token
+                if token.kind == "number":
+                    raise self.error("a number behind another factor: write * between them")
+                if token.kind == before.kind == "name" and (_is_word(token.text) or _is_word(before.text)):
+                    raise self.error("write * between words")
+                if divided:
+                    raise self.error("what is divided by can be read in two ways: use brackets, or *")
+                if isinstance(last := factors[-1], Power) and isinstance(last.base, Name) and _is_word(last.base.name):
+                    raise self.error(f"{last.base.name!r} is not a function: write a product with *")
+                if self._runs_on(factors[-1], before, token):
+                    raise self.error("where the exponent ends can be read in two ways: use brackets, or *")
+                factors.append(self._power())
+            else:
+                return self._multiplied(factors)
+
+    @staticmethod
+    def _multiplied(factors: list[Formula]) -> Formula:
+        return factors[0] if len(factors) == 1 else product(factors)
+
+    @staticmethod
+    def _runs_on(last: Formula, before: Token, token: Token) -> bool:
+        # e^2x is usually meant as e^(2x), and x^2y as x^2 y.
+        plain = (
+            isinstance(last, Power) and isinstance(last.base, Constant | Number) and before.kind in ("number", "name")
+        )
+        return plain and token.start == before.end
+
+    def _signed(self) -> Formula:
+        minus = False
+        signs = 0
+        while sign := self.accept("-", "+"):
+            minus ^= sign == "-"
+            signs += 1
+        if signs > MAX_DEPTH:
+            raise self.error(f"more than {MAX_DEPTH} signs in a row")
+        tree = self._power()
+        return negative(tree) if minus else tree
+
+    def _power(self) -> Formula:
+        base = self._atom()
+        if self.accept("!"):
+            base = Call("factorial", base)
+            if self.token.text == "!":
+                raise self.error("!! can be read in two ways: use brackets")
+        return Power(base, self._exponent()) if self.accept("^") else base
+
+    def _exponent(self) -> Formula:
+        self._deeper()
+        if self.accept("{"):
+            exponent = self.formula()
+            self.expect("}")
+        else:
+            exponent = self._signed()
+        self.depth -= 1
+        if isinstance(exponent, Number) and not -_MAX_EXPONENT <= exponent.value <= _MAX_EXPONENT:
+            raise self.error(f"the exponent is too large: at most {_MAX_EXPONENT}")
+        return exponent
+
+    def _deeper(self) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.error(f"nested deeper than {MAX_DEPTH} levels")
+
+    def _inside(self, closing: str) -> Formula:
+        self._deeper()
+        bars, self.bars = self.bars, int(closing == "|")
+        tree = self.formula()
+        if closing == "|" and self.token.text == "|":
+            self.at += 1
+        else:
+            self.expect(closing)
+        self.bars = bars
+        self.depth -= 1
+        return tree
+
+    def _atom(self) -> Formula:
+        token = self.token
+        self.at += 1
+        if token.kind == "number":
+            return Number(token.value)
+        if token.kind == "name":
+            return self._symbol(token)
+        if token.kind == "function":
+            return self._call(token)
+        if token.kind == "sign":
+            if token.text == "(":
+                return self._inside(")")
+            if token.text == "|":
+                return Call("abs", self._inside("|"))
+            if token.text == "\\frac":
+                return quotient(self._group(), self._group())
+        self.at -= 1
+        raise self.error("something is missing" if token.kind == "end" else f"{token.text!r} is not expected here")
+
+    def _symbol(self, token: Token) -> Formula:
+        name = token.text
+        if name in ("e", "pi") and name not in self.declared:
+            return Constant("e" if name == "e" else "pi")
+        applied = self.token.text == "(" and self.known is not None and name not in self.known
+        if applied or self.token.text == "'" or (self.token.text == "(" and len(name) > 1):
+            raise self.error(f"{name!r} is not a function")
+        behind = self.tokens[self.at : self.at + 3]
+        if [each.text for each in behind[::2]] == ["(", ")"] and behind[1].kind == "name":
+            raise self.error(f"{name}({behind[1].text}) can be read in two ways: write a product with *", token)
+        return Name(name)
+
+    def _group(self) -> Formula:
+        """What a LaTeX command applies to: braces, or one digit or letter."""
+        if self.accept("{"):
+            return self._inside("}")
+        token = self.token
+        if (token.kind == "number" and len(token.text) == 1) or (token.kind == "name" and len(token.text) == 1):
+            return self._atom()
+        raise self.error("'{' was expected")
+
+    def _call(self, token: Token) -> Formula:
+        function = token.text
+        if function in MATRIX_FUNCTIONS and not self.matrices:
+            raise self.error(f"{function} is only known of matrices", token)
+        degree = 2
+        if function == "sqrt" and self.accept("["):
+            index = self._inside("]")
+            degree = index.value if isinstance(index, Number) and isinstance(index.value, int) else 0
+            if not 2 <= degree <= 100:
+                raise self.error("the index of a root is a number from 2 to 100", token)
+        exponent = None
+        if self.accept("^"):
+            exponent = self._exponent()
+            if not isinstance(exponent, Number) or type(exponent.value) is not int or exponent.value < 1:
+                raise self.error(f"{function}^ is followed by a positive number, or write brackets", token)
+        argument, base = self._argument(token)
+        if token.base is not None:
+            base = Number(token.base)
+        if function == "sqrt":
+            tree = Call("cbrt", argument) if degree == 3 else root(argument, degree)
+        elif function == "exp":
+            tree = Power(Constant("e"), argument)
+        else:
+            tree = Call(function, argument)
+        if base is not None:
+            tree = quotient(tree, Call("log", base))
+        return tree if exponent is None else Power(tree, exponent)
+
+    def _argument(self, token: Token) -> tuple[Formula, Formula | None]:
+        """The argument of a function, and the base of a logarithm where one is given."""
+        if self.token.text == "{" and self.token.kind == "sign":
+            self.at += 1
+            return self._inside("}"), None
+        if self.accept("("):
+            self._deeper()
+            bars, self.bars = self.bars, 0
+            argument = self.formula()
+            base = self.formula() if token.text == "log" and token.base is None and self.accept(",") else None
+            self.expect(")")
+            self.bars = bars
+            self.depth -= 1
+            return argument, base
+        if self.token.text == "|" and not self.bars:
+            return self._atom(), None
+        # Without brackets: a number, a name or both (sin 2x); what could still belong to it is refused.
+        if self.token.kind not in ("number", "name"):
+            raise self.error(f"{token.text} needs its argument in brackets", token)
+        parts = [self._atom()]
+        if isinstance(parts[0], Number) and self.token.kind == "name" and token.text != "sqrt":
+            parts.append(self._atom())
+        follows = self.token
+        operand = follows.kind in ("number", "name") or follows.text in ("(", "^", "!", "\\frac")
+        if operand or (follows.text == "/" and token.text != "sqrt"):
+            raise self.error(f"where the argument of {token.text} ends can be read in two ways: use brackets", follows)
+        return product(parts), None

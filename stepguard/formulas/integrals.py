@@ -1,0 +1,138 @@
+"""The value of a definite integral: worked out exactly for polynomials, otherwise by sympy and against quadrature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Final
+
+from stepguard.formulas.canonical import Canonical, TooBig
+from stepguard.formulas.deciding import Decider, Finding, to_data
+from stepguard.formulas.formulas import Formula, Name, Number, Power, difference, product, symbols_in, total
+from stepguard.formulas.numerics import Interval, Pole, Undefined, Unknown, enclose, evaluate_at
+from stepguard.language.numerals import exact
+
+__all__ = ["check_definite"]
+
+_PANELS: Final = (64, 99)
+_CLOSE: Final = 1e-8
+"""How near two quadratures must be to count."""
+_FAR: Final = 1e-5
+"""How far from them, relative to their size, a claim is refuted."""
+# Gauss-Legendre with five points on [-1, 1] (Abramowitz and Stegun, table 25.4).
+_NODES: Final = (
+    (0.0, 0.5688888888888889),
+    (0.5384693101056831, 0.4786286704993665),
+    (-0.5384693101056831, 0.4786286704993665),
+    (0.9061798459386640, 0.2369268850561891),
+    (-0.9061798459386640, 0.2369268850561891),
+)
+
+
+def check_definite(
+    tree: Formula, variable: str, low: Formula, high: Formula, claim: Formula, decider: Decider
+) -> Finding:
+    """Whether a claim is the integral of a formula from one limit to another.
+
+    A formula that is no polynomial in the variable must be defined on the whole range, and its limits be numbers.
+    """
+    antiderivative = _polynomial(tree, variable)
+    if antiderivative is not None:
+        ends = [_at(antiderivative, limit) for limit in (high, low)]
+        return decider.equal(difference(ends[0], ends[1]), claim)
+    if symbols_in(low, high) or symbols_in(tree) - {variable}:
+        return Finding("open", "with symbols besides the variable, only polynomials are integrated between limits")
+    estimate = _quadrature(tree, variable, low, high)
+    if isinstance(estimate, Finding):
+        return estimate
+    try:
+        value = enclose(evaluate_at(claim, {})) if not symbols_in(claim) else None
+    except (Undefined, Pole, Unknown):
+        value = None
+    if value is None:
+        return Finding(
+            "no" if symbols_in(claim) else "open", "the integral is a number, the claim is not seen to be one"
+        )
+    allowed = _FAR * max(1.0, abs(estimate))
+    if value.low > estimate + allowed or value.high < estimate - allowed:
+        return Finding("no", f"the integral is about {estimate:.9g}")
+    if abs(value.low - estimate) > allowed or abs(value.high - estimate) > allowed:
+        return Finding("open", "the claim could not be evaluated")
+    answer = decider.ask(
+        {
+            "op": "definite",
+            "tree": to_data(tree),
+            "low": to_data(low),
+            "high": to_data(high),
+            "value": to_data(claim),
+            "variable": variable,
+        },
+        tree,
+        low,
+        high,
+        claim,
+    )
+    if isinstance(answer, Finding):
+        return answer
+    return Finding("yes") if answer.get("proved") is True else Finding("open", f"near {estimate:.9g}, but not proved")
+
+
+def _polynomial(tree: Formula, variable: str) -> Mapping[int, Formula] | None:
+    """The coefficients of an antiderivative by their exponents, None where the formula is no polynomial."""
+    try:
+        form = Canonical().form(tree)
+    except (TooBig, ZeroDivisionError):
+        return None
+    divided = any(name == variable for key in (*form.under, *form.holes) for name, _ in key)
+    if not form.plain or divided:
+        return None
+    under = _sum_of(form.under)
+    found: dict[int, list[Formula]] = {}
+    for key, value in form.over.items():
+        power = dict(key).get(variable, 0)
+        rest = tuple((name, each) for name, each in key if name != variable)
+        found.setdefault(power + 1, []).append(_term(rest, Fraction(value) / (power + 1)))
+    return {power: product((total(terms), Power(under, Number(-1)))) for power, terms in found.items()}
+
+
+def _sum_of(polynomial: Mapping[tuple[tuple[str, int], ...], int | Fraction]) -> Formula:
+    return total(_term(key, Fraction(value)) for key, value in polynomial.items())
+
+
+def _term(key: tuple[tuple[str, int], ...], value: Fraction) -> Formula:
+    return product((Number(exact(value)), *(Power(Name(name), Number(power)) for name, power in key)))
+
+
+def _at(antiderivative: Mapping[int, Formula], limit: Formula) -> Formula:
+    terms = [product((factor, Power(limit, Number(power)))) for power, factor in antiderivative.items()]
+    return total(terms)
+
+
+def _quadrature(tree: Formula, variable: str, low: Formula, high: Formula) -> float | Finding:
+    try:
+        ends = [_middle(enclose(evaluate_at(limit, {}))) for limit in (low, high)]
+    except (Undefined, Pole, Unknown):
+        return Finding("open", "a limit is no number")
+    estimates = []
+    for panels in _PANELS:
+        width = (ends[1] - ends[0]) / panels
+        found = 0.0
+        for index in range(panels):
+            middle = ends[0] + (index + 0.5) * width
+            for node, weight in _NODES:
+                place = middle + node * width / 2
+                try:
+                    value = _middle(enclose(evaluate_at(tree, {variable: exact(Fraction(place))})))
+                except Unknown:
+                    return Finding("open", f"the integrand could not be evaluated at {place:.6g}")
+                except (Undefined, Pole):
+                    return Finding("open", f"the integrand is not defined at {place:.6g}")
+                found += weight * value * width / 2
+        estimates.append(found)
+    if abs(estimates[0] - estimates[1]) > _CLOSE * max(1.0, abs(estimates[0])):
+        return Finding("open", "the integrand is too steep, or not defined everywhere")
+    return estimates[1]
+
+
+def _middle(value: Interval) -> float:
+    return (value.low + value.high) / 2

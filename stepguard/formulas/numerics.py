@@ -1,0 +1,364 @@
+"""The value of a formula at a point: exact where that is cheap, otherwise between two floats that enclose it.
+
+An enclosure can refute (two that do not meet are of different numbers); it never proves. Every operation is bounded:
+a number that would grow too large, and an enclosure that says nothing, is `Unknown`.
+
+Formulas are functions of real numbers here. The root of a negative number and its logarithm are undefined; a root of
+odd degree written as a power, ``x^(1/3)``, is left open for negative numbers, where two conventions are usual
+(``cbrt(x)`` is the real one).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from stepguard.formulas.formulas import Call, Constant, Formula, Name, Number, Power, Product, Sum
+from stepguard.language.numerals import Exact, exact
+
+__all__ = ["Interval", "Pole", "Undefined", "Unknown", "Value", "compare", "enclose", "evaluate_at", "exact_root"]
+
+_MAX_BITS: Final = 3000
+_MAX_FACTORIAL: Final = 170
+_ULPS: Final = 8
+"""How many units in the last place a function of the C library may be off; the usual ones are off by one."""
+
+
+class Undefined(ArithmeticError):
+    """The formula has no real value here, nor anywhere near."""
+
+
+class Pole(ArithmeticError):
+    """The formula has no value exactly here: division by zero and its kin."""
+
+
+class Unknown(ArithmeticError):
+    """Nothing can be said about the value here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A number lies between two floats, both finite."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """How far the ends are apart, relative to their size where that is above 1."""
+        return (self.high - self.low) / max(1.0, abs(self.low), abs(self.high))
+
+
+Value = Exact | Interval
+
+
+def _make(low: float, high: float, ulps: int = 1) -> Interval:
+    """An interval, opened by so many units in the last place on both sides."""
+    for _ in range(ulps):
+        low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise Unknown
+    return Interval(low, high)
+
+
+def enclose(value: Value) -> Interval:
+    """A value as an interval."""
+    if isinstance(value, Interval):
+        return value
+    try:
+        near = float(value)
+    except OverflowError:
+        raise Unknown from None
+    if isinstance(value, int) and abs(value) < 2**53:
+        return Interval(near, near)
+    return _make(near, near)
+
+
+def compare(left: Value, right: Value) -> int | None:
+    """-1, 0 or 1 where the order of two values is certain, else None; 0 only of exact ones."""
+    if not isinstance(left, Interval) and not isinstance(right, Interval):
+        return (left > right) - (left < right)
+    try:
+        low, high = enclose(left), enclose(right)
+    except Unknown:
+        return None
+    margin = (low.high - low.low) + (high.high - high.low)
+    if low.high + margin < high.low:
+        return -1
+    return 1 if high.high + margin < low.low else None
+
+
+def evaluate_at(tree: Formula, point: Mapping[str, Exact]) -> Value:
+    """The value of a formula where its symbols have these values.
+
+    Raises:
+        Undefined: it has none, there and nearby.
+        Pole: it has none just there.
+        Unknown: it could not be found out.
+    """
+    match tree:
+        case Number(value):
+            return value
+        case Name(name):
+            return point[name]
+        case Constant(name):
+            near = math.pi if name == "pi" else math.e
+            return _make(near, near)
+        case Sum(terms):
+            return _fold(_add, terms, point)
+        case Product(factors):
+            return _fold(_multiply, factors, point)
+        case Power(Constant("e"), exponent):
+            return _exp(evaluate_at(exponent, point))
+        case Power(base, exponent):
+            return _power(evaluate_at(base, point), evaluate_at(exponent, point))
+        case Call(function, argument):
+            return _FUNCTIONS[function](evaluate_at(argument, point))
+
+
+def _fold(operation: Callable[[Value, Value], Value], parts: tuple[Formula, ...], point: Mapping[str, Exact]) -> Value:
+    found = evaluate_at(parts[0], point)
+    for part in parts[1:]:
+        found = operation(found, evaluate_at(part, point))
+    return found
+
+
+def _bits(number: Exact) -> int:
+    return number.numerator.bit_length() + number.denominator.bit_length()
+
+
+def _small(number: Exact) -> Value:
+    return exact(number) if _bits(number) <= _MAX_BITS else enclose(number)
+
+
+def _add(left: Value, right: Value) -> Value:
+    if not isinstance(left, Interval) and not isinstance(right, Interval):
+        return _small(Fraction(left) + right)
+    one, other = enclose(left), enclose(right)
+    return _make(one.low + other.low, one.high + other.high)
+
+
+def _multiply(left: Value, right: Value) -> Value:
+    if not isinstance(left, Interval) and not isinstance(right, Interval):
+        return _small(Fraction(left) * right)
+    if left == 0 or right == 0:
+        return 0
+    one, other = enclose(left), enclose(right)
+    corners = [a * b for a in (one.low, one.high) for b in (other.low, other.high)]
+    return _make(min(corners), max(corners))
+
+
+def _invert(value: Value) -> Value:
+    if not isinstance(value, Interval):
+        if value == 0:
+            raise Pole
+        return exact(Fraction(1) / value)
+    if value.low <= 0 <= value.high:
+        raise Unknown
+    return _make(1 / value.high, 1 / value.low)
+
+
+def _float(call: Callable[[float], float], argument: float) -> float:
+    try:
+        return call(argument)
+    except (OverflowError, ValueError):
+        raise Unknown from None
+
+
+def _unsigned(value: Exact) -> Exact:
+    return -value if value < 0 else value
+
+
+def _monotone(call: Callable[[float], float], value: Interval) -> Interval:
+    return _make(_float(call, value.low), _float(call, value.high), _ULPS)
+
+
+def _power(base: Value, exponent: Value) -> Value:
+    if isinstance(exponent, Interval):
+        return _general_power(base, exponent)
+    if isinstance(exponent, int):
+        return _whole_power(base, exponent)
+    if not isinstance(base, Interval):
+        if base == 0:
+            if exponent < 0:
+                raise Pole
+            return 0
+        if base > 0 and exponent.denominator <= 100:
+            found = exact_root(base, exponent.denominator)
+            if found is not None:
+                return _whole_power(found, exponent.numerator)
+    near = enclose(base)
+    if near.high < 0:
+        raise Undefined if exponent.denominator % 2 == 0 else Unknown
+    if near.low < 0 or (near.low == 0 and exponent < 0):
+        raise Unknown
+    power = float(exponent)
+    ends = sorted(_float(lambda end: math.pow(end, power), end) for end in (near.low, near.high))
+    # The exponent is rounded as well; its error counts with the logarithm of the base.
+    logs = [abs(math.log(end)) for end in (near.low, near.high) if end > 0]
+    slack = 1e-15 * max(1.0, float(abs(exponent))) * max([1.0, *logs])
+    return _make(ends[0] * (1 - slack), ends[1] * (1 + slack), _ULPS)
+
+
+def _whole_power(base: Value, exponent: int) -> Value:
+    if not isinstance(base, Interval):
+        if base == 0:
+            if exponent <= 0:
+                raise Pole
+            return 0
+        if base in (1, -1):
+            return base if exponent % 2 else 1
+        if _bits(base) * abs(exponent) <= _MAX_BITS:
+            return exact(Fraction(base) ** exponent)
+    if exponent < 0:
+        return _invert(_whole_power(base, -exponent))
+    if exponent == 0:
+        return 1
+    if exponent > 10**6:
+        raise Unknown
+    near = enclose(base)
+    ends = sorted(_float(lambda end: math.pow(end, exponent), end) for end in (near.low, near.high))
+    if near.low < 0 < near.high and exponent % 2 == 0:
+        ends = [0.0, ends[1]]
+    return _make(ends[0], ends[1], _ULPS)
+
+
+def _general_power(base: Value, exponent: Interval) -> Value:
+    if base == 0:
+        raise Pole if exponent.high < 0 else Unknown
+    if enclose(base).low <= 0:
+        raise Unknown
+    return _exp(_multiply(exponent, _log(base)))
+
+
+def _exp(value: Value) -> Value:
+    if value == 0:
+        return 1
+    found = _monotone(math.exp, enclose(value))
+    return Interval(max(found.low, 0.0), found.high)
+
+
+def _log(value: Value) -> Value:
+    if value == 1:
+        return 0
+    if value == 0:
+        raise Pole
+    if not isinstance(value, Interval) and value < 0:
+        raise Undefined
+    near = enclose(value)
+    if near.high < 0:
+        raise Undefined
+    if near.low <= 0:
+        raise Unknown
+    return _monotone(math.log, near)
+
+
+def _wave(call: Callable[[float], float], at_zero: int) -> Callable[[Value], Value]:
+    """Sine or cosine: no steeper than 1, so the middle is off by no more than half the width."""
+
+    def apply(value: Value) -> Value:
+        if value == 0:
+            return at_zero
+        near = enclose(value)
+        middle = near.low + (near.high - near.low) / 2
+        spread = (near.high - near.low) * (0.5 + 1e-9) + math.ulp(middle)
+        found = _float(call, middle)
+        return _make(max(found - spread, -1.0), min(found + spread, 1.0), _ULPS)
+
+    return apply
+
+
+_sin = _wave(math.sin, 0)
+_cos = _wave(math.cos, 1)
+
+
+def _tan(value: Value) -> Value:
+    return 0 if value == 0 else _multiply(_sin(value), _invert(_cos(value)))
+
+
+def _arc(call: Callable[[float], float], *, falling: bool) -> Callable[[Value], Value]:
+    def apply(value: Value) -> Value:
+        near = enclose(value)
+        if near.high < -1 or near.low > 1:
+            raise Undefined
+        if near.low < -1 or near.high > 1:
+            raise Unknown
+        ends = sorted(_float(call, end) for end in (near.low, near.high))
+        return 0 if value == (1 if falling else 0) else _make(ends[0], ends[1], _ULPS)
+
+    return apply
+
+
+def _odd(call: Callable[[float], float]) -> Callable[[Value], Value]:
+    return lambda value: 0 if value == 0 else _monotone(call, enclose(value))
+
+
+def _cosh(value: Value) -> Value:
+    grown = _exp(value)
+    return _multiply(Fraction(1, 2), _add(grown, _invert(grown)))
+
+
+def _abs(value: Value) -> Value:
+    if not isinstance(value, Interval):
+        return _unsigned(value)
+    if value.low >= 0:
+        return value
+    if value.high <= 0:
+        return Interval(-value.high, -value.low)
+    return Interval(0.0, max(-value.low, value.high))
+
+
+def _cbrt(value: Value) -> Value:
+    if not isinstance(value, Interval):
+        found = exact_root(_unsigned(value), 3)
+        if found is not None:
+            return -found if value < 0 else found
+    return _monotone(math.cbrt, enclose(value))
+
+
+def _factorial(value: Value) -> Value:
+    if isinstance(value, int) and 0 <= value <= _MAX_FACTORIAL:
+        return math.factorial(value)
+    raise Unknown
+
+
+def exact_root(value: Exact, degree: int) -> Exact | None:
+    """The root of a number that is not negative, None where it is irrational."""
+    over, under = _whole_root(value.numerator, degree), _whole_root(value.denominator, degree)
+    return None if over is None or under is None else exact(Fraction(over, under))
+
+
+def _whole_root(number: int, degree: int) -> int | None:
+    if number < 2:
+        return number
+    if degree == 2:
+        found = math.isqrt(number)
+    else:
+        if number.bit_length() < degree:
+            return None
+        low, high = 1, 1 << (number.bit_length() // degree + 1)
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if middle**degree <= number else (low, middle - 1)
+        found = low
+    return found if found**degree == number else None
+
+
+_FUNCTIONS: Final[Mapping[str, Callable[[Value], Value]]] = {
+    "cbrt": _cbrt,
+    "abs": _abs,
+    "log": _log,
+    "sin": _sin,
+    "cos": _cos,
+    "tan": _tan,
+    "asin": _arc(math.asin, falling=False),
+    "acos": _arc(math.acos, falling=True),
+    "atan": _odd(math.atan),
+    "sinh": _odd(math.sinh),
+    "cosh": _cosh,
+    "tanh": _odd(math.tanh),
+    "factorial": _factorial,
+}

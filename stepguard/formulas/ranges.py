@@ -1,0 +1,155 @@
+"""Ranges of one variable, as people and models write them.
+
+``x < 1 or x >= 3``, ``-2 < x and x < 3``, ``1 < x <= 3``, ``(1, 3]``, ``(-∞, 1) ∪ [3, ∞)``, ``x != 2``, ``{1, 2}``,
+``no solution``, ``all real numbers``. A comma between comparisons (``x < 1, x > 3``) could mean "and" as well as "or",
+and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from stepguard.errors import ExpressionError
+from stepguard.formulas.formulas import Formula, FormulaParser, Name
+from stepguard.formulas.statements import (
+    ALL,
+    MAX_ITEMS,
+    NONE,
+    Relation,
+    behind_in,
+    enclosed,
+    parser_of,
+    read_relation,
+    read_solution,
+    split_at,
+)
+from stepguard.formulas.tokens import Token, tokenize, unwrap
+
+__all__ = ["Condition", "Region", "parse_region"]
+
+_INFINITE: Final = frozenset({"∞", "oo", "inf", "infinity"})
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One bound: the variable `operator` `bound`."""
+
+    operator: str
+    bound: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Alternatives, each of conditions that hold together: none is the empty set, an empty one every real number."""
+
+    alternatives: tuple[tuple[Condition, ...], ...]
+
+
+def parse_region(
+    text: str, variable: str, *, declared: Iterable[str] = (), known: Iterable[str] | None = None
+) -> Region:
+    """Read a range of one variable.
+
+    Raises:
+        ExpressionError: the text is no range, or can be read in two ways.
+    """
+    body = unwrap(text)
+    if NONE.match(body):
+        return Region(())
+    everything = ALL.match(body)
+    if everything and everything["name"] in (None, variable):
+        return Region(((),))
+    tokens: Sequence[Token] = behind_in(tokenize(text), variable)
+    alternatives: list[tuple[Condition, ...]] = []
+    for index, part in enumerate(_joined(tokens)):
+        if index >= MAX_ITEMS:
+            raise ExpressionError(f"more than {MAX_ITEMS} ranges", text=text, position=0)
+        alternatives += _alternative(behind_in(part, variable), text, variable, declared, known)
+    return Region(tuple(alternatives))
+
+
+def _joined(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The alternatives of a range; the brackets of half-open intervals do not match each other."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        if token.kind == "end":
+            continue
+        if token.kind == "sign":
+            depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        joins = token.kind == "word" and token.text == "or"
+        union = token.kind == "name" and token.text == "U" and bool(parts[-1]) and parts[-1][-1].text in (")", "]")
+        if depth == 0 and (joins or union):
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def _alternative(
+    tokens: Sequence[Token], text: str, variable: str, declared: Iterable[str], known: Iterable[str] | None
+) -> list[tuple[Condition, ...]]:
+    interval = _interval(tokens, text, declared, known)
+    if interval is not None:
+        return [interval]
+    inner = enclosed(tokens, "{", "}")
+    if inner is not None:
+        return [
+            (Condition("=", read_solution(parser_of(text, item, declared, known), variable)),)
+            for item in split_at(inner, ",")
+        ]
+    conditions: list[Condition] = []
+    for part in split_at(tokens, "and"):
+        parser = parser_of(text, part, declared, known)
+        found = read_relation(parser)
+        if not isinstance(found, Relation):
+            raise parser.error("a range is a comparison such as x < 3, or an interval")
+        conditions += _conditions(found, parser, variable)
+    return [tuple(conditions)]
+
+
+def _conditions(found: Relation, parser: FormulaParser, variable: str) -> list[Condition]:
+    """``1 < x <= 3`` as conditions on x."""
+    sides, operators = found.sides, found.operators
+    places = [index for index, side in enumerate(sides) if side == Name(variable)]
+    directions = {operator[0] for operator in operators}
+    if len(places) != 1 or len(sides) > 3 or (len(sides) == 3 and (places != [1] or len(directions) != 1)):
+        raise parser.error(f"a comparison of {variable} with a bound was expected")
+    if len(sides) == 3 and not directions <= {"<", ">"}:
+        raise parser.error("only a range such as 1 < x <= 3 has two bounds")
+    at = places[0]
+    conditions = []
+    for index, operator in enumerate(operators):
+        bound = sides[index] if at == index + 1 else sides[index + 1]
+        conditions.append(Condition(_turned(operator) if at == index + 1 else operator, bound))
+    return conditions
+
+
+def _turned(operator: str) -> str:
+    return {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
+
+
+def _interval(
+    tokens: Sequence[Token], text: str, declared: Iterable[str], known: Iterable[str] | None
+) -> tuple[Condition, ...] | None:
+    if len(tokens) < 5 or tokens[0].text not in ("(", "[") or tokens[-1].text not in (")", "]"):
+        return None
+    parts = split_at(tokens[1:-1], ",", ";")
+    if len(parts) != 2 or not all(parts):
+        return None
+    conditions: list[Condition] = []
+    for part, operator, sign in zip(parts, (">", "<"), ("-", "+"), strict=True):
+        closed = (tokens[0] if operator == ">" else tokens[-1]).text in ("[", "]")
+        words = [each.text for each in part]
+        infinite = words[-1] in _INFINITE
+        if infinite:
+            if closed or words[:-1] not in ([[sign]] if sign == "-" else [[], [sign]]):
+                raise ExpressionError("an infinite end is open, as in (-∞, 1]", text=text, position=part[0].start)
+            continue
+        parser = parser_of(text, part, declared, known)
+        bound = parser.formula()
+        parser.expect_end()
+        conditions.append(Condition(f"{operator}=" if closed else operator, bound))
+    return tuple(conditions)

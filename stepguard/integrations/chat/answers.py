@@ -1,0 +1,189 @@
+"""A result as an OpenAI-style chat completion, whole or in chunks.
+
+An answer that is handed on is readable text: a line ``name = value`` for every step and ``answer: value`` at the end,
+or the same as JSON. One that is not has no content at all: its ``refusal`` names the step, and its ``finish_reason`` is
+``"length"`` where a budget ended the run and ``"content_filter"`` otherwise, which no client takes for a finished
+answer. The refusal tells kinds of deviation and never what a checker knows, because chats are often given to a model
+again; reasons and verified values stand in the field ``stepguard``.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+from stepguard.core.verdicts import Strength
+from stepguard.errors import RunError
+from stepguard.integrations.chat.requests import Job
+from stepguard.language.values import Value, show_value
+from stepguard.results import Result
+
+__all__ = ["completion_body", "completion_chunks", "refusal", "shortfall"]
+
+_TOLD: Final = (
+    "status",
+    "strength",
+    "run_id",
+    "procedure",
+    "answer",
+    "values",
+    "unverified",
+    "problem",
+    "assisted",
+    "completed",
+    "total",
+    "notes",
+    "cost",
+    "seconds",
+)
+
+
+def shortfall(result: Result, *, allow_unverified: bool = False, at_least: Strength = "grounded") -> RunError | None:
+    """Why a result is not to be handed on as an answer, None where it is; see `Result.raise_for_status`."""
+    try:
+        result.raise_for_status(allow_unverified=allow_unverified, at_least=at_least)
+    except RunError as error:
+        return error
+    return None
+
+
+def refusal(result: Result, *, at_least: Strength = "grounded") -> str:
+    """Why a result is no answer, in one line that a model may be told: steps and kinds, no value and no reason."""
+    problem = result.problem
+    if problem is not None:
+        kind = "" if problem.deviation is None else f" ({problem.deviation.kind})"
+        where = f"stopped at step {problem.occurrence}{kind}"
+    elif result.unverified:
+        where = f"nothing vouches for {', '.join(result.unverified[:5])}{' ...' if len(result.unverified) > 5 else ''}"
+    elif result.verified:
+        where = f"the weakest step is {result.strength}, not {at_least}"
+    else:
+        where = "not every step is verified" if result.error is None else type(result.error).__name__
+    done = f"{result.completed} of {result.total} steps completed"
+    return f"stepguard gives no answer: {result.procedure} {result.status}, {where}; {done} (run {result.run_id})"
+
+
+def completion_body(
+    result: Result,
+    *,
+    model: str,
+    job: Job | None = None,
+    as_json: bool = False,
+    allow_unverified: bool = False,
+    at_least: Strength = "grounded",
+    reasons: bool = True,
+) -> dict[str, Any]:
+    """The body of a chat completion; JSON data.
+
+    Args:
+        result: what came of the run.
+        model: the model, as the call named it.
+        job: what was asked, for the field ``stepguard``.
+        as_json: whether the content is a JSON object, with ``answer``, ``status``, ``unverified`` and ``steps``.
+        allow_unverified: hand on the answer of a completed run whose steps were not all verified; each of them is
+            marked in the content.
+        at_least: what is to stand behind every step; see `Result.raise_for_status`.
+        reasons: whether the field ``stepguard`` tells, where there is no answer, why steps were not accepted. Reasons
+            may name right values: without them it can be told to a model.
+
+    Raises:
+        ConfigError: `at_least` is no strength.
+    """
+    why = shortfall(result, allow_unverified=allow_unverified, at_least=at_least)
+    message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None}
+    finish = "stop"
+    if why is not None:
+        message["refusal"] = refusal(result, at_least=at_least)
+        finish = "length" if result.status == "exhausted" else "content_filter"
+    else:
+        message["content"] = _as_json(result) if as_json else _as_text(result)
+    usage = result.usage
+    return {
+        "id": f"chatcmpl-stepguard-{result.run_id}",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish, "logprobs": None}],
+        "usage": {
+            "prompt_tokens": usage.input_tokens,
+            "completion_tokens": usage.output_tokens,
+            "total_tokens": usage.tokens,
+            "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+            "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        },
+        "stepguard": _facts(result, job, answered=why is None, reasons=reasons or why is None),
+    }
+
+
+def completion_chunks(body: dict[str, Any], *, include_usage: bool = False) -> Iterator[dict[str, Any]]:
+    """The same as chunks of a stream, a line each; the last one with a choice holds the field ``stepguard``.
+
+    Args:
+        body: what `completion_body` made.
+        include_usage: whether a chunk without choices follows that holds the usage.
+    """
+    head = {name: body[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    if include_usage:
+        head["usage"] = None
+    (choice,) = body["choices"]
+    message = choice["message"]
+
+    def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+        return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]}
+
+    yield chunk({"role": "assistant", "content": "" if message["refusal"] is None else None})
+    for name in ("content", "refusal"):
+        for line in (message[name] or "").splitlines(keepends=True):
+            yield chunk({name: line})
+    yield {**chunk({}, choice["finish_reason"]), "stepguard": body["stepguard"]}
+    if include_usage:
+        yield {**head, "choices": [], "usage": body["usage"]}
+
+
+def _as_text(result: Result) -> str:
+    kept_from = result.completed - len(result.steps)
+    lines = [f"({kept_from} earlier steps are not kept)"] if kept_from else []
+    lines += [
+        f"{record.occurrence} = {_shown(record.value)}{'' if record.verified else '  (not verified)'}"
+        for record in result.steps
+    ]
+    mark = "" if result.verified else "  (not verified)"
+    return "\n".join([*lines, f"answer: {_shown(result.answer)}{mark}"])
+
+
+def _as_json(result: Result) -> str:
+    told = result.to_dict()
+    steps = {record["step"]: record["value"] for record in told["steps"]}
+    content = {name: told[name] for name in ("answer", "status", "unverified")} | {"steps": steps}
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+
+def _shown(value: Value | None) -> str:
+    text = "" if value is None else show_value(value)
+    # One value is one line: nothing in a text may look like a line of its own.
+    return text if text.isprintable() else json.dumps(text)
+
+
+def _facts(result: Result, job: Job | None, *, answered: bool, reasons: bool) -> dict[str, Any]:
+    told = result.to_dict()
+    if not reasons:
+        deviations = [each for attempt in told["attempts"] for each in attempt["deviations"]]
+        problem = [] if told["problem"] is None or told["problem"]["kind"] is None else [told["problem"]]
+        for each in [*deviations, *problem]:
+            each["reason"] = each["kind"]
+    if told["problem"] is not None and result.error is not None:
+        told["problem"]["reason"] = type(result.error).__name__
+    return {
+        **{name: told[name] for name in _TOLD},
+        "answered": answered,
+        "found": None if job is None else job.found,
+        "left_out": None if job is None else job.left_out,
+        "calls": result.usage.calls,
+        # Whole replies and the texts of errors stay out: they may hold anything.
+        "attempts": [
+            {name: attempt[name] for name in ("number", "steps", "rung", "outcome", "committed", "deviations")}
+            for attempt in told["attempts"]
+        ],
+    }

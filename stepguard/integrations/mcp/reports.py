@@ -1,0 +1,363 @@
+"""What the tools of the MCP server answer: data for a program, and a text for the model that called.
+
+The caller is a model, and what it is told may end up in its next attempt. So none of this holds an expected value or
+the reason of a check: verdicts, kinds, names of steps and lines only. The reports of an audit may hold both, where
+whoever runs the server asks for it (`create_server(tell_reasons=True)`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
+
+from pydantic import BaseModel
+
+from stepguard.auditing import Audit, FindingKind, StepVerdict
+from stepguard.checks import Judgement
+from stepguard.core.verdicts import DeviationKind, Strength
+from stepguard.integrations.chat.answers import completion_body, shortfall
+from stepguard.language.values import Value, show_value
+from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.steps import Step
+from stepguard.results import Result, Status
+
+__all__ = [
+    "AuditReport",
+    "AuditedStep",
+    "InputDescription",
+    "Mistake",
+    "ProcedureDescription",
+    "ProcedureList",
+    "RunReport",
+    "RunUsage",
+    "StepCheck",
+    "StepDescription",
+    "check_report",
+    "describe",
+    "report_audit",
+    "report_run",
+]
+
+_LINES: Final = 200
+"""A text names at most so many mistakes."""
+_FINDINGS: Final = 1000
+"""The data holds at most so many of them."""
+
+
+class StepCheck(BaseModel):
+    """What `verify_step` says of one claim.
+
+    Attributes:
+        step: the step.
+        verdict: whether the claim passed. Undecided is no pass: no check applies, or none could tell.
+        kind: why it did not pass, None where it did.
+        strength: what stands behind a value that passed; see `stepguard.core.verdicts.Strength`.
+        working_checked: whether the working was judged too, and not the value alone.
+        taken_as_given: the earlier steps whose values the check rests on. They were not checked here.
+        told: the same in words.
+    """
+
+    step: str
+    verdict: Literal["passed", "failed", "undecided"]
+    kind: DeviationKind | None
+    strength: Strength
+    working_checked: bool
+    taken_as_given: list[str]
+    told: str
+
+
+class RunUsage(BaseModel):
+    """What a run cost, summed over all attempts."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    reasoning_tokens: int
+
+
+class RunReport(BaseModel):
+    """What `run_procedure` says of a run.
+
+    Attributes:
+        status: see `stepguard.results.Status`.
+        answered: whether the answer is handed on. Without it there is none, whatever else stands here.
+        answer: the value of the answer; numbers that JSON would round are text.
+        values: the values of the verified steps; with an answer that may be unverified those of all.
+        unverified: the steps that no check vouches for.
+        strength: what stands behind the weakest step.
+        step: the step at which the run stopped, None where it completed.
+        kind: the kind of deviation there, None where it was something else.
+        error: the class of the error behind ``failed``.
+        completed: how many steps were completed.
+        total: how many steps there are.
+        usage: what it cost, also where there is no answer.
+        cost: money, where the server's budget has a price.
+        seconds: how long it took.
+        model: the model that was asked.
+        procedure: the name of the procedure.
+        run_id: the id in the events of the log.
+    """
+
+    status: Status
+    answered: bool
+    answer: bool | int | str | None
+    values: dict[str, bool | int | str]
+    unverified: list[str]
+    strength: Strength
+    step: str | None
+    kind: DeviationKind | None
+    error: str | None
+    completed: int
+    total: int
+    usage: RunUsage
+    cost: str | None
+    seconds: float
+    model: str
+    procedure: str
+    run_id: str
+
+
+class Mistake(BaseModel):
+    """One finding of an audit: its kind, the step (None: the whole) and the line, counted from 1."""
+
+    kind: FindingKind
+    step: str | None
+    line: int | None
+    reason: str | None = None
+
+
+class AuditedStep(BaseModel):
+    """The verdict on one step of a transcript."""
+
+    step: str
+    verdict: StepVerdict
+    kind: FindingKind | None
+    line: int | None
+    expected: str | None = None
+
+
+class AuditReport(BaseModel):
+    """What `audit_transcript` says.
+
+    Attributes:
+        ok: whether every step is right and nothing else is wrong.
+        wrong: whether anything is wrong; neither this nor `ok` where something could not be judged.
+        findings: what is wrong, in the order of the transcript.
+        left_out: how many findings are behind those, where there are very many.
+        steps: a verdict for every step.
+        answer_right: whether the marked answer is right; None where none is marked or nothing says what is right.
+        told: the same in words.
+    """
+
+    ok: bool
+    wrong: bool
+    findings: list[Mistake]
+    left_out: int
+    steps: list[AuditedStep]
+    answer_right: bool | None
+    told: str
+
+
+class InputDescription(BaseModel):
+    """An input of a procedure and its type."""
+
+    name: str
+    type: str
+
+
+class StepDescription(BaseModel):
+    """A step: the variable it sets, its type, what it reads, and what is to be done."""
+
+    id: str
+    type: str
+    reads: list[str]
+    text: str
+
+
+class ProcedureDescription(BaseModel):
+    """A procedure that can be named."""
+
+    name: str
+    inputs: list[InputDescription]
+    steps: list[StepDescription]
+    answer: str
+
+
+class ProcedureList(BaseModel):
+    """The procedures that can be named."""
+
+    procedures: list[ProcedureDescription]
+
+
+def check_report(step: Step, judged: Judgement | DeviationKind, *, working: bool, given: Iterable[str]) -> StepCheck:
+    """The report on one claim.
+
+    Args:
+        step: the step.
+        judged: what the checks said, or why there is no claim to judge.
+        working: whether the working was judged.
+        given: the earlier steps whose values were taken as they were given.
+    """
+    verdict = None if isinstance(judged, str) else judged.verdict
+    kind: DeviationKind | None = None
+    strength: Strength = "unverified"
+    outcome: Literal["passed", "failed", "undecided"] = "undecided"
+    if isinstance(judged, str):
+        outcome, kind = "failed", judged
+    elif verdict is None or verdict.outcome not in ("pass", "fail"):
+        kind = "undecided"
+    elif verdict.outcome == "fail":
+        outcome, kind = "failed", verdict.kind or "wrong_value"
+    else:
+        outcome, strength = "passed", judged.strength
+    rests = list(given)
+    return StepCheck(
+        step=step.id,
+        verdict=outcome,
+        kind=kind,
+        strength=strength,
+        working_checked=working,
+        taken_as_given=rests,
+        told=_told(step.id, outcome, kind, strength, working, rests),
+    )
+
+
+def _told(
+    step: str, outcome: str, kind: DeviationKind | None, strength: Strength, working: bool, rests: list[str]
+) -> str:
+    if outcome == "failed":
+        return f"{step} failed ({kind}): carry the step out again, from the values it reads."
+    if outcome == "undecided":
+        return f"{step} is undecided: no check could tell. This is not a pass, and the value is not verified."
+    parts = [f"{step} passed: its value is {strength}"]
+    if strength != "proved":
+        parts.append("another value might pass as well")
+    if not working:
+        parts.append("the working was not checked")
+    if rests:
+        parts.append(f"taken as given and not checked here: {', '.join(rests)}")
+    return "; ".join(parts) + "."
+
+
+def report_run(result: Result, *, model: str, allow_unverified: bool) -> tuple[RunReport, str]:
+    """The report on a run, and what the caller is told: the steps and the answer, or that and where there is none."""
+    message = completion_body(result, model=model, allow_unverified=allow_unverified)["choices"][0]["message"]
+    answered = shortfall(result, allow_unverified=allow_unverified) is None
+    problem, usage = result.problem, result.usage
+    data = result.to_dict()
+    values = {
+        record.occurrence.step: _json(record.value) for record in result.steps if record.verified or allow_unverified
+    }
+    error = None if result.error is None else type(result.error).__name__
+    report = RunReport(
+        status=result.status,
+        answered=answered,
+        answer=data["answer"] if answered else None,
+        values=values,
+        unverified=list(result.unverified),
+        strength=result.strength,
+        step=None if problem is None else problem.occurrence.step,
+        kind=problem.deviation.kind if problem is not None and problem.deviation is not None else None,
+        error=error,
+        completed=result.completed,
+        total=result.total,
+        usage=RunUsage(
+            calls=usage.calls,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cached_tokens=usage.cached_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
+        ),
+        cost=data["cost"],
+        seconds=data["seconds"],
+        model=model,
+        procedure=result.procedure,
+        run_id=result.run_id,
+    )
+    if answered:
+        return report, str(message["content"])
+    return report, f"{message['refusal']}{'' if error is None else f': {error}'}"
+
+
+def _json(value: Value) -> bool | int | str:
+    # Readers of JSON keep integers exact only up to 2**53.
+    return value if type(value) is bool or (type(value) is int and abs(value) < 2**53) else show_value(value)
+
+
+def report_audit(found: Audit, *, tell_reasons: bool) -> AuditReport:
+    """The report on a transcript.
+
+    Args:
+        found: what the audit found.
+        tell_reasons: whether reasons and expected values go with it, for people.
+    """
+    mistakes = [
+        Mistake(
+            kind=each.kind,
+            step=each.step,
+            line=None if each.place is None else each.place.line,
+            reason=each.reason if tell_reasons else None,
+        )
+        for each in found.findings[:_FINDINGS]
+    ]
+    left_out = len(found.findings) - len(mistakes)
+    steps = [
+        AuditedStep(
+            step=each.step,
+            verdict=each.verdict,
+            kind=each.kind,
+            line=None if each.place is None else each.place.line,
+            expected=each.expected if tell_reasons else None,
+        )
+        for each in found.steps
+    ]
+    return AuditReport(
+        ok=found.ok,
+        wrong=found.wrong,
+        findings=mistakes,
+        left_out=left_out,
+        steps=steps,
+        answer_right=found.answer_right,
+        told=_audited(mistakes, steps, ok=found.ok, total=len(found.findings)),
+    )
+
+
+def _audited(mistakes: list[Mistake], steps: list[AuditedStep], *, ok: bool, total: int) -> str:
+    if ok:
+        return f"all {len(steps)} steps are right, and nothing else is wrong."
+    lines = []
+    for each in mistakes[:_LINES]:
+        where = "" if each.line is None else f"line {each.line}: "
+        step = "" if each.step is None else f" at {each.step}"
+        lines.append(f"{where}{each.kind}{step}{'' if each.reason is None else f': {each.reason}'}")
+    if total > _LINES:
+        lines.append(f"and {total - _LINES} more")
+    unknown = [each.step for each in steps if each.verdict == "not_judged"]
+    if unknown:
+        names = ", ".join(unknown[:_LINES]) + (" ..." if len(unknown) > _LINES else "")
+        lines.append(f"could not be judged, which is no pass: {names}")
+    return "\n".join(lines)
+
+
+def describe(procedures: Mapping[str, Procedure]) -> ProcedureList:
+    """The procedures that can be named, as far as a caller needs to know them."""
+    return ProcedureList(
+        procedures=[
+            ProcedureDescription(
+                name=name,
+                inputs=[InputDescription(name=each.name, type=str(each.type)) for each in procedure.inputs],
+                steps=[
+                    StepDescription(
+                        id=step.id,
+                        type=str(step.type),
+                        reads=list(step.reads),
+                        text=" ".join(filter(None, (step.instruction, step.formula and f"{step.id} = {step.formula}"))),
+                    )
+                    for step in procedure.steps
+                ],
+                answer=procedure.answer,
+            )
+            for name, procedure in sorted(procedures.items())
+        ]
+    )

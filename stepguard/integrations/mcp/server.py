@@ -1,0 +1,367 @@
+"""An MCP server: agents verify the steps they take, have procedures run by the guard, and have transcripts audited.
+
+::
+
+    server = create_server({"mini": "openai/gpt-4.1-mini"}, procedures="procedures/")
+    server.run("stdio")                    # or ``stepguard mcp --model openai/gpt-4.1-mini --procedures procedures/``
+
+====================  ==========================================================================================
+``verify_step``       is this value right for this step, from these values? Exact; no model is asked
+``run_procedure``     carry a procedure out on a model, step by verified step
+``audit_transcript``  what is wrong with a text in which a procedure was carried out
+``list_procedures``   the procedures that can be named, where the server has some
+====================  ==========================================================================================
+
+The caller is a model. It is told verdicts, kinds of deviation, steps and lines, and never an expected value or a
+reason. Values are exact: text, or JSON numbers of at most 15 digits where the transport has made floats of them;
+`stepguard.integrations.mcp.wire` serves over stdio and HTTP without that.
+
+``run_procedure`` asks the models that the server was given, and the client's own model (sampling) where it was given
+none and the client offers it. A run that is not verified is a tool error without an answer. The guard repeats what is
+not right; a client that calls again spends the budget of another run.
+
+Needs the extra ``mcp``.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
+
+from stepguard.auditing import audit
+from stepguard.backends.base import as_backend
+from stepguard.engine.budget import Budget
+from stepguard.errors import ConfigError, MissingExtraError, StepguardError
+from stepguard.guard import Guard
+from stepguard.integrations.chat.requests import IN_PROMPT, named_procedure
+from stepguard.integrations.guard_options import GuardOptions
+from stepguard.integrations.mcp.claims import accept_values, judge_claim
+from stepguard.integrations.mcp.reports import (
+    AuditReport,
+    ProcedureList,
+    RunReport,
+    StepCheck,
+    check_report,
+    describe,
+    report_audit,
+    report_run,
+)
+from stepguard.integrations.mcp.runs import Progress, to_its_end
+from stepguard.procedure.folder import load_folder
+from stepguard.procedure.procedure import Procedure
+from stepguard.results import Result
+from stepguard.telemetry.hooks import as_observers
+from stepguard.telemetry.logging import careful, tell
+
+try:
+    import anyio.to_thread
+    from mcp.server.mcpserver import Context, MCPServer
+    from mcp_types import CallToolResult, TextContent, ToolAnnotations
+
+    from stepguard.integrations.mcp.sampling import SamplingBackend, can_sample
+except ImportError:
+    raise MissingExtraError("the MCP server", extra="mcp") from None
+
+__all__ = ["DEFAULT_BUDGET", "create_server"]
+
+DEFAULT_BUDGET: Final = Budget(calls=60, tokens=200_000, seconds=300.0)
+"""What one run may spend where nothing else is said."""
+
+_INSTRUCTIONS: Final = (
+    "Carry a procedure out step by step. Check every step with verify_step before you use its value; where it does not "
+    "pass, do the step again from the values it reads. 'undecided' is no pass. Write numbers as text, such as "
+    '"24.90", so that nothing rounds them.'
+)
+_CHECK_SECONDS: Final = 60.0
+_FLOAT_DIGITS: Final = 15
+"""Decimals of so many digits come out of a float as they went in; of longer ones nobody can tell."""
+_SCALAR: Final = WithJsonSchema({"type": ["string", "number", "boolean"]})
+
+_T = TypeVar("_T")
+
+
+def _exact(given: object) -> object:
+    """A value as it came in JSON, without a float."""
+    if isinstance(given, bool | int | str | Decimal):
+        return given
+    if not isinstance(given, float):
+        raise ValueError("a value is text, a number or a truth value")
+    if not math.isfinite(given):
+        raise ValueError("NaN and infinity are no values")
+    number = Decimal(repr(given))
+    if len(number.normalize().as_tuple().digits) > _FLOAT_DIGITS:
+        raise ValueError('a number of so many digits is rounded on its way: give it as text, such as "0.1"')
+    return number
+
+
+def _as_text(given: object) -> str:
+    exact = _exact(given)
+    if isinstance(exact, bool):
+        return "true" if exact else "false"
+    return f"{exact:f}" if isinstance(exact, Decimal) else str(exact)
+
+
+ProcedureText = Annotated[
+    str, Field(description="a procedure as text (`inputs: x, y`, then `t1 = x + y` ...), or the name of one")
+]
+ValuesGiven = Annotated[
+    dict[str, Annotated[Any, BeforeValidator(_exact), _SCALAR]],
+    Field(description='values by name; decimals as text, such as {"price": "24.90"}'),
+]
+ValueClaimed = Annotated[
+    str, BeforeValidator(_as_text), _SCALAR, Field(description='the value of the step, such as "74.70"')
+]
+WorkingShown = Annotated[
+    str | None, Field(description='how it was worked out, such as "24.90 * 3"; without it the value alone is checked')
+]
+
+
+def create_server(
+    models: Mapping[str, object] | None = None,
+    *,
+    procedures: Mapping[str, Procedure] | str | Path | None = None,
+    guard: GuardOptions | None = None,
+    tell_reasons: bool = False,
+    allow_unverified: bool = False,
+    max_procedure: int = 100_000,
+    max_transcript: int = 200_000,
+    max_runs: int = 16,
+    on_result: Callable[[Result], object] | None = None,
+) -> MCPServer[Any]:
+    """An `MCPServer` with the tools of stepguard; `run` it, or mount its application, as its library says.
+
+    Args:
+        models: what ``run_procedure`` may ask, by the names that callers use, the first one by default. Each is a
+            backend, a callable, or a name such as ``"openai/gpt-4.1-mini"``. None: the model of the client, where it
+            offers that.
+        procedures: procedures that can be named; or a folder whose files each hold one, named as the file.
+        guard: options of `Guard` for every run. Without a budget in it, `DEFAULT_BUDGET` is that of every run.
+        tell_reasons: whether ``audit_transcript`` tells reasons and expected values: where people read it, and no
+            model that is to do better next time.
+        allow_unverified: whether a completed run in which some steps had no applicable check is an answer. The report
+            says which it was.
+        max_procedure: the longest text of a procedure, and of all values together, in characters.
+        max_transcript: the longest transcript, in characters.
+        max_runs: how many runs may go on at once; a call beyond that is an error.
+        on_result: called with the `Result` of every run, cancelled ones included; what it raises is logged and changes
+            nothing.
+
+    Raises:
+        ConfigError: an argument cannot work.
+        ProcedureError: a file holds no procedure; the message names it.
+    """
+    limits = {"procedure": max_procedure, "transcript": max_transcript, "runs": max_runs}
+    for name, limit in limits.items():
+        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+            raise ConfigError(f"max_{name} is a whole number of 1 or more, not {limit!r}", option=f"max_{name}")
+    if models is not None and not isinstance(models, Mapping):
+        raise ConfigError(
+            f'models is a mapping such as {{"mini": "openai/gpt-4.1-mini"}}, not {type(models).__name__}',
+            option="models",
+        )
+    options = dict(guard or {})
+    if unknown := sorted(options.keys() - GuardOptions.__annotations__.keys()):
+        raise ConfigError(f"{unknown[0]!r} is no option of a guard here", option="guard")
+    if options.get("budget") is None:
+        options["budget"] = DEFAULT_BUDGET
+    named = load_folder(Path(procedures)) if isinstance(procedures, str | Path) else dict(procedures or {})
+    backends = {name: as_backend(each) for name, each in (models or {}).items()}
+    for backend in backends.values() or [as_backend(lambda _: "")]:
+        Guard(backend, **options)  # type: ignore[arg-type]  # what cannot work is told now
+    tools = _Tools(
+        backends,
+        procedures=named,
+        options=options,
+        tell_reasons=tell_reasons,
+        allow_unverified=allow_unverified,
+        limits=limits,
+        on_result=on_result,
+    )
+    server: MCPServer[Any] = MCPServer("stepguard", instructions=_INSTRUCTIONS, log_level="WARNING")
+    reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    server.add_tool(tools.verify_step, annotations=reads)
+    server.add_tool(tools.run_procedure, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=True))
+    server.add_tool(tools.audit_transcript, annotations=reads)
+    if named:
+        server.add_tool(tools.list_procedures, annotations=reads)
+    return server
+
+
+class _Tools:
+    """The tools; what their first lines say is what callers read."""
+
+    def __init__(
+        self,
+        models: Mapping[str, object],
+        *,
+        procedures: Mapping[str, Procedure],
+        options: Mapping[str, Any],
+        tell_reasons: bool,
+        allow_unverified: bool,
+        limits: Mapping[str, int],
+        on_result: Callable[[Result], object] | None,
+    ) -> None:
+        self._models: Final = models
+        self._procedures: Final = procedures
+        self._options: Final = options
+        self._tell_reasons: Final = tell_reasons
+        self._allow_unverified: Final = allow_unverified
+        self._limits: Final = limits
+        self._on_result: Final = on_result
+        self._running = 0
+
+    async def verify_step(
+        self,
+        procedure: ProcedureText,
+        step: str,
+        values: ValuesGiven,
+        value: ValueClaimed,
+        working: WorkingShown = None,
+    ) -> Annotated[CallToolResult, StepCheck]:
+        """Check one step of a procedure exactly: is this its value, given the values of what it reads?
+
+        `values` holds the inputs and earlier steps that the step reads. The verdict is passed, failed (with the kind
+        of mistake) or undecided, which is no pass. The right value is never told.
+        """
+
+        async def work() -> CallToolResult:
+            self._limit("procedure", str(value), working or "", *(f"{key}{each}" for key, each in values.items()))
+            parsed = await self._procedure(procedure)
+            given = accept_values(parsed, step, values)
+            judged, worked = await judge_claim(given, value, working, timeout=_CHECK_SECONDS)
+            unchecked = given.unchecked if given.wrong is None else ()
+            report = check_report(given.step, judged, working=worked, given=unchecked)
+            if given.wrong is not None:
+                told = f"{step} failed (wrong_operand): the value given for {given.wrong} is not that of its step."
+                report = report.model_copy(update={"told": told})
+            return _told(report, report.told)
+
+        return await _answered(work())
+
+    async def run_procedure(
+        self,
+        procedure: ProcedureText,
+        inputs: ValuesGiven,
+        ctx: Context[Any, Any],
+        model: Annotated[str | None, Field(description="one of the server's models; its first by default")] = None,
+    ) -> Annotated[CallToolResult, RunReport]:
+        """Carry a procedure out on a model, with every step verified; it costs model calls.
+
+        The answer is given only where every step is verified. Otherwise this is an error that names the step and the
+        kind of mistake.
+        """
+
+        async def work() -> CallToolResult:
+            self._limit("procedure", *(f"{key}{each}" for key, each in inputs.items()))
+            name, backend = self._model(model, ctx)
+            parsed = await self._procedure(procedure)
+            if self._running >= self._limits["runs"]:
+                raise ConfigError(f"{self._running} runs go on already: call again when one has ended", option="runs")
+            result = await self._run(parsed, inputs, backend, ctx, found=procedure in self._procedures)
+            report, told = report_run(result, model=name, allow_unverified=self._allow_unverified)
+            return _told(report, told, error=not report.answered)
+
+        return await _answered(work())
+
+    async def audit_transcript(
+        self, procedure: ProcedureText, inputs: ValuesGiven, transcript: str
+    ) -> Annotated[CallToolResult, AuditReport]:
+        """Say what is wrong with a text in which a procedure was carried out: kind of mistake, step and line of each.
+
+        What could not be judged is named, and is no pass.
+        """
+
+        async def work() -> CallToolResult:
+            self._limit("procedure", *(f"{key}{each}" for key, each in inputs.items()))
+            self._limit("transcript", transcript)
+            parsed = await self._procedure(procedure)
+            judge = functools.partial(audit, parsed, inputs, transcript, check_timeout=_CHECK_SECONDS)
+            report = report_audit(await _in_thread(judge), tell_reasons=self._tell_reasons)
+            return _told(report, report.told)
+
+        return await _answered(work())
+
+    async def list_procedures(self) -> ProcedureList:
+        """List the procedures that can be named: their inputs, their steps and their answer."""
+        return describe(self._procedures)
+
+    async def _procedure(self, text: str) -> Procedure:
+        self._limit("procedure", text)
+        return await _in_thread(functools.partial(named_procedure, text, self._procedures))
+
+    def _limit(self, what: str, *texts: str) -> None:
+        size, limit = sum(map(len, texts)), self._limits[what]
+        if size > limit:
+            raise ConfigError(f"this is too long: {size} characters, and at most {limit} are read", option=what)
+
+    def _model(self, name: str | None, ctx: Context[Any, Any]) -> tuple[str, object]:
+        if name is None and self._models:
+            return next(iter(self._models.items()))
+        if name is not None:
+            if name in self._models:
+                return name, self._models[name]
+            known = ", ".join(self._models) or "none"
+            raise ConfigError(f"this server has no model {name[:60]!r}: it has {known}", option="model")
+        if can_sample(ctx):
+            return "the client's model", SamplingBackend(ctx)
+        raise ConfigError(
+            "this server has no model: start it with --model NAME (or --base-url URL), or create_server(models=...); "
+            "the client offers none of its own (sampling)",
+            option="model",
+        )
+
+    async def _run(
+        self,
+        procedure: Procedure,
+        inputs: Mapping[str, object],
+        backend: object,
+        ctx: Context[Any, Any],
+        *,
+        found: bool,
+    ) -> Result:
+        progress = Progress(ctx, len(procedure.steps))
+        observers = [*as_observers(self._options.get("observer")), progress.observe]
+        guard = Guard(backend, **{**self._options, "observer": observers})
+        run = guard.start(procedure, inputs, label=procedure.name if found else IN_PROMPT)
+        tell(
+            "chat_guarded",
+            run_id=run.id,
+            procedure=run.label,
+            found="named" if found else "prompt",
+            left_out=0,
+        )
+        self._running += 1
+        try:
+            async with progress:
+                return await to_its_end(guard.adrive(run))
+        finally:
+            self._running -= 1
+            if self._on_result is not None:
+                careful(self._on_result, run.result(), about=f"run {run.id}")
+
+
+async def _in_thread(work: Callable[[], _T]) -> _T:
+    # What is abandoned goes on to its end, which is bounded by the limits on sizes.
+    return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+
+
+async def _answered(work: Awaitable[CallToolResult]) -> CallToolResult:
+    """What a tool answers; what the caller can mend is an error of the tool, which the library does not log."""
+    try:
+        return await work
+    except StepguardError as error:
+        return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
+
+
+def _told(report: BaseModel, text: str, *, error: bool = False) -> CallToolResult:
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)],
+        structured_content=report.model_dump(mode="json"),
+        is_error=error,
+    )

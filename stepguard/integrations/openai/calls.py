@@ -1,0 +1,317 @@
+"""One guarded call: from the parameters of ``chat.completions.create`` to a guard, and from its result to an answer.
+
+=====================================  =======================================================================
+parameter                              in a guarded call
+=====================================  =======================================================================
+model                                  the model that is asked
+messages                               read for the procedure and its values; the guard writes its own
+stream, stream_options                 honoured: the finished answer in chunks
+response_format                        ``text``, or ``json_object`` for the answer as JSON; no schema
+max_tokens, max_completion_tokens      the most that one request of the run may bring; never more than the guard asks
+seed                                   the guard's own: every request has another seed that follows from it
+timeout                                of one request; what bounds the run is ``Budget(seconds=...)``
+n                                      1
+tools, functions, stop, logprobs ...   refused: a guarded answer cannot have them
+all others                             sent as they are with every request of the run
+=====================================  =======================================================================
+
+``temperature`` is among those that are sent as they are: it then holds for every request. Left out, the guard asks
+greedily first and with some randomness again, which mends more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from stepguard.backends.base import Completion, Request
+from stepguard.backends.retry import Transport
+from stepguard.core.verdicts import Strength
+from stepguard.errors import ConfigError
+from stepguard.guard import Guard
+from stepguard.integrations.chat.answers import completion_body, shortfall
+from stepguard.integrations.chat.requests import Job, find_job
+from stepguard.procedure.procedure import Procedure
+from stepguard.results import Result
+from stepguard.run import Run
+from stepguard.telemetry.logging import careful, tell
+
+if TYPE_CHECKING:
+    from stepguard.backends.openai import OpenAIBackend
+
+__all__ = ["Call", "GuardedCall", "Settings", "tell_call"]
+
+_REFUSED: Final[Mapping[str, str]] = {
+    "tools": "steps are answered by the model alone",
+    "tool_choice": "steps are answered by the model alone",
+    "parallel_tool_calls": "steps are answered by the model alone",
+    "functions": "steps are answered by the model alone",
+    "function_call": "steps are answered by the model alone",
+    "web_search_options": "steps are answered by the model alone",
+    "stop": "it would cut replies off; use Budget(tokens=...) to bound a run",
+    "logprobs": "the answer is put together from several replies",
+    "top_logprobs": "the answer is put together from several replies",
+    "prediction": "the answer is put together from several replies",
+    "audio": "the answer is text",
+}
+_OURS: Final = frozenset(
+    {"max_completion_tokens", "max_tokens", "messages", "modalities", "model", "n", "response_format", "seed"}
+    | {"stream", "stream_options", "timeout"}
+)
+_ABSENT: Final = frozenset({"NotGiven", "Omit"})
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What became of one call of ``chat.completions.create``.
+
+    Attributes:
+        guarded: whether it ran guarded; otherwise it was passed on as it came.
+        model: the model, as the call named it.
+        job: the procedure, its inputs and how they were found; None where it was passed on.
+        result: the result of the run, whatever its status; None where it was passed on.
+    """
+
+    guarded: bool
+    model: str | None
+    job: Job | None = None
+    result: Result | None = None
+
+
+def tell_call(call: Call, on_call: Callable[[Call], object] | None) -> None:
+    """Log what became of a call, and call `on_call`; what that raises is logged and changes nothing."""
+    if call.job is None or call.result is None:
+        tell("chat_passed")
+    else:
+        job, result = call.job, call.result
+        tell(
+            "chat_guarded",
+            run_id=result.run_id,
+            procedure=job.label,
+            found=job.found,
+            left_out=job.left_out,
+        )
+    if on_call is not None:
+        careful(on_call, call, about="a call")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What every call of a wrapped client shares; see `stepguard.integrations.openai.client.wrap`."""
+
+    client: Any
+    procedures: Mapping[str, Procedure]
+    look_in_messages: bool
+    on_unverified: Literal["raise", "return"]
+    allow_unverified: bool
+    at_least: Strength
+    on_call: Callable[[Call], object] | None
+    backend: Mapping[str, Any]
+    guard: Mapping[str, Any]
+
+    def job(self, arguments: dict[str, Any]) -> Job | None:
+        """What a call asks the guard to do; ``procedure`` and ``inputs`` are taken out of its arguments.
+
+        Raises:
+            UsageError: see `stepguard.integrations.chat.requests.find_job`.
+        """
+        named, inputs = arguments.pop("procedure", None), arguments.pop("inputs", None)
+        messages: Any = arguments.get("messages")
+        if callable(getattr(messages, "__next__", None)):  # it can be read only once
+            messages = arguments["messages"] = list(messages)
+        if isinstance(body := arguments.get("extra_body"), Mapping):
+            messages = body.get("messages", messages)  # the SDK sends these instead
+        if named is None and not self.look_in_messages:
+            if inputs is not None:
+                raise ConfigError("inputs are given, and no procedure: name one", option="inputs")
+            return None
+        return find_job(messages, procedures=self.procedures, named=named, inputs=inputs)
+
+    def passed(self, arguments: Mapping[str, Any]) -> None:
+        """Tell that a call is passed on."""
+        tell_call(Call(guarded=False, model=_model(arguments)), self.on_call)
+
+    def guarded(self, call: GuardedCall, result: Result) -> None:
+        """Tell that a call was guarded."""
+        tell_call(Call(guarded=True, model=call.model, job=call.job, result=result), self.on_call)
+
+    def make_guard(self, model: str, **changed: Any) -> Guard:
+        """A guard over the client.
+
+        Raises:
+            ConfigError: the options, or the client, cannot work.
+        """
+        cap = changed.pop("cap", None)
+        seed = changed.pop("seed", None)
+        timeout = changed.pop("timeout", None)
+        backend: Any = self.make_backend(model, **changed)
+        options = dict(self.guard)
+        transport = options.get("transport") or transport_of(self.client)
+        options["transport"] = transport if timeout is None else replace(transport, timeout=_seconds(timeout))
+        if seed is not None:
+            options["seed"] = seed
+        return Guard(backend if cap is None else _Capped(backend, cap), **options)
+
+    def make_backend(self, model: str, **changed: Any) -> OpenAIBackend:
+        """The client as a backend."""
+        from stepguard.backends.openai import OpenAIBackend
+
+        return OpenAIBackend(model, client=self.client, **{**self.backend, **changed})
+
+
+class GuardedCall:
+    """One call that asks for a procedure.
+
+    Args:
+        settings: those of the client.
+        job: what it asks.
+        arguments: its arguments, as ``create`` takes them.
+
+    Raises:
+        ConfigError: a parameter cannot be honoured.
+    """
+
+    def __init__(self, settings: Settings, job: Job, arguments: Mapping[str, Any]) -> None:
+        given = {
+            name: value
+            for name, value in arguments.items()
+            if value is not None and type(value).__name__ not in _ABSENT
+        }
+        model = given.get("model")
+        if not isinstance(model, str):
+            raise ConfigError("a guarded call needs model=, the model to ask", option="model")
+        for name, why in _REFUSED.items():
+            if name in given and given[name] not in ([], False):
+                raise ConfigError(f"a guarded call takes no {name}: {why}", option=name)
+        body = given.get("extra_body")
+        for name in sorted(_OURS.union(_REFUSED).intersection(body if isinstance(body, Mapping) else ())):
+            raise ConfigError(f"a guarded call takes {name} as a parameter, not in extra_body", option="extra_body")
+        if given.get("n", 1) != 1:
+            raise ConfigError(f"a guarded call has one answer: n is 1, not {given['n']!r:.20}", option="n")
+        if given.get("modalities", ["text"]) != ["text"]:
+            raise ConfigError("a guarded call takes no modalities: the answer is text", option="modalities")
+        stream = given.get("stream", False)
+        if "stream_options" in given and not stream:
+            raise ConfigError("stream_options go with stream=True", option="stream_options")
+        stream_options = given.get("stream_options", {})
+        if not isinstance(stream_options, Mapping):
+            raise ConfigError(
+                f"stream_options are a mapping such as {{'include_usage': True}}, not {stream_options!r:.40}",
+                option="stream_options",
+            )
+        changed: dict[str, Any] = {}
+        caps = [_cap(name, given[name]) for name in ("max_tokens", "max_completion_tokens") if name in given]
+        if caps:
+            changed["cap"] = min(caps)
+        if "max_completion_tokens" in given:
+            changed["max_tokens_parameter"] = "max_completion_tokens"
+        if (seed := given.get("seed")) is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+            raise ConfigError(f"seed is a whole number, not {seed!r:.20}", option="seed")
+        self.settings: Final = settings
+        self.job: Final = job
+        self.model: Final[str] = model
+        self.stream: Final = bool(stream)
+        self._include_usage: Final = bool(stream_options.get("include_usage"))
+        self._as_json: Final = _wants_json(given.get("response_format"))
+        self.guard: Final = settings.make_guard(
+            model,
+            seed=seed,
+            timeout=given.get("timeout"),
+            extra={name: value for name, value in given.items() if name not in _OURS and name not in _REFUSED},
+            **changed,
+        )
+
+    def start(self) -> Run:
+        """The run that was asked for, not begun."""
+        return self.guard.start(self.job.procedure, self.job.inputs, label=self.job.label)
+
+    def answer(self, result: Result, *, awaited: bool) -> Any:
+        """What ``create`` returns for a result.
+
+        Args:
+            result: what came of the run.
+            awaited: whether a stream is to be an asynchronous one.
+
+        Raises:
+            RunError: the result is not to be handed on, and the client raises then.
+        """
+        from stepguard.integrations.openai.types import AsyncGuardedStream, GuardedStream, make_completion
+
+        settings = self.settings
+        allowed: dict[str, Any] = {"allow_unverified": settings.allow_unverified, "at_least": settings.at_least}
+        if settings.on_unverified == "raise" and (why := shortfall(result, **allowed)) is not None:
+            raise why
+        body = completion_body(result, model=self.model, job=self.job, as_json=self._as_json, **allowed)
+        if not self.stream:
+            return make_completion(body, result)
+        return (AsyncGuardedStream if awaited else GuardedStream)(body, result, include_usage=self._include_usage)
+
+
+class _Capped:
+    """A backend whose replies are held shorter than the guard would have them."""
+
+    def __init__(self, backend: OpenAIBackend, cap: int) -> None:
+        self._backend: Final = backend
+        self._cap: Final = cap
+        self.name: Final = backend.name
+        self.is_async: Final = backend.is_async
+        self.can_stop: Final = backend.can_stop
+
+    def complete(self, request: Request) -> Completion:
+        """Answer one request."""
+        return self._backend.complete(self._shorter(request))
+
+    async def acomplete(self, request: Request) -> Completion:
+        """Answer one request without blocking the event loop."""
+        return await self._backend.acomplete(self._shorter(request))
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[Any]:
+        """That of the backend."""
+        async with self._backend.session() as client:
+            yield client
+
+    def _shorter(self, request: Request) -> Request:
+        return replace(request, max_tokens=min(self._cap, request.max_tokens or self._cap))
+
+
+def transport_of(client: object) -> Transport:
+    """The retries and the time-out that a client has, as the guard's own: one layer repeats requests, not two."""
+    usual = Transport()
+    retries = getattr(client, "max_retries", None)
+    timeout = getattr(client, "timeout", usual.timeout)
+    try:
+        return Transport(retries=usual.retries if retries is None else retries, timeout=_seconds(timeout))
+    except ConfigError:  # a client of another kind, with something else under these names
+        return usual
+
+
+def _seconds(timeout: Any) -> Any:
+    """Seconds, of a number or of an object of the HTTP library, whose longest wait for data is meant."""
+    return getattr(timeout, "read", timeout)
+
+
+def _cap(name: str, given: object) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise ConfigError(f"{name} is a whole number of 1 or more, not {given!r:.20}", option=name)
+    return given
+
+
+def _wants_json(response_format: object) -> bool:
+    kind = response_format.get("type") if isinstance(response_format, Mapping) else response_format
+    if kind in (None, "text"):
+        return False
+    if kind == "json_object":
+        return True
+    raise ConfigError(
+        "a guarded call cannot fill a schema of yours: use response_format={'type': 'json_object'}, or the values of "
+        "`response.stepguard`",
+        option="response_format",
+    )
+
+
+def _model(arguments: Mapping[str, Any]) -> str | None:
+    model = arguments.get("model")
+    return model if isinstance(model, str) else None

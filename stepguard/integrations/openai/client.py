@@ -1,0 +1,319 @@
+"""`wrap`: an OpenAI-style client whose chat completions run guarded where they ask for a procedure.
+
+::
+
+    client = stepguard.wrap(OpenAI())
+    response = client.chat.completions.create(
+        model="gpt-4.1-mini", procedure=procedure, inputs={"price": "24.90", "quantity": 3}
+    )
+    response.choices[0].message.content     # every step and the answer, as text
+    response.stepguard                      # the `Result`
+
+A call is guarded where it names a procedure (``procedure=``: a `Procedure`, its text, or a name in `procedures`), or
+where its messages hold one (`stepguard.integrations.chat.requests` has the notation). What its parameters mean then is
+in `stepguard.integrations.openai.calls`. Every other call is passed on as it came, and what it returns is untouched:
+`result_of` tells the two apart, and so do the log events ``chat_guarded`` and ``chat_passed`` and `on_call`.
+
+``parse``, ``stream``, ``with_raw_response`` and ``with_streaming_response`` cannot be guarded, and neither can
+``responses``, ``conversations``, the older ``completions``, and assistants with their threads: they refuse a call that
+asks for a procedure, and pass every other one on. So do they where they are reached by another way of the client, such
+as ``client.with_raw_response`` or ``client.beta``. A connection (``responses.connect``, ``realtime.connect``) is
+refused as a whole, because what is said over it is not seen, unless ``look_in_messages`` is False. All else is the
+client's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, Unpack, get_args
+
+from stepguard.core.verdicts import Strength
+from stepguard.errors import ConfigError
+from stepguard.integrations.chat.messages import read_arguments
+from stepguard.integrations.guard_options import GuardOptions, check_options, check_strength
+from stepguard.integrations.openai.calls import Call, GuardedCall, Settings
+from stepguard.procedure.procedure import Procedure
+from stepguard.results import Result
+
+__all__ = ["Call", "OnUnverified", "result_of", "wrap"]
+
+OnUnverified = Literal["raise", "return"]
+"""What a guarded call does with a result that is no answer.
+
+======  ===================================================================================================
+raise   raises the `RunError` of `Result.raise_for_status`; its ``result`` holds what was verified
+return  returns a completion without content, whose ``refusal`` names the step and whose ``finish_reason`` is no stop
+======  ===================================================================================================
+"""
+
+_RAW: Final = frozenset({"with_raw_response", "with_streaming_response"})
+_WAYS: Final = _RAW | {"beta"}
+"""Names on a path of the client behind which the same stands once more."""
+_ROADS: Final = frozenset(
+    {
+        *(("completions",), ("responses",), ("realtime",)),
+        *(("assistants",), ("threads",), ("threads", "messages"), ("threads", "runs")),
+        *(("conversations",), ("conversations", "items")),
+    }
+)
+"""Paths, beside ``chat.completions``, on which something can be said to a model."""
+_ASKING: Final = frozenset({"compact", "connect", "parse", "stream", "update"})
+"""What says something there, beside all that begins with ``create``."""
+
+
+def wrap(
+    client: Any,
+    *,
+    procedures: Mapping[str, Procedure] | None = None,
+    look_in_messages: bool = True,
+    on_unverified: OnUnverified = "raise",
+    allow_unverified: bool = False,
+    at_least: Strength = "grounded",
+    on_call: Callable[[Call], object] | None = None,
+    mode: Literal["json_schema", "tools", "json"] | None = None,
+    strict: bool | None = None,
+    **options: Unpack[GuardOptions],
+) -> Any:
+    """A client that is used like the given one, and whose ``chat.completions.create`` can run guarded.
+
+    The client itself stays as it is, and serves unguarded calls: it is ``wrapped.unguarded``. The wrapped client may
+    be shared between threads and event loops as far as the client may.
+
+    Args:
+        client: `openai.OpenAI`, `openai.AsyncOpenAI`, one of their kin, or anything with ``chat.completions.create``.
+        procedures: procedures that a call can name.
+        look_in_messages: whether a procedure that stands in the messages makes a call a guarded one. False: only
+            ``procedure=`` does.
+        on_unverified: see `OnUnverified`.
+        allow_unverified: hand on answers of completed runs whose steps were not all verified; what is not is marked in
+            the text, and `Result.status` is ``unverified``.
+        at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
+        on_call: called with every `Call` when it is passed on, or when its run has ended, however it has; what it
+            raises is logged and changes nothing.
+        mode: how replies are bound to their form; see `stepguard.backends.openai.OpenAIBackend`.
+        strict: see there; False for a server that does not know the word.
+        options: those of `stepguard.Guard`, for each call: a budget is that of one call. By default a request has the
+            time-out and the retries of the client; `transport` sets them otherwise.
+
+    Raises:
+        ConfigError: the client cannot be wrapped, or an option cannot work.
+    """
+    if issubclass(type(client), _Client):
+        raise ConfigError("the client is wrapped already: wrap its .unguarded", option="client")
+    if on_unverified not in get_args(OnUnverified):
+        raise ConfigError(f"on_unverified is 'raise' or 'return', not {on_unverified!r}", option="on_unverified")
+    check_strength(at_least)
+    if on_call is not None and not callable(on_call):
+        raise ConfigError(f"on_call is called with a Call; {on_call!r:.60} cannot be", option="on_call")
+    known = dict(procedures or {})
+    for name, procedure in known.items():
+        if not isinstance(procedure, Procedure):
+            raise ConfigError(f"procedures[{name!r}] is {type(procedure).__name__}, no Procedure", option="procedures")
+    check_options(options, of="wrap")
+    if not callable(getattr(getattr(getattr(client, "chat", None), "completions", None), "create", None)):
+        raise ConfigError(f"{type(client).__name__} has no chat.completions.create: pass a client", option="client")
+    settings = Settings(
+        client=client,
+        procedures=known,
+        look_in_messages=bool(look_in_messages),
+        on_unverified=on_unverified,
+        allow_unverified=allow_unverified,
+        at_least=at_least,
+        on_call=on_call,
+        backend={name: value for name, value in (("mode", mode), ("strict", strict)) if value is not None},
+        guard=options,
+    )
+    return _wrapped(settings)
+
+
+def result_of(response: object) -> Result | None:
+    """The result behind what ``create`` returned, a stream included; None where the call was passed on."""
+    found = getattr(response, "stepguard", None)
+    return found if isinstance(found, Result) else None
+
+
+def _wrapped(settings: Settings) -> _Client:
+    settings.make_guard("model")  # what cannot work is told now
+    return _Client(
+        settings, _Under(settings, ("chat",), {"completions": _completions(settings, ("chat", "completions"))})
+    )
+
+
+def _completions(settings: Settings, path: tuple[str, ...]) -> _Under:
+    if not _RAW.isdisjoint(path):
+        return _Unguarded(settings, path)
+    return (_AsyncCompletions if settings.make_backend("model").is_async else _Completions)(settings, path)
+
+
+def _at(settings: Settings, path: tuple[str, ...], found: Any) -> Any:
+    """What the wrapped client has at a path: what was found there, where no way leads from it to a model."""
+    made = {
+        (): _Under,
+        ("chat",): _Under,
+        ("chat", "completions"): _completions,
+    }
+    told = tuple(name for name in path if name not in _WAYS)
+    make = _Unguarded if told in _ROADS else made.get(told)
+    return found if make is None else make(settings, path)
+
+
+class _Under:
+    """What stands at a path of the client, but for some names, and but for what leads to a model; see `_at`.
+
+    It is looked up anew each time: a tracing tool may replace it.
+    """
+
+    def __init__(self, settings: Settings, path: tuple[str, ...], own: Mapping[str, object] | None = None) -> None:
+        self._settings: Final = settings
+        self._path: Final = path
+        self.__dict__.update(own or {})
+
+    def _inner(self) -> Any:
+        found = self._settings.client
+        for name in self._path:
+            found = getattr(found, name)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") and name in ("_settings", "_path"):  # it is being made or copied
+            raise AttributeError(name)
+        return _at(self._settings, (*self._path, name), getattr(self._inner(), name))
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(self._inner()), *object.__dir__(self)})
+
+
+class _Unguarded(_Under):
+    """What leads to a model and cannot be guarded: a call that asks for a procedure is refused."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        asks = name in _ASKING or name.startswith("create")
+        return self._checked(name, found) if asks and callable(found) else found
+
+    def _checked(self, name: str, inner: Callable[..., Any]) -> Callable[..., Any]:
+        told = ".".join((*self._path, name))
+
+        def call(*more: Any, **arguments: Any) -> Any:
+            if name == "connect" and self._settings.look_in_messages:
+                raise ConfigError(
+                    f"{told} cannot run guarded, and what is said over it cannot be read: use chat.completions.create, "
+                    "or .unguarded of the wrapped client",
+                    option="procedure",
+                )
+            own = {name: arguments.pop(name, None) for name in ("procedure", "inputs")}
+            if self._settings.job({**own, "messages": read_arguments(arguments)}) is not None:
+                raise ConfigError(f"{told} cannot run guarded: use chat.completions.create", option="procedure")
+            self._settings.passed(arguments)
+            return inner(*more, **arguments)
+
+        return call
+
+
+class _Common(_Unguarded):
+    """What both kinds of ``chat.completions`` share."""
+
+    def _call(self, arguments: dict[str, Any]) -> GuardedCall | None:
+        """The guarded call that is asked for; None, and told so, for one that is to be passed on."""
+        job = self._settings.job(arguments)
+        if job is not None:
+            return GuardedCall(self._settings, job, arguments)
+        self._settings.passed(arguments)
+        return None
+
+
+class _Completions(_Common):
+    """``chat.completions`` of a client that blocks."""
+
+    def create(self, **arguments: Any) -> Any:
+        """See `wrap`."""
+        call = self._call(arguments)
+        if call is None:
+            return self._inner().create(**arguments)
+        run = call.start()
+        try:
+            result = call.guard.drive(run)
+        finally:
+            self._settings.guarded(call, run.result())
+        return call.answer(result, awaited=False)
+
+
+class _AsyncCompletions(_Common):
+    """``chat.completions`` of a client that is awaited."""
+
+    async def create(self, **arguments: Any) -> Any:
+        """See `wrap`."""
+        call = self._call(arguments)
+        if call is None:
+            return await self._inner().create(**arguments)
+        run = call.start()
+        try:
+            result = await call.guard.adrive(run)
+        finally:  # also where it is cancelled: what was verified and paid for is told
+            self._settings.guarded(call, run.result())
+        return call.answer(result, awaited=True)
+
+
+class _Client:
+    """A wrapped client: all but what leads to a model (`_at`) is the client's own, copies of it are wrapped, too."""
+
+    __slots__ = ("_settings", "chat")
+
+    _settings: Settings
+    chat: _Under
+
+    def __init__(self, settings: Settings, chat: _Under) -> None:
+        object.__setattr__(self, "_settings", settings)
+        object.__setattr__(self, "chat", chat)
+
+    if not TYPE_CHECKING:
+
+        @property
+        def __class__(self) -> type[Any]:
+            # Libraries ask whether it is an OpenAI client.
+            return type(self._settings.client)
+
+    @property
+    def unguarded(self) -> Any:
+        """The client that was wrapped."""
+        return self._settings.client
+
+    def with_options(self, **options: Any) -> _Client:
+        """A wrapped copy of the client with other options of its own, such as ``timeout``."""
+        from dataclasses import replace
+
+        return _wrapped(replace(self._settings, client=self._settings.client.with_options(**options)))
+
+    copy = with_options
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _Client.__slots__:  # it is being copied or pickled
+            raise AttributeError(name)
+        return _at(self._settings, (name,), getattr(self._settings.client, name))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(self._settings.client, name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(self._settings.client), "unguarded"})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Left to itself, a copy would begin with its `__setattr__`, which needs the client that it does not have yet.
+        return _wrapped, (self._settings,)
+
+    def __repr__(self) -> str:
+        return f"stepguard.wrap({self._settings.client!r})"
+
+    def __enter__(self) -> Self:
+        self._settings.client.__enter__()
+        return self
+
+    def __exit__(self, *how: Any) -> Any:
+        return self._settings.client.__exit__(*how)
+
+    async def __aenter__(self) -> Self:
+        await self._settings.client.__aenter__()
+        return self
+
+    async def __aexit__(self, *how: Any) -> Any:
+        return await self._settings.client.__aexit__(*how)

@@ -1,0 +1,286 @@
+"""The output of an agent or a tool, held against a procedure: are the values in it those of its steps?
+
+An output is a pydantic model, a dataclass or a mapping whose fields are called like steps; JSON text of the same; or
+one value, which is the answer. Every field that is a step is checked, from the inputs and the steps before it, and so
+is its working where it has one (`stepguard.integrations.outputs.values`). A step that is left out is computed and
+checked as well; where it has no expression and something reads it, nothing can be decided. What rests on a step that
+no check vouches for is itself not verified.
+
+What is checked is all that is handed on: an object that holds anything else (a misspelt name, say) is refused unless
+it is named in `ignore`. A field that is called like an input has to hold its value, and ``answer`` is the answer of
+the procedure. A field of a model or dataclass that is None is left out; null in JSON is no value.
+
+Nothing here belongs to a framework, and no model is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from stepguard.core.verdicts import STRENGTHS, DeviationKind, Strength, shorten
+from stepguard.errors import ConfigError, InputError, ValueRefused
+from stepguard.integrations.guard_options import check_strength
+from stepguard.integrations.outputs.judging import Judging, NotAccepted, OutputCheck
+from stepguard.integrations.outputs.values import has_class, is_one_value, read_fields, read_value
+from stepguard.language.expressions import Name
+from stepguard.language.strict_json import JsonNumber, JsonObject
+from stepguard.language.value_types import NUMBER, TEXT, ValueType
+from stepguard.language.values import Value
+from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.steps import Step
+from stepguard.telemetry.logging import careful, tell
+
+__all__ = ["ANSWER", "OutputCheck", "OutputChecker"]
+
+ANSWER: Final = "answer"
+"""A field of this name is the answer of the procedure, where no step or input has it."""
+
+_BREATH: Final = 64
+_MOST_NAMES: Final = 5
+_BOOLEAN: Final = ValueType(kind="boolean")
+
+
+class OutputChecker:
+    """Holds outputs against one procedure. It does not change, and may be shared.
+
+    Args:
+        procedure: what the output claims to have carried out: a procedure, or a single step.
+        inputs: values of inputs that are the same for every output.
+        steps: the steps that an output with fields must hold; the others are checked where they are given, and have to
+            be such as code can compute. None: the answer alone, whatever the others are.
+        ignore: names of fields that are not looked at.
+        read: from an output to what it claims: a value, or something that has values by step.
+        allow_unverified: accept steps that no check vouches for.
+        at_least: what is to stand behind every step.
+        check_timeout: seconds that one check of the user's may take; None waits for as long as it takes.
+        on_check: called with every `OutputCheck`; what it raises is logged and changes nothing.
+
+    Raises:
+        ConfigError: an option cannot work, or a step that is needed cannot be verified at all.
+    """
+
+    def __init__(
+        self,
+        procedure: Procedure | Step,
+        *,
+        inputs: Mapping[str, object] | None = None,
+        steps: Iterable[str] | None = None,
+        ignore: Iterable[str] = (),
+        read: Callable[[Any], object] | None = None,
+        allow_unverified: bool = False,
+        at_least: Strength = "grounded",
+        check_timeout: float | None = 60.0,
+        on_check: Callable[[OutputCheck], object] | None = None,
+    ) -> None:
+        _check_options(at_least, check_timeout, steps=steps, ignore=ignore, read=read, on_check=on_check)
+        if isinstance(procedure, Step):
+            self._types: Mapping[str, ValueType | None] = {name: _read_type(procedure) for name in procedure.reads}
+            self.name, self.answer, performed = procedure.id, procedure.id, [procedure]
+        else:
+            if procedure.look_back is not None:
+                raise ConfigError("the outputs of a lazy procedure cannot be checked", option="procedure")
+            self._types = {each.name: each.type for each in procedure.inputs}
+            self.name, self.answer, performed = procedure.name, procedure.answer, list(procedure.steps)
+            if self.answer in self._types:
+                raise ConfigError(f"the answer of {self.name} is an input: there is nothing to check", option="answer")
+        self.ids: Final = frozenset(each.id for each in performed)
+        self.inputs: Final = frozenset(self._types)
+        self._required: Final = (self.answer,) if steps is None else tuple(steps)
+        if unknown := [name for name in self._required if name not in self.ids]:
+            raise ConfigError(f"{self.name} has no step {unknown[0]!r}", option="steps")
+        self._ignore: Final = frozenset(ignore)
+        if hidden := sorted(self._ignore & (self.ids | self.inputs)):
+            raise ConfigError(f"{hidden[0]!r} belongs to {self.name} and cannot be ignored", option="ignore")
+        taken = self.ids | self.inputs | self._ignore
+        answer = {} if ANSWER in taken else {ANSWER: self.answer}
+        self._stands_for: Final = {**{name: name for name in self.ids}, **answer}
+        for step in performed:
+            if step.id in self._required and not step.checkable and not allow_unverified:
+                raise ConfigError(
+                    f"nothing can vouch for step {step.id!r}: give it checks, or pass allow_unverified=True",
+                    option="procedure",
+                )
+            if steps is not None and step.id not in self._required and step.expression is None:
+                raise ConfigError(
+                    f"step {step.id!r} has no expression that code could compute: the output has to hold it",
+                    option="steps",
+                )
+        self._steps: Final = tuple(performed)
+        try:
+            self._fixed: Final = self._read_inputs({} if inputs is None else inputs)
+        except InputError as error:
+            raise ConfigError(str(error), option="inputs") from error
+        self._read: Final = read
+        self._allow_unverified: Final = bool(allow_unverified)
+        self._at_least: Final = STRENGTHS.index(at_least)
+        self._timeout: Final = check_timeout
+        self._on_check: Final = on_check
+
+    def accept(self, inputs: object = None) -> dict[str, Value]:
+        """The inputs behind one output as exact values: the fixed ones, and these.
+
+        Raises:
+            InputError: one is missing, unknown, given twice or not of its type.
+            ConfigError: they are no mapping.
+        """
+        given = self._read_inputs({} if inputs is None else inputs)
+        for name in self._types:
+            if name in given and name in self._fixed:
+                raise InputError(f"input {name!r} of {self.name} is given twice", name=name)
+            if name not in given and name not in self._fixed:
+                raise InputError(f"input {name!r} of {self.name} is missing: give it as inputs=", name=name)
+        return {**self._fixed, **given}
+
+    def misfit(self, output: object) -> str | None:
+        """Why no output of this type could be accepted, whatever its values are; None where one could."""
+        fields = read_fields(output, self._known)
+        if fields is not None:
+            foreign = [name for name in fields if name not in self._known | self._ignore]
+            if not foreign or not has_class(output):
+                return None
+            return (
+                f"{foreign[0]!r} is no step of {self.name}: call the field like a step, or pass ignore=[{foreign[0]!r}]"
+            )
+        if not is_one_value(output):
+            return (
+                f"an output of type {type(output).__name__} holds no steps: use a model or dictionary whose fields are "
+                "called like steps, or one value for the answer"
+            )
+        lost = [step.id for step in self._steps if step.expression is None and step.id != self.answer]
+        if not lost:
+            return None
+        return (
+            f"the output is one value, and code cannot compute step {lost[0]!r}: use an output type whose fields are "
+            "called like the steps"
+        )
+
+    async def check(self, output: object, values: Mapping[str, Value]) -> OutputCheck:
+        """Check one output against `values`, the inputs from `accept`; whatever the output is, this returns."""
+        judging = Judging(values, self._timeout)
+        no: NotAccepted | None = None
+        try:
+            await self._judge(self._claims(output, values), judging)
+            self._weigh(judging)
+        except NotAccepted as found:
+            no = found
+        return self._told(judging.found(self.name, no))
+
+    def rejected(self, kind: DeviationKind, reason: str, *, step: str | None = None) -> OutputCheck:
+        """The check of an output that is rejected for what is around it."""
+        return self._told(OutputCheck(procedure=self.name, verified=False, step=step, kind=kind, reason=reason))
+
+    @property
+    def _known(self) -> frozenset[str]:
+        return self.inputs | self._stands_for.keys()
+
+    def _told(self, check: OutputCheck) -> OutputCheck:
+        tell("output_judged", procedure=check.procedure, verified=check.verified, step=check.step, kind=check.kind)
+        if self._on_check is not None:
+            careful(self._on_check, check, about="an output")
+        return check
+
+    def _read_inputs(self, inputs: object) -> dict[str, Value]:
+        if not isinstance(inputs, Mapping):
+            raise ConfigError(f"inputs is a mapping of names to values, not {type(inputs).__name__}", option="inputs")
+        read: dict[str, Value] = {}
+        for name, given in inputs.items():
+            if name not in self._types:
+                declared = ", ".join(self._types) or "none"
+                raise InputError(f"{self.name} has no input {name!r}: it has {declared}", name=str(name))
+            try:
+                read[name] = read_value(self._types[name] or _type_of(given), given)
+            except ValueRefused as error:
+                raise InputError(f"input {name!r} of {self.name}: {error}", name=name) from error
+        return read
+
+    def _claims(self, output: object, values: Mapping[str, Value]) -> dict[str, list[object]]:
+        """What an output claims, by step."""
+        try:
+            given = output if self._read is None else self._read(output)
+            fields = read_fields(given, self._stands_for if isinstance(given, str) else self._known)
+            if fields is not None and not isinstance(fields, JsonObject):
+                fields = dict(fields)
+        except Exception as error:  # foreign code reads foreign objects
+            raise NotAccepted(None, "undecided", f"the output cannot be read: {type(error).__name__}") from error
+        if fields is None:
+            return {self.answer: [given]}
+        if isinstance(fields, JsonObject) and fields.repeated:
+            name = min(fields.repeated)
+            raise NotAccepted(
+                name if name in self.ids else None, "duplicate_step", f"{shorten(name)} stands in it twice"
+            )
+        claims: dict[str, list[object]] = {}
+        for name, value in fields.items():
+            if name in self._stands_for:
+                if value is not None or not has_class(given):
+                    claims.setdefault(self._stands_for[name], []).append(value)
+            elif name in self.inputs:
+                self._repeat(name, value, values[name])
+            elif name not in self._ignore:
+                raise NotAccepted(
+                    None, "extra_step", f"{shorten(repr(name))} is neither a step nor an input, nor in ignore"
+                )
+        for name in self._required:
+            if name not in claims:
+                raise NotAccepted(name, "missing_step", "the output has no value for it")
+        return claims
+
+    def _repeat(self, name: str, given: object, value: Value) -> None:
+        """An input that stands in the output."""
+        try:
+            same = read_value(self._types[name] or _type_of(value), given) == value
+        except ValueRefused:
+            same = False
+        if not same:
+            raise NotAccepted(name, "wrong_operand", "it is an input, and has another value")
+
+    async def _judge(self, claims: Mapping[str, list[object]], judging: Judging) -> None:
+        """Judge every step up to the last that is claimed, and up to the answer."""
+        last = max(index for index, step in enumerate(self._steps) if step.id in claims or step.id == self.answer)
+        for index, step in enumerate(self._steps[: last + 1]):
+            if index % _BREATH == _BREATH - 1:
+                await asyncio.sleep(0)
+            await judging.step(step, claims.get(step.id, ()))
+
+    def _weigh(self, judging: Judging) -> None:
+        """Whether enough stands behind the steps."""
+        if judging.unverified and not self._allow_unverified:
+            names = list(judging.unverified)
+            said = f"nothing vouches for {', '.join(names[:_MOST_NAMES])}"
+            raise NotAccepted(names[0], "unverified", said, retry=False)
+        for each in judging.judged:
+            name = each.claim.step
+            if STRENGTHS.index(each.strength) < self._at_least and name not in judging.unverified:
+                said = f"step {name} is {each.strength}, not {STRENGTHS[self._at_least]}"
+                raise NotAccepted(name, "unverified", said, retry=False)
+
+
+def _check_options(at_least: Strength, check_timeout: float | None, **options: object) -> None:
+    check_strength(at_least)
+    for option in ("steps", "ignore"):
+        if isinstance(given := options[option], str):
+            raise ConfigError(f"{option} is a list of names, such as [{given!r}]", option=option)
+    for option in ("read", "on_check"):
+        if (given := options[option]) is not None and not callable(given):
+            raise ConfigError(f"{option} is a function; {given!r:.60} cannot be called", option=option)
+    number = isinstance(check_timeout, int | float) and not isinstance(check_timeout, bool)
+    if check_timeout is not None and not (number and 0 < check_timeout < math.inf):
+        raise ConfigError(
+            f"check_timeout is in seconds, above 0, or None for no limit, not {check_timeout!r}", option="check_timeout"
+        )
+
+
+def _read_type(step: Step) -> ValueType | None:
+    """The type of what a single step reads; None: as the argument is, for a step in words."""
+    if step.expression is None:
+        return None
+    return step.type if isinstance(step.expression, Name) and not step.type.numeric else NUMBER
+
+
+def _type_of(given: object) -> ValueType:
+    if isinstance(given, bool):
+        return _BOOLEAN
+    return TEXT if isinstance(given, str) and not isinstance(given, JsonNumber) else NUMBER

@@ -1,0 +1,251 @@
+"""Exact evaluation of expressions, with a limit on the size of every result.
+
+`evaluate` computes with integers and fractions only. Whether a result would be too large is decided from the sizes
+of the operands, before it is computed, so that ``9^9^9`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import ceil, floor, isqrt, trunc
+from typing import Final, cast
+
+from stepguard.errors import InexactError, TooLargeError, UndefinedError
+from stepguard.language.expressions import (
+    Call,
+    Chain,
+    Compare,
+    Expression,
+    Name,
+    Negate,
+    Number,
+    Power,
+    format_expression,
+)
+from stepguard.language.numerals import Exact, exact
+from stepguard.language.values import Value, round_exact, to_exact
+
+__all__ = ["MAX_BITS", "evaluate", "substitute"]
+
+MAX_BITS: Final = 6644
+"""The largest result: 2000 decimal digits. Larger ones raise `TooLargeError` before they are computed."""
+
+_MAX_WORK: Final = 800 * MAX_BITS  # no mutate: far above what any calculation takes
+_SLACK: Final = 2  # no mutate: an estimate of sizes may be a little too large
+_GCD: Final = 8  # no mutate: about how many times the work of integers that of fractions is, for their common divisors
+
+
+def evaluate(tree: Expression, values: Mapping[str, Value]) -> Exact | bool | str:
+    """The exact value of an expression.
+
+    Args:
+        tree: a parsed expression.
+        values: the value of every variable in it.
+
+    Raises:
+        UndefinedError: division by zero, or zero to the power of zero or less.
+        InexactError: an irrational root or power, or an operand of the wrong kind.
+        TooLargeError: a result would pass `MAX_BITS`.
+        KeyError: a variable has no value.
+    """
+    if type(tree) is Name:  # a plain copy may be of any type
+        return to_exact(values[tree.name])
+    return _Evaluation(values).value(tree)
+
+
+def _leaf(tree: Expression, values: Mapping[str, Value]) -> Value | None:
+    if type(tree) is Name:
+        return values[tree.name]
+    return tree.value if type(tree) is Number else None  # no mutate: where there is none, it is only slower
+
+
+def substitute(tree: Expression, values: Mapping[str, Value]) -> str:
+    """The formula with numbers filled in, as a careful person would write it: ``-96 - (-106)``.
+
+    Parsed again, the text is this expression with these values. Truth values and text stay names.
+
+    Raises:
+        KeyError: a variable has no value.
+    """
+    if type(tree) is Chain:  # no mutate: only faster, the text is the same below
+        pieces: list[str] = []
+        for operand in tree.operands:
+            value = _leaf(operand, values)
+            if type(value) is not int:  # no mutate: likewise
+                break
+            if pieces:
+                pieces.append(tree.operators[len(pieces) // 2])
+            pieces.append(f"({value})" if value < 0 and pieces else str(value))
+        else:
+            return " ".join(pieces)
+    return format_expression(_filled(tree, values))
+
+
+def _filled(tree: Expression, values: Mapping[str, Value]) -> Expression:
+    match tree:
+        case Name(name):
+            found = to_exact(values[name])
+            return tree if isinstance(found, bool | str) else Number(found)
+        case Number():
+            return tree
+        case Negate(operand):
+            return Negate(_filled(operand, values))
+        case Chain(operands, operators):
+            return Chain(tuple(_filled(each, values) for each in operands), operators)
+        case Power(base, exponent):
+            return Power(_filled(base, values), _filled(exponent, values))
+        case Compare(operator, left, right):
+            return Compare(operator, _filled(left, values), _filled(right, values))
+        case Call(function, arguments, mode):
+            return Call(function, tuple(_filled(each, values) for each in arguments), mode)
+
+
+def _bits(number: Exact) -> int:
+    if type(number) is int:
+        return number.bit_length()
+    return number.numerator.bit_length() + number.denominator.bit_length()
+
+
+def _cost(number: Exact) -> int:
+    return number.bit_length() if type(number) is int else _GCD * _bits(number)
+
+
+def _result_bits(operator: str, left: Exact, right: Exact) -> int:
+    """At most how many bits the numerator and the denominator of a result have together."""
+    over, under = left.numerator.bit_length(), left.denominator.bit_length() - 1
+    right_over, right_under = right.numerator.bit_length(), right.denominator.bit_length() - 1
+    match operator:
+        case "+" | "-":
+            size = max(over + right_under, right_over + under) + _SLACK
+        case "*" | "/":
+            return over + right_over + under + right_under + _SLACK
+        case "//":
+            return over + right_under + _SLACK
+        case _:
+            size = right_over + under + _SLACK
+    return size + under + right_under + _SLACK if under or right_under else size
+
+
+class _Evaluation:
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self.values = values
+        self.work = 0
+
+    def value(self, tree: Expression) -> Exact | bool:
+        kind = type(tree)
+        if kind is Compare:
+            return self.compare(cast(Compare, tree))
+        return self.number(tree)
+
+    def number(self, tree: Expression) -> Exact:
+        if type(tree) is Number:
+            return tree.value
+        if type(tree) is Name:
+            found = to_exact(self.values[tree.name])
+            if type(found) is bool or isinstance(found, str):
+                raise InexactError(f"{tree.name} is not a number")
+            return found
+        if type(tree) is Chain:
+            total = self.number(tree.operands[0])
+            for operator, operand in zip(tree.operators, tree.operands[1:], strict=True):
+                total = self.apply(operator, total, self.number(operand), tree)
+            return total
+        if type(tree) is Negate:
+            return -self.number(tree.operand)
+        if type(tree) is Power:
+            return self.power(self.number(tree.base), self.number(tree.exponent), tree)
+        if type(tree) is Call:
+            return self.call(tree.function, [self.number(argument) for argument in tree.arguments], tree)
+        raise InexactError(f"a comparison is not a number: {_short(tree)}")
+
+    def apply(self, operator: str, left: Exact, right: Exact, tree: Expression) -> Exact:
+        self.charge(_cost(left) + _cost(right), tree)
+        if _result_bits(operator, left, right) > MAX_BITS:
+            raise TooLargeError(f"the result would be too large: {_short(tree)}")
+        if operator == "+":
+            return exact(left + right)
+        if operator == "-":
+            return exact(left - right)
+        if operator == "*":
+            return exact(left * right)
+        if right == 0:
+            raise UndefinedError(f"division by zero: {_short(tree)}")
+        if operator == "/":
+            return exact(Fraction(left) / right)
+        if operator == "//":
+            return left // right
+        return exact(left % right)
+
+    def power(self, base: Exact, exponent: Exact, tree: Expression) -> Exact:
+        if type(exponent) is not int:
+            raise InexactError(f"only whole exponents are exact: {_short(tree)}")
+        if base == 0 and exponent <= 0:
+            raise UndefinedError(f"zero to the power of {exponent if exponent else 'zero'}: {_short(tree)}")
+        if base in (1, -1):
+            return base if exponent % 2 else 1
+        size = _bits(base) * abs(exponent)
+        if size > MAX_BITS:
+            raise TooLargeError(f"the result would be too large: {_short(tree)}")
+        self.charge(size, tree)
+        return exact(Fraction(base) ** exponent)
+
+    def charge(self, cost: int, tree: Expression) -> None:
+        """Count the work done, in bits of whole numbers."""
+        self.work += cost
+        if self.work > _MAX_WORK:
+            raise TooLargeError(f"too much to compute: {_short(tree)}")
+
+    def compare(self, tree: Compare) -> bool:
+        left, right = self.number(tree.left), self.number(tree.right)
+        match tree.operator:
+            case "<":
+                return left < right
+            case "<=":
+                return left <= right
+            case ">":
+                return left > right
+            case ">=":
+                return left >= right
+            case "==":
+                return left == right
+            case _:
+                return left != right
+
+    def call(self, function: str, arguments: list[Exact], tree: Call) -> Exact:
+        first = arguments[0]
+        for argument in arguments:
+            self.charge(_cost(argument), tree)
+        match function:
+            case "min":
+                return min(arguments)
+            case "max":
+                return max(arguments)
+            case "abs":
+                return max(first, -first)
+            case "floor":
+                return floor(first)
+            case "ceil":
+                return ceil(first)
+            case "trunc":
+                return trunc(first)
+            case "sqrt":
+                return _root(first, tree)
+            case _:
+                assert tree.mode is not None
+                assert type(arguments[1]) is int
+                return round_exact(first, arguments[1], tree.mode)
+
+
+def _root(number: Exact, tree: Call) -> Exact:
+    if number < 0:
+        raise UndefinedError(f"the root of a negative number: {_short(tree)}")
+    over, under = isqrt(number.numerator), isqrt(number.denominator)
+    if over * over != number.numerator or under * under != number.denominator:
+        raise InexactError(f"the root is irrational: {_short(tree)}")
+    return exact(Fraction(over, under))
+
+
+def _short(tree: Expression) -> str:
+    text = format_expression(tree)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,501 @@
+"""The expression language: what it means for a step to be arithmetic.
+
+One small exact language serves procedures and the working that models write. It is parsed by an allow-list over
+tokens; nothing here evaluates Python, and names mean variables of the procedure only.
+
+===================  ==========================================================================================
+``+ - * /``          exact; ``/`` of integers is a fraction. Also ``× · ÷ −``
+``//`` ``%``         floor division and its remainder: ``-7 // 2`` is -4, ``-7 % 3`` is 2; ``mod`` is ``%``
+``^`` or ``**``      power, right-associative, binds tighter than a leading minus: ``-2^2`` is -4
+``< <= > >= == !=``  a truth value; not chained
+functions            ``min max abs floor ceil trunc sqrt`` (exact only), ``round(x, places, mode)``
+===================  ==========================================================================================
+
+``round`` takes 0 places and ``half_up`` (ties away from zero) unless told otherwise. Division that cuts off towards
+zero is ``trunc(a / b)``, and ``a - b * trunc(a / b)`` its remainder: ``trunc(-7 / 2)`` is -3. Multiplication is always
+written (``2x`` and ``2(3+4)`` are errors, not guesses).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, cast
+
+from stepguard.errors import ExpressionError
+from stepguard.language.numerals import MINUS_SIGNS, Exact, exact, format_exact
+from stepguard.language.values import ROUNDINGS, Rounding
+
+__all__ = [
+    "FUNCTIONS",
+    "RESERVED",
+    "Call",
+    "Chain",
+    "Compare",
+    "Expression",
+    "Name",
+    "Negate",
+    "Number",
+    "Power",
+    "format_expression",
+    "inner_comparison",
+    "names_in",
+    "parse_expression",
+    "parts_of",
+    "walk",
+]
+
+MAX_LENGTH: Final = 10_000
+"""The longest expression in characters, blanks not counted (printing adds some); with them, four times as many."""
+MAX_DEPTH: Final = 40
+MAX_LITERAL_DIGITS: Final = 1000
+
+FUNCTIONS: Final[dict[str, int | None]] = {
+    "min": None,
+    "max": None,
+    "abs": 1,
+    "floor": 1,
+    "ceil": 1,
+    "trunc": 1,
+    "sqrt": 1,
+    "round": 3,
+}
+"""Function name -> the most arguments it takes (None: no limit); every one takes at least one."""
+
+RESERVED: Final = frozenset({*FUNCTIONS, "mod"})
+"""Names that cannot be variables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A literal."""
+
+    value: Exact
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A variable."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Negate:
+    """A leading minus."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Operands of one precedence level, ``+ -`` or ``* / // %``, computed from left to right.
+
+    Flat, so that a sum of thousands of terms is not thousands of levels deep. ``len(operators)`` is one less than
+    ``len(operands)``.
+    """
+
+    operands: tuple[Expression, ...]
+    operators: tuple[str, ...]
+
+    @property
+    def additive(self) -> bool:
+        """Whether this is a sum (or difference), not a product."""
+        return self.operators[0] in "+-"
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """``base ^ exponent``."""
+
+    base: Expression
+    exponent: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison of two numbers."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of the language. `mode` is the rounding mode of ``round``, None for every other function."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    mode: Rounding | None = None
+
+
+Expression = Number | Name | Negate | Chain | Power | Compare | Call
+
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
+    r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<operator>\*\*|//|==|!=|<=|>=|[-+*/%^()<>,≤≥≠\[\]]))",
+)
+_GROUPED = re.compile(
+    r"(?P<group>(?<![0-9A-Za-z_.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9A-Za-z_,]))"
+    r"|(?P<call>[A-Za-z0-9_]\s*\()|(?P<open>\()|\)"
+)
+_BLANK_GROUPS = re.compile(
+    "(?<![0-9A-Za-z_.,])[1-9][0-9]{0,2}(?:[\u00a0\u2009\u202f][0-9]{3})+(?![0-9A-Za-z_,]|[\u00a0\u2009\u202f][0-9])"
+)
+_SYMBOLS = str.maketrans({
+    **dict.fromkeys(MINUS_SIGNS, "-"), "\u00d7": "*", "\u00b7": "*", "\u22c5": "*", "\u2217": "*", "\u00f7": "/",
+    "\u2215": "/", "\u00a0": " ", "\u202f": " ", "\u2009": " ",
+})  # fmt: skip
+_SPELLINGS: Final = {"≤": "<=", "≥": ">=", "≠": "!="}
+_COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
+_PRODUCT: Final = frozenset({"*", "/", "//", "%"})
+
+_Token = tuple[str, str, int]  # kind, text, offset
+
+
+def parse_expression(text: str, *, commas_separate: bool = False) -> Expression:
+    """Parse one expression.
+
+    Digits may be grouped by no-break and thin blanks, and by commas outside the arguments of a function
+    (``1,200 * 3``).
+
+    Args:
+        text: what was written.
+        commas_separate: what ``max(1,200)`` is: refused, since the comma could group digits, or two arguments.
+
+    Raises:
+        ExpressionError: the text is not an expression of the language, or passes its limits on length, depth or
+            digits.
+    """
+    if len(text) > MAX_LENGTH and (len(text) > 4 * MAX_LENGTH or len("".join(text.split())) > MAX_LENGTH):
+        raise ExpressionError(f"too long: {len(text)} characters, at most {MAX_LENGTH}", text=text, position=MAX_LENGTH)
+    plain = text
+    if not text.isascii():
+        plain = _BLANK_GROUPS.sub(lambda group: re.sub("[^0-9]", "", group[0]).rjust(len(group[0])), text)
+        plain = plain.translate(_SYMBOLS)
+    return _Parser(text, plain, commas_separate).parse()
+
+
+_LOGIC: Final = frozenset({"if", "else", "and", "or", "not"})
+
+
+def _no_logic(word: str) -> str:
+    return f"there is no {word!r} here: use min and max, a step for each comparison, or say in words what hangs on it"
+
+
+class _Parser:
+    def __init__(self, text: str, plain: str, commas_separate: bool) -> None:
+        self.text = text
+        self.commas_separate = commas_separate
+        self.tokens = self._tokenize(plain)
+        self.at = 0
+        self.depth = 0
+
+    def parse(self) -> Expression:
+        tree = self._comparison()
+        kind, found, position = self.tokens[self.at]
+        if kind != "end":
+            raise self._unexpected(found, position)
+        return tree
+
+    def _error(self, message: str, position: int) -> ExpressionError:
+        return ExpressionError(message, text=self.text, position=position)
+
+    def _unexpected(self, found: str, position: int) -> ExpressionError:
+        if found == "(" or found[:1].isalnum():  # an operand right behind another one
+            kind, name, _ = self.tokens[self.at - 1]
+            if kind == "name" and found == "(":
+                return self._error(f"{name!r} is not a function", position)
+            if (word := found if found in _LOGIC else name if name in _LOGIC else None) is not None:
+                return self._error(_no_logic(word), position)
+            return self._error("write multiplication with *", position)
+        if found in _COMPARISONS:
+            return self._error("comparisons cannot be chained", position)
+        return self._error(f"{found!r} is not expected here" if found else "something is missing", position)
+
+    def _tokenize(self, plain: str) -> list[_Token]:
+        if "," in plain:
+            plain = self._ungroup(plain)
+        tokens: list[_Token] = []
+        match = _TOKEN.match
+        at, end = 0, len(plain.rstrip())
+        while at < end:
+            found = match(plain, at)
+            if found is None:
+                at += len(plain[at:]) - len(plain[at:].lstrip())
+                sign = self.text[at : at + 1]
+                raise self._error(_no_logic(sign) if sign == "?" else f"{sign!r} is not allowed in an expression", at)
+            kind = cast(str, found.lastgroup)
+            token, start = found[kind], found.start(kind)
+            if token in ("**", "//") and not self.text.startswith(token, start):  # two signs such as `××` are no power
+                raise self._error(f"{self.text[start : start + 2]!r} is not allowed in an expression", start)
+            tokens.append(("operator", "%", start) if token == "mod" else (kind, _SPELLINGS.get(token, token), start))
+            at = found.end()
+        tokens.append(("end", "", len(self.text)))
+        return tokens
+
+    def _ungroup(self, plain: str) -> str:
+        """Join grouped digits; inside a call a comma separates arguments, so a group there is ambiguous."""
+        pieces: list[str] = []
+        brackets: list[bool] = []  # whether each open one belongs to a call
+        calls = at = 0
+        for found in _GROUPED.finditer(plain):
+            if found["group"] is None:
+                if found[0] != ")":
+                    brackets.append(found["call"] is not None)
+                    calls += brackets[-1]
+                elif brackets:
+                    calls -= brackets.pop()
+            elif not calls:
+                # Blanks keep every later offset true; in front, since a decimal part may follow.
+                digits = found[0].replace(",", "")
+                pieces += [plain[at : found.start()], " " * (len(found[0]) - len(digits)), digits]
+                at = found.end()
+            elif not self.commas_separate:
+                raise self._error("digits grouped by a comma among arguments: leave the comma out", found.start())
+        return "".join([*pieces, plain[at:]])
+
+    def _comparison(self) -> Expression:
+        left = self._sum()
+        operator = self.tokens[self.at][1]
+        if operator in _COMPARISONS:
+            self.at += 1
+            return Compare(operator, left, self._sum())
+        return left
+
+    def _chain(self, operand: Callable[[], Expression], allowed: frozenset[str] | str) -> Expression:
+        first = operand()
+        operator = self.tokens[self.at][1]
+        if not operator or operator not in allowed:
+            return first
+        operands, operators = [first], []
+        while operator and operator in allowed:
+            self.at += 1
+            operators.append(operator)
+            operands.append(operand())
+            operator = self.tokens[self.at][1]
+        return Chain(tuple(operands), tuple(operators))
+
+    def _sum(self) -> Expression:
+        return self._chain(self._product, "+-")
+
+    def _product(self) -> Expression:
+        return self._chain(self._signed, _PRODUCT)
+
+    def _signed(self) -> Expression:
+        negative = False
+        signs = 0
+        while (sign := self.tokens[self.at][1]) == "-" or sign == "+":
+            negative ^= sign == "-"
+            self.at += 1
+            signs += 1
+        if signs > MAX_DEPTH:
+            raise self._error(f"more than {MAX_DEPTH} signs in a row", self.tokens[self.at][2])
+        tree = self._power()
+        if not negative:
+            return tree
+        return Number(-tree.value) if type(tree) is Number else Negate(tree)
+
+    def _power(self) -> Expression:
+        base = self._atom()
+        if self.tokens[self.at][1] in ("^", "**"):
+            self.at += 1
+            self._deeper()
+            exponent = self._signed()
+            self.depth -= 1
+            return Power(base, exponent)
+        return base
+
+    def _deeper(self) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self._error(f"nested deeper than {MAX_DEPTH} levels", self.tokens[self.at][2])
+
+    def _atom(self) -> Expression:
+        kind, found, position = self.tokens[self.at]
+        if kind == "number":
+            self.at += 1
+            return Number(self._number(found, position))
+        if kind == "name":
+            self.at += 1
+            if found not in FUNCTIONS:
+                return Name(found)
+            if self.tokens[self.at][1] != "(":
+                raise self._error(f"{found!r} is a function and needs its arguments in parentheses", position)
+            return self._call(found, position)
+        if found in ("(", "["):
+            self.at += 1
+            self._deeper()
+            tree = self._comparison()
+            self._close(")" if found == "(" else "]")
+            return tree
+        raise self._unexpected(found, position)
+
+    def _close(self, bracket: str = ")") -> None:
+        if self.tokens[self.at][1] != bracket:
+            kind, found, position = self.tokens[self.at]
+            raise (
+                self._error("a parenthesis is not closed", position)
+                if kind == "end"
+                else self._unexpected(found, position)
+            )
+        self.at += 1
+        self.depth -= 1
+
+    def _call(self, function: str, position: int) -> Expression:
+        self.at += 1
+        self._deeper()
+        arguments: list[Expression] = []
+        mode: str | None = None
+        while True:
+            kind, found, _ = self.tokens[self.at]
+            if function == "round" and kind == "name" and found in ROUNDINGS and arguments:
+                self.at += 1
+                mode = found
+            else:
+                arguments.append(self._comparison())
+            if mode is not None or self.tokens[self.at][1] != ",":
+                break
+            self.at += 1
+        self._close()
+        most = FUNCTIONS[function]
+        if most is not None and len(arguments) > most:
+            raise self._error(f"{function} does not take {len(arguments)} arguments", position)
+        if function == "round":
+            if len(arguments) > 2:
+                raise self._error(f"the third argument of round is a mode: {', '.join(ROUNDINGS)}", position)
+            places = arguments[1] if len(arguments) == 2 else Number(0)
+            if type(places) is not Number or type(places.value) is not int or abs(places.value) > 100:
+                raise self._error("the places of round are a whole number from -100 to 100", position)
+            return Call("round", (arguments[0], places), cast(Rounding, mode or "half_up"))
+        return Call(function, tuple(arguments))
+
+    def _number(self, digits: str, position: int) -> Exact:
+        if digits.isdigit() and len(digits) <= MAX_LITERAL_DIGITS:  # no mutate: only faster
+            return int(digits)
+        mantissa, _, exponent = digits.lower().partition("e")
+        whole, _, part = mantissa.partition(".")
+        shift = int(exponent or 0) if len(exponent) <= 6 else MAX_LITERAL_DIGITS
+        # The digits of the number written out, which is how it is printed.
+        digits_before = max(len(whole.lstrip("0")) + shift, 1)
+        digits_behind = max(len(part.rstrip("0")) - shift, 0)
+        if len(whole) + len(part) > 2 * MAX_LITERAL_DIGITS or digits_before + digits_behind > MAX_LITERAL_DIGITS:
+            raise self._error(f"number too long: at most {MAX_LITERAL_DIGITS} digits", position)
+        return exact(Fraction(int(whole + part)) * Fraction(10) ** (shift - len(part)))
+
+
+def names_in(tree: Expression) -> tuple[str, ...]:
+    """The variables an expression reads, each once, in the order they first appear."""
+    found: dict[str, None] = {}
+    stack: list[Expression] = [tree]
+    while stack:
+        node = stack.pop()
+        match node:
+            case Name(name):
+                found[name] = None
+            case Number():
+                pass
+            case Negate(operand):
+                stack.append(operand)
+            case Chain(operands, _):
+                stack.extend(reversed(operands))
+            case Power(base, exponent):
+                stack += [exponent, base]
+            case Compare(_, left, right):
+                stack += [right, left]
+            case Call(_, arguments, _):
+                stack.extend(reversed(arguments))
+    return tuple(found)
+
+
+def parts_of(tree: Expression) -> tuple[Expression, ...]:
+    """The expressions that an expression is put together from."""
+    match tree:
+        case Negate(operand):
+            return (operand,)
+        case Chain(operands, _) | Call(_, operands, _):
+            return operands
+        case Power(base, exponent):
+            return (base, exponent)
+        case Compare(_, left, right):
+            return (left, right)
+        case Number() | Name():
+            return ()
+
+
+def walk(tree: Expression) -> Iterator[Expression]:
+    """An expression and everything in it."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(parts_of(node))
+
+
+def inner_comparison(tree: Expression) -> Compare | None:
+    """A comparison inside an expression; its truth value is no number, so the expression has no value."""
+    return next((node for part in parts_of(tree) for node in walk(part) if isinstance(node, Compare)), None)
+
+
+def format_expression(tree: Expression) -> str:
+    """The text of an expression; parsing it gives an equal tree."""
+    if type(tree) is Chain and (flat := _flat(tree)) is not None:  # no mutate: only faster, the text is the same below
+        return flat
+    match tree:
+        case Number(value):
+            return format_exact(value)
+        case Name(name):
+            return name
+        case Negate(operand):
+            return f"-{_bracketed(operand, tight=True)}"
+        case Chain(operands, operators):
+            pieces = [_operand(operands[0], tree, first=True)]
+            for operator, operand in zip(operators, operands[1:], strict=True):
+                pieces += [operator, _operand(operand, tree, first=False)]
+            return " ".join(pieces)
+        case Power(base, exponent):
+            return f"{_bracketed(base, tight=False)}^{_bracketed(exponent, tight=True)}"
+        case Compare(operator, left, right):
+            sides = [f"({format_expression(s)})" if type(s) is Compare else format_expression(s) for s in (left, right)]
+            return f"{sides[0]} {operator} {sides[1]}"
+        case Call(function, arguments, mode):
+            shown = [format_expression(argument) for argument in arguments]
+            return f"{function}({', '.join(shown + ([mode] if mode else []))})"
+
+
+def _flat(tree: Chain) -> str | None:
+    """A chain of names and plain numbers, which most steps are, without ceremony; None for others."""
+    pieces: list[str] = []
+    for operand in tree.operands:
+        if pieces:
+            pieces.append(tree.operators[len(pieces) // 2])
+        if type(operand) is Name:  # no mutate: likewise
+            pieces.append(operand.name)
+        elif type(operand) is Number and type(operand.value) is int and operand.value >= 0:
+            pieces.append(str(operand.value))
+        else:
+            return None
+    return " ".join(pieces)
+
+
+def _operand(node: Expression, parent: Chain, *, first: bool) -> str:
+    text = format_expression(node)
+    inner_product = type(node) is Chain and not node.additive and parent.additive
+    loose = type(node) is Compare or (type(node) is Chain and not inner_product)
+    negative = (type(node) is Negate or (type(node) is Number and node.value < 0)) and not first
+    # A product that starts with a minus reads as `a - -b * c` without brackets.
+    leading = inner_product and not first and text.startswith("-")
+    # A value that is no decimal is shown as a fraction: `58 / (8/7)`.
+    quotient = type(node) is Number and "/" in text and not first and not parent.additive
+    return f"({text})" if loose or negative or leading or quotient else text
+
+
+def _bracketed(node: Expression, *, tight: bool) -> str:
+    text = format_expression(node)
+    plain = type(node) in (Name, Call) or (type(node) is Number and text.replace(".", "", 1).isdigit())
+    return text if plain or (tight and type(node) is Power) else f"({text})"

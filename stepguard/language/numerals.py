@@ -1,0 +1,283 @@
+"""Numbers as people and models write them, read exactly or refused with a reason.
+
+One grammar for every value that enters stepguard as text. The reading never rounds (results are `int` or
+`fractions.Fraction`) and never guesses: where two readings are usual, the text is refused and the reason says why.
+
+Read
+    ``130,000``  ``-5`` (also with U+2212 and other dashes)  ``1e3``  ``1.0E+3``  ``10^3``  ``1 x 10^3``  ``3/4``
+    ``1 3/4``  ``¾``  ``\\frac{3}{4}``  ``28%``  ``$18``  ``18 USD``  ``$18 USD``  ``**18**``
+
+Refused
+    wrong grouping (``13,0000``, ``0,123``, ``1_000``), a decimal comma (``2,34``) unless `decimal=","` is given,
+    division by zero (``3/0``), NaN and infinity, relations (``2==2``), digits of other scripts, anything longer than
+    `MAX_DIGITS`.
+
+A single group after a comma (``1,234``) is read as one thousand two hundred and thirty-four, as English writes it;
+with ``decimal=","`` it is the decimal fraction 1.234 and ``1.234`` the whole number.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from stepguard.errors import ValueRefused
+from stepguard.language.currencies import CODES, SIGNS, WORDS, compatible
+
+__all__ = ["MAX_DIGITS", "MINUS_SIGNS", "Exact", "Numeral", "exact", "format_exact", "read_numeral"]
+
+Exact = int | Fraction
+"""An exact number; a `Fraction` only where the denominator is not 1 (see `exact`)."""
+
+MAX_DIGITS = 1000
+"""The longest numeral that is read, in digits, and the largest decimal exponent."""
+
+MINUS_SIGNS = "\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d"
+"""What is written for a minus besides ``-``."""
+
+_PLAIN_INTEGER = re.compile(r"[-+]?[0-9]{1,300}\Z")
+_SIGNS = str.maketrans({**dict.fromkeys(MINUS_SIGNS, "-"), "\u2215": "/", "\u22c5": "\u00b7"})
+_SMALL_FRACTION = re.compile(r"(?<![0-9.,])([0-9])\u2044(?=[0-9]{1,2}\Z)")  # in `11⁄2` a whole one may have grown on
+_SPACED = re.compile(
+    "(?P<sign>[-+]? ?)(?P<digits>[1-9][0-9]{0,2}(?:[\u00a0\u2009\u202f][0-9]{3})+)(?![0-9\u00a0\u2009\u202f])"
+)
+_NUMERATOR = re.compile(r"[1-9][0-9]*\Z")
+_VULGAR = {
+    "¼": (1, 4), "½": (1, 2), "¾": (3, 4), "⅐": (1, 7), "⅑": (1, 9), "⅒": (1, 10), "⅓": (1, 3), "⅔": (2, 3),
+    "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5), "⅘": (4, 5), "⅙": (1, 6), "⅚": (5, 6), "⅛": (1, 8), "⅜": (3, 8),
+    "⅝": (5, 8), "⅞": (7, 8),
+}  # fmt: skip
+_SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+_POWER = re.compile(
+    r"(?:(?P<mantissa>[^ ]+) ?(?:\*|x|×|·|\\times|\\cdot) ?)?10"
+    r"(?:(?:\^|\*\*)(?P<open>[({]?)(?P<exponent>[-+]?[0-9]+)(?P<close>[)}]?)|(?P<raised>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+))\Z"
+)
+_LATEX_FRACTION = re.compile(r"\\[dt]?frac ?(?:\{([^{}]*)\}|([0-9])) ?(?:\{([^{}]*)\}|([0-9]))\Z")
+_UNSIGNED = re.compile(r"(?:[0-9][0-9.,]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
+_MARKUP = (("**", "**"), ("__", "__"), ("`", "`"), ("\\(", "\\)"), ("$", "$"), ("*", "*"))
+_SYMBOLS = sorted(SIGNS, key=len, reverse=True)
+_WORDS = {**WORDS, "percent": "%", "per cent": "%"}
+
+
+@dataclass(frozen=True, slots=True)
+class Numeral:
+    """A number that was read: its exact `value`, and the `unit` written with it.
+
+    `unit` is ``"%"`` (the value is already divided by 100), a currency (an ISO code, ``"$"`` or ``"¥"`` where the
+    sign alone does not say which), or None.
+    """
+
+    value: Exact
+    unit: str | None = None
+
+
+def exact(value: Exact) -> Exact:
+    """The same number, as an `int` where it is whole."""
+    if type(value) is Fraction and value.denominator == 1:
+        return value.numerator
+    return value
+
+
+def format_exact(value: Exact) -> str:
+    """Exact text: digits, a decimal where that is finite and short enough to be read, or ``numerator/denominator``."""
+    value = exact(value)
+    if type(value) is int:
+        return str(value)
+    numerator, denominator = value.numerator, value.denominator
+    twos = fives = 0
+    rest = denominator
+    while rest % 2 == 0:
+        rest //= 2
+        twos += 1
+    while rest % 5 == 0:
+        rest //= 5
+        fives += 1
+    places = max(twos, fives)
+    if rest == 1 and places < MAX_DIGITS:
+        digits = str(abs(numerator) * 10**places // denominator).rjust(places + 1, "0")
+        if len(digits) <= MAX_DIGITS:
+            return f"{'-' if numerator < 0 else ''}{digits[:-places]}.{digits[-places:]}"
+    return f"{numerator}/{denominator}"
+
+
+def read_numeral(text: str, *, decimal: Literal[".", ","] = ".") -> Numeral:
+    """Read one number.
+
+    Args:
+        text: what was written, surrounding white space and simple markup allowed.
+        decimal: the decimal separator; the other one of ``.`` and ``,`` may group thousands.
+
+    Raises:
+        ValueRefused: the text is no number, or could be read in more than one way.
+    """
+    if _PLAIN_INTEGER.match(text):  # by far the most frequent
+        return Numeral(int(text))
+    if len(text) > 4 * MAX_DIGITS:
+        raise ValueRefused(f"too long for a number ({len(text)} characters)", text=text)
+    body = _strip_markup(text.strip())
+    body, unit = _split_unit(body.translate(_SIGNS))
+    if unit not in (None, "%"):
+        body, unit = _split_second(body, unit, text)
+    try:
+        value = _signed(_join_spaced(body), decimal, text)
+    except ZeroDivisionError:
+        raise ValueRefused("undefined: division by zero", text=text) from None
+    return Numeral(exact(Fraction(value, 100)) if unit == "%" else exact(value), unit)
+
+
+def _strip_markup(body: str) -> str:
+    stripped = True
+    while stripped:
+        stripped = False
+        for left, right in _MARKUP:
+            if len(body) > len(left) + len(right) and body.startswith(left) and body.endswith(right):
+                body, stripped = body[len(left) : -len(right)].strip(), True
+    return body
+
+
+def _split_unit(body: str) -> tuple[str, str | None]:
+    """Take a currency or percent sign off, from either end but only once."""
+    sign = ""
+    head = body
+    if head[:1] in "+-" and head[:1]:
+        sign, head = head[0], head[1:].lstrip()
+    for symbol in _SYMBOLS:
+        if head.startswith(symbol):
+            return sign + head[len(symbol) :].strip(), SIGNS[symbol]
+        if head.endswith(symbol) and len(head) > len(symbol):
+            return sign + head[: -len(symbol)].strip(), SIGNS[symbol]
+    if head[:3] in CODES:
+        return sign + head[3:].strip(), head[:3]
+    if head.endswith("%"):
+        return sign + head[:-1].removesuffix("\\").strip(), "%"
+    if head[-3:] in CODES:
+        return sign + head[:-3].strip(), head[-3:]
+    lowered = head.lower()
+    for word, unit in _WORDS.items():
+        if lowered.endswith(word) and head[: -len(word)].strip() != head[: -len(word)]:
+            return sign + head[: -len(word)].strip(), unit
+    return sign + head, None
+
+
+def _split_second(body: str, first: str, text: str) -> tuple[str, str]:
+    """Take a second mark of the same currency off: ``$18 USD``."""
+    rest, second = _split_unit(body)
+    if second is None or (second == first and first not in CODES):  # `$$18`
+        return body, first
+    if compatible(first, second):
+        return rest, second
+    if compatible(second, first):
+        return rest, first
+    raise ValueRefused(f"two units, {first} and {second}", text=text)
+
+
+def _join_spaced(body: str) -> str:
+    """Digits grouped by no-break or thin blanks, joined; a fraction is left alone, where a blank may mean "and"."""
+    spaced = None if "/" in body else _SPACED.match(body)
+    if spaced is None:
+        return body
+    return spaced["sign"] + re.sub("[^0-9]", "", spaced["digits"]) + body[spaced.end() :]
+
+
+def _signed(body: str, decimal: str, text: str) -> Exact:
+    if not body:
+        raise ValueRefused("empty: a number was expected", text=text)
+    negative = body[0] == "-"
+    if body[0] in "+-":
+        body = body[1:].lstrip()
+    value = _magnitude(body, decimal, text)
+    return -value if negative else value
+
+
+def _magnitude(body: str, decimal: str, text: str) -> Exact:
+    body = _SMALL_FRACTION.sub(r"\1/", body)
+    latex = _LATEX_FRACTION.match(body)
+    if latex:
+        over, under = (latex[1] or latex[2] or ""), (latex[3] or latex[4] or "")
+        return Fraction(_signed(over.strip(), decimal, text)) / _signed(under.strip(), decimal, text)
+    if body[-1:] in _VULGAR:
+        part = Fraction(*_VULGAR[body[-1]])
+        whole = body[:-1].strip()
+        return part if not whole else part + _whole(whole, text)
+    power = _POWER.match(body)
+    if power:
+        if (power["open"] or "") + (power["close"] or "") not in ("", "()", "{}"):
+            raise ValueRefused("unbalanced brackets in the exponent", text=text)
+        exponent = power["exponent"] or power["raised"].translate(_SUPERSCRIPT)
+        mantissa = _decimal(power["mantissa"], decimal, text) if power["mantissa"] else 1
+        return mantissa * _ten_to(exponent, text)
+    if "/" in body:
+        over, _, under = body.partition("/")
+        whole, gap, numerator = over.strip().rpartition(" ")
+        fraction = Fraction(_decimal(numerator, decimal, text)) / Fraction(_decimal(under.strip(), decimal, text))
+        if not gap:
+            return fraction
+        if fraction >= 1 or not _NUMERATOR.match(numerator):
+            raise ValueRefused("two numbers, or a mixed number with an improper fraction", text=text)
+        if len(numerator) == 3:
+            raise ValueRefused("the blank could group thousands or separate a mixed number", text=text)
+        return _whole(whole.strip(), text) + fraction
+    return _decimal(body, decimal, text)
+
+
+def _whole(body: str, text: str) -> int:
+    if not (body.isascii() and body.isdigit()):
+        raise ValueRefused("the whole part of a mixed number must be plain digits", text=text)
+    if len(body) > MAX_DIGITS:
+        raise ValueRefused(f"number too long: {len(body)} digits, at most {MAX_DIGITS} are read", text=text)
+    return int(body)
+
+
+def _ten_to(exponent: str, text: str) -> Exact:
+    if len(exponent) > 5 or abs(int(exponent)) > MAX_DIGITS:
+        raise ValueRefused(f"number too long: the exponent {exponent[:12]} passes {MAX_DIGITS}", text=text)
+    power = int(exponent)
+    return 10**power if power >= 0 else Fraction(1, 10**-power)
+
+
+def _decimal(body: str, decimal: str, text: str) -> Exact:
+    """Digits with optional grouping, decimal part and exponent; no sign."""
+    if not _UNSIGNED.match(body):
+        raise ValueRefused(_why_not(body), text=text)
+    mantissa, _, exponent = body.replace("E", "e").partition("e")
+    group = "," if decimal == "." else "."
+    if mantissa.count(decimal) > 1:
+        if group not in mantissa and decimal == ".":
+            raise ValueRefused("more than one decimal point (groups are separated by commas)", text=text)
+        raise ValueRefused(f"more than one {decimal!r}", text=text)
+    whole, _, part = mantissa.partition(decimal)
+    if group in part:
+        raise ValueRefused(f"{group!r} after the decimal separator {decimal!r}: which one is it?", text=text)
+    if group in whole:
+        first, *groups = whole.split(group)
+        # Nobody groups behind a zero: ``0,123`` is a decimal in the other notation.
+        if not first or first[0] == "0" or len(first) > 3 or any(len(each) != 3 for each in groups):
+            hint = "a decimal comma?" if decimal == "." else "a decimal point?"
+            raise ValueRefused(f"digits are not grouped in threes ({hint})", text=text)
+        whole = first + "".join(groups)
+    digits = whole + part
+    if len(digits) > MAX_DIGITS:
+        raise ValueRefused(f"number too long: {len(digits)} digits, at most {MAX_DIGITS} are read", text=text)
+    value: Exact = int(digits)
+    if part:
+        value = Fraction(value, 10 ** len(part))
+    return value * _ten_to(exponent, text) if exponent else value
+
+
+def _why_not(body: str) -> str:
+    lowered = body.lower()
+    if lowered in {"nan", "inf", "infinity", "∞", "zoo", "undefined"}:
+        return "not a finite number"
+    if any(sign in body for sign in "=<>≠≤≥"):
+        return "a relation is not a value"
+    if lowered in {"true", "false", "yes", "no"}:
+        return "a truth value is not a number"
+    if any(char.isdigit() and not char.isascii() for char in body):
+        return "digits of another script"
+    if "_" in body and not body.strip("0123456789_.,"):
+        return "underscores do not group digits"
+    if any(char.isdigit() for char in body):
+        return "not a single plain number"
+    return "not a number"

@@ -1,0 +1,246 @@
+"""Numbers with units as people and models write them, and exact conversion between units.
+
+The number is read by `stepguard.language.numerals`, the unit by a small grammar of its own; only names of units are
+looked up in pint (``pip install "stepguard[units]"``), whose own parser would compute whatever stands there::
+
+    5 km    5km    1,234.5 kg*m/s^2    1.2e3 m²    3/4 mile    20 °C    5 N·m
+
+A unit is a product of names, each with a whole exponent from -9 to 9; behind a ``/`` stands one name, or several in
+brackets. Names are case-sensitive, as units are (``mW`` and ``MW``), and stand for what pint says: a ``gallon`` is that
+of the United States, a ``ton`` is short and a ``t`` metric, ``C`` is coulomb and ``°C`` a temperature.
+
+Conversion is exact, in fractions: an inch is 2.54 cm, 77 °F is 25 °C. What has no exact or no linear conversion is
+refused: units on a logarithmic scale (dB), months and years, whose length is a convention. An angle in radians is as
+exact as pint's pi, which has 50 digits.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
+
+from stepguard.errors import MissingExtraError, ValueRefused
+from stepguard.language.numerals import Exact, exact, format_exact, read_numeral
+
+__all__ = ["Amount", "Unit", "check_pair", "convert", "read_amount", "read_unit", "require_units", "show_unit"]
+
+_MAX_TEXT: Final = 200
+_MAX_NUMBER: Final = 10**60
+_MAX_FACTORS: Final = 8
+_MAX_EXPONENT: Final = 9
+_OF_BLOOD: Final = (("millimeter_Hg", 1),)
+"""A unit in which two numbers with a slash are a pair: 120/80 mmHg."""
+_PAIR: Final = re.compile(r"[-+]? ?[0-9.,]+ ?/ ?[0-9.,]+")
+_NAME: Final = r"[A-Za-zµμΩ°℃℉Åℓ][A-Za-zµμΩ]{0,39}"
+_FACTOR: Final = re.compile(
+    rf"(?P<name>{_NAME})(?:(?:\^|\*\*)\(?(?P<exponent>[-+]?[0-9])\)?|(?P<raised>[⁻⁺]?[¹²³⁴-⁹])|(?P<digit>[23]))?(?![0-9⁰¹²³⁴-⁹])"
+)
+_OPERATOR: Final = re.compile(r" ?[*·⋅×] ?| ?/ ?|[ \u00a0]|-(?=[A-Za-z])")
+_UNIT_START: Final = re.compile(r"[A-Za-zµμΩ°º˚℃℉Åℓ]")
+_SUPERSCRIPT: Final = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+_SPELLINGS: Final = {
+    "℃": "degC", "℉": "degF", "°": "degree", "ℓ": "l", "°C": "degC", "°F": "degF", "°K": "kelvin",
+    "kmph": "kph", "kmh": "kph", "Ohm": "ohm",  # to pint a kmph is a kilo-mph
+}  # fmt: skip
+_CALENDAR: Final = re.compile(r"(?<!light_)year|month|decade|century|millenn")
+_CONSTANT: Final = re.compile(
+    r"constant|speed_of_light|elementary_charge|_number|quantum|fine_structure|cross_section|vacuum|impedance|"
+    r"^(?:pi|tansec|ln10|wien_.*|zeta|standard_gravity|dimensionless)\Z"
+)
+_WORD: Final = 4
+_POWER_WORD: Final = re.compile(rf"\b(square|sq|cubic)\.? ({_NAME})")
+_DEGREES: Final = re.compile(
+    r"(?:[°º˚]|\bdeg(?:rees?|\.)?) ?(C|F|K)(?:elsius|ahrenheit|elvin)?(?![A-Za-z])", re.IGNORECASE
+)
+_TORQUE: Final = re.compile(r"(?<![A-Za-z])([kMm]?N)m(?![A-Za-z])")
+"""Newton metres, where pint sees a number of threads."""
+_AROUND: Final = " \t\r\n`*"
+
+Unit = tuple[tuple[str, int], ...]
+"""A unit: the names of its factors as pint has them, sorted, each with its exponent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number and the unit written with it, None where there is none."""
+
+    value: Exact
+    unit: Unit | None
+
+    def __str__(self) -> str:
+        return format_exact(self.value) if self.unit is None else f"{format_exact(self.value)} {show_unit(self.unit)}"
+
+
+def show_unit(unit: Unit) -> str:
+    """A unit as text."""
+    return " ".join(name if exponent == 1 else f"{name}^{exponent}" for name, exponent in unit)
+
+
+@cache
+def _registry() -> Any:
+    try:
+        pint = import_module("pint")
+    except ImportError as error:
+        raise MissingExtraError("reading units", extra="units") from error
+    # Fractions keep every conversion exact; with floats a kilometre has 999.9999999999999 m in places.
+    return pint.UnitRegistry(non_int_type=Fraction)
+
+
+def require_units() -> None:
+    """Raise `MissingExtraError` unless units can be read."""
+    _registry()
+
+
+def read_amount(text: str, *, bare: Unit | None = None) -> Amount:
+    """Read one number and its unit, if it has one.
+
+    Args:
+        text: what was written.
+        bare: the unit that a number without one is meant in.
+
+    Raises:
+        ValueRefused: there is no such number or unit, or there is more than one of them.
+        MissingExtraError: pint is not installed.
+    """
+    if len(text) > _MAX_TEXT:
+        raise ValueRefused(f"too long for an amount ({len(text)} characters)", text=text)
+    body = text.strip(_AROUND)
+    if len(body) > 2 and body[0] == body[-1] and body[0] in "\"'":  # a single one at the end is inches or feet
+        body = body[1:-1].strip(_AROUND)
+    body = body.removesuffix(".")
+    # The number is as long as can be: in `5e3 m` it is 5e3, although `e` is a unit, too.
+    for match in reversed([None, *_UNIT_START.finditer(body)]):
+        head, tail = (body, None) if match is None else (body[: match.start()], body[match.start() :])
+        try:
+            amount = Amount(_number(head.rstrip(), text), None if tail is None else read_unit(tail))
+        except ValueRefused:
+            continue
+        check_pair(head, amount.value, amount.unit or bare)
+        return amount
+    # Why not, the usual place of the cut says.
+    first = _UNIT_START.search(body)
+    _number(body if first is None else body[: first.start()].rstrip(), text)
+    assert first is not None
+    read_unit(body[first.start() :])
+    raise ValueRefused("one number and its unit were expected, such as 5 km", text=text)
+
+
+def check_pair(text: str, value: Exact, unit: Unit | None) -> None:
+    """Refuse a number in mmHg, with or without its unit, that is written as a pair: 120/80.
+
+    Raises:
+        ValueRefused: it may be two pressures.
+    """
+    if unit == _OF_BLOOD and abs(Fraction(value)) >= 1 and _PAIR.fullmatch(text.strip(_AROUND)):
+        raise ValueRefused("two pressures, or an improper fraction: write 1.5 mmHg for 3/2 mmHg", text=text.strip())
+
+
+def _number(text: str, whole: str) -> Exact:
+    numeral = read_numeral(text)
+    if numeral.unit is not None:
+        raise ValueRefused(f"an amount with a unit was expected, found {numeral.unit}", text=whole)
+    value = Fraction(numeral.value)
+    if max(abs(value.numerator), value.denominator) > _MAX_NUMBER:
+        raise ValueRefused("the number is too large, or has too many digits", text=whole)
+    return exact(value)
+
+
+def read_unit(text: str) -> Unit:
+    """Read one unit.
+
+    Raises:
+        ValueRefused: it is none.
+        MissingExtraError: pint is not installed.
+    """
+    if len(text) > _MAX_TEXT:
+        raise ValueRefused(f"too long for a unit ({len(text)} characters)", text=text)
+    body = _POWER_WORD.sub(lambda each: f"{each[2]}^{3 if each[1] == 'cubic' else 2}", " ".join(text.split()))
+    body = _TORQUE.sub(r"\1 m", body.replace(" per ", "/"))
+    body = _DEGREES.sub(lambda each: _SPELLINGS[f"°{each[1].upper()}"], body)
+    found: dict[str, int] = {}
+    at, sign, bracket, factors = 0, 1, False, 0
+    while True:
+        match = _FACTOR.match(body, at)
+        factors += 1
+        if match is None or factors > _MAX_FACTORS:
+            raise ValueRefused("no unit that is known", text=text)
+        exponent = int((match["exponent"] or match["raised"] or match["digit"] or "1").translate(_SUPERSCRIPT))
+        name = _canonical(match["name"], text)
+        found[name] = found.get(name, 0) + sign * exponent
+        at = match.end()
+        if bracket and body[at : at + 1] == ")":
+            bracket, at = False, at + 1
+        if at == len(body):
+            break
+        operator = _OPERATOR.match(body, at)
+        if operator is None:
+            raise ValueRefused("no unit that is known", text=text)
+        at = operator.end()
+        if sign < 0 and not bracket and "/" not in operator[0]:
+            raise ValueRefused("what stands behind the / could be meant above or below it: use brackets", text=text)
+        if "/" in operator[0]:
+            if bracket:
+                raise ValueRefused("a unit with two fractions could be read in more than one way", text=text)
+            sign = -1
+            if body[at : at + 1] == "(":
+                bracket, at = True, at + 1
+    if bracket or any(abs(exponent) > _MAX_EXPONENT for exponent in found.values()):
+        raise ValueRefused("no unit that is known", text=text)
+    return tuple(sorted((name, exponent) for name, exponent in found.items() if exponent))
+
+
+def _canonical(name: str, text: str) -> str:
+    """The name that pint has for a unit: ``kilometer`` for ``km``, ``minute`` for ``mins``."""
+    registry = _registry()
+    spelling = _SPELLINGS.get(name, name)
+    # A word may have a capital as in `Metres`; of `MBAR` it would not be clear whether it is mega or milli.
+    capital = len(spelling) >= _WORD and spelling[1:].islower()
+    for each in (spelling, spelling.lower()) if capital else (spelling,):
+        try:
+            found = str(registry.get_name(each))
+        except Exception:  # noqa: BLE001 - pint raises several kinds for what is no unit
+            continue
+        # Constants are units to pint, and `5 k` is more likely anything else than Boltzmann's.
+        if found and not _CONSTANT.search(found):
+            return found
+    raise ValueRefused(f"{name!r} is no unit that is known", text=text)
+
+
+def convert(value: Exact, unit: Unit, other: Unit) -> Exact:
+    """An amount in another unit, exactly.
+
+    Raises:
+        ValueRefused: the two are of different dimensions, or there is no exact conversion.
+        MissingExtraError: pint is not installed.
+    """
+    if unit == other:
+        return value
+    for name, _ in (*unit, *other):
+        if _CALENDAR.search(name) and not _same_calendar(unit, other):
+            raise ValueRefused("months and years have no fixed length", text=name)
+    registry = _registry()
+    containers = [registry.UnitsContainer(dict(each)) for each in (unit, other)]
+    try:
+        # Angles, counts and bits have no dimension to pint, and a hertz would be 9.5 turns a minute.
+        roots = [dict(registry.get_root_units(each, check_nonmult=False)[1]._units) for each in containers]
+        if roots[0] != roots[1]:
+            shown = f"{show_unit(unit)} and {show_unit(other)} do not measure the same"
+            raise ValueRefused(shown, text=show_unit(unit))
+        found: object = registry.convert(Fraction(value), *containers)
+    except ValueRefused:
+        raise
+    except Exception as error:  # pint raises several kinds where a conversion is not linear
+        raise ValueRefused(f"no exact conversion to {show_unit(other)}", text=show_unit(unit)) from error
+    if not isinstance(found, int | Fraction):
+        raise ValueRefused(f"no exact conversion to {show_unit(other)}", text=show_unit(unit))
+    return exact(Fraction(found))
+
+
+def _same_calendar(unit: Unit, other: Unit) -> bool:
+    """Whether years and months stand in both units alike, so that their length does not matter."""
+    mine, theirs = ([each for each in one if _CALENDAR.search(each[0])] for one in (unit, other))
+    return mine == theirs

@@ -1,0 +1,186 @@
+"""Is this working the same expression, up to harmless rewriting?
+
+Two expressions are the same working when their normal forms are equal: values stand for names, signs are folded
+into terms and factors, sums and products are unordered, brackets around sums and products are dissolved, ``x^2`` is
+``x * x``. So ``-96 + 106`` is the working of ``-96 - (-106)``, and ``5 + 5`` is not, although all three are 10.
+Nothing is computed: no term is merged, no factor cancelled, no product multiplied out.
+
+A normal form is text: cheap to build, to compare and to read in a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from stepguard.language.expressions import Call, Chain, Compare, Expression, Name, Negate, Number, Power
+from stepguard.language.numerals import Exact
+from stepguard.language.values import Value, show_value, to_exact
+
+__all__ = ["normal_form", "operands_of"]
+
+_FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_UNORDERED: Final = frozenset({"min", "max"})
+_MAX_REPEATED: Final = 100
+
+_Factors = dict[tuple[str, bool], int]  # (text, whether it divides) -> how many times
+
+
+def normal_form(tree: Expression, values: Mapping[str, Value]) -> str:
+    """The normal form of `tree` with `values` in place of its variables.
+
+    Raises:
+        KeyError: a variable has no value.
+    """
+    return _Form(values).text(tree)
+
+
+def operands_of(tree: Expression, values: Mapping[str, Value]) -> tuple[str, ...]:
+    """The magnitudes of the numbers in an expression, sorted: two workings differ in operands when these differ."""
+    found: list[str] = []
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        match node:
+            case Number() | Name():
+                value = _leaf(node, values)
+                if isinstance(value, bool | str):
+                    found.append(show_value(value))
+                else:  # a fraction counts as the two numbers that it is written with
+                    found.append(str(abs(value.numerator)))
+                    found += [str(value.denominator)] if value.denominator != 1 else []
+            case Negate(operand):
+                stack.append(operand)
+            case Chain(operands, _) | Call(_, operands, _):
+                stack.extend(operands)
+            case Power(base, exponent):
+                stack += [base, exponent]
+            case Compare(_, left, right):
+                stack += [left, right]
+    return tuple(sorted(found))
+
+
+def _leaf(tree: Number | Name, values: Mapping[str, Value]) -> Exact | bool | str:
+    return tree.value if type(tree) is Number else to_exact(values[tree.name])  # type: ignore[union-attr]
+
+
+class _Form:
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self.values = values
+        self.zeros = {"0"}  # texts that are zero whatever stands around them, and so have no sign
+
+    def text(self, tree: Expression) -> str:
+        negative, text = self.signed(tree)
+        return f"-{text}" if negative else text
+
+    def signed(self, tree: Expression) -> tuple[bool, str]:
+        """Whether a sign stands in front, and the text without it."""
+        if _is_sum(tree):
+            return False, f"({''.join(sorted(self.terms(tree)))})"
+        factors: _Factors = {}
+        negative = self.multiply(tree, 1, factors)
+        return self.render(factors, negative)
+
+    def render(self, factors: _Factors, negative: bool) -> tuple[bool, str]:
+        shown = sorted(
+            f"{'/' if divides else ''}{text}{f'^{times}' if times > 1 else ''}"
+            for (text, divides), times in factors.items()
+        )
+        text = "*".join(shown)
+        if any(not divides and factor in self.zeros for factor, divides in factors):
+            self.zeros.add(text)
+        return negative and text not in self.zeros, text
+
+    def terms(self, tree: Expression) -> list[str]:
+        found: list[str] = []
+        self.add(tree, False, found)
+        return found
+
+    def add(self, tree: Expression, negative: bool, found: list[str]) -> None:
+        """Add the signed terms of `tree`, or of its negative, to those found."""
+        if type(tree) is Chain and tree.additive:
+            self.add(tree.operands[0], negative, found)
+            for operator, operand in zip(tree.operators, tree.operands[1:], strict=True):
+                self.add(operand, negative ^ (operator == "-"), found)
+        elif type(tree) is Negate:
+            self.add(tree.operand, not negative, found)
+        else:
+            sign, text = self.signed(tree)
+            # Zero has no sign: 5 - 0 and 5 + 0 are the same working.
+            found.append(f"+{text}" if sign == negative or text in self.zeros else f"-{text}")
+
+    def multiply(self, tree: Expression, times: int, found: _Factors) -> bool:
+        """Multiply `tree` in, to the power of `times`, negative for a divisor; return whether a minus is left over."""
+        odd = times % 2 == 1
+        match tree:
+            case Number() | Name():
+                value = _leaf(tree, self.values)
+                if isinstance(value, bool | str):
+                    _put(repr(value), times, found)
+                    return False
+                _put(str(abs(value.numerator)), times, found)
+                if value.denominator != 1:
+                    # The product that a division would give: 1/3 and `1 / 3` are the same working.
+                    _put(str(value.denominator), -times, found)
+                return odd and value < 0
+            case Negate(operand):
+                return odd ^ self.multiply(operand, times, found)
+            case Chain():
+                return self.multiply_sum(tree, times, found) if tree.additive else self.chain(tree, times, found)
+            case Power(base, exponent):
+                repeated = self.repeated(exponent)
+                if repeated:
+                    return self.multiply(base, times * repeated, found)
+                _put(f"({self.text(base)})^({self.text(exponent)})", times, found)
+            case Compare(operator, left, right):
+                sides = self.text(left), self.text(right)
+                ways = f"({sides[0]}{operator}{sides[1]})", f"({sides[1]}{_FLIPPED[operator]}{sides[0]})"
+                _put(min(ways), times, found)
+            case Call(function, arguments, mode):
+                shown = [self.text(argument) for argument in arguments]
+                if function in _UNORDERED:
+                    shown.sort()
+                _put(f"{function}({','.join(shown)}{f',{mode}' if mode else ''})", times, found)
+        return False
+
+    def multiply_sum(self, tree: Chain, times: int, found: _Factors) -> bool:
+        """A sum as a factor, with the sign that makes `a - b` and `-(b - a)` the same factor."""
+        terms = self.terms(tree)
+        opposite = [each if each[1:] in self.zeros else f"{'-+'[each[0] == '-']}{each[1:]}" for each in terms]
+        terms.sort()
+        opposite.sort()
+        text = f"({''.join(min(terms, opposite))})"
+        if terms == opposite:  # such as 5 - 5
+            self.zeros.add(text)
+        _put(text, times, found)
+        return times % 2 == 1 and opposite < terms
+
+    def chain(self, tree: Chain, times: int, found: _Factors) -> bool:
+        factors: _Factors = {}
+        negative = self.multiply(tree.operands[0], 1, factors)
+        for operator, operand in zip(tree.operators, tree.operands[1:], strict=True):
+            if operator in ("*", "/"):
+                negative ^= self.multiply(operand, 1 if operator == "*" else -1, factors)
+            else:  # not a product: what stands left of it is one operand
+                sign, text = self.render(factors, negative)
+                factors = {(f"({'-' if sign else ''}{text}{operator}{self.text(operand)})", False): 1}
+                negative = False
+        for (text, divides), count in factors.items():
+            _put(text, -count * times if divides else count * times, found)
+        return negative and times % 2 == 1
+
+    def repeated(self, exponent: Expression) -> int:
+        """How many times a base is multiplied where that may as well be written out, otherwise 0."""
+        value = _leaf(exponent, self.values) if type(exponent) in (Number, Name) else 0  # type: ignore[arg-type]
+        return value if type(value) is int and 2 <= value <= _MAX_REPEATED else 0
+
+
+def _is_sum(tree: Expression) -> bool:
+    while type(tree) is Negate:
+        tree = tree.operand
+    return type(tree) is Chain and tree.additive
+
+
+def _put(text: str, times: int, found: _Factors) -> None:
+    key = text, times < 0
+    found[key] = found.get(key, 0) + abs(times)

@@ -1,0 +1,351 @@
+"""What a step's value may be: its type, how it is read from a reply, rounded, and written.
+
+A type is written as text and parsed into a `ValueType`:
+
+=========================  ====================================================================  ==================
+type                       values                                                                as Python objects
+=========================  ====================================================================  ==================
+number                     any exact number                                                      int or Fraction
+number(within 0.01)        as number; a claim may differ from the exact result by so much        int or Fraction
+integer                    whole numbers                                                         int
+decimal(2)                 numbers with 2 decimal places; the exact result is rounded            Decimal
+decimal(2, half_even)      the same, rounded in another mode than ``half_up``                    Decimal
+percent                    a ratio, written as a percentage: 28% is 7/25                         int or Fraction
+percent(1)                 a ratio, written as a percentage with 1 decimal place: 28.5%          Decimal
+money(USD)                 an amount in a currency, rounded to its smallest unit                 Decimal
+money(EUR, 4, half_even)   the same with other places and another mode                           Decimal
+one_of(low, "very high")   one of the listed texts                                               str
+boolean                    true or false                                                         bool
+text                       any text                                                              str
+=========================  ====================================================================  ==================
+
+Percentages. The value of a ``percent`` is the ratio, so that ``price * rate`` is what it says. A reply writes the
+percentage, ``28%`` or ``28``; 0.28 would be read as 0.28%. An input is given as text with its sign, ``"28%"``,
+because a bare number could be meant either way.
+
+Money. An amount may be written with its currency or without any; another currency is refused, never converted.
+``$`` stands for every dollar and peso, ``¥`` for yen and yuan.
+
+Tolerance. Values are exact unless a step declares ``within``: an amount below 1, or a percentage of the exact result
+of at most 10%. The value that was claimed is what later steps read, and the verdict records the tolerance.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final, Literal, cast, get_args
+
+from stepguard.errors import ConfigError, InexactError, ValueRefused
+from stepguard.language.currencies import CODES, compatible, minor_places
+from stepguard.language.numerals import MAX_DIGITS, Exact, Numeral, exact, format_exact, read_numeral
+from stepguard.language.option_lists import check_options, fold_option, read_option, write_option
+from stepguard.language.tolerances import Tolerance
+from stepguard.language.values import (
+    ROUNDINGS,
+    Rounding,
+    Value,
+    encodable,
+    round_exact,
+    show_value,
+    to_decimal,
+    to_exact,
+)
+
+__all__ = ["NUMBER", "TEXT", "Kind", "ValueType"]
+
+Kind = Literal["number", "integer", "decimal", "percent", "money", "one_of", "boolean", "text"]
+
+_KINDS: Final[tuple[str, ...]] = get_args(Kind)
+_NUMERIC: Final = frozenset({"number", "integer", "decimal", "percent", "money"})
+_EXAMPLES: Final = "number, integer, decimal(2), percent(1), money(USD), one_of(yes, no), boolean or text"
+_TYPE = re.compile(r"\s*([A-Za-z_]+)\s*(?:\((.*)\)\s*)?\Z", re.DOTALL)
+_ARGUMENT = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^,"()=]*[^,"()=\s])\s*(?:,|\Z)')
+_TRUTH = {"true": True, "false": False}
+_MAX_PLACES: Final = 100
+_TOO_LARGE: Final = 10**MAX_DIGITS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueType:
+    """The declared type of an input or of the value a step sets; see the table of this module.
+
+    Attributes:
+        kind: the word in front of the brackets.
+        places: decimal places of a ``decimal``, of the percentage of a ``percent``, of the amounts of ``money``.
+        rounding: how the exact result is brought to these places.
+        currency: the ISO 4217 code of ``money``.
+        options: the texts of ``one_of``.
+        within: the tolerance of a ``number``.
+
+    Raises:
+        ConfigError: the parts do not make a type.
+    """
+
+    kind: Kind = "number"
+    places: int | None = None
+    rounding: Rounding | None = None
+    currency: str | None = None
+    options: tuple[str, ...] = ()
+    within: Tolerance | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in _KINDS:
+            raise ConfigError(f"unknown type {self.kind!r}: use {_EXAMPLES}", option="type")
+        if (self.currency is not None) != (self.kind == "money"):
+            raise ConfigError("money needs its currency, and nothing else has one: money(USD)", option="type")
+        if self.currency is not None:
+            if self.currency not in CODES:
+                raise ConfigError(f"{self.currency!r} is no ISO 4217 code of a currency, such as USD", option="type")
+            if self.places is None:
+                object.__setattr__(self, "places", minor_places(self.currency))
+        self._check_places()
+        if (self.options != ()) != (self.kind == "one_of"):
+            raise ConfigError("one_of needs its options, and nothing else has any: one_of(yes, no)", option="type")
+        if self.options:
+            check_options(self.options)
+        if self.within is not None and self.kind != "number":
+            raise ConfigError(f"a tolerance goes with number, not with {self.kind}", option="type")
+
+    def _check_places(self) -> None:
+        if self.kind == "decimal" and self.places is None:
+            raise ConfigError(f"decimal needs its places, 0 to {_MAX_PLACES}: decimal(2)", option="type")
+        if self.places is None:
+            if self.rounding is not None:
+                raise ConfigError(f"a rounding mode goes with places, {self.kind} has none here", option="type")
+            return
+        if self.kind not in ("decimal", "percent", "money"):
+            raise ConfigError(f"{self.kind} takes no places or rounding mode", option="type")
+        if type(self.places) is not int or not 0 <= self.places <= _MAX_PLACES:
+            raise ConfigError(f"places are a number from 0 to {_MAX_PLACES}, not {self.places!r}", option="type")
+        if self.rounding is None:
+            object.__setattr__(self, "rounding", "half_up")
+        elif self.rounding not in ROUNDINGS:
+            modes = ", ".join(ROUNDINGS)
+            raise ConfigError(f"unknown rounding mode {self.rounding!r}: use one of {modes}", option="type")
+
+    @classmethod
+    def parse(cls, text: str | ValueType) -> ValueType:
+        """A type as it is written: ``integer``, ``decimal(3, half_even)``, ``one_of(yes, no)`` ...
+
+        Raises:
+            ConfigError: the text names no type.
+        """
+        if isinstance(text, ValueType):
+            return text
+        if not isinstance(text, str):
+            raise ConfigError(f"a type is written as text, not {text!r:.60}: use {_EXAMPLES}", option="type")
+        cached = _SIMPLE.get(text)
+        if cached is not None:
+            return cached
+        match = _TYPE.match(text)
+        kind = match[1].lower() if match else ""
+        arguments = _arguments(match[2]) if match and match[2] is not None else []
+        if not match or kind not in _KINDS or arguments is None:
+            found = f"unknown type {kind!r}" if kind and kind not in _KINDS else f"{text!r} is not a type"
+            raise ConfigError(f"{found}: use {_EXAMPLES}", option="type")
+        given: dict[str, object] = {}
+        match kind, arguments:
+            case "one_of", [*options]:
+                given["options"] = tuple(read_option(each) for each in options)
+            case "number", [one] if one.startswith("within "):
+                given["within"] = Tolerance.parse(one.removeprefix("within "))
+            case "money", [currency, *rest]:
+                given |= {"currency": currency.upper(), **_rounded(text, rest)}
+            case "decimal" | "percent", rest:
+                given |= _rounded(text, rest)
+            case _, []:
+                pass
+            case _:
+                raise ConfigError(f"{text!r} is not a type: {kind} takes nothing of that in brackets", option="type")
+        return cls(kind=cast(Kind, kind), **given)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"ValueType.parse({str(self)!r})"
+
+    def __str__(self) -> str:
+        if self.options:
+            return f"one_of({', '.join(write_option(each) for each in self.options)})"
+        if self.within is not None:
+            return f"number(within {self.within})"
+        inside = [str(each) for each in (self.currency, self.places, self.rounding) if each is not None]
+        return f"{self.kind}({', '.join(inside)})" if inside else self.kind
+
+    @property
+    def numeric(self) -> bool:
+        """Whether values are numbers."""
+        return self.kind in _NUMERIC
+
+    @property
+    def scale(self) -> int | None:
+        """Decimal places of the values themselves; a percentage with 1 place is a ratio with 3."""
+        return self.places + 2 if self.kind == "percent" and self.places is not None else self.places
+
+    @property
+    def choices(self) -> int | None:
+        """How many values there are, None where that is not limited."""
+        return 2 if self.kind == "boolean" else len(self.options) or None
+
+    def convert(self, value: Exact | bool | str) -> Value:
+        """The value of an evaluated expression as this type, rounded where the type declares it.
+
+        Raises:
+            InexactError: the value is of another kind, or not whole where an integer is declared.
+        """
+        if type(value) is int or type(value) is Fraction:
+            if self.scale is not None:
+                assert self.rounding is not None
+                return to_decimal(round_exact(value, self.scale, self.rounding), self.scale)
+            if self.kind in ("number", "percent"):
+                return value
+            if self.kind == "integer":
+                if type(value) is int:
+                    return value
+                raise InexactError(f"{format_exact(value)} is not an integer")
+        elif type(value) is bool:
+            if self.kind == "boolean":
+                return value
+        elif type(value) is str and (self.kind == "text" or value in self.options):
+            return value
+        raise InexactError(f"a value of type {self} was expected, found {show_value(value)}")
+
+    def read(self, text: str) -> Value:
+        """A value as a model wrote it, exactly.
+
+        Fewer places than declared may be written, or more where they are zeros. Of ``one_of`` and ``boolean``, case,
+        quotes and a full stop around the value do not matter.
+
+        Raises:
+            ValueRefused: the text is no value of this type, or could be read in more than one way.
+        """
+        if self.kind == "text":
+            return text
+        if self.kind == "boolean":
+            truth = _TRUTH.get(fold_option(text))
+            if truth is None:
+                raise ValueRefused("true or false was expected", text=text)
+            return truth
+        if self.kind == "one_of":
+            found = fold_option(text)
+            for option in self.options:
+                if fold_option(option) == found:
+                    return option
+            raise ValueRefused(f"one of {', '.join(self.options)} was expected", text=text)
+        numeral = read_numeral(text)
+        value = numeral.value
+        if self.kind == "money":
+            self._check_currency(numeral, text)
+        elif self.kind == "percent" and numeral.unit != "%":
+            if numeral.unit is not None:
+                raise ValueRefused(f"a percentage was expected, found {numeral.unit}", text=text)
+            value = exact(Fraction(value, 100))
+        return self._exactly(value, text)
+
+    def accept(self, value: object) -> Value:
+        """A Python value given by the caller: int, Fraction, Decimal, float, bool or str.
+
+        A float stands for the decimal that Python prints for it (0.1 is one tenth). Numbers may be given as text, a
+        percentage has to be.
+
+        Raises:
+            ValueRefused: the value is of another kind, not finite, or would have to be rounded.
+        """
+        if isinstance(value, str):
+            if not encodable(value):
+                raise ValueRefused("half of a character (a lone surrogate) cannot be sent", text=ascii(value)[1:-1])
+            if self.numeric and (read_numeral(value).unit == "%") != (self.kind == "percent"):
+                # 10% is 0.1, and a procedure that divides by 100 itself would do it twice.
+                signed = "a percentage without its sign" if self.kind == "percent" else "a percent sign"
+                raise ValueRefused(f"{signed}: give {'5%' if self.kind == 'percent' else 'a plain number'}", text=value)
+            return self.read(value)
+        if isinstance(value, bool):
+            if self.kind == "boolean":
+                return value
+            raise ValueRefused(f"a truth value is not of type {self}", text=str(value))
+        found = type(value).__name__
+        if not self.numeric:
+            raise ValueRefused(f"a value of type {self} was expected, found {found}", text=f"a {found}")
+        if self.kind == "percent":
+            raise ValueRefused("it could be meant as a ratio: give a percentage as text such as '5%'", text=str(value))
+        if isinstance(value, float | Decimal):
+            return self.read(str(value) if isinstance(value, Decimal) else repr(float(value)))
+        if not isinstance(value, int | Fraction):
+            raise ValueRefused(f"a number was expected, found {found}", text=f"a {found}")
+        number = exact(Fraction(value))
+        if max(abs(number.numerator), number.denominator) >= _TOO_LARGE:
+            raise ValueRefused(f"number too long: at most {MAX_DIGITS} digits are read", text="a number")
+        return self._exactly(number, format_exact(number))
+
+    def write(self, value: Value) -> str:
+        """A value of this type as a reply writes it; `read` gives it back."""
+        if self.kind == "percent":
+            ratio = cast(Exact, to_exact(value))
+            places = self.places
+            shown = exact(Fraction(ratio) * 100)
+            return f"{format_exact(shown) if places is None else show_value(to_decimal(shown, places))}%"
+        return show_value(value)
+
+    def holds(self, value: object) -> bool:
+        """Whether a Python object is a value of this type."""
+        if self.scale is not None:
+            return type(value) is Decimal
+        if self.kind == "one_of":
+            return value in self.options
+        return type(value) in _CLASSES[self.kind]
+
+    def _check_currency(self, numeral: Numeral, text: str) -> None:
+        assert self.currency is not None
+        if numeral.unit is not None and not compatible(numeral.unit, self.currency):
+            raise ValueRefused(f"an amount in {self.currency} was expected, found {numeral.unit}", text=text)
+
+    def _exactly(self, value: Exact, text: str) -> Value:
+        """A number as this type without any rounding."""
+        try:
+            if self.scale is None:
+                return self.convert(value)
+            return to_decimal(value, self.scale)
+        except InexactError as error:
+            reason = f"more than {self.places} decimal places" if self.kind == "percent" else str(error)
+            raise ValueRefused(reason, text=text) from None
+
+
+def _arguments(inside: str) -> list[str] | None:
+    """What stands in brackets, split at its commas; None where it is not a list."""
+    found: list[str] = []
+    at = 0
+    while at < len(inside):
+        match = _ARGUMENT.match(inside, at)
+        if match is None:
+            return None
+        found.append(match[1])
+        at = match.end()
+    return None if not found or inside.rstrip().endswith(",") else found
+
+
+def _rounded(text: str, arguments: list[str]) -> dict[str, object]:
+    """Places and rounding mode from the arguments of a type."""
+    if not arguments:
+        return {}
+    places, *mode = arguments
+    if not (places.isascii() and places.isdigit() and len(places) < 10) or len(mode) > 1:
+        raise ConfigError(
+            f"{text!r} is not a type: places and a mode are written as in decimal(2, half_up)", option="type"
+        )
+    return {"places": int(places), "rounding": mode[0].lower() if mode else None}
+
+
+_CLASSES: Final[Mapping[str, tuple[type, ...]]] = {
+    "number": (int, Fraction),
+    "percent": (int, Fraction),
+    "integer": (int,),
+    "boolean": (bool,),
+    "text": (str,),
+}
+NUMBER: Final = ValueType()
+TEXT: Final = ValueType(kind="text")
+_SIMPLE: Final[Mapping[str, ValueType]] = {
+    str(each): each for each in (NUMBER, TEXT, ValueType(kind="integer"), ValueType(kind="boolean"))
+}

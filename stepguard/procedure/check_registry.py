@@ -1,0 +1,112 @@
+"""Checks by name, for procedures that stand in a file.
+
+Other packages add checks by the entry point group ``stepguard.checks``::
+
+    [project.entry-points."stepguard.checks"]
+    in_stock = "my_package.checks:in_stock"
+    iban = "my_package.checks:Iban"
+
+What is named there is a check, or a class of checks, which is called with the options and refuses wrong ones with
+`ConfigError`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final, cast
+
+from stepguard.core.plugins import Plugins, options_of
+from stepguard.errors import ConfigError, ExpressionError, ProcedureError
+
+if TYPE_CHECKING:
+    from stepguard.checks.user import Check
+
+__all__ = ["CHECKS", "make_check"]
+
+CHECKS: Final = Plugins(
+    "stepguard.checks",
+    "check",
+    {
+        "range": ("stepguard.checks.constraints", "Range"),
+        "holds": ("stepguard.checks.constraints", "Holds"),
+        "requires": ("stepguard.checks.constraints", "Requires"),
+        "distinct": ("stepguard.checks.constraints", "Distinct"),
+        "date_is": ("stepguard.checks.dates", "DateIs"),
+        "date_holds": ("stepguard.checks.dates", "DateHolds"),
+        "days_between": ("stepguard.checks.dates", "DaysBetween"),
+        "duration_is": ("stepguard.checks.durations", "DurationIs"),
+        "quantity": ("stepguard.checks.units", "Quantity"),
+        "measured": ("stepguard.checks.units", "Measured"),
+        "grounded": ("stepguard.checks.grounding", "Grounded"),
+        "pattern": ("stepguard.checks.text", "Pattern"),
+        "one_of": ("stepguard.checks.text", "OneOf"),
+        "forbidden": ("stepguard.checks.text", "Forbidden"),
+        "length": ("stepguard.checks.text", "Length"),
+        "schema": ("stepguard.checks.schema", "Schema"),
+        "equivalent": ("stepguard.checks.formulas.equality", "Equivalent"),
+        "derivative": ("stepguard.checks.formulas.equality", "Derivative"),
+        "integral": ("stepguard.checks.formulas.equality", "Integral"),
+        "substituted": ("stepguard.checks.formulas.equality", "Substituted"),
+        "solves": ("stepguard.checks.formulas.solving", "Solves"),
+        "solves_system": ("stepguard.checks.formulas.solving", "SolvesSystem"),
+        "solves_inequality": ("stepguard.checks.formulas.solving", "SolvesInequality"),
+        "same_matrix": ("stepguard.checks.formulas.matrices", "SameMatrix"),
+    },
+)
+"""Name -> module and class of the checks of this package, and those of others."""
+
+
+def make_check(name: str, given: object = None) -> Check:
+    """The check that a name means.
+
+    Args:
+        name: such as ``range``.
+        given: its options, by name; anything but a mapping is the value of its first option, or of a check that takes
+            any number of values a list of them; None: none.
+
+    Raises:
+        ConfigError: there is no such check, it has no such option or not that value of it, or the package that brings
+            it is broken.
+    """
+    found, source = CHECKS.find(name)
+    if not isinstance(found, type):
+        if not callable(found):
+            raise ConfigError(f"check {name!r}, {source}, is no check: it cannot be called", option="check")
+        if given is not None:
+            raise ConfigError(f"check {name!r} takes no options", option="check")
+        return cast("Check", found)
+    allowed = options_of(found)
+    options: dict[str, object] = {}
+    values: Iterable[object] = ()
+    if isinstance(given, Mapping):
+        options = dict(given)
+        unknown = [key for key in options if key not in allowed]
+        if unknown:
+            raise ConfigError(f"check {name!r} has no option {unknown[0]!r}: {_taken(allowed)}", option="check")
+    elif given is not None and _takes_many(found):
+        values = given if isinstance(given, list) else [given]
+    elif given is not None and allowed:
+        options = {allowed[0]: given}
+    try:
+        inspect.signature(found).bind(*values, **options)
+    except TypeError as error:
+        raise ConfigError(f"check {name!r}: {error}; {_taken(allowed)}", option="check") from None
+    try:
+        made: object = found(*values, **options)
+    except (ConfigError, ExpressionError, ProcedureError) as error:
+        raise ConfigError(f"check {name!r}: {error}", option="check") from error
+    except Exception as error:  # it may be foreign code
+        raise CHECKS.broken(name, source, error) from error
+    if not callable(made):
+        raise ConfigError(f"check {name!r}, {source}, is no check: it cannot be called", option="check")
+    return cast("Check", made)
+
+
+def _takes_many(found: type) -> bool:
+    first = next(iter(inspect.signature(found).parameters.values()), None)
+    return first is not None and first.kind is inspect.Parameter.VAR_POSITIONAL
+
+
+def _taken(allowed: list[str]) -> str:
+    return f"it takes {', '.join(allowed)}" if allowed else "it takes none"

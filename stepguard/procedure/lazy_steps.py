@@ -1,0 +1,102 @@
+"""The steps of a procedure that memory should not hold, each made when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import overload
+
+from stepguard.errors import ProcedureError
+from stepguard.procedure.steps import Input, Step, check_operands, check_step, unknown_name
+
+__all__ = ["LazySteps"]
+
+_AT_ONCE = 256
+"""A run that makes its steps one by one holds on to so many, beside those that a step may read."""
+
+
+class LazySteps(Sequence[Step]):
+    """Steps by index, each checked against its look-back when it is made.
+
+    Args:
+        step_at: see `Procedure.lazy`.
+        length: likewise.
+        look_back: likewise.
+        inputs: the inputs.
+        memory: how many of the steps that were made last are held; nothing is by default, so that all who share a
+            procedure can read it at the same time.
+    """
+
+    def __init__(
+        self,
+        step_at: Callable[[int], Step],
+        length: int,
+        look_back: int,
+        inputs: tuple[Input, ...],
+        *,
+        memory: int = 0,
+    ) -> None:
+        self._step_at = step_at
+        self._length = length
+        self._look_back = look_back
+        self._declared = inputs
+        self._inputs = {each.name: each for each in inputs}
+        self._memory = memory
+        self._held: dict[int, Step] = {}
+
+    def for_one_run(self) -> LazySteps:
+        """The same steps, for one run alone: what it looks at again and again is made once."""
+        memory = self._look_back + _AT_ONCE
+        return LazySteps(self._step_at, self._length, self._look_back, self._declared, memory=memory)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Step]: ...
+    def __getitem__(self, index: int | slice) -> Step | Sequence[Step]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(self._length))]
+        at = index + self._length if index < 0 else index
+        if not 0 <= at < self._length:
+            raise IndexError(index)
+        step = self._make(at)
+        if step.id in self._inputs:
+            raise ProcedureError(f"duplicate id: {step.id!r} is already an input", step=step.id)
+        if step.id in step.reads:
+            raise unknown_name(step, step.id, ())
+        known: dict[str, Input | Step] = {**self._inputs}
+        wanted = set(step.reads) - self._inputs.keys()
+        back = at
+        while wanted and back > max(0, at - self._look_back):
+            back -= 1
+            earlier = self._make(back)
+            if earlier.id == step.id:
+                raise ProcedureError(f"duplicate id: {step.id!r} is already an earlier step", step=step.id)
+            wanted.discard(earlier.id)
+            known[earlier.id] = earlier
+        if wanted:
+            raise ProcedureError(
+                f"step {step.id!r} reads {sorted(wanted)[0]!r}, which is no input and not set by the "
+                f"{self._look_back} steps before it (its look_back)",
+                step=step.id,
+            )
+        check_operands(step, known)
+        return step
+
+    def _make(self, at: int) -> Step:
+        if (held := self._held.get(at)) is not None:
+            return held
+        try:
+            step: object = self._step_at(at)
+        except ProcedureError:
+            raise
+        except Exception as error:  # the caller's code, long after the procedure was made
+            raise ProcedureError(f"step {at + 1} cannot be made: {type(error).__name__}: {error}") from error
+        made = check_step(step, at + 1)
+        if self._memory:
+            self._held[at] = made
+            if len(self._held) > self._memory:
+                del self._held[next(iter(self._held))]
+        return made

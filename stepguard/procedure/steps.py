@@ -1,0 +1,343 @@
+"""One step of a procedure, and the inputs: names, types, what is read, and what an expression can compute with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from inspect import isclass, signature
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from stepguard.errors import ProcedureError
+from stepguard.language.expressions import (
+    RESERVED,
+    Chain,
+    Compare,
+    Expression,
+    Name,
+    Power,
+    format_expression,
+    inner_comparison,
+    names_in,
+    parse_expression,
+    parts_of,
+)
+from stepguard.language.value_types import NUMBER, ValueType
+
+if TYPE_CHECKING:
+    from stepguard.checks import Check
+
+__all__ = ["Input", "Performer", "Step", "as_inputs", "check_operands", "check_step", "listed", "unknown_name"]
+
+Performer = Literal["model", "code"]
+_T = TypeVar("_T")
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_MAX_NAME = 64
+_LEADS_ON = re.compile(r"(?:[:,]|\b(?:and|or|then))\Z", re.IGNORECASE)
+
+
+def _check_name(name: object, what: str) -> None:
+    if not isinstance(name, str) or not _NAME.match(name) or len(name) > _MAX_NAME:
+        raise ProcedureError(
+            f"{name!r} cannot be {what}: use letters, digits and underscores, not starting with a digit, "
+            f"at most {_MAX_NAME} characters"
+        )
+    if name in RESERVED:
+        raise ProcedureError(f"{name!r} cannot be {what}: it is a word of the expression language")
+
+
+def _check_call(check: Callable[..., object], step: str) -> None:
+    """Refuse a check that cannot be called with a step, its values and a claim, before a model is asked."""
+    try:
+        taken = signature(check, follow_wrapped=False)  # what a decorator takes is what counts, not what it wraps
+    except (TypeError, ValueError):  # of something that is not written in Python
+        return
+    try:
+        taken.bind(None, {}, None)
+    except TypeError as error:
+        raise ProcedureError(
+            f"step {step!r}: the check {check!r} cannot be called as check(step, values, claim): {error}", step=step
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A value the caller gives to every run.
+
+    Args:
+        name: the variable.
+        type: its type, as a `ValueType` or as text (``"decimal(2)"``); a number by default.
+    """
+
+    name: str
+    type: ValueType = NUMBER
+
+    def __init__(self, name: str, type: ValueType | str = NUMBER) -> None:
+        _check_name(name, "an input")
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "type", ValueType.parse(type))
+
+    def __repr__(self) -> str:
+        return f"Input({self.name!r})" if self.type == NUMBER else f"Input({self.name!r}, {str(self.type)!r})"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Step:
+    """One step: it sets one variable.
+
+    Args:
+        id: the name of the step and of the variable it sets.
+        expression: the formal meaning, as text or parsed; None for a step that only words describe.
+        instruction: what the model reads. None: the expression itself.
+        type: the type of the value; by default a number where there is an expression, a boolean where that is a
+            comparison, otherwise text.
+        reads: the variables a step without expression reads (derived where there is one).
+        checks: further checks, each a callable of (step, values, claim); see `stepguard.checks`.
+        performer: ``"model"`` asks the model, ``"code"`` evaluates the expression.
+        show_work: whether the reply must show this step's working. None: where there is an expression.
+        with_next: whether its text is only understood with the next step's: the two are asked together, or this one
+            is shown again when the next is asked alone. None: where the text ends in a colon or a comma, or in "and",
+            "or", "then".
+
+    Raises:
+        ProcedureError: the step cannot be right.
+        ExpressionError: the expression is not in the language.
+    """
+
+    id: str
+    expression: Expression | None
+    instruction: str | None
+    type: ValueType
+    reads: tuple[str, ...]
+    checks: tuple[Check, ...]
+    performer: Performer
+    show_work: bool
+    with_next: bool
+
+    def __init__(
+        self,
+        id: str,
+        expression: str | Expression | None = None,
+        *,
+        instruction: str | None = None,
+        type: ValueType | str | None = None,
+        reads: Iterable[str] | None = None,
+        checks: Iterable[Check] = (),
+        performer: Performer = "model",
+        show_work: bool | None = None,
+        with_next: bool | None = None,
+    ) -> None:
+        _check_name(id, "a step")
+        tree = parse_expression(expression) if isinstance(expression, str) else expression
+        if tree is None and not (instruction and instruction.strip()):
+            raise ProcedureError(f"step {id!r} has neither an expression nor an instruction", step=id)
+        if performer not in ("model", "code"):
+            raise ProcedureError(f"step {id!r}: performer is 'model' or 'code', not {performer!r}", step=id)
+        given = listed(() if reads is None else reads, f"step {id!r}: reads", "['letter']")
+        if tree is None:
+            if performer == "code":
+                raise ProcedureError(f"step {id!r}: code can only perform a step with an expression", step=id)
+            if show_work:
+                raise ProcedureError(f"step {id!r}: working can only be checked against an expression", step=id)
+            named = tuple(dict.fromkeys(given))
+        else:
+            if (inner := inner_comparison(tree)) is not None:
+                raise ProcedureError(
+                    f"step {id!r} computes with {format_expression(inner)!r}, which is no number: use min and max, or "
+                    f'say in words what hangs on it, `{id}: number = "..."`',
+                    step=id,
+                )
+            named = names_in(tree)
+            if reads is not None and set(given) != set(named):
+                raise ProcedureError(f"step {id!r}: reads follow from the expression; leave them out", step=id)
+        for name in named:
+            _check_name(name, f"a variable read by step {id!r}")
+        checked = listed(checks, f"step {id!r}: checks", "[Range(1, 10)]")
+        for check in checked:
+            if isclass(check):
+                raise ProcedureError(f"step {id!r}: {check.__name__} is a class: pass an instance of it", step=id)
+            if not callable(check):
+                raise ProcedureError(f"step {id!r}: {check!r} is no check: it cannot be called", step=id)
+            if not callable(getattr(check, "misfit", None)):  # one of your own
+                _check_call(check, id)
+            lacking = [name for name in getattr(check, "reads", ()) if name != id and name not in named]
+            if lacking:
+                raise ProcedureError(
+                    f"step {id!r}: the check {check!r} needs {lacking[0]!r}, which the step does not read", step=id
+                )
+        default = "text" if tree is None else "boolean" if isinstance(tree, Compare) else "number"
+        kind = ValueType.parse(type if type is not None else default)
+        if tree is not None and not isinstance(tree, Name):  # a plain copy may be of any type
+            truth = isinstance(tree, Compare)
+            if not (kind.kind == "boolean" if truth else kind.numeric):
+                what = "a truth value" if truth else "a number"
+                raise ProcedureError(f"step {id!r}: its expression gives {what}, which is no {kind.kind}", step=id)
+        put = object.__setattr__
+        put(self, "id", id)
+        put(self, "expression", tree)
+        put(self, "instruction", instruction.strip() if instruction and instruction.strip() else None)
+        put(self, "type", kind)
+        put(self, "reads", named)
+        put(self, "checks", checked)
+        put(self, "performer", performer)
+        put(self, "show_work", tree is not None if show_work is None else bool(show_work))
+        leads = instruction is not None and _LEADS_ON.search(instruction.strip()) is not None
+        put(self, "with_next", (leads and tree is None) if with_next is None else bool(with_next))
+        for check in checked:
+            misfit = getattr(check, "misfit", None)
+            if callable(misfit) and (reason := misfit(self)) is not None:
+                raise ProcedureError(f"step {id!r}: {reason}", step=id)
+
+    def __repr__(self) -> str:
+        plain = Step(self.id, self.expression, instruction=self.instruction)
+        given = [repr(each) for each in (self.id, self.formula) if each is not None]
+        given += [] if self.instruction is None else [f"instruction={self.instruction!r}"]
+        for name in ("type", "reads", "checks", "performer", "show_work", "with_next"):
+            value = getattr(self, name)
+            if value != getattr(plain, name):
+                value = str(value) if name == "type" else list(value) if isinstance(value, tuple) else value
+                given.append(f"{name}={value!r}")
+        return f"Step({', '.join(given)})"
+
+    @property
+    def formula(self) -> str | None:
+        """The expression as text, None where there is none."""
+        return None if self.expression is None else format_expression(self.expression)
+
+    @property
+    def checkable(self) -> bool:
+        """Whether at least one check applies to what the model claims for this step."""
+        return self.expression is not None or bool(self.checks)
+
+
+def listed(given: Iterable[_T], what: str, example: str) -> tuple[_T, ...]:
+    """What was given as a list. A text would be taken for its letters, and a mapping would lose its values."""
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise ProcedureError(f"{what} is a list such as {example}, not a {type(given).__name__}")
+    return tuple(given)
+
+
+def check_step(given: object, number: int) -> Step:
+    """Refuse what is no step, by its place in the list, counted from 1."""
+    if not isinstance(given, Step):
+        raise ProcedureError(f"step {number} is a {type(given).__name__}, not a Step")
+    return given
+
+
+def as_inputs(inputs: Iterable[str | Input]) -> tuple[Input, ...]:
+    """Inputs from names and `Input`; a name that stands twice is refused."""
+    given = listed(inputs, "inputs", "['x', Input('rate', 'decimal(2)')]")
+    declared = tuple(each if isinstance(each, Input) else Input(each) for each in given)
+    seen: set[str] = set()
+    for each in declared:
+        if each.name in seen:
+            raise ProcedureError(f"duplicate input {each.name!r}")
+        seen.add(each.name)
+    return declared
+
+
+def check_operands(step: Step, known: Mapping[str, Input | Step]) -> None:
+    """Refuse an expression, or a relation of a check, that cannot be computed with these values, or mixes currencies.
+
+    No reply could ever be accepted, or 5 USD would be proved by 5 EUR.
+    """
+    _check_relations(step, known)
+    if step.expression is None:
+        return
+    copies = isinstance(step.expression, Name)
+    for name in step.reads:
+        source = known[name]
+        kind = source.type
+        if not copies and not kind.numeric:
+            raise _no_number(
+                step, "compares" if isinstance(step.expression, Compare) else "computes with", name, source
+            )
+        if copies and not _copied(kind, step.type):
+            mend = f"declare `{step.id}: {kind}`, or another type of {name!r}"
+            if step.type.numeric and kind.kind == "text":
+                mend = f"declare {_declared(name, source)} where it is a number, `{step.id}: text` where it is not"
+            raise ProcedureError(
+                f"step {step.id!r} is {step.type} and copies {name!r}, which is {kind}: {mend}", step=step.id
+            )
+    _check_currencies(step, known)
+
+
+def _check_relations(step: Step, known: Mapping[str, Input | Step]) -> None:
+    for check in step.checks:
+        relations = getattr(check, "relations", None)
+        for tree in relations if isinstance(relations, tuple) else ():
+            names = names_in(tree) if isinstance(tree, Compare) else ()
+            if not names or not {*names} <= {step.id, *step.reads}:  # one of your own may mean something else
+                continue
+            for name in names:
+                if name != step.id and not known[name].type.numeric:
+                    raise _no_number(step, f"has the check {check!r}, which compares", name, known[name])
+            _money_in(tree, step, {step.id: step, **{name: known[name] for name in step.reads}})
+
+
+def _no_number(step: Step, does: str, name: str, source: Input | Step) -> ProcedureError:
+    return ProcedureError(
+        f"step {step.id!r} {does} numbers only, and reads {name!r}, which is {source.type}: declare "
+        f"{_declared(name, source)} where it is one",
+        step=step.id,
+    )
+
+
+def _declared(name: str, source: Input | Step) -> str:
+    if isinstance(source, Step) and source.expression is None:  # its words have no place for a type
+        return f'`{name}: number = "..."`, its words in the quotes,'
+    return f"`{name}: number`"
+
+
+def _check_currencies(step: Step, known: Mapping[str, Input | Step]) -> None:
+    """Refuse a step that adds or compares amounts in two currencies, or gives one as an amount in another."""
+    declared = {known[name].type.currency for name in step.reads} - {None}
+    if not declared or (len(declared) == 1 and step.type.currency in (None, *declared)):
+        return
+    assert step.expression is not None
+    name = _money_in(step.expression, step, known)
+    if name is not None and step.type.currency not in (None, known[name].type.currency):
+        raise _mixed(step, f"it is in {step.type.currency}", name, known)
+
+
+def _money_in(tree: Expression, step: Step, known: Mapping[str, Input | Step]) -> str | None:
+    """A name in whose currency the value of an expression is; None where it is in none.
+
+    A product or a quotient may convert an amount: it is in no currency until a type says so.
+    """
+    if isinstance(tree, Name):
+        return None if known[tree.name].type.currency is None else tree.name
+    names = [name for part in parts_of(tree) if (name := _money_in(part, step, known)) is not None]
+    if isinstance(tree, Power) or (isinstance(tree, Chain) and not tree.additive):
+        return None
+    for name in names[1:]:
+        if known[name].type.currency != known[names[0]].type.currency:
+            raise _mixed(step, f"{names[0]!r} is in {known[names[0]].type.currency}", name, known)
+    return names[0] if names else None
+
+
+def _mixed(step: Step, one: str, other: str, known: Mapping[str, Input | Step]) -> ProcedureError:
+    return ProcedureError(
+        f"step {step.id!r} mixes currencies: {one}, and {other!r} is in {known[other].type.currency}. Convert one by "
+        "a product in a step of its own, such as `converted: money(EUR) = amount * rate`",
+        step=step.id,
+    )
+
+
+def _copied(source: ValueType, target: ValueType) -> bool:
+    """Whether a value of one type can be one of another as it stands."""
+    texts = ("text", "one_of")
+    if source.options and target.options:
+        return not set(source.options).isdisjoint(target.options)
+    alike = (source.numeric and target.numeric) or source.kind == target.kind
+    return alike or (source.kind in texts and target.kind in texts)
+
+
+def unknown_name(step: Step, name: str, later: Iterable[str]) -> ProcedureError:
+    """The complaint that a step reads what it cannot; `later` are the ids of itself and the steps behind it."""
+    if name == step.id:
+        return ProcedureError(f"step {step.id!r} reads its own value", step=step.id)
+    if name in later:
+        return ProcedureError(f"step {step.id!r} reads {name!r}, which only a later step sets", step=step.id)
+    return ProcedureError(f"step {step.id!r} reads {name!r}, which is no input and set by no step", step=step.id)

@@ -1,0 +1,385 @@
+"""Procedures as text.
+
+::
+
+    name: invoice                        optional
+    inputs: x, y, rate: decimal(2)       a type may follow each name; a number otherwise
+    t1 = x + y
+    t2: integer = t1 * 3                 a declared type: see `stepguard.language.value_types`
+    Step 3: t3 = t2 * 4                  a label or number in front is allowed; numbers must increase
+    4. Take off the fee: t4 = t3 - 5     words in front of the formula are the instruction
+    5. Name the customer's country.      words alone: a step that only the model understands, unchecked
+    t6: decimal(2, half_up) = by code t4 / 3     performed by code instead of the model
+    answer: t4                           optional; the last step otherwise
+
+Markdown's ``**Step 3:**`` and backticks around a formula are allowed too. Where one word stands in front of a formula,
+``t1: intger = x`` is a misspelt type and ``Total: t1 = x`` an instruction: what looks like a variable or like the name
+of a type decides. Blank lines and lines starting with ``#`` are skipped, and `` # ...`` behind a formula is a comment;
+a heading of two or more ``#`` that holds a step is refused, and so are words that hold a formula over known values,
+since nothing would check it. A numbered step of words alone sets ``step5`` (its number). An instruction that cannot
+stand as it is (several lines, say) is written as a JSON string. A colon may be a full-width one. `str(procedure)`
+prints this notation, and parsing that gives an equal procedure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from stepguard.errors import ConfigError, ExpressionError, ProcedureError
+from stepguard.language.expressions import MAX_LENGTH
+from stepguard.language.hidden_formulas import assigns, find_hidden
+from stepguard.language.value_types import NUMBER, ValueType
+from stepguard.procedure.procedure import Procedure, make_step_error
+from stepguard.procedure.steps import Input, Performer, Step
+
+__all__ = [
+    "HiddenFormula",
+    "format_procedure",
+    "load_procedure",
+    "make_procedure",
+    "parse_inputs",
+    "parse_line",
+    "parse_procedure",
+    "parse_step",
+]
+
+_HEADER = re.compile(r"(name|inputs?|answer)\s*[:\uff1a]\s*(.*)\Z", re.IGNORECASE)
+_BREAK = re.compile(r"\r\n|\r|\n")
+_LABEL = re.compile(
+    r"(?:step\s+([0-9]{1,9})\s*(?:[:)\uff1a]|\.(?![0-9]))|\*\*step\s+([0-9]{1,9})\s*(?:[:.)]\*\*|\*\*[:.)])"
+    r"|([0-9]{1,9})\s*[.)](?=\s|[A-Za-z_])|[-*\u2022](?=\s))\s*",
+    re.IGNORECASE,
+)
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_ARGUMENTS = rf"\((?:{_STRING}|[^()=\"])*\)"
+_TYPE = rf"(?:(?i:number|decimal|percent|money|one_of)\s+{_ARGUMENTS}|(?:[A-Za-z]+|one_of)(?:{_ARGUMENTS})?)"
+_FORMULA = re.compile(
+    rf"([A-Za-z_][A-Za-z0-9_]*)\s*(?:[:\uff1a]\s*({_TYPE})\s*)?=(?!=)\s*(by code\s)?\s*(\S.*)\Z", re.DOTALL
+)
+_WORDS = re.compile(rf"([A-Za-z_][A-Za-z0-9_]*)\s*[:\uff1a]\s*({_TYPE})\s*=\s*({_STRING})\s*(?:\(reads ([^()]*)\))?\Z")
+_COLON = re.compile(r"[:\uff1a]")
+_COMMA = re.compile(rf"{_STRING}|\((?:{_STRING}|[^()\"])*\)|(?P<comma>,)")
+_BACKTICKS = re.compile(r"\s*`([^`]*)`\Z")
+_BLANKS = re.compile(r"\s*")
+_COMMENT = re.compile(r"\s#(?=\s|\Z).*\Z")
+_TYPE_WORDS = (
+    *("integer", "int", "number", "num", "float", "decimal", "percent", "percentage", "money", "currency"),
+    *("one_of", "oneof", "choice", "boolean", "bool", "text", "str", "string"),
+)
+_MAX_LINE = 4 * MAX_LENGTH
+_FENCE = re.compile(r"```\w*\s*\Z")
+
+
+class HiddenFormula(ProcedureError):
+    """Words hold a formula that nothing would check."""
+
+
+def parse_procedure(text: str) -> Procedure:
+    """Read the notation above.
+
+    Raises:
+        ProcedureError: something in the text is wrong; `line` names where.
+    """
+    name, inputs, answer = None, None, None
+    known: set[str] = set()
+    steps: list[Step] = []
+    lines: list[int] = []
+    number = -1
+    answer_line = 0
+    for at, line in _lines(text):
+        header = None if _typed_step(line) else _HEADER.match(line)
+        if header:
+            key, rest = header[1].lower(), header[2].strip()
+            if key != "name":
+                rest = _COMMENT.sub("", rest)
+            if not rest and key not in ("input", "inputs"):
+                raise ProcedureError(f"{key}: nothing follows", line=at)
+            if key == "name":
+                if name is not None:
+                    raise ProcedureError(f"the procedure already has the name {name!r}", line=at)
+                name = _name(rest, at)
+            elif key == "answer":
+                if answer is not None:
+                    raise ProcedureError(f"the answer is already declared in line {answer_line}", line=at)
+                answer, answer_line = rest, at
+            elif inputs is not None or steps:
+                raise ProcedureError("inputs are declared once, before the first step", line=at)
+            else:
+                inputs = parse_inputs(rest, at)
+                known.update(each.name for each in inputs)
+            continue
+        try:
+            step, number = parse_line(line, number, known)
+        except (ProcedureError, ExpressionError) as error:
+            raise make_step_error(error, at) from error
+        except ConfigError as error:
+            raise ProcedureError(str(error), line=at) from error
+        steps.append(step)
+        known.add(step.id)
+        lines.append(at)
+    if not steps:
+        raise ProcedureError("no step found: write one step a line, such as `t1 = x + y`", line=1)
+    name = "procedure" if name is None else name
+    return make_procedure(steps, lines, inputs=inputs or (), answer=answer, answer_line=answer_line, name=name)
+
+
+def make_procedure(
+    steps: Sequence[Step],
+    lines: Sequence[int],
+    *,
+    inputs: Iterable[Input],
+    answer: str | None,
+    answer_line: int,
+    name: str,
+) -> Procedure:
+    """A procedure from steps and the lines they stand in, so that an error can name the line.
+
+    Raises:
+        ProcedureError: the steps do not make a procedure.
+    """
+    declared = tuple(inputs)
+    try:
+        return Procedure(steps, inputs=declared, answer=answer, name=name)
+    except ProcedureError as error:
+        own = [at for step, at in zip(steps, lines, strict=True) if step.id == error.step]
+        line = own[0] if len(own) == 1 else _line_of(steps, lines, {each.name for each in declared}, answer_line)
+        raise ProcedureError(error.message, line=line, step=error.step) from error
+
+
+def load_procedure(path: Path) -> Procedure:
+    """Read a procedure from a UTF-8 file: YAML or JSON by its suffix, the notation above otherwise."""
+    suffix = path.suffix.lower()
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ProcedureError(f"{path.name} is not UTF-8 text (byte {error.start})") from error
+    if suffix in (".yaml", ".yml", ".json"):
+        from stepguard.procedure.yaml_format import parse_yaml
+
+        return parse_yaml(text, json=suffix == ".json")
+    return parse_procedure(text)
+
+
+def format_procedure(procedure: Procedure) -> str:
+    """The text of a procedure, in the notation above.
+
+    Raises:
+        ProcedureError: a step has something text cannot hold: user checks, or working that is not asked for.
+    """
+    head: list[str] = [] if procedure.name == "procedure" else [_format_name(procedure.name)]
+    if procedure.inputs:
+        shown = [each.name if each.type == NUMBER else f"{each.name}: {each.type}" for each in procedure.inputs]
+        head.append(f"inputs: {', '.join(shown)}")
+    body = [_format_step(step) for step in procedure.steps]
+    if procedure.answer != procedure.steps[len(procedure.steps) - 1].id:
+        body.append(f"answer: {procedure.answer}")
+    return "\n".join(head + body) + "\n"
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    # Not `str.splitlines`: editors and this count of lines break at these characters only.
+    for at, raw in enumerate(_BREAK.split(text.removeprefix("\ufeff")), 1):
+        line = raw.strip()
+        if line.startswith("##") and _is_step(line.lstrip("#").strip()):
+            raise ProcedureError(
+                f"{line[:60]!r} is a heading, and what it says would be left out: write a step without ##, and a "
+                "comment with one #",
+                line=at,
+            )
+        if not line or line.startswith("#") or _FENCE.match(line):
+            continue
+        if len(line) > _MAX_LINE:
+            raise ProcedureError(f"the line is too long: {len(line)} characters, at most {_MAX_LINE}", line=at)
+        yield at, line
+
+
+def _is_step(heading: str) -> bool:
+    """Whether the words of a heading would be a step, or a declaration, if they stood alone."""
+    header, label = _HEADER.match(heading), _LABEL.match(heading)
+    numbered = label is not None and any(label.groups()) and label.end() < len(heading)
+    return numbered or (header is not None and header[2] != "") or assigns(heading)
+
+
+def parse_inputs(text: str, line: int) -> tuple[Input, ...]:
+    """What stands behind ``inputs:``, in a line.
+
+    Raises:
+        ProcedureError: an input cannot be declared like this.
+    """
+    found: list[Input] = []
+    for piece in _split(text):
+        if not piece.strip():
+            raise ProcedureError("'' cannot be an input: leave out the comma that has no name beside it", line=line)
+        name, _, kind = piece.partition(":")
+        try:
+            found.append(Input(name.strip(), kind.strip() or NUMBER))
+        except (ProcedureError, ConfigError) as error:
+            raise ProcedureError(getattr(error, "message", str(error)), line=line) from error
+        if found[-1].name in {each.name for each in found[:-1]}:
+            raise ProcedureError(f"duplicate input {found[-1].name!r}", line=line)
+    return tuple(found)
+
+
+def _split(text: str) -> Iterator[str]:
+    """The pieces between commas that stand outside of brackets and quotes."""
+    start = 0
+    for found in _COMMA.finditer(text):
+        if found["comma"]:
+            yield text[start : found.start()]
+            start = found.end()
+    if text:
+        yield text[start:]
+
+
+def _typed_step(line: str) -> bool:
+    """Whether a line that looks like a header is a step called `name`, `inputs` or `answer`, with its type."""
+    if "=" not in line:
+        return False
+    formula = _WORDS.match(line) or _FORMULA.match(line)
+    return formula is not None and formula[2] is not None and _is_type(formula[2])
+
+
+def _name(text: str, line: int) -> str:
+    try:
+        return _unquote(text) if text.startswith('"') else text
+    except ProcedureError as error:
+        raise ProcedureError(error.message, line=line) from error
+
+
+def _format_name(name: str) -> str:
+    plain = f"name: {name}"
+    quoted = name.startswith('"') or _typed_step(plain) or len(plain.splitlines()) > 1
+    return f"name: {json.dumps(name)}" if quoted else plain
+
+
+def parse_line(line: str, number: int, known: Collection[str]) -> tuple[Step, int]:
+    """One step from a line with its label, and the number that it or the last step before it bears.
+
+    Args:
+        line: the line.
+        number: the number of the last step that bears one.
+        known: the inputs and the steps before it.
+    """
+    label = _LABEL.match(line)
+    own = (label[1] or label[2] or label[3]) if label else None
+    if own is not None:
+        if int(own) <= number:
+            raise ProcedureError(f"step number {int(own)} follows {number}: numbers must increase")
+        number = int(own)
+    body = line[label.end() :] if label else line
+    return parse_step(body, f"step{number}" if own else None, known), number
+
+
+def parse_step(body: str, default_id: str | None = None, known: Collection[str] = ()) -> Step:
+    """One step from a line without its number.
+
+    Args:
+        body: the line.
+        default_id: names a step of words alone.
+        known: the inputs and the steps before it; words that hold a formula over them are refused.
+    """
+    quoted = _WORDS.match(body)
+    if quoted:
+        reads = [name.strip() for name in (quoted[4] or "").split(",") if name.strip()]
+        return Step(quoted[1], instruction=_unquote(quoted[3]), type=quoted[2], reads=reads)
+    instruction: str | None = None
+    if body.startswith('"'):
+        end = re.match(r'"(?:[^"\\]|\\.)*"', body)
+        if end is None:
+            raise ProcedureError("the quoted instruction is not closed")
+        instruction = _unquote(end[0])
+        formula = _formula(body, end.end() + len(body[end.end() :]) - len(body[end.end() :].lstrip(": ")))
+    else:
+        formula, colons = _formula(body, 0), _COLON.finditer(body)
+        # Words may hold colons of their own: try each as the end of the instruction.
+        while formula is None and (colon := next(colons, None)) is not None:
+            instruction, formula = body[: colon.start()], _formula(body, colon.end())
+    if formula is None:
+        return _words(body, default_id, known)
+    performer: Performer = "code" if formula[3] else "model"
+    expression = _COMMENT.sub("", formula[4])
+    return Step(formula[1], expression, instruction=instruction, type=formula[2], performer=performer)
+
+
+def _formula(body: str, start: int) -> re.Match[str] | None:
+    """The formula that stands from `start` to the end, with or without Markdown's backticks around it."""
+    quoted = _BACKTICKS.match(body, start)
+    formula = _FORMULA.match(quoted[1] if quoted else body, 0 if quoted else _BLANKS.match(body, start).end())  # type: ignore[union-attr]
+    if formula is None or formula[2] is None or _is_type(formula[2]):
+        return formula
+    # `t1: intger = x` has a wrong type; in `Total: t1 = x` the word is the instruction.
+    looks_like_variable = not formula[1].isalpha()
+    looks_like_type = bool(get_close_matches(formula[2].lower(), _TYPE_WORDS, cutoff=0.75))
+    no_formula_behind = _FORMULA.match(formula.string, formula.start(2)) is None
+    return formula if looks_like_variable or looks_like_type or no_formula_behind else None
+
+
+def _is_type(text: str) -> bool:
+    try:
+        ValueType.parse(text)
+    except ConfigError:
+        return False
+    return True
+
+
+def _words(body: str, default_id: str | None, known: Collection[str]) -> Step:
+    if re.match(r"[A-Za-z_][A-Za-z0-9_]*\s*:=", body):
+        raise ProcedureError("write = for :=")
+    if re.match(r"[A-Za-z_][A-Za-z0-9_]*\s*==", body):
+        raise ProcedureError(f"write = for ==, or give the comparison a name: `ok = {body[:60]}`")
+    if re.match(r"[A-Za-z_][A-Za-z0-9_]*\s*=", body):
+        raise ProcedureError("nothing follows the equals sign")
+    hidden = find_hidden(body, known)
+    if hidden is not None:
+        raise HiddenFormula(hidden)
+    if default_id is None:
+        raise ProcedureError(
+            f"{body[:60]!r} is neither a formula (`t1 = x + y`) nor a numbered instruction (`1. Read the total`)"
+        )
+    return Step(default_id, instruction=body)
+
+
+def _unquote(text: str) -> str:
+    try:
+        return str(json.loads(text))
+    except ValueError as error:
+        raise ProcedureError(f"the quoted instruction is not a JSON string: {error}") from error
+
+
+def _format_step(step: Step) -> str:
+    usual = Step("usual", step.expression, instruction=step.instruction)
+    if step.checks or (step.show_work, step.with_next) != (usual.show_work, usual.with_next):
+        raise ProcedureError(f"step {step.id!r} has checks or options that text cannot hold", step=step.id)
+    if step.expression is None:
+        assert step.instruction is not None
+        reads = f" (reads {', '.join(step.reads)})" if step.reads else ""
+        return f"{step.id}: {step.type} = {json.dumps(step.instruction)}{reads}"
+    kind = "" if step.type == NUMBER else f": {step.type}"
+    line = f"{step.id}{kind} = {'by code ' if step.performer == 'code' else ''}{step.formula}"
+    if step.instruction is None:
+        return line
+    plain = f"{step.instruction}: {line}"
+    return plain if _reads_back(plain, step) else f"{json.dumps(step.instruction)}: {line}"
+
+
+def _reads_back(line: str, step: Step) -> bool:
+    special = line.startswith(("#", "\ufeff"))  # a comment, or what looks like a byte order mark
+    if special or "\n" in line or _HEADER.match(line) or _LABEL.match(line) or _FENCE.match(line):
+        return False
+    try:
+        return len(line.splitlines()) == 1 and parse_step(line.strip()) == step
+    except (ProcedureError, ExpressionError, ConfigError):
+        return False
+
+
+def _line_of(steps: Sequence[Step], lines: Sequence[int], known: set[str], answer_line: int) -> int:
+    """The line of the first step that cannot stand where it does; the answer's where there is none."""
+    for step, at in zip(steps, lines, strict=True):
+        if step.id in known or not known.issuperset(step.reads):
+            return at
+        known.add(step.id)
+    return answer_line or lines[-1]

@@ -1,0 +1,123 @@
+"""Other ways to write a step that keep its value: without double signs, larger number first.
+
+Models fail on ``-96 - (-106)`` again and again and find ``106 - 96`` easy. What is asked in the place of a step is a
+*stand-in*: steps that are asked and checked like any others, and from whose verified values the value of the step
+itself follows. That value is checked once more, against the step as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import cast
+
+from stepguard.errors import StepguardError
+from stepguard.language.evaluation import substitute
+from stepguard.language.expressions import Chain, Expression, Name, Negate, Number, format_expression
+from stepguard.language.numerals import Exact
+from stepguard.language.values import Value, to_exact
+from stepguard.procedure.steps import Step
+
+__all__ = ["StandIn", "leaves_of", "number_of", "rewrite", "stand_in"]
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """Steps that are asked in the place of one.
+
+    Attributes:
+        steps: the steps, in order; all but the last have names of their own, the last one that of the step it
+            stands for. They read nothing but each other: the values stand in them as numbers.
+        negated: whether the value is the last one's with the other sign.
+    """
+
+    steps: tuple[Step, ...]
+    negated: bool = False
+
+    def behind(self, values: Mapping[str, Value]) -> tuple[Step, ...]:
+        """The steps whose values are not known yet."""
+        return tuple(step for step in self.steps if step.id not in values)
+
+    def restore(self, value: Value) -> Value:
+        """The value of the step itself, from that of the last stand-in."""
+        return -cast(int | Decimal | Fraction, value) if self.negated else value
+
+
+def rewrite(step: Step, values: Mapping[str, Value], *, turned: bool = False) -> StandIn | None:
+    """The same sum or product of numbers without signs that trip models; None where there is nothing to rewrite.
+
+    Sums: no sign is doubled and what is added comes first; of two numbers, the smaller is taken from the larger, and
+    the sign of the result put back. Products and quotients: the numbers without their signs, and the sign put back.
+
+    Args:
+        step: the step.
+        values: what it reads.
+        turned: with the two numbers of a sum or product in the other order; what cannot be turned is as it is without.
+    """
+    tree, leaves = step.expression, leaves_of(step, values)
+    if not isinstance(tree, Chain) or leaves is None or not step.show_work:
+        return None
+    if tree.additive:
+        written, negated = _plain_sum(tree, leaves)
+    elif set(tree.operators) <= {"*", "/"}:
+        negated = sum(leaf < 0 for leaf in leaves) % 2 == 1
+        written = Chain(tuple(Number(_size(leaf)) for leaf in leaves), tree.operators)
+    else:
+        return None
+    if negated and step.type.places is not None:  # not every rounding is the same on both sides of zero
+        return None
+    if turned and isinstance(written, Chain) and written.operators in (("+",), ("*",)):
+        written = Chain(written.operands[::-1], written.operators)
+    if format_expression(written) == substitute(tree, values):
+        return None
+    return stand_in(step, written, negated=negated)
+
+
+def stand_in(
+    step: Step, written: Expression, *, negated: bool = False, before: tuple[Step, ...] = ()
+) -> StandIn | None:
+    try:
+        # A number of the other sign need not be of the step's type, but a tolerance is the same on both sides.
+        last = Step(step.id, written, type="number" if negated and step.type.kind != "number" else step.type)
+    except StepguardError:
+        return None
+    return StandIn((*before, last), negated=negated)
+
+
+def leaves_of(step: Step, values: Mapping[str, Value]) -> list[Exact] | None:
+    """The numbers of a flat sum or product, None where its operands are anything else."""
+    if not isinstance(step.expression, Chain):
+        return None
+    leaves = [number_of(operand, values) for operand in step.expression.operands]
+    return None if None in leaves else cast("list[Exact]", leaves)
+
+
+def number_of(node: Expression, values: Mapping[str, Value]) -> Exact | None:
+    if type(node) is Negate:
+        inner = number_of(node.operand, values)
+        return None if inner is None else -inner
+    if type(node) is Number:
+        return node.value
+    found = to_exact(values[node.name]) if type(node) is Name and node.name in values else None
+    return None if isinstance(found, bool | str) else found
+
+
+def _size(number: Exact) -> Exact:
+    return -number if number < 0 else number
+
+
+def _plain_sum(tree: Chain, leaves: list[Exact]) -> tuple[Chain | Number, bool]:
+    """A sum with every sign in its operators, and whether it is that of the other sign."""
+    signs = (False, *(operator == "-" for operator in tree.operators))
+    terms = [(-leaf if minus else leaf) for leaf, minus in zip(leaves, signs, strict=True)]
+    negated = sum(terms) < 0 and len(terms) == 2
+    if negated:
+        terms = [-term for term in terms]
+    # In their order, but for what is taken away: it cannot come first.
+    ordered = [term for term in terms if term >= 0] + [term for term in terms if term < 0]
+    if ordered[0] < 0:  # all are taken away
+        ordered, negated = [-term for term in ordered], not negated
+    operators = tuple("-" if term < 0 else "+" for term in ordered[1:])
+    return Chain(tuple(Number(_size(term)) for term in ordered), operators), negated

@@ -1,0 +1,300 @@
+"""Rungs: the ways of asking a step again, each a small object with its own bound.
+
+A rung says how one call asks a step that was not accepted, always in a clean context. It never sees what a checker
+knows: what is asked follows from the step and the verified values it reads. `stepguard.repair.ladder` puts rungs in
+order.
+================  =============================================================  =============
+rung              asks                                                           assistance
+================  =============================================================  =============
+`Resample`        the step by itself, with some randomness                       none
+`Isolate`         the step by itself, greedily                                   none
+`Question`        a plain question in words, with the operands                   rephrased
+`Draft`           for working in free text first, and then for the reply         rephrased
+`Rewrite`         the same without double signs, the larger number first         rewritten
+`Split`           smaller steps, each checked                                    split
+`Vote`            several times, where no check decides                          none
+`another_model`   another model                                                  model
+`person`          a person                                                       person
+`Code`            nobody: the expression is evaluated                            code
+================  =============================================================  =============
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, get_args
+
+from stepguard.backends.base import Backend, as_backend
+from stepguard.backends.person import AskPerson, as_person
+from stepguard.backends.retry import Transport
+from stepguard.errors import ConfigError
+from stepguard.language.expressions import Name
+from stepguard.language.values import Value
+from stepguard.repair.rewriting import StandIn, rewrite
+from stepguard.repair.splitting import Way, split
+from stepguard.results import Assistance
+
+if TYPE_CHECKING:
+    from stepguard.procedure.steps import Step
+
+__all__ = [
+    "FIRST",
+    "Code",
+    "Draft",
+    "Isolate",
+    "Question",
+    "Resample",
+    "Rewrite",
+    "Rung",
+    "Split",
+    "Vote",
+    "Wording",
+    "another_model",
+    "person",
+]
+
+Wording = Literal["steps", "question"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One way of asking a step.
+
+    Attributes:
+        name: what records call it.
+        temperature: sampling temperature of the call.
+        alone: whether the step is asked by itself instead of leading a segment.
+        times: how often it is used for one step at most, before the next rung.
+        assistance: what a step that was had in this way was given; see `stepguard.results.Assistance`.
+        wording: how it is asked: as a step of the procedure, or as a plain question.
+        draft: whether the model works in free text first.
+        backend: who is asked; None: the run's own model.
+        timeout: seconds that a call of a backend of its own may take; None waits for as long as the budget allows.
+        once: whether a call that fails is not repeated, whatever the guard's `Transport` says.
+    """
+
+    name: str
+    temperature: float = 0.0
+    alone: bool = False
+    times: int = 1
+    assistance: Assistance = "none"
+    wording: Wording = "steps"
+    draft: bool = False
+    backend: Backend | None = None
+    timeout: float | None = None
+    once: bool = False
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.temperature, int | float) and not isinstance(self.temperature, bool)
+        if not number or not 0 <= self.temperature <= 2:
+            raise ConfigError(f"a temperature is between 0 and 2, not {self.temperature!r}", option="repair")
+        if isinstance(self.times, bool) or not isinstance(self.times, int) or self.times < 1:
+            raise ConfigError(f"{self.name}: times is a whole number of 1 or more, not {self.times!r}", option="repair")
+        if self.timeout is not None:
+            Transport(timeout=self.timeout)
+        if self.backend is not None and self.assistance not in ("model", "person"):
+            raise ConfigError(
+                f"{self.name}: where somebody else answers, assistance is 'model' or 'person'", option="repair"
+            )
+
+    @property
+    def independent(self) -> bool:
+        """Whether somebody else answers, to whom what the model said so far means nothing."""
+        return self.backend is not None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the run's own model is asked the step as it stands."""
+        asked = self.wording == "steps" and not self.draft
+        return asked and not self.independent and self.assistance == "none"
+
+    def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
+        """Whether the step, with these values, can be asked in this way."""
+        return self.assistance != "code" or step.expression is not None
+
+    def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+        """What is asked in the place of the step, None where it is asked itself."""
+        return None
+
+
+FIRST: Final = Rung("ask")
+"""How a step is asked for the first time: as it stands, greedily."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resample(Rung):
+    """The step by itself, with some randomness. Cures slips that are drawn anew; what is systematic stays."""
+
+    name: str = "resample"
+    temperature: float = 0.8
+    alone: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Isolate(Rung):
+    """The step by itself, greedily. Cures operands that were looked up wrongly in a long reply.
+
+    Once is enough, whatever `times` says: the same question would bring the same reply.
+    """
+
+    name: str = "isolate"
+    alone: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question(Rung):
+    """A plain question in words: "Subtract -106 from -96."."""
+
+    name: str = "question"
+    alone: bool = True
+    assistance: Assistance = "rephrased"
+    wording: Wording = "question"
+
+    def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
+        """See `Rung.applies`: a copy is no question."""
+        return not isinstance(step.expression, Name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft(Rung):
+    """Worked in free text first, without any form; then the reply is asked with that text. Two calls."""
+
+    name: str = "draft"
+    alone: bool = True
+    assistance: Assistance = "rephrased"
+    draft: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrite(Rung):
+    """The same value written without what trips models (`stepguard.repair.rewriting.rewrite`), mapped back by code.
+
+    Attributes:
+        turned: the two numbers of a sum or product in the other order.
+    """
+
+    name: str = "rewrite"
+    alone: bool = True
+    assistance: Assistance = "rewritten"
+    turned: bool = False
+
+    def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
+        """See `Rung.applies`."""
+        return self.stand_in(step, values) is not None
+
+    def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+        """See `Rung.stand_in`."""
+        return rewrite(step, values, turned=self.turned)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split(Rung):
+    """Smaller steps, each checked (`stepguard.repair.splitting.split`); the last one gives the value.
+
+    Attributes:
+        way: how two numbers are taken apart (`stepguard.repair.splitting.Way`).
+
+    Raises:
+        ConfigError: there is no such way.
+    """
+
+    name: str = "split"
+    alone: bool = True
+    assistance: Assistance = "split"
+    way: Way = "digits"
+
+    def __post_init__(self) -> None:
+        Rung.__post_init__(self)
+        if self.way not in get_args(Way):
+            raise ConfigError(f"split: way is one of {', '.join(get_args(Way))}, not {self.way!r}", option="repair")
+
+    def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
+        """See `Rung.applies`."""
+        return self.stand_in(step, values) is not None
+
+    def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+        """See `Rung.stand_in`."""
+        return split(step, values, way=self.way)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vote(Rung):
+    """For steps that no check decides: asked until one value is `ahead` of every other.
+
+    What a vote decides is completed, and not verified: the model may be wrong the same way every time.
+
+    Args:
+        ahead: by how many votes.
+    """
+
+    name: str = "vote"
+    temperature: float = 0.8
+    alone: bool = True
+    times: int = 9
+    ahead: int = 2
+
+    def __post_init__(self) -> None:
+        Rung.__post_init__(self)
+        if isinstance(self.ahead, bool) or not isinstance(self.ahead, int) or not 1 <= self.ahead <= self.times:
+            raise ConfigError(f"vote: ahead is from 1 to times, not {self.ahead!r}", option="repair")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code(Rung):
+    """The expression is evaluated by code, and the record says so. Not in the default ladder."""
+
+    name: str = "code"
+    alone: bool = True
+    assistance: Assistance = "code"
+
+    @property
+    def independent(self) -> bool:
+        """See `Rung.independent`."""
+        return True
+
+
+def another_model(backend: object, *, model: str | None = None, times: int = 1, timeout: float | None = 600.0) -> Rung:
+    """A rung that asks the step by itself, greedily, of another model.
+
+    Its calls and tokens count for the run's budget and usage; a price there is taken to hold for this model, too. Where
+    it does not answer, the next rung is tried.
+
+    Args:
+        backend: whatever `Guard` takes as one.
+        model: the model to ask for, with a client as backend.
+        times: see `Rung`.
+        timeout: seconds that one call may take.
+
+    Raises:
+        ConfigError: nothing of this kind can be asked.
+    """
+    return Rung(
+        "another_model",
+        alone=True,
+        times=times,
+        assistance="model",
+        backend=as_backend(backend, model=model),
+        timeout=timeout,
+    )
+
+
+def person(ask: AskPerson, *, times: int = 1, timeout: float | None = None) -> Rung:
+    """A rung that asks a person, through a callback: plain, or async (then with `Guard.arun`).
+
+    An answer counts as a call of the run, without tokens.
+
+    Where the callback raises, or takes too long, the next rung is tried.
+
+    Args:
+        ask: called with the step and the values it reads; gives the value of the step, as text or as a number, or
+            None where the person does not know. It is checked like any other claim; no working is asked for.
+        times: see `Rung`.
+        timeout: seconds; by default a person may take as long as the budget allows.
+
+    Raises:
+        ConfigError: `ask` cannot be called.
+    """
+    return Rung(
+        "person", alone=True, times=times, assistance="person", backend=as_person(ask), timeout=timeout, once=True
+    )

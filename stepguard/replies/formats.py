@@ -1,0 +1,281 @@
+"""How a reply is structured: one field a step.
+
+`EquationFormat` asks for an equation as text where a step has an expression (``"t1 * 3 = -21 * 3 = -63"``), and for an
+object of work and value otherwise. Working comes before the value, in natural notation, because that is what models
+do best. A format of your own implements `ReplyFormat`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+from stepguard.core.verdicts import Claim, Deviation, shorten
+from stepguard.errors import ConfigError, ValueRefused
+from stepguard.language.decimal_comma import with_comma, with_point
+from stepguard.language.strict_json import LATEX_LOST, JsonNumber, JsonObject, decode
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from stepguard.procedure.steps import Step
+
+__all__ = ["EquationFormat", "JsonNumber", "ReplyFormat"]
+
+RESPONSE_NAME: Final = "Steps"
+"""The name of every response model: providers that answer by a tool call call the tool so."""
+
+FieldKind = Literal["equation", "value", "work_and_value"]
+
+_EQUALS = re.compile(r"(?<![<>=!:])=(?!=)|\u2248")
+_MAX_LINKS: Final = 100
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+# What JSON makes of LaTeX: of frac, beta and right always; line breaks and tabs only where neq or times is left behind.
+_NO_TEXT = re.compile(
+    "[\x00\x08\x0c\ud800-\udfff]|\r(?!\n)|\t(?:imes|heta|ext ?[{]|frac ?[{0-9])|\n(?:eq|abla)(?![a-z])"
+)
+_TAKEN_BACK = re.compile(
+    r"\b(?:wait|actually|correct(?:ion|ed|ing)|sorry|oops|whoops|mistaken?|hmm+|rather|instead|scratch that|let me|"
+    r"let's|i meant?|should be|on second thought|re(?:calculat|comput|check)(?:e|ed|ing)?)\b"
+    r"|\bno(?:\s{0,9}[,;:!\u2013\u2014-]|\s{1,9}(?:wait|it|that|=|-?[0-9]))|~~",
+    re.IGNORECASE,
+)
+_OUTER_SPACE: Final = " \t\r\n"
+
+
+_AROUND = (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$"), ("**", "**"), ("`", "`"))
+
+_MARKS = frozenset(left[0] for left, _ in _AROUND)
+
+
+_INSTRUCTIONS: Final = (
+    "Answer with one JSON object. Its keys are the step names, in the order given, every step once and nothing "
+    "else. For a step with a formula the entry is one line of text: the formula with the numbers filled in, an "
+    "equals sign, the result. For a step in words the entry is an object with "
+    '"work" (your working) and "value" (the result alone).'
+)
+
+
+class ReplyFormat(Protocol):
+    """How steps are asked to be answered, and how the answer is read."""
+
+    @property
+    def instructions(self) -> str:
+        """What the model is told about the format; part of the stable prefix of every prompt."""
+        ...
+
+    def answer(self, step: Step, work: str, value: str) -> object:
+        """The field of a right answer, as JSON data: for demonstrations and test doubles."""
+        ...
+
+    def claim(self, step: Step, field: object) -> Claim | Deviation:
+        """Read one field of a reply."""
+        ...
+
+    def response_model(self, steps: Sequence[Step]) -> type[BaseModel]:
+        """A pydantic model called `RESPONSE_NAME` with exactly these steps as required fields, in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EquationFormat:
+    """Equation text for steps with an expression, work and value for the others.
+
+    Args:
+        decimal: the decimal separator that the model writes. With ``","``, ``1.234,5`` is 1234.5 and arguments are
+            separated by a comma and a blank, or a semicolon; with the default, ``2,34`` is refused.
+    """
+
+    decimal: Literal[".", ","] = "."
+
+    def __post_init__(self) -> None:
+        if self.decimal not in (".", ","):
+            raise ConfigError(f"the decimal separator is '.' or ',', not {self.decimal!r}", option="decimal")
+
+    @property
+    def instructions(self) -> str:
+        """What the model is told about the format."""
+        return _INSTRUCTIONS if self.decimal == "." else f"{_INSTRUCTIONS} Write decimals with a comma: 2,5."
+
+    def kind(self, step: Step) -> FieldKind:
+        """Which kind of field a step is answered in."""
+        if step.expression is None:
+            return "work_and_value"
+        return "equation" if step.show_work else "value"
+
+    def answer(self, step: Step, work: str, value: str) -> object:
+        """The field of an answer."""
+        kind = self.kind(step)
+        if self.decimal == "," and step.type.numeric:
+            work, value = with_comma(work), with_comma(value)
+        if kind == "equation":
+            return f"{work} = {value}" if work else value
+        return value if kind == "value" else {"work": work, "value": value}
+
+    def claim(self, step: Step, field: object) -> Claim | Deviation:
+        """Read one field; see `ReplyFormat.claim`."""
+        if isinstance(field, str) and self.kind(step) == "work_and_value":
+            field = _unwrapped(field)
+        claim = self._claim(step, field)
+        if self.decimal == "." or isinstance(claim, Deviation):
+            return claim
+        bare = isinstance(field, JsonNumber) or (isinstance(field, dict) and isinstance(field["value"], JsonNumber))
+        try:
+            # A number of JSON's own has a point, whatever people write; the working of a step in words is not read.
+            value = with_point(claim.value) if step.type.numeric and not bare else claim.value
+            work = tuple(map(with_point, claim.work)) if step.expression is not None else claim.work
+        except ValueRefused as error:
+            return Deviation("malformed", step.id, f"with a decimal comma: {error}")
+        return replace(claim, work=work, value=value)
+
+    def _claim(self, step: Step, field: object) -> Claim | Deviation:
+        if self.kind(step) == "work_and_value":
+            return self._object(step, field)
+        text = _text(step, field)
+        if text is None:
+            return Deviation("malformed", step.id, f"text was expected, found {_describe(field)}")
+        return _copied_text(step, text) if step.type.kind in ("text", "one_of") else _equation(step, text)
+
+    def _object(self, step: Step, field: object) -> Claim | Deviation:
+        if not isinstance(field, dict):
+            return Deviation(
+                "malformed", step.id, f"an object with work and value was expected, found {_describe(field)}"
+            )
+        keys = set(field)
+        if keys != {"work", "value"}:
+            odd = min(keys ^ {"work", "value"})
+            what = "missing" if odd in ("work", "value") else "unexpected"
+            return Deviation("malformed", step.id, f"{what} key {odd[:40]!r}")
+        if isinstance(field, JsonObject) and field.repeated:
+            return Deviation("malformed", step.id, f"the key {min(field.repeated)!r} stands twice in its entry")
+        work, value = field["work"], _text(step, field["value"])
+        if not isinstance(work, str) or value is None:
+            wrong = work if not isinstance(work, str) else field["value"]
+            return Deviation("malformed", step.id, f"work and value are text, found {_describe(wrong)}")
+        for text in (work, value):
+            if (bad := _NO_TEXT.search(text)) is not None:
+                return Deviation("malformed", step.id, f"bad escaping: the character {bad[0][0]!r}")
+        if step.type.kind == "text" and (bad := LATEX_LOST.match(value)) is not None:
+            return Deviation("malformed", step.id, f"bad escaping: the character {bad[0][0]!r} begins the value")
+        if step.type.kind not in ("text", "one_of") and (back := _taken_back(step, value)) is not None:
+            return back
+        return Claim(step.id, (work,) if work else (), value.strip(_OUTER_SPACE), f"{work} = {value}")
+
+    def response_model(self, steps: Sequence[Step]) -> type[BaseModel]:
+        """The model of a reply, built once for each shape; a step with listed options may only answer one of them."""
+        return _response_model(tuple((step.id, self.kind(step), _options(step)) for step in steps))
+
+
+def _text(step: Step, field: object) -> str | None:
+    """A field as the text it is in the reply; None where it is none. A step of truth values may use JSON's own."""
+    if isinstance(field, bool) and step.type.kind == "boolean":
+        return "true" if field else "false"
+    if isinstance(field, JsonNumber):
+        return str(field)
+    return field if isinstance(field, str) else None
+
+
+def _unwrapped(field: str) -> object:
+    """The object inside a text, where an entry was encoded twice; otherwise the text."""
+    if not field.lstrip().startswith("{"):
+        return field
+    try:
+        return decode(field.strip())
+    except ValueError:
+        return field
+
+
+def _copied_text(step: Step, text: str) -> Claim | Deviation:
+    """The entry of a step that copies a text: what stands behind ``t1 = name =`` is verbatim, whatever it says."""
+    if (bad := _NO_TEXT.search(text)) is not None:
+        return Deviation("malformed", step.id, f"bad escaping: the character {bad[0][0]!r}")
+    value = text
+    work: tuple[str, ...] = ()
+    for name in (step.id, step.formula or ""):
+        head, equals, rest = value.partition("=")
+        if equals and head.strip() == name:
+            value = rest.strip(_OUTER_SPACE)
+            work = () if name == step.id else (name,)
+    return Claim(step.id, work, value, text)
+
+
+def _equation(step: Step, text: str) -> Claim | Deviation:
+    line = _bare(text.rstrip(_OUTER_SPACE), step.id)
+    if (bad := _UNPRINTABLE.search(line)) is not None:
+        return Deviation("malformed", step.id, f"bad escaping: the character {bad[0]!r} in an equation")
+    if (back := _taken_back(step, line)) is not None:
+        return back
+    links = [link.strip() for link in _EQUALS.split(line, _MAX_LINKS)]
+    if len(links) > _MAX_LINKS:
+        return Deviation("malformed", step.id, f"an equation of more than {_MAX_LINKS} sides: {shorten(line)!r}")
+    if len(links) > 1 and links[0] == step.id:  # "t1 = x + y = 12 + 7 = 19"
+        del links[0]
+    if not all(links):
+        return Deviation("malformed", step.id, f"an equation with an empty side: {shorten(line)!r}")
+    return Claim(step.id, tuple(links[:-1]), links[-1], text)
+
+
+def _taken_back(step: Step, text: str) -> Deviation | None:
+    names = {step.id, *step.reads}
+    for found in _TAKEN_BACK.finditer(text):
+        if found[0] not in names:  # a variable may be called "correction"
+            return Deviation("self_correction", step.id, f"the entry takes something back: {shorten(text)!r}")
+    return None
+
+
+def _bare(text: str, step_id: str) -> str:
+    """An equation without markup around the whole of it, and without the step's own name and a colon in front."""
+    if text[:1] not in _MARKS and ":" not in text:  # no mutate: only faster
+        return text
+    for left, right in _AROUND:
+        inside = text[len(left) : len(text) - len(right)]
+        if len(text) > len(left) + len(right) and text.startswith(left) and text.endswith(right) and left not in inside:
+            text = inside.strip()
+            break
+    name, colon, rest = text.partition(":")
+    return rest if colon and name.strip() == step_id else text
+
+
+def _describe(field: object) -> str:
+    if field is None:
+        return "null"
+    if isinstance(field, bool):
+        return "a truth value"
+    if isinstance(field, JsonNumber):
+        return f"the bare number {shorten(field)}"
+    if isinstance(field, str):
+        return "text"
+    return "an object" if isinstance(field, dict) else "a list" if isinstance(field, list) else type(field).__name__
+
+
+def _options(step: Step) -> tuple[str, ...]:
+    # An equation holds more than the option.
+    return () if step.expression is not None and step.show_work else step.type.options
+
+
+@lru_cache(maxsize=512)
+def _response_model(shape: tuple[tuple[str, FieldKind, tuple[str, ...]], ...]) -> type[BaseModel]:
+    from pydantic import ConfigDict, Field, create_model
+
+    closed = ConfigDict(extra="forbid")
+
+    def field_type(index: int, kind: FieldKind, options: tuple[str, ...]) -> object:
+        value: Any = Literal[options] if options else str
+        if kind != "work_and_value":
+            return value
+        return work_and(f"WorkAndChoice{index}", value) if options else words
+
+    def work_and(name: str, value: Any) -> type[BaseModel]:
+        # Pydantic 2.10 takes a field only as type and default.
+        return create_model(name, __config__=closed, work=(str, ...), value=(value, ...))
+
+    words = work_and("WorkAndValue", str)
+    # Step ids are aliases: as attributes some would collide with pydantic's own names.
+    fields: dict[str, Any] = {
+        f"field{index}": (field_type(index, kind, options), Field(alias=step_id))
+        for index, (step_id, kind, options) in enumerate(shape)
+    }
+    return create_model(RESPONSE_NAME, __config__=closed, **fields)

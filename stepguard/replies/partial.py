@@ -1,0 +1,129 @@
+"""Replies that are still being written: which entries are complete, and whether one of them is wrong already.
+
+A reply is of no use behind its first wrong step, so that a model that is heard while it writes can be stopped there.
+Only what would be judged in the same way at the end counts: complete entries of the steps that were asked, in their
+order, from the beginning of one JSON object, judged by the arithmetic alone. Checks of the user's are not called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from stepguard.checks.arithmetic import check_arithmetic
+from stepguard.core.verdicts import Claim
+from stepguard.errors import ValueRefused
+from stepguard.language.strict_json import JsonNumber, JsonObject, decode_at
+
+if TYPE_CHECKING:
+    from stepguard.backends.base import Request
+    from stepguard.language.values import Value
+
+__all__ = ["STOPPED", "PartialReply", "complete_entries", "watch"]
+
+STOPPED: Final = "stopped_early"
+"""The finish reason of a reply that was stopped at a wrong step."""
+
+_LONGEST_ENTRY: Final = 10_000
+_OPENING = re.compile(r"[\s\ufeff]{0,99}(?:```[a-z]{0,20}\s{0,9})?\{")
+_KEY = re.compile(r'\s*"')
+_COLON = re.compile(r"\s*:\s*")
+_NEXT = re.compile(r"\s*([,}])")
+
+
+class PartialReply:
+    """The complete entries of a JSON object that grows."""
+
+    def __init__(self) -> None:
+        self._at = 0
+        self._entered = self._first = False
+        self._over = False
+
+    def entries(self, text: str) -> Iterator[tuple[str, object]]:
+        """The entries that have become complete since the last call.
+
+        Args:
+            text: all that there is of the reply by now; it only ever grows at its end.
+        """
+        if not self._entered:
+            opening = _OPENING.match(text)
+            if opening is None:
+                return
+            self._at, self._entered, self._first = opening.end(), True, True
+        while not self._over:
+            begin = self._at
+            if not self._first:
+                more = _NEXT.match(text, begin)
+                if more is None:
+                    break
+                if more[1] == "}":
+                    self._over = True
+                    break
+                begin = more.end()
+            found = _entry(text, begin)
+            if found is None:
+                break
+            key, value, end = found
+            if isinstance(value, JsonNumber | bool | None) and _NEXT.match(text, end) is None:
+                break  # more digits may follow
+            self._at, self._first = end, False
+            yield key, value
+        # What is searched again with every piece of text has to be short.
+        self._over = self._over or len(text) - self._at > _LONGEST_ENTRY
+
+
+def complete_entries(text: str) -> JsonObject:
+    """The entries of a reply that was stopped before its end."""
+    return JsonObject(list(PartialReply().entries(text)))
+
+
+def watch(request: Request) -> Callable[[str], bool]:
+    """What says, of all the text of a reply so far, whether it may be stopped: a step in it is wrong.
+
+    It is called with more and more of one reply.
+    """
+    reply, due = PartialReply(), iter(request.steps)
+    state: dict[str, Value] = dict(request.values)
+    lost = False
+
+    def wrong(text: str) -> bool:
+        nonlocal lost
+        for key, field in reply.entries(text):
+            step = next(due, None)
+            lost = lost or step is None or step.id != key
+            if step is None or lost or request.reply_format is None:
+                continue  # surplus, or another order: the end decides
+            try:
+                claim = request.reply_format.claim(step, field)
+            except Exception:  # noqa: BLE001 - a reply format is foreign code; what it did is told at the end
+                lost = True
+                continue
+            if not isinstance(claim, Claim):
+                return True
+            try:
+                value = step.type.read(claim.value)
+            except ValueRefused:
+                return True
+            if step.expression is not None and check_arithmetic(step, state, claim, value).outcome != "pass":
+                return True
+            state[step.id] = value
+        return False
+
+    return wrong
+
+
+def _entry(text: str, at: int) -> tuple[str, object, int] | None:
+    """The key and the value that begin here, and where they end; None where they are not there as yet."""
+    start = _KEY.match(text, at)
+    if start is None:
+        return None
+    try:
+        key, behind = decode_at(text, start.end() - 1)
+        colon = _COLON.match(text, behind)
+        if colon is None or not isinstance(key, str):
+            return None
+        value, end = decode_at(text, colon.end())
+    except ValueError:
+        return None
+    return key, value, end

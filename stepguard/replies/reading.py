@@ -1,0 +1,211 @@
+"""From a raw completion to claims: strict, and never guessing.
+
+`read_reply` finds the one JSON object that answers the asked steps, in whatever a server wraps around it (fences,
+prose, think blocks, a tool call, a second layer of quotes), and turns its entries into claims. Nothing is closed,
+completed, renumbered or defaulted: what cannot be read as it stands becomes a deviation, and nothing inside a broken
+object is used. A reply is refused as a whole when it is cut off, when it holds two different answers, or when it is
+not an answer at all; otherwise each asked step yields a claim or a deviation of its own.
+
+Keys are step ids, exactly as they were asked. What is not asked for is recorded as a deviation and never used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from stepguard.core.verdicts import DEVIATION_KINDS, Claim, Deviation, DeviationKind, shorten
+from stepguard.language.strict_json import JsonObject
+from stepguard.replies.formats import RESPONSE_NAME, ReplyFormat
+from stepguard.replies.partial import STOPPED, complete_entries
+from stepguard.replies.text import Found, NoObject, find_object, one_of_all, without_thinking
+
+if TYPE_CHECKING:
+    from stepguard.backends.base import Completion
+    from stepguard.procedure.steps import Step
+
+__all__ = ["TOOL_NAME", "Reading", "read_draft", "read_reply"]
+
+TOOL_NAME: Final = RESPONSE_NAME
+"""The name of the tool where a provider answers by a tool call."""
+
+_MAX_EXTRAS: Final = 20
+
+# As providers call them, behind whatever translates their answers.
+_CUT_REASONS: Final = frozenset(
+    {
+        *("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"),
+        *("incomplete", "limit", "token_limit", "token_limit_reached", "truncated"),
+    }
+)
+_FILTER_REASONS: Final = frozenset(
+    {
+        *("content_filter", "content-filter", "content_filtered", "guardrail_intervened", "refusal", "safety"),
+        *("blocklist", "prohibited_content", "recitation", "sensitive", "spii"),
+    }
+)
+_ANSWER_KEYS: Final = frozenset({"answer", "finalanswer", "theanswer", "result", "finalresult", "final", "solution"})
+_NO_LETTER = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a completion says about the steps that were asked.
+
+    Attributes:
+        claims: the claims that can be judged: those of the first steps, up to the first one that has none.
+        deviations: everything that is wrong with the reply itself, in the order it was found.
+        failed: the deviation that ended `claims` early, None where every step has a claim.
+    """
+
+    claims: tuple[Claim, ...]
+    deviations: tuple[Deviation, ...] = ()
+    failed: Deviation | None = None
+
+
+def read_reply(completion: Completion, steps: Sequence[Step], reply_format: ReplyFormat) -> Reading:
+    """Read a completion as the answer to `steps`.
+
+    Never raises for anything a model can write, but passes on what a reply format raises.
+
+    Surplus does not spoil what was asked: where every asked step is answered, but something else is said too (another
+    step, a final answer, another order), the claims stand and are judged, `failed` is None, and the surplus is
+    recorded as deviations. It is never used, so asking again could only cost. Where an asked step has no claim, the
+    claims of the steps before it stand, and it is what `failed` names.
+
+    A refusal, a content filter, a tool that was not offered, and answers that differ between two objects or between
+    the content and a tool call (neither goes before the other) refuse the reply as a whole. Reasoning that came apart
+    from the content is never read as the answer.
+    """
+    if completion.finish_reason == STOPPED:
+        return _stopped(completion, steps, reply_format)
+    found = _document(completion, [step.id for step in steps])
+    if isinstance(found, Deviation):
+        return Reading((), (found,), found)
+    return _claims(found, steps, reply_format)
+
+
+def _stopped(completion: Completion, steps: Sequence[Step], reply_format: ReplyFormat) -> Reading:
+    """Read the complete entries of a reply that was stopped because one of them is wrong."""
+    texts = [call.arguments for call in completion.tool_calls] or [completion.text or ""]
+    found = complete_entries(texts[0])
+    answered = steps[: len(found)]
+    reading = _claims(found, answered, reply_format)
+    if reading.failed is not None or len(answered) == len(steps):
+        return reading
+    # It is not told: a step before it is to blame.
+    rest = Deviation("truncated", steps[len(answered)].id, "the reply was stopped before it")
+    return Reading(reading.claims, reading.deviations, rest)
+
+
+def read_draft(completion: Completion) -> str | Deviation:
+    """The free text of a completion that is not to be read any further, without what the model only thought."""
+    finish = _finish(completion)
+    if completion.refusal and completion.refusal.strip():
+        return Deviation("refused", None, f"the model declined: {shorten(completion.refusal.strip(), 200)}")
+    if finish in _FILTER_REASONS:
+        return Deviation("refused", None, "the provider's content filter stopped the working")
+    text = without_thinking(completion.text or "")
+    if finish in _CUT_REASONS or text is None:
+        return Deviation("truncated", None, "the working was cut off")
+    text = text.replace("\0", "\n").strip()
+    return text or Deviation("empty", None, "there is no working")
+
+
+def _finish(completion: Completion) -> str:
+    """Why a reply ended, in lower case; ``FinishReason.MAX_TOKENS`` is the same without its class."""
+    return (completion.finish_reason or "").lower().rpartition(".")[2]
+
+
+def _claims(found: JsonObject, steps: Sequence[Step], reply_format: ReplyFormat) -> Reading:
+    deviations = _protocol(found, steps)
+    claims: list[Claim] = []
+    for step in steps:
+        if step.id not in found:
+            failed = Deviation("missing_step", step.id, "the reply has no entry for it")
+        elif step.id in found.repeated:
+            failed = Deviation("duplicate_step", step.id, "the reply answers it twice")
+        elif repeated := _nested_repeat(found[step.id]):
+            failed = Deviation("malformed", step.id, f"the key {shorten(repeated)!r} stands twice in its entry")
+        else:
+            claim = _made(step, reply_format.claim(step, found[step.id]))
+            if isinstance(claim, Claim):
+                claims.append(claim)
+                continue
+            failed = claim
+        return Reading(tuple(claims), (*deviations, failed), failed)
+    return Reading(tuple(claims), tuple(deviations))
+
+
+def _made(step: Step, given: object) -> Claim | Deviation:
+    """What a reply format made of an entry.
+
+    Raises:
+        TypeError: it made something else, or no claim of text about this step: such a format is to be mended.
+    """
+    if isinstance(given, Deviation) and given.kind in DEVIATION_KINDS:
+        return given
+    if isinstance(given, Claim) and given.step == step.id and isinstance(given.work, tuple):
+        parts: tuple[object, ...] = (given.value, given.text, *given.work)
+        if all(isinstance(part, str) for part in parts):
+            return given
+    raise TypeError(f"the reply format made no Claim of text about {step.id!r} and no Deviation, but {given!r:.100}")
+
+
+def _protocol(found: JsonObject, steps: Sequence[Step]) -> list[Deviation]:
+    """What is wrong with the keys: not asked for, or out of order."""
+    ids = [step.id for step in steps]
+    keys = list(found)
+    asked = frozenset(ids)
+    extra = [key for key in keys if key not in asked]
+    deviations: list[Deviation] = []
+    for key in extra[:_MAX_EXTRAS]:
+        is_answer = _NO_LETTER.sub("", key[:80]).lower() in _ANSWER_KEYS
+        kind: DeviationKind = "premature_answer" if is_answer else "extra_step"
+        deviations.append(Deviation(kind, shorten(key), "it was not asked for"))
+    if len(extra) > _MAX_EXTRAS:
+        deviations.append(Deviation("extra_step", None, f"and {len(extra) - _MAX_EXTRAS} more that were not asked for"))
+    if [key for key in keys if key in asked] != [step_id for step_id in ids if step_id in found]:
+        deviations.append(Deviation("wrong_order", None, "the steps are not answered in the order they were asked"))
+    return deviations
+
+
+def _nested_repeat(field: object) -> str | None:
+    stack = [field]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, JsonObject):
+            if node.repeated:
+                return min(node.repeated) or "(empty)"
+            stack.extend(node.values())
+        elif isinstance(node, list):
+            stack.extend(node)
+    return None
+
+
+def _document(completion: Completion, ids: list[str]) -> JsonObject | Deviation:
+    """The one object in a completion that answers the steps, or why there is none."""
+    finish = _finish(completion)
+    if completion.refusal and completion.refusal.strip():
+        return Deviation("refused", None, f"the model declined: {shorten(completion.refusal.strip(), 200)}")
+    if finish in _FILTER_REASONS:
+        return Deviation("refused", None, "the provider's content filter stopped the reply")
+    for call in completion.tool_calls:
+        if call.name != TOOL_NAME:
+            return Deviation("malformed", None, f"it calls the tool {shorten(call.name)!r}; the tool is {TOOL_NAME!r}")
+    cut = finish in _CUT_REASONS
+    thought = len(completion.reasoning or "")
+    content = find_object(completion.text or "", ids, cut=cut, thought=thought)
+    if not completion.tool_calls:
+        return content.deviation if isinstance(content, NoObject) else content
+    # Words beside a tool call may hold no answer, but not another one.
+    found: list[Found] = [] if isinstance(content, NoObject) else [content]
+    found += [find_object(call.arguments, ids, cut=cut, thought=thought) for call in completion.tool_calls]
+    answers: list[JsonObject] = []
+    for each in found:
+        if isinstance(each, Deviation | NoObject):
+            return each.deviation if isinstance(each, NoObject) else each
+        answers.append(each)
+    return one_of_all(answers)

@@ -1,0 +1,221 @@
+"""The one JSON object in a text, in whatever a server or a model wraps around it.
+
+Fences, prose, think blocks and a second layer of quotes are looked through. Nothing is closed or completed, nothing
+inside a broken object is used, and of two answers that differ none is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from stepguard.core.verdicts import Deviation, DeviationKind, shorten
+from stepguard.language.strict_json import JsonObject, decode, decode_at, same
+
+__all__ = ["MAX_REPLY", "Found", "NoObject", "find_object", "one_of_all", "without_thinking"]
+
+MAX_REPLY: Final = 2_000_000
+_MAX_GROUPS: Final = 1000
+
+# How models and servers mark what is not meant for the reader. Every repetition is bounded, so the scan is linear.
+_THOUGHT = r"(?:[a-z]{1,20}:)?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis)"
+_TAG_PATTERN: Final = (
+    r"(?P<final><\|channel\|>\s{0,9}final\b(?:[^<>]|<\|constrain\|>){0,99}<\|message\|>)"
+    rf"|(?P<close></{_THOUGHT}\s{{0,9}}>|<\|/{_THOUGHT}\|>|\[/think(?:ing)?\]|\u25c1/think\u25b7"
+    r"|<\|end_(?:of_)?(?:thinking|thought|reasoning)\|>)"
+    rf"|(?P<open><{_THOUGHT}(?:\s[^<>]{{0,200}})?(?<!/)>|<\|{_THOUGHT}\|>|\[think(?:ing)?\]|\u25c1think\u25b7"
+    r"|<\|(?:start|begin)_(?:of_)?(?:thinking|thought|reasoning)\|>"
+    r"|<\|channel\|>\s{0,9}(?:analysis|commentary)\b(?:[^<>]|<\|constrain\|>){0,99}<\|message\|>)"
+)
+_TAG = re.compile(_TAG_PATTERN, re.IGNORECASE)
+_TAG_OR_OBJECT = re.compile(rf"{_TAG_PATTERN}|(?P<object>\{{(?=\s*\"))", re.IGNORECASE)
+
+# Where JSON, or something that was meant as JSON, begins; other braces belong to prose.
+_GROUP = re.compile(r"""\{(?=[{\[]|\s*(?:\\?["'}/]|[\w-]{1,99}\s{0,9}:))|\[(?=\s*[\[{"])""")
+_INTERESTING = re.compile(r"[\"{}\[\]]")
+_STRING_END = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_KEY = re.compile(r"""(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]{0,99})(?![A-Za-z0-9_])\\?["']?\s{0,9}:""")
+_FENCE = re.compile(r"(`{3,}|~{3,})[^\n`]{0,100}\n")
+
+
+@dataclass(frozen=True, slots=True)
+class NoObject:
+    """A text that holds no answer, and none that is broken: why it cannot stand alone."""
+
+    deviation: Deviation
+
+
+Found = JsonObject | Deviation | NoObject
+
+
+def one_of_all(answers: list[JsonObject]) -> JsonObject | Deviation:
+    """The answer that several alike are; a deviation where they differ."""
+    if all(same(each, answers[0]) for each in answers[1:]):
+        return answers[0]
+    return Deviation("malformed", None, "the reply holds several answers that differ")
+
+
+def find_object(text: str, ids: list[str], *, cut: bool, thought: int) -> Found:
+    """The one object in a text that answers the steps, or why there is none.
+
+    Args:
+        text: what was said.
+        ids: the steps.
+        cut: whether it was cut off.
+        thought: how many characters of reasoning came apart from it.
+    """
+    body = text.strip().lstrip("\ufeff").strip()
+    if len(body) > MAX_REPLY:
+        kind: DeviationKind = "truncated" if cut else "malformed"
+        return Deviation(kind, None, f"the reply is too long to be read ({len(body)} characters)")
+    whole = _decoded(_inside_fence(body) or body)
+    if isinstance(whole, str):  # JSON inside a JSON string, once (a number is itself again)
+        body = whole.strip()
+        whole = _decoded(body)
+    if isinstance(whole, JsonObject):
+        return whole
+    spoken = without_thinking(body)
+    if cut:
+        where = f"after {len(body)} characters" if body else "before it began"
+        where = "inside its own thinking" if spoken is None else where
+        return _cut_off(body, f"the reply was cut off {where}{_thoughts(thought)}")
+    if spoken is None:
+        return Deviation("malformed", None, "the reply ends inside its own thinking")
+    if not spoken.strip("\0 \t\r\n"):
+        return NoObject(Deviation("empty", None, f"the content is empty{_thoughts(thought + len(body))}"))
+    return _search(spoken, ids)
+
+
+def _cut_off(body: str, reason: str) -> Found:
+    deviation = Deviation("truncated", None, reason)
+    return deviation if body else NoObject(deviation)
+
+
+def _thoughts(characters: int) -> str:
+    return f"; {characters} characters of reasoning are present" if characters else ""
+
+
+def _decoded(body: str) -> object:
+    try:
+        return decode(body)
+    except ValueError:
+        return None
+
+
+def _inside_fence(body: str) -> str | None:
+    """What one fence around the whole text holds, None where there is no such fence."""
+    opening = _FENCE.match(body)
+    if opening is None or not body.endswith(opening[1]):
+        return None
+    return body[opening.end() : -len(opening[1])].strip()
+
+
+def without_thinking(body: str) -> str | None:
+    """The text outside think blocks, its parts joined by NUL; None where a block is never closed.
+
+    A tag inside a string of a complete object is text. What stands before a closing tag without an opening one was
+    thinking too: some servers swallow the opening tag.
+    """
+    if _TAG.search(body) is None:
+        return body
+    parts: list[str] = []
+    depth = start = at = opened = 0
+    scanner = _TAG_OR_OBJECT
+    while (found := scanner.search(body, at)) is not None:
+        kind, at = found.lastgroup, found.end()
+        if kind == "object":
+            if depth == 0:
+                try:
+                    at = decode_at(body, found.start())[1]
+                except ValueError:
+                    scanner = _TAG  # its strings cannot be told from the rest
+        elif kind == "open":
+            if depth == 0:
+                parts.append(body[start : found.start()])
+                depth = 1
+            elif body[opened : found.start()].strip():  # a second tag right behind the first is a stutter
+                depth += 1
+            opened = at
+        elif kind == "final" or depth == 0:
+            parts.clear()
+            depth, start = 0, at
+        else:
+            depth -= 1
+            start = at
+    if depth:
+        return None
+    # NUL is valid nowhere in JSON: no object can grow together across a block.
+    return "\0".join([*parts, body[start:]])
+
+
+def _search(spoken: str, ids: list[str]) -> Found:
+    asked = frozenset(ids)
+    full: list[JsonObject] = []
+    partial: list[JsonObject] = []
+    broken = ""
+    at = groups = 0
+    while (start := _GROUP.search(spoken, at)) is not None:
+        groups += 1
+        if groups > _MAX_GROUPS:
+            return Deviation("malformed", None, f"more than {_MAX_GROUPS} objects in one reply")
+        try:
+            value, at = decode_at(spoken, start.start())
+        except ValueError as error:
+            end = _matching_brace(spoken, start.start())
+            why = "an object is not closed" if end is None else f"an object is not valid JSON{_why(error)}"
+            if _names_a_step(spoken[start.start() : end], asked):
+                # What stands inside a broken object is not taken out of it, and it may be another draft.
+                return Deviation("malformed", None, why)
+            broken = broken or why
+            if end is None:
+                break
+            at = end
+            continue
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, JsonObject) and not asked.isdisjoint(each):
+                if asked <= each.keys():
+                    full.append(each)
+                elif full and any(not same(each[key], full[-1].get(key)) for key in asked & each.keys()):
+                    return Deviation("self_correction", None, "a part of the answer is given again, and differs")
+                else:
+                    partial.append(each)
+    if full or partial:
+        return one_of_all(full or partial)
+    ignored = "the endpoint may ignore the response format"
+    if groups == 0:
+        return NoObject(Deviation("malformed", None, f"the reply holds no JSON object; {ignored}"))
+    reason = f"no object in the reply answers a step that was asked; {ignored}"
+    return NoObject(Deviation("malformed", None, f"{broken}; {reason}" if broken else reason))
+
+
+def _why(error: ValueError) -> str:
+    said = str(getattr(error, "msg", error)).split(":")[0]
+    if "escape" in said or "control character" in said:
+        said = f"bad escaping, {said}"
+    return f" ({shorten(said)})"
+
+
+def _names_a_step(text: str, asked: frozenset[str]) -> bool:
+    return any(found[1] in asked for found in _KEY.finditer(text))
+
+
+def _matching_brace(text: str, start: int) -> int | None:
+    """The offset behind the brace that closes the one at `start`; strings are passed over."""
+    depth = 0
+    at = start
+    while (found := _INTERESTING.search(text, at)) is not None:
+        at = found.end()
+        char = found[0]
+        if char == '"':
+            closing = _STRING_END.match(text, at)
+            if closing is None:
+                return None
+            at = closing.end()
+        elif char in "{[":
+            depth += 1
+        else:
+            depth -= 1
+            if depth == 0:
+                return at
+    return None

@@ -1,0 +1,171 @@
+"""`Run`: one execution, carried on by whoever calls it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from stepguard.checks import judge_claims
+from stepguard.engine.actions import (
+    Act,
+    Action,
+    Ask,
+    Check,
+    Checked,
+    Clock,
+    Commit,
+    Committed,
+    Event,
+    Failed,
+    Performed,
+    Wait,
+    Woke,
+)
+from stepguard.errors import EvaluationError, UsageError
+from stepguard.language.evaluation import evaluate
+from stepguard.language.values import Value
+from stepguard.procedure.procedure import Procedure
+from stepguard.results import Attempt, Result
+
+if TYPE_CHECKING:
+    from stepguard.engine import Engine
+
+__all__ = ["Run"]
+
+
+class Run:
+    """One execution, driven by whoever calls `actions` and `send`.
+
+    ::
+
+        run = guard.start(procedure, {"x": 12, "y": 7})
+        while not run.done:
+            for action in run.actions():
+                if isinstance(action, Ask):  # with another model or a person in the ladder: action.backend first
+                    run.send(Replied(action.id, my_model(action.request)))
+                else:
+                    run.send(run.perform(action))
+        run.result()
+
+    `Guard.drive` and `Guard.adrive` do the same with the guard's backend. A run belongs to one thread or task at a
+    time.
+    """
+
+    def __init__(
+        self, engine: Engine, *, clock: Callable[[], float] = time.monotonic, label: str | None = None
+    ) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._label = label
+
+    @property
+    def id(self) -> str:
+        """The id of the run."""
+        return self._engine.run_id
+
+    @property
+    def procedure(self) -> Procedure:
+        """What is run."""
+        return self._engine.procedure
+
+    @property
+    def label(self) -> str:
+        """What logs and traces call the procedure: its name, unless `Guard.start` was given another."""
+        return self.procedure.name if self._label is None else self._label
+
+    @property
+    def names_steps(self) -> bool:
+        """Whether logs and traces may name the steps: not where they may not name the procedure."""
+        return self.label == self.procedure.name
+
+    @property
+    def done(self) -> bool:
+        """Whether the run has ended."""
+        return self._engine.done
+
+    @property
+    def values(self) -> Mapping[str, Value]:
+        """The verified state so far, as a copy; it stays readable after a cancellation."""
+        return self._engine.values
+
+    def attempts(self, *, after: int = 0) -> tuple[Attempt, ...]:
+        """The model calls that are done with and are numbered above `after`, as far as the guard's history goes."""
+        return self._engine.attempts_after(after)
+
+    def actions(self) -> list[Action]:
+        """What is to be done now, each action once; empty while everything is outstanding."""
+        self._engine.send(Clock(self._clock()))
+        return self._engine.actions()
+
+    def next_action(self) -> Action | None:
+        """One of `actions`, the oldest; None while everything is outstanding.
+
+        For loops that perform one action after the other: what is not handed out when the run ends need not be done.
+        """
+        self._engine.send(Clock(self._clock()))
+        return self._engine.next_action()
+
+    def send(self, event: Event) -> None:
+        """Tell the run what happened; events may come in any order.
+
+        Raises:
+            UsageError: the event answers no outstanding action of this run, or does not fit it. Nothing has changed.
+        """
+        if not isinstance(event, Clock):
+            self._engine.send(Clock(self._clock()))
+        self._engine.send(event)
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """End the run as ``failed`` here: what is outstanding is given up, what was verified stays.
+
+        A run that is done stays as it is.
+        """
+        self._engine.send(Clock(self._clock()))
+        self._engine.cancel(reason)
+
+    def perform(self, action: Action) -> Event:
+        """Do what needs no model: judge claims, perform code, wait (blocking), acknowledge a commit.
+
+        Raises:
+            UsageError: the action asks the model; that is the caller's to do.
+        """
+        match action:
+            case Ask():
+                raise UsageError("perform() makes no model call: answer the Ask yourself with Replied or Failed")
+            case Check():
+                return _check(action)
+            case Act():
+                return _act(action)
+            case Wait():
+                time.sleep(action.seconds)
+                return Woke(action.id)
+            case Commit():
+                return Committed(action.id)
+
+    def result(self) -> Result:
+        """The result; before the end, what is known so far."""
+        return self._engine.result()
+
+
+def _check(action: Check) -> Checked:
+    return Checked(
+        action.id,
+        judge_claims(
+            action.steps,
+            action.claims,
+            action.values,
+            beyond_failure=action.beyond_failure,
+            timeout=action.timeout,
+            remaining=action.remaining,
+        ),
+    )
+
+
+def _act(action: Act) -> Performed | Failed:
+    step = action.step
+    assert step.expression is not None
+    try:
+        return Performed(action.id, step.type.convert(evaluate(step.expression, action.values)))
+    except EvaluationError as error:
+        return Failed(action.id, error)

@@ -1,0 +1,401 @@
+"""Runs as OpenTelemetry spans, with every verdict on a step as an event `gen_ai.evaluation.result`.
+
+::
+
+    invoke_workflow loan                        the run: its status, what it cost, where it stopped
+    |-- stepguard.attempt                       one model call, until its reply is checked and committed
+    |   |   gen_ai.evaluation.result            t1 verified 1
+    |   |   gen_ai.evaluation.result            t2 wrong_value 0
+    |   `-- chat gpt-4.1-mini                   of the instrumentation of your client, where you have one
+    `-- stepguard.attempt
+        ...
+
+Nothing has to be turned on: where the application has set up a tracer provider, as with structlog, every run of every
+guard is traced, those of `stepguard.wrap` and ``stepguard serve`` included. Where it has not, nothing is imported and
+nothing is done; a provider that samples a run out has its calls sampled out as well. To choose what is told, hand
+`OpenTelemetry` to a guard, which then replaces the one that comes by itself: ``observer=OpenTelemetry(content=True)``.
+A guard is left out with ``tracer_provider=opentelemetry.trace.NoOpTracerProvider()``, and everything of stepguard by a
+sampler or a view of your own on the tracer `stepguard`.
+
+The context of a run is attached while its model calls and the checks of yours are performed, on both roads and in
+parallel segments, so that spans made there are its children. ``chat`` spans are left to the instrumentation of the
+client: there is none from here, so that no call stands twice. ``gen_ai.usage.*`` is on the span of the run only, summed
+over all attempts, and is what the ``chat`` spans below it say one by one.
+
+=======================================  ===========================================================================
+on the span of a run
+=======================================  ===========================================================================
+stepguard.run.id                         as in the events of `stepguard.telemetry.logging`
+gen_ai.operation.name                    ``invoke_workflow``
+gen_ai.workflow.name                     the name of the procedure; ``(prompt)`` where it stood in a prompt
+stepguard.steps.total, .completed        how many steps there are, and how many were completed
+stepguard.status, .strength              as in the result
+stepguard.calls, .cost                   model calls, and their price where one is declared
+gen_ai.usage.*                           input_tokens, output_tokens, cache_read.input_tokens, reasoning.output_tokens
+stepguard.problem.step, .index, .kind    where a run stopped, and the kind of deviation
+error.type                               of a run that did not complete: the class of its error, or of what
+                                         `Result.raise_for_status` raises; ``cancelled`` or ``interrupted``
+stepguard.events.dropped                 events beyond the limit, where there were any
+stepguard.attempts.dropped               attempts beyond the limit, where there were any
+---------------------------------------  ---------------------------------------------------------------------------
+on the span of an attempt
+---------------------------------------  ---------------------------------------------------------------------------
+stepguard.run.id                         that of the run
+stepguard.step.id, .index                the first step that was asked
+stepguard.steps.asked, .committed        how many were asked, and how many of those committed
+stepguard.attempt.number, .outcome       as in `stepguard.results.Attempt`
+stepguard.rung                           the way of asking
+stepguard.tokens.input, .output          of this call
+error.type                               the class of the error, where there was no reply
+---------------------------------------  ---------------------------------------------------------------------------
+on an event ``gen_ai.evaluation.result``
+---------------------------------------  ---------------------------------------------------------------------------
+gen_ai.evaluation.name                   ``stepguard.step``
+gen_ai.evaluation.score.label            ``verified``, ``unverified``, or the kind of deviation
+gen_ai.evaluation.score.value            1 for verified, 0 otherwise
+stepguard.step.id, .index                which step; left out where the reply as a whole deviates
+stepguard.step.strength, .tries          of a step that was committed
+=======================================  ===========================================================================
+
+Attempts, and verdicts on steps that code performs, beyond the limits are counted and not told, so that a run of a
+million steps does not make a trace of a million parts. The span of a run that abstained, was exhausted or failed has
+the status ERROR; a completed one has none, verified or not.
+
+With ``content=True`` the following is told as well, each cut to a length: ``stepguard.inputs``, ``stepguard.answer``
+and ``stepguard.problem.reason`` of a run, ``stepguard.prompt``, ``stepguard.reply`` and ``stepguard.error`` of an
+attempt, ``stepguard.step.value`` and ``gen_ai.evaluation.explanation`` of a verdict, and the ids of steps that stood in
+a prompt, which are told by their index alone otherwise. Reasons may name the right value: who shows traces to a model
+leaves content off.
+
+The names of the ``gen_ai`` conventions are those of their development in 2026 and may change there. Verdicts are span
+events, because the logs of OpenTelemetry's Python are not stable yet and need a pipeline of their own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from stepguard.engine.actions import Action, Ask, Check, Commit, Committed, Event, Failed
+from stepguard.errors import BudgetExhausted, ConfigError, MissingExtraError, RunFailed, StepNotVerified
+from stepguard.language.values import show_value
+from stepguard.results import Attempt, Occurrence, Result, StepRecord
+from stepguard.run import Run
+from stepguard.telemetry.hooks import Hooks
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, TracerProvider
+
+__all__ = ["OpenTelemetry", "is_set_up"]
+
+_EVENT: Final = "gen_ai.evaluation.result"
+_NAME_LENGTH: Final = 200
+"""The most characters of a name or an id."""
+_UNLIMITED: Final = sys.maxsize
+_STOPPED: Final = {"abstained": StepNotVerified, "exhausted": BudgetExhausted, "failed": RunFailed}
+_ENDED_FROM_OUTSIDE: Final = ("cancelled", "interrupted")
+
+_Attributes = dict[str, str | int | float]
+
+
+class OpenTelemetry(Hooks):
+    """Makes a span of every run, and of every attempt in it; see `stepguard.telemetry.opentelemetry`.
+
+    One may be shared by many guards, threads and event loops.
+
+    Args:
+        content: whether prompts, replies, values, inputs and reasons are told.
+        longest: how many characters of each of those; the rest is cut.
+        events: how many events one span may have; None for no limit.
+        attempts: how many attempts of one run have a span; None for no limit.
+        tracer_provider: where spans go; by default to the provider that the application has set.
+
+    Raises:
+        MissingExtraError: opentelemetry-api is not installed.
+        ConfigError: a limit is no whole number of 1 or more.
+    """
+
+    def __init__(
+        self,
+        *,
+        content: bool = False,
+        longest: int = 2_000,
+        events: int | None = 100,
+        attempts: int | None = 1_000,
+        tracer_provider: TracerProvider | None = None,
+    ) -> None:
+        try:
+            from opentelemetry import trace
+        except ImportError as missing:
+            raise MissingExtraError("stepguard.telemetry.opentelemetry", extra="otel") from missing
+        for option, limit in (("longest", longest), ("events", events), ("attempts", attempts)):
+            if limit is None and option != "longest":
+                continue
+            if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+                none = "" if option == "longest" else ", or None for no limit"
+                raise ConfigError(f"{option} is a whole number of 1 or more{none}, not {limit!r:.40}", option=option)
+        if tracer_provider is not None and not callable(getattr(tracer_provider, "get_tracer", None)):
+            raise ConfigError(
+                f"tracer_provider is a TracerProvider of OpenTelemetry, not {tracer_provider!r:.60}",
+                option="tracer_provider",
+            )
+        self._trace: Final = trace
+        self._tracer: Final = trace.get_tracer("stepguard", tracer_provider=tracer_provider)
+        self._content: Final = content
+        self._longest: Final = longest
+        self._events: Final = _UNLIMITED if events is None else events
+        self._attempts: Final = _UNLIMITED if attempts is None else attempts
+        self._runs: Final[dict[str, _Trace]] = {}  # those that are going on
+
+    def started(self, run: Run, /) -> None:
+        """Begin the span of a run, in the context of its caller."""
+        name = _named(run.label)
+        attributes: _Attributes = {
+            "stepguard.run.id": run.id,
+            "gen_ai.operation.name": "invoke_workflow",
+            "gen_ai.workflow.name": name,
+            "stepguard.steps.total": len(run.procedure),
+        }
+        if self._content:
+            attributes["stepguard.inputs"] = self._told_values(run.values)
+        self._runs[run.id] = _Trace(
+            _Span(
+                self._tracer.start_span(f"invoke_workflow {name}", attributes=attributes),
+                self._events,
+                self._content or run.names_steps,
+            )
+        )
+
+    def performing(self, run: Run, action: Action, /) -> AbstractContextManager[object] | None:
+        """Attach the span of the attempt or of the run."""
+        going = self._runs.get(run.id)
+        if going is None or not (isinstance(action, Ask) or (isinstance(action, Check) and action.foreign)):
+            return None
+        span = going.span.span
+        if isinstance(action, Ask) and span.is_recording():
+            span = self._attempt(going, run, action)
+        return self._trace.use_span(span, end_on_exit=False, record_exception=False, set_status_on_exception=False)
+
+    def performed(self, run: Run, action: Action, event: Event, /) -> None:
+        """Tell the verdicts on what was committed, and of what kind an error was."""
+        going = self._runs.get(run.id)
+        if going is None or not going.span.span.is_recording():
+            return
+        if isinstance(action, Commit) and isinstance(event, Committed):
+            span = going.attempts.get(action.records[0].occurrence.index, going.span)
+            for record in action.records:
+                self._tell_committed(span, record)
+        elif isinstance(action, Ask) and isinstance(event, Failed):
+            # The attempt may have ended already: an error closes it.
+            going.errors[action.occurrences[0].index] = type(event.error).__name__
+
+    def attempted(self, run: Run, attempt: Attempt, /) -> None:
+        """End the span of an attempt."""
+        going = self._runs.get(run.id)
+        if going is None:
+            return
+        first = attempt.steps[0].index
+        error = going.errors.pop(first, None)
+        span = going.attempts.pop(first, None)
+        if span is not None:
+            self._end_attempt(span, attempt, error)
+        elif going.span.span.is_recording():
+            self._tell_deviations(going.span, attempt)
+
+    def done(self, run: Run, result: Result, /) -> None:
+        """End the span of a run, and what is left of it."""
+        going = self._runs.pop(run.id, None)
+        if going is None:
+            return
+        for span in going.attempts.values():  # where the history was too short to tell what came of them
+            span.end()
+        span = going.span
+        if span.span.is_recording():
+            span.span.set_attributes(self._outcome(result, named=span.named))
+            if going.dropped:
+                span.span.set_attribute("stepguard.attempts.dropped", going.dropped)
+            if (stopped := _STOPPED.get(result.status)) is not None:
+                place = result.problem.occurrence if result.problem else None
+                where = "" if place is None else f" at step {_named(place.step) if span.named else place.index}"
+                span.span.set_attribute("error.type", _error_type(result, stopped))
+                self._fail(span.span, f"{result.status}{where}")
+        span.end()
+
+    def _attempt(self, going: _Trace, run: Run, ask: Ask) -> Span:
+        """The span of a new attempt, or that of the run where there are too many."""
+        if going.count >= self._attempts:
+            going.dropped += 1
+            return going.span.span
+        going.count += 1
+        attributes: _Attributes = {
+            "stepguard.run.id": run.id,
+            **_where(ask.occurrences[0], named=going.span.named),
+            "stepguard.steps.asked": len(ask.occurrences),
+        }
+        if self._content:
+            prompt = "\n\n".join(f"{each.role}: {each.content[: self._longest]}" for each in ask.request.messages)
+            attributes["stepguard.prompt"] = self._cut(prompt)
+        parent = self._trace.set_span_in_context(going.span.span)
+        span = self._tracer.start_span("stepguard.attempt", context=parent, attributes=attributes)
+        going.attempts[ask.occurrences[0].index] = _Span(span, self._events, going.span.named)
+        return span
+
+    def _end_attempt(self, span: _Span, attempt: Attempt, error: str | None) -> None:
+        if span.span.is_recording():
+            self._tell_deviations(span, attempt)
+            attributes: _Attributes = {
+                "stepguard.attempt.number": attempt.number,
+                "stepguard.attempt.outcome": attempt.outcome,
+                "stepguard.rung": _named(attempt.rung),
+                "stepguard.steps.committed": attempt.committed,
+                "stepguard.tokens.input": attempt.usage.input_tokens,
+                "stepguard.tokens.output": attempt.usage.output_tokens,
+            }
+            if self._content and attempt.text is not None:
+                attributes["stepguard.reply"] = self._cut(attempt.text)
+            if self._content and attempt.error is not None:
+                attributes["stepguard.error"] = self._cut(attempt.error)
+            if attempt.outcome == "error":
+                attributes["error.type"] = error or _outside(attempt.error) or "_OTHER"
+                self._fail(span.span, "no reply that could be used")
+            span.span.set_attributes(attributes)
+        span.end()
+
+    def _tell_committed(self, span: _Span, record: StepRecord) -> None:
+        failed = next((each.kind for each in record.verdicts if each.outcome == "fail"), None)
+        label = "verified" if record.verified else failed or "unverified"  # an observing run commits what failed
+        attributes: _Attributes = {
+            **_where(record.occurrence, named=span.named),
+            "stepguard.step.strength": record.strength,
+            "stepguard.step.tries": record.tries,
+        }
+        if self._content:
+            attributes["stepguard.step.value"] = self._cut(show_value(record.value))
+        self._verdict(span, label, (each.reason for each in record.verdicts), attributes)
+
+    def _tell_deviations(self, span: _Span, attempt: Attempt) -> None:
+        places = {each.step: each for each in attempt.steps}
+        for deviation in attempt.deviations:
+            # A reply may name steps that nobody asked: what a model made up is no id.
+            place = places.get(deviation.step or "")
+            self._verdict(
+                span, deviation.kind, (deviation.reason,), {} if place is None else _where(place, named=span.named)
+            )
+
+    def _verdict(self, span: _Span, label: str, reasons: Iterable[str], attributes: _Attributes) -> None:
+        if self._content and (told := "; ".join(each for each in reasons if each)):
+            attributes["gen_ai.evaluation.explanation"] = self._cut(told)
+        span.add(
+            {
+                "gen_ai.evaluation.name": "stepguard.step",
+                "gen_ai.evaluation.score.label": label,
+                "gen_ai.evaluation.score.value": int(label == "verified"),
+                **attributes,
+            }
+        )
+
+    def _outcome(self, result: Result, *, named: bool) -> _Attributes:
+        usage, problem = result.usage, result.problem
+        attributes: _Attributes = {
+            "stepguard.status": result.status,
+            "stepguard.strength": result.strength,
+            "stepguard.steps.completed": result.completed,
+            "stepguard.calls": usage.calls,
+            "gen_ai.usage.input_tokens": usage.input_tokens,
+            "gen_ai.usage.output_tokens": usage.output_tokens,
+            "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+            "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
+        }
+        if result.cost is not None:
+            attributes["stepguard.cost"] = float(result.cost)
+        if problem is not None:
+            if named:
+                attributes["stepguard.problem.step"] = _named(problem.occurrence.step)
+            attributes["stepguard.problem.index"] = problem.occurrence.index
+            if problem.deviation is not None:
+                attributes["stepguard.problem.kind"] = problem.deviation.kind
+            if self._content:
+                attributes["stepguard.problem.reason"] = self._cut(problem.reason)
+        if self._content and result.answer is not None:
+            attributes["stepguard.answer"] = self._cut(show_value(result.answer))
+        return attributes
+
+    def _told_values(self, values: Mapping[str, Any]) -> str:
+        return self._cut("\n".join(f"{name} = {show_value(value)[: self._longest]}" for name, value in values.items()))
+
+    def _cut(self, text: str) -> str:
+        return _cut(text, self._longest)
+
+    def _fail(self, span: Span, why: str) -> None:
+        span.set_status(self._trace.Status(self._trace.StatusCode.ERROR, why))
+
+
+def is_set_up() -> bool:
+    """Whether the application has set a tracer provider; nothing is imported to find out."""
+    api: Any = sys.modules.get("opentelemetry.trace")
+    return api is not None and not isinstance(api.get_tracer_provider(), api.ProxyTracerProvider)
+
+
+@dataclass(slots=True)
+class _Span:
+    """A span that takes so many events and counts the others."""
+
+    span: Span
+    left: int
+    named: bool
+    """Whether steps may be named on it."""
+    dropped: int = 0
+
+    def add(self, attributes: Mapping[str, str | int | float]) -> None:
+        if self.left:
+            self.left -= 1
+            self.span.add_event(_EVENT, attributes)
+        else:
+            self.dropped += 1
+
+    def end(self) -> None:
+        if self.dropped:
+            self.span.set_attribute("stepguard.events.dropped", self.dropped)
+        self.span.end()
+
+
+@dataclass(slots=True)
+class _Trace:
+    """A run that goes on: its span, and those of the calls on their way by the index of the step that leads them.
+
+    No two calls of a run are on their way for one step.
+    """
+
+    span: _Span
+    attempts: dict[int, _Span] = field(default_factory=dict)
+    errors: dict[int, str] = field(default_factory=dict)
+    count: int = 0
+    dropped: int = 0
+
+
+def _where(place: Occurrence, *, named: bool) -> _Attributes:
+    told: _Attributes = {"stepguard.step.id": _named(place.step)} if named else {}
+    return {**told, "stepguard.step.index": place.index}
+
+
+def _named(name: str) -> str:
+    return _cut(name, _NAME_LENGTH)
+
+
+def _cut(text: str, length: int) -> str:
+    shown = text if len(text) <= length else f"{text[: max(0, length - 3)]}..."[:length]
+    # Lone surrogates can be sent by no exporter.
+    return shown.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _error_type(result: Result, stopped: type[Exception]) -> str:
+    if result.error is not None:
+        return type(result.error).__name__
+    return _outside(result.problem.reason if result.problem else None) or stopped.__name__
+
+
+def _outside(reason: str | None) -> str | None:
+    return reason if reason in _ENDED_FROM_OUTSIDE else None

@@ -1,0 +1,145 @@
+"""What holds for every check that stepguard brings, whatever is claimed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stepguard import Step
+from stepguard.checks.built import BuiltCheck
+from stepguard.checks.constraints import Distinct, Holds, Range, Requires
+from stepguard.checks.dates import DateHolds, DateIs, DaysBetween
+from stepguard.checks.durations import DurationIs
+from stepguard.checks.grounding import Grounded
+from stepguard.checks.schema import Schema
+from stepguard.checks.text import Forbidden, Length, OneOf, Pattern
+from stepguard.core.verdicts import Claim
+from stepguard.errors import ValueRefused
+from stepguard.language.values import Value
+
+pytest.importorskip("pint")
+pytest.importorskip("jsonschema")
+
+from stepguard.checks.units import Measured, Quantity
+
+TEXT_CHECKS: list[BuiltCheck] = [
+    DateIs("d + 1 day"),
+    DateHolds("t > d"),
+    DurationIs("90 min"),
+    Grounded("doc"),
+    Grounded("doc", kind="number"),
+    Grounded("doc", kind="date", beside="Total"),
+    Quantity("5 km", convert=True, bare="assume"),
+    Measured("km", least=0),
+    Pattern("[0-9]+"),
+    OneOf("a", "b", ignore_case=True),
+    Forbidden("a", patterns=["b+"]),
+    Length(1, 10),
+    Schema({"type": "object", "required": ["a"], "properties": {"a": {"type": "integer", "multipleOf": 0.1}}}),
+    Distinct("d"),
+]
+NUMBER_CHECKS: list[BuiltCheck] = [
+    Range(0, 10),
+    Holds("t * t / (t - n) <= n"),
+    Holds("t == n + 1"),
+    Requires("n > 0"),
+    DaysBetween("d", "d + 3 days"),
+    DurationIs("90 min", unit="hour"),
+    Grounded("doc"),
+    Quantity("n", unit="km", bare="assume"),
+    Distinct("n"),
+]
+HOLDS: dict[str, Value] = {"d": "2026-11-28", "doc": "Total 5 km, 28 November 2026: a", "n": 7}
+PIECES = st.sampled_from(
+    [
+        "5",
+        "km",
+        " ",
+        "-",
+        "/",
+        "^",
+        "(",
+        ")",
+        ".",
+        ",",
+        "Nov",
+        "2026",
+        "28",
+        "1e9",
+        "°",
+        "−",
+        "½",
+        "%",
+        "€",
+        "PT",
+        "H",
+        "{",
+        "}",
+        '"a"',
+        ":",
+        "[",
+        "]",
+        "\\",
+        "�",
+        "\x00",
+        "１",
+        "é",
+        "h",
+        "m",
+        "and",
+        "null",
+        "T",
+        "²",
+        "'",
+        "\n",
+    ]
+)
+CLAIMS = st.text(max_size=40) | st.lists(PIECES, max_size=12).map("".join)
+
+
+@given(CLAIMS, st.sampled_from(TEXT_CHECKS))
+def test_no_text_makes_a_check_raise(claimed: str, check: BuiltCheck) -> None:
+    """Whatever text is claimed, a check gives a verdict, and its reason can be written."""
+    step = Step("t", instruction="Say it.", reads=list(HOLDS))
+    verdict = check(step, {**HOLDS, "t": claimed}, Claim("t", (), claimed, claimed))
+    assert verdict.outcome in ("pass", "fail", "not_applicable")
+    verdict.reason.encode()
+    assert len(verdict.reason) < 2000
+
+
+@given(CLAIMS | st.from_regex(r"\A-?[0-9]{1,60}(?:\.[0-9]{1,20})?\Z"), st.sampled_from(NUMBER_CHECKS))
+def test_no_number_makes_a_check_raise(claimed: str, check: BuiltCheck) -> None:
+    """Whatever number is claimed, a check gives a verdict, and its reason can be written."""
+    step = Step("t", instruction="Say it.", type="number", reads=list(HOLDS))
+    try:
+        value = step.type.read(claimed)
+    except ValueRefused:
+        return
+    verdict = check(step, {**HOLDS, "t": value}, Claim("t", (), claimed, claimed))
+    assert verdict.outcome in ("pass", "fail", "not_applicable")
+    assert len(verdict.reason) < 2000
+
+
+@pytest.mark.parametrize("check", [*TEXT_CHECKS, *NUMBER_CHECKS], ids=repr)
+def test_every_check_says_what_it_reads(check: BuiltCheck) -> None:
+    """A check names the variables it needs, and fits no step that does not read them."""
+    assert isinstance(check.reads, tuple)
+    others = [name for name in check.reads if name != "t"]
+    type_ = "text" if check in TEXT_CHECKS else "number"
+    assert check.misfit(Step("t", instruction="Say it.", type=type_, reads=others)) is None
+    for name in others:
+        left = [each for each in others if each != name]
+        assert check.misfit(Step("t", instruction="Say it.", type=type_, reads=left))
+
+
+def test_heavy_libraries_are_not_imported_before_they_are_used() -> None:
+    """The modules of the checks import neither pint, jsonschema nor sympy."""
+    modules = ["constraints", "dates", "durations", "grounding", "schema", "text", "units"]
+    code = "; ".join(f"import stepguard.checks.{each}" for each in modules)
+    code += "; import sys; print([each for each in ('pint', 'jsonschema', 'sympy', 'openai') if each in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

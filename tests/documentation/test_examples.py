@@ -1,0 +1,142 @@
+"""Every example runs by itself, without a key, and ends on the right numbers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def printed(name: str) -> str:
+    """What an example prints; a warning or an error of it fails the test."""
+    script = EXAMPLES / f"{name}.py"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script)], capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def cents(amount: Decimal) -> Decimal:
+    return amount.quantize(Decimal("0.01"), ROUND_HALF_UP)
+
+
+def test_the_invoice_ends_on_its_total() -> None:
+    """Goods less discount, shipping and tax on top, each rounded to cents; slips on the way are shown."""
+    goods = Decimal("12.50") * 3
+    net = goods - cents(goods * Decimal("0.10")) + Decimal("4.95")
+    total = net + cents(net * Decimal("0.19"))
+    shown = printed("invoice")
+    assert f"verified: {total}\n" in shown
+    assert "caught: wrong_value" in shown
+
+
+def test_the_dose_is_right_or_not_handed_on() -> None:
+    """With a model that slips the dose is right; with one that insists on a wrong step there is none."""
+    marks = Decimal("17.5") * 15 / 24 // Decimal("0.5")
+    slipped, insisted = printed("medication_dose").split("A model that insists:")
+    assert f"draw up {marks * Decimal('0.5')} ml" in slipped
+    assert "after wrong_value" in slipped
+    assert "NOTHING IS HANDED ON" in insisted
+    assert "step marks" in insisted
+    assert "draw up" not in insisted
+
+
+def test_forty_steps_end_on_the_right_balance_with_the_guard_alone() -> None:
+    """Unguarded the same model ends on another balance, without a word; guarded all forty steps are verified."""
+    balance = Decimal("12000.00")
+    for _ in range(20):
+        balance += cents(balance * Decimal("0.0045")) - Decimal("628.70")
+    unguarded, guarded = printed("loan").split("guarded:   ")
+    assert f"{balance} EUR left" in guarded
+    assert "verified" in guarded
+    assert f"{balance} EUR left" not in unguarded
+
+
+def test_the_client_answers_what_is_verified_and_passes_on_all_else() -> None:
+    """A guarded call gives steps and answer, another is passed on, and what is not verified is an error."""
+    subtotal = Decimal("24.90") * 3
+    total = subtotal + cents(subtotal * Decimal("8.25") / 100)
+    shown = printed("openai_client")
+    assert f"[guarded]\nsubtotal = 74.7\ntax = 6.16\ntotal = {total}\nanswer: {total}\nverified after 3" in shown
+    assert "[passed on]\nno result: None" in shown
+    assert "no answer: procedure: step tax" in shown
+    assert f"to pay: {total - 5}" in shown
+
+
+def test_the_agent_reads_what_is_verified_and_nothing_else() -> None:
+    """A slip is mended, and neither a stubborn model nor a wrong tool gets a value to the agent."""
+    pytest.importorskip("agents")
+    subtotal = Decimal("24.90") * 3
+    total = subtotal + cents(subtotal * Decimal("8.25") / 100)
+    mended, stubborn, wrong = [line for line in printed("openai_agents_tool").splitlines() if "agent:" in line]
+    assert f'"answer": "{total}"' in mended
+    assert "stopped at step tax (wrong_value)" in stubborn
+    assert "total (wrong_value)" in wrong
+    assert not any(value in stubborn + wrong for value in (str(total), "6.16", "6.17", str(subtotal)))
+
+
+def test_the_agent_answers_what_is_verified_and_passes_on_all_else() -> None:
+    """A guarded call gives steps and answer, another is passed on, and what is not verified is an error."""
+    pytest.importorskip("langchain")
+    subtotal = Decimal("24.90") * 3
+    total = subtotal + cents(subtotal * Decimal("8.25") / 100)
+    shown = printed("langchain_agent")
+    assert f"subtotal = 74.7\ntax = 6.16\ntotal = {total}\nanswer: {total}\nverified after 3 calls" in shown
+    assert "caught: wrong_value\npassed on: Good morning.\nno answer: step tax" in shown
+
+
+def test_the_graph_pays_what_is_verified_alone() -> None:
+    """A slip of the model is mended on the way; a model that insists on it leads to a person."""
+    pytest.importorskip("langgraph")
+    total = cents(Decimal("24.90") * 3 * Decimal("1.19"))
+    slips, insists = printed("langgraph_graph").splitlines()
+    assert slips == f"slips: paid {total}"
+    assert insists.startswith("insists: to be looked at: ")
+    assert insists.endswith("stopped at step total (wrong_value)")
+
+
+def test_an_agent_gives_what_is_verified() -> None:
+    """A guarded request is mended or an error, and an output with a wrong step is asked again."""
+    pytest.importorskip("pydantic_ai")
+    subtotal = Decimal("24.90") * 3
+    tax = cents(subtotal * Decimal("8.25") / 100)
+    shown = printed("pydantic_ai_agent")
+    assert f"tax=Decimal('{tax}') total=Decimal('{subtotal + tax}') verified after 3 calls" in shown
+    assert "stopped at step tax (wrong_value)" in shown
+    assert f"total=Decimal('{subtotal + tax}') after 2 calls" in shown
+
+
+def test_the_agent_is_told_what_failed_and_no_right_value_but_that_of_a_verified_run() -> None:
+    """A wrong step fails and a right one passes, a transcript is looked over, and the run ends on the total."""
+    pytest.importorskip("mcp.server.mcpserver")
+    subtotal = Decimal("24.90") * 3
+    tax = cents(subtotal * Decimal("8.25") / 100)
+    checked, ran = printed("mcp_client").split("run_procedure: ")
+    assert "tax failed (wrong_value)" in checked
+    assert "tax passed" in checked
+    assert "wrong_value at tax" in checked
+    assert str(tax) not in checked
+    assert ran.endswith(f"answer: {subtotal + tax}\n")
+
+
+def test_the_spans_tell_the_verdicts_and_no_content() -> None:
+    """The run, its attempts and each verdict stand there; no value does."""
+    pytest.importorskip("opentelemetry.sdk")
+    shown = printed("opentelemetry_spans")
+    assert shown.startswith("invoke_workflow loan verified\n")
+    assert "stepguard.attempt partly\n" in shown
+    assert "  gen_ai.evaluation.result: interest verified 1\n" in shown
+    assert "  gen_ai.evaluation.result: balance wrong_value 0\n" in shown
+    assert "12540" not in shown
+
+
+@pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_every_example_is_tested(script: Path) -> None:
+    """A new example is not forgotten here."""
+    assert f'printed("{script.stem}")' in Path(__file__).read_text(encoding="utf-8")

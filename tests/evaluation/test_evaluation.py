@@ -1,0 +1,451 @@
+"""The bundled benchmark: tasks with known truth, honest extraction, right statistics, runs that survive a kill."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepguard.backends.base import Completion, Request
+from stepguard.backends.recorded import RecordedBackend
+from stepguard.cli import main
+from stepguard.errors import BackendError, ConfigError
+from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named, read_run
+from stepguard.evaluation.families import Arithmetic, Task, family_named
+from stepguard.evaluation.report.results_file import make_results
+from stepguard.evaluation.runner import Plan, run_plan
+from stepguard.evaluation.simulated import SimulatedTasks
+from stepguard.evaluation.statistics import compare, wilson
+from stepguard.testing import SimulatedModel, Slips
+from stepguard.testing.profiles import PROFILES
+
+pytestmark = pytest.mark.once
+
+FAMILY = Arithmetic()
+TWO = FAMILY.make(0, 2)
+
+
+def recompute(task: Task, *, changed: str | None = None, by: int = 0) -> dict[str, int]:
+    """The values of a program read from its own text, one of them changed on the way."""
+    state = {name: int(value) for name, value in task.inputs.items()}
+    for line in str(task.procedure).splitlines():
+        name, _, formula = line.partition(": integer = ")
+        if not formula:
+            continue
+        left, sign, right = (str(state.get(part, part)) for part in formula.split())
+        a, b = int(left), int(right)
+        state[name] = {"+": a + b, "-": a - b, "*": a * b}[sign] + (by if name == changed else 0)
+    return state
+
+
+# Tasks
+
+
+@pytest.mark.parametrize("length", [1, 2, 5, 20, 50])
+def test_a_task_is_what_its_text_computes(length: int) -> None:
+    """The truth of every instance is what its own text gives, within the declared limits."""
+    for seed in range(20):
+        task = FAMILY.make(seed, length)
+        state = recompute(task)
+        assert {name: state[name] for name in task.truth} == dict(task.truth)
+        assert all(abs(int(value)) <= FAMILY.limit for value in task.truth.values())
+        order = ["x", "y", *task.truth]
+        for at, step in enumerate(task.procedure.steps):
+            assert all(at + 2 - order.index(name) <= FAMILY.look_back for name in step.reads)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("by", [-7, 1, 250])
+def test_no_error_is_ever_erased(seed: int, by: int) -> None:
+    """A wrong value in any step, with everything after it done right, ends in a wrong answer."""
+    task = FAMILY.make(seed, 20)
+    for name in task.truth:
+        assert recompute(task, changed=name, by=by)[task.procedure.answer] != task.answer
+
+
+def test_a_task_is_the_same_for_the_same_seed() -> None:
+    """The same seed and length give the same instance; another seed another one."""
+    one, again, other = FAMILY.make(3, 20), FAMILY.make(3, 20), FAMILY.make(4, 20)
+    assert (one.procedure, one.inputs, one.truth) == (again.procedure, again.inputs, again.truth)
+    assert one.procedure != other.procedure
+
+
+def test_unknown_families_and_arms_are_named() -> None:
+    """A family or arm that does not exist is refused with the ones that do."""
+    with pytest.raises(ConfigError, match="arithmetic"):
+        family_named("geometry")
+    with pytest.raises(ConfigError, match="cot, trace"):
+        arm_named("oracle")
+
+
+# Reading a transcript
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("t1 = 5\nAnswer: 5", 5),
+        ("Answer: **18**", 18),
+        ("**Answer:** 18", 18),
+        ("answer: t2 = 18.", 18),
+        ("Answer: 7\nWait.\nAnswer: 18", 18),
+        ("It is 6, not 7.", None),
+        ("The result is 18", None),
+        ("Answer: eighteen", None),
+        ("Answer: 6 or 7", None),
+        ("", None),
+    ],
+)
+def test_only_a_designated_answer_counts(text: str, answer: int | None) -> None:
+    """An answer is what the answer line holds; numbers elsewhere are none."""
+    assert read_run(TWO, text).strict == answer
+
+
+def test_a_trace_is_read_by_step_names() -> None:
+    """A step's value is the right end of its own line, the last one where there are several; none shifts another."""
+    text = "t1 = x + y = 1 + 2 = 3\n- t3: 4 * 2 = 8\nt4 = 1\nt4 = 2\nt9 = 9"
+    assert read_run(FAMILY.make(0, 4), text).values == {"t1": 3, "t3": 8, "t4": 2}
+
+
+# Statistics
+
+
+@pytest.mark.parametrize(
+    ("successes", "n", "low", "high"),
+    [(0, 0, 0.0, 1.0), (0, 10, 0.0, 0.2775), (10, 10, 0.7225, 1.0), (19, 20, 0.7639, 0.9911), (1, 1, 0.2065, 1.0)],
+)
+def test_wilson_at_and_inside_the_boundaries(successes: int, n: int, low: float, high: float) -> None:
+    """The Wilson interval has its published values, also for none, all and one."""
+    assert wilson(successes, n) == pytest.approx((low, high), abs=1e-4)
+
+
+def test_paired_comparison_counts_and_bounds() -> None:
+    """Differences, rescued, harmed and the exact test follow from the pairs; the interval holds the difference."""
+    first = [True] * 15 + [False] * 2 + [True] * 3
+    second = [True] * 10 + [False] * 5 + [True] * 2 + [False] * 3
+    found = compare(first, second)
+    assert (found.n, found.rescued, found.harmed) == (20, 8, 2)
+    assert found.difference == pytest.approx(0.3)
+    assert found.interval[0] < 0.3 < found.interval[1]
+    assert found.p_value == pytest.approx(2 * (1 + 10 + 45) / 2**10)
+    assert found.recovered == pytest.approx(1 - 2 / 8)
+    assert found.recovered_interval is not None
+    assert found.recovered_interval[0] <= 0.75 <= found.recovered_interval[1]
+
+
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize("n", [1, 12])
+def test_paired_comparison_without_discordant_pairs(n: int, right: bool) -> None:
+    """Equal outcomes give a difference of zero, p = 1, and no ratio where the baseline has no errors."""
+    found = compare([right] * n, [right] * n)
+    assert (found.difference, found.p_value, found.rescued, found.harmed) == (0, 1, 0, 0)
+    assert found.interval[0] <= 0 <= found.interval[1]
+    assert (found.recovered is None) == right
+
+
+def test_paired_comparison_needs_pairs() -> None:
+    """Nothing to compare is an error, not a figure."""
+    with pytest.raises(ValueError, match="paired outcomes"):
+        compare([], [])
+    with pytest.raises(ValueError, match="paired outcomes"):
+        compare([True], [])
+
+
+# Arms and runner
+
+
+class Failing:
+    """A model whose endpoint refuses some programs."""
+
+    def __init__(self, model: SimulatedModel, seeds: set[int]) -> None:
+        self._model = model
+        self._bad = {json.dumps(dict(FAMILY.make(seed, 5).inputs)) for seed in seeds}
+
+    def complete(self, request: Request) -> Completion:
+        if json.dumps({name: request.values.get(name) for name in ("x", "y")}) in self._bad:
+            raise BackendError("no", retryable=False)
+        return self._model.complete(request)
+
+
+def plan(n: int = 6, arms: tuple[str, ...] = ("cot", "chunk", "guard"), lengths: tuple[int, ...] = (5, 8)) -> Plan:
+    return Plan(family=FAMILY, cells=dict.fromkeys(lengths, n), arms=arms, seed=0, options=ArmOptions(segment=3))
+
+
+def run(what: Plan, backend: Any, *, concurrency: int = 4, **options: Any) -> list[Outcome]:
+    return asyncio.run(run_plan(what, backend, configuration={"v": 1}, concurrency=concurrency, **options))
+
+
+def test_the_chunk_arm_shows_what_the_guard_repairs() -> None:
+    """On a slipping model the guard is never silently wrong and ends right more often than its own unchecked chunks."""
+    outcomes = run(plan(30, lengths=(12,)), SimulatedModel(5, slips=replace(Slips(), wrong_value=0.08)))
+    results = make_results(outcomes, {})
+    by_arm = {row["arm"]: row for row in results["rows"]}
+    assert by_arm["guard"]["silent_errors"] == 0
+    assert by_arm["guard"]["accuracy"] > by_arm["chunk"]["accuracy"]
+    assert by_arm["guard"]["accuracy"] == by_arm["guard"]["verified"]
+    assert by_arm["chunk"]["verified"] == 0
+    assert by_arm["chunk"]["deviations"]["wrong_value"] > 0
+    assert {pair["baseline"] for pair in results["paired"]} == {"cot", "chunk"}
+
+
+def test_a_perfect_model_is_right_in_every_arm() -> None:
+    """Without slips every arm gets every answer and every step right."""
+    for row in make_results(run(plan(), SimulatedModel(slips=Slips.none())), {})["rows"]:
+        assert (row["accuracy"], row["trace_accuracy"], row["step_accuracy"], row["errors"]) == (1, 1, 1, 0)
+
+
+def test_errors_stay_in_the_denominator() -> None:
+    """A run that failed counts as wrong; the share without errors is given beside it."""
+    outcomes = run(plan(10, arms=("cot",), lengths=(5,)), Failing(SimulatedModel(slips=Slips.none()), {0, 1}))
+    (row,) = make_results(outcomes, {})["rows"]
+    assert (row["n"], row["accuracy"], row["errors"], row["accuracy_without_errors"]) == (10, 0.8, 2, 1.0)
+
+
+def test_concurrency_changes_nothing() -> None:
+    """One at a time and eight at a time give the same outcomes but for the seconds."""
+    one, eight = (run(plan(), SimulatedModel(1), concurrency=each) for each in (1, 8))
+    assert [replace(each, seconds=0) for each in one] == [replace(each, seconds=0) for each in eight]
+
+
+def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    """After a kill, also in the middle of a line, a resumed run does only what is missing and ends the same."""
+    whole = run(plan(), SimulatedModel(2), folder=tmp_path / "whole")
+    lines = (tmp_path / "whole" / "outcomes.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "cut").mkdir()
+    (tmp_path / "cut" / "outcomes.jsonl").write_text("".join(lines[:10]) + lines[10][:40], encoding="utf-8")
+    newly: list[Outcome] = []
+    again = run(
+        plan(),
+        SimulatedModel(2),
+        folder=tmp_path / "cut",
+        resume=True,
+        progress=lambda done, total, newest: newly.append(newest),
+    )
+    assert len(newly) == len(whole) - 9
+    assert [replace(each, seconds=0) for each in again] == [replace(each, seconds=0) for each in whole]
+    run(plan(), SimulatedModel(2), folder=tmp_path / "cut", resume=True, progress=lambda *_: pytest.fail("done twice"))
+
+
+@pytest.mark.parametrize(
+    "damage", [b"garbage\n", b"\0" * 200 + b"\n", b"\xe9\n", b'{"arm": "cot"}\n', b"[]\n", b"\n", b'"\xff"\n{\n']
+)
+def test_a_damaged_line_is_run_again(tmp_path: Path, damage: bytes) -> None:
+    """It stands for no outcome: the run goes on, says how many lines were left out, and ends the same."""
+    whole = run(plan(), SimulatedModel(2), folder=tmp_path)
+    path = tmp_path / "outcomes.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"\xef\xbb\xbf" + b"".join(lines[:3]) + damage + b"".join(lines[4:]))
+    newly: list[Outcome] = []
+    damaged: list[int] = []
+    again = run(
+        plan(),
+        SimulatedModel(2),
+        folder=tmp_path,
+        resume=True,
+        progress=lambda done, total, newest: newly.append(newest),
+        damaged=damaged.append,
+    )
+    assert len(newly) == 1
+    assert damaged == ([damage.count(b"\n")] if damage.strip() else [])
+    assert [replace(each, seconds=0) for each in again] == [replace(each, seconds=0) for each in whole]
+    assert len(path.read_bytes().splitlines()) == len(lines)
+
+
+@pytest.mark.parametrize("first", [b"garbage\n", b"\xff\xfe{\0\n", b"\n"])
+def test_outcomes_of_an_unknown_configuration_are_left_alone(tmp_path: Path, first: bytes) -> None:
+    """Where the line with the configuration is damaged, nothing is run or changed."""
+    run(plan(1), SimulatedModel(), folder=tmp_path)
+    path = tmp_path / "outcomes.jsonl"
+    path.write_bytes(first + path.read_bytes())
+    before = path.read_bytes()
+    with pytest.raises(ConfigError, match="is damaged"):
+        run(plan(1), SimulatedModel(), folder=tmp_path, resume=True)
+    assert path.read_bytes() == before
+
+
+def test_a_kill_at_the_beginning_of_a_resumed_run_loses_no_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The outcomes that are taken over replace the old file in one piece."""
+    whole = run(plan(), SimulatedModel(2), folder=tmp_path)
+    before = (tmp_path / "outcomes.jsonl").read_bytes()
+
+    def killed(path: Path, text: str, **_: object) -> int:
+        path.write_bytes(text.encode()[: len(text) // 2])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run(plan(), SimulatedModel(2), folder=tmp_path, resume=True)
+    assert (tmp_path / "outcomes.jsonl").read_bytes() == before
+    again = run(plan(), SimulatedModel(2), folder=tmp_path, resume=True, progress=lambda *_: pytest.fail("done twice"))
+    assert again == whole
+
+
+def test_what_ended_in_an_error_is_run_again(tmp_path: Path) -> None:
+    """A resumed run tries the programs again that the endpoint had failed, and only those."""
+    model = SimulatedModel(slips=Slips.none())
+    broken = run(plan(lengths=(5,)), Failing(model, {0, 3}), folder=tmp_path)
+    assert [each.seed for each in broken if each.error is not None] == [0, 0, 0, 3, 3, 3]
+    asked: list[Outcome] = []
+    again = run(
+        plan(lengths=(5,)),
+        Failing(model, set()),
+        folder=tmp_path,
+        resume=True,
+        progress=lambda done, total, newest: asked.append(newest),
+    )
+    assert sorted({each.seed for each in asked}) == [0, 3]
+    assert not any(each.error for each in again)
+
+
+class Killed:
+    """A model whose program is killed at a call."""
+
+    def __init__(self, model: SimulatedModel, at: int) -> None:
+        self.name, self.signature = model.name, model.signature
+        self.calls = 0
+        self._model, self._at = model, at
+
+    def complete(self, request: Request) -> Completion:
+        self.calls += 1
+        if self.calls == self._at:
+            raise KeyboardInterrupt
+        return self._model.complete(request)
+
+
+def test_a_killed_run_pays_for_no_reply_twice(tmp_path: Path) -> None:
+    """Killed in the middle of a program, a resumed run asks only what was not answered, and ends the same."""
+    model = SimulatedModel(3, slips=Slips(wrong_value=0.2, systematic=0.0))
+    whole = Killed(model, at=0)
+    expected = run(plan(), whole, concurrency=1)
+    first, second = Killed(model, at=whole.calls // 2), Killed(model, at=0)
+    with pytest.raises(KeyboardInterrupt):
+        run(plan(), first, folder=tmp_path, concurrency=1)
+    again = run(plan(), second, folder=tmp_path, concurrency=1, resume=True)
+    assert first.calls - 1 + second.calls == whole.calls
+    assert [replace(each, seconds=0) for each in again] == [replace(each, seconds=0) for each in expected]
+
+
+def test_a_run_is_replayed_from_its_replies(tmp_path: Path) -> None:
+    """The replies of a run, as they were kept or exported, give the same outcomes without the model."""
+    model = SimulatedModel(4, slips=Slips(wrong_value=0.2))
+    made = run(plan(), model, folder=tmp_path)
+    with RecordedBackend(tmp_path / "replies.sqlite") as recording:
+        recording.export(tmp_path / "replies.jsonl")
+    for name in ("replies.sqlite", "replies.jsonl"):
+        with RecordedBackend(tmp_path / name) as replay:
+            again = run(plan(), replay)
+        assert [replace(each, seconds=0) for each in again] == [replace(each, seconds=0) for each in made]
+
+
+def test_outcomes_of_unlike_runs_are_not_mixed(tmp_path: Path) -> None:
+    """A folder with outcomes is not overwritten, and not resumed under another configuration."""
+    run(plan(1), SimulatedModel(), folder=tmp_path)
+    with pytest.raises(ConfigError, match="--resume"):
+        run(plan(1), SimulatedModel(), folder=tmp_path)
+    with pytest.raises(ConfigError, match="another configuration"):
+        asyncio.run(
+            run_plan(plan(1), SimulatedModel(), configuration={"v": 2}, concurrency=1, folder=tmp_path, resume=True)
+        )
+
+
+# The command
+
+
+def test_the_bench_command_prints_a_table_and_writes_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a model the bench runs on the simulated one, says so in every output, and writes results.json."""
+    assert main(["bench", "--lengths", "3,6", "-n", "2,1", "--out", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr()
+    assert "SIMULATED MODEL" in printed.err
+    assert "SIMULATED MODEL" in printed.out
+    assert "guard" in printed.out
+    results = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
+    assert results["meta"]["simulated"] is True
+    assert [(row["arm"], row["length"], row["n"]) for row in results["rows"]] == [
+        (arm, length, n) for length, n in ((3, 2), (6, 1)) for arm in ("cot", "chunk", "guard")
+    ]
+
+
+@pytest.mark.parametrize(("options", "profile"), [([], "qwen2.5-coder-1.5b"), (["--profile", "study"], "study")])
+def test_the_simulated_model_slips_as_a_profile_says(
+    options: list[str], profile: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """--profile chooses how the simulated model slips, and stands in results.json."""
+    assert main(["bench", "--lengths", "5", "-n", "30", "--arms", "cot", "--json", *options]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert results["meta"]["profile"] == profile
+    right = run(plan(30, arms=("cot",), lengths=(5,)), SimulatedTasks(slips=PROFILES[profile]))
+    assert results["rows"][0]["accuracy"] == sum(each.right for each in right) / 30
+
+
+def test_a_profile_is_for_the_simulated_model(capsys: pytest.CaptureFixture[str]) -> None:
+    """A profile beside a model is refused, and so is one that does not exist."""
+    assert main(["bench", "--profile", "study", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]) == 2
+    assert "--profile is for the simulated model" in capsys.readouterr().err
+    assert main(["bench", "--profile", "typical"]) == 2
+    assert "--profile is one of qwen2.5-coder-1.5b, study, not 'typical'" in capsys.readouterr().err
+
+
+def test_the_bench_command_replays_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--replay prints the table of an earlier run without a model, and names what was not asked then."""
+    options = Plan(family=FAMILY, cells={4: 2}, arms=("cot", "guard"), seed=0, options=ArmOptions())
+    run(options, SimulatedModel(1), folder=tmp_path)
+    arguments = ["bench", "--replay", str(tmp_path / "replies.sqlite"), "--arms", "cot,guard", "--lengths", "4"]
+    assert main([*arguments, "-n", "2", "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert (results["meta"]["model"], results["meta"]["simulated"]) == ("simulated", False)
+    assert [row["n"] for row in results["rows"]] == [2, 2]
+    assert main([*arguments, "-n", "3", "--json"]) == 2
+    printed = capsys.readouterr()
+    assert "2 of 6 runs have no reply in" in printed.err
+    assert "seed 2" in printed.err
+    assert printed.out == ""
+    assert main([*arguments, "--model", "m"]) == 2
+    assert "leave out --model" in capsys.readouterr().err
+
+
+def test_the_bench_command_shows_names_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder whose name looks like markup is printed as it is called."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", "--lengths", "3", "-n", "1", "--arms", "guard", "--out", "[/red]"]) == 0
+    assert f"written: {Path('[/red]', 'results.json')}" in capsys.readouterr().out
+
+
+def test_the_bench_command_prints_one_json_document(capsys: pytest.CaptureFixture[str]) -> None:
+    """With --json standard output holds results.json and nothing else."""
+    assert main(["bench", "--lengths", "3", "-n", "1", "--arms", "guard", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["arm"] == "guard"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--lengths", "five"], "--lengths"),
+        (["--lengths", "0"], "--lengths"),
+        (["--lengths", "5,5"], "--lengths 5,5: a length stands twice"),
+        (["-n", "1,2", "--lengths", "5"], "-n"),
+        (["--arms", "guard,magic"], "unknown arm 'magic'"),
+        (["--arms", "guard,guard(segment=0)"], "segment"),
+        (["--arms", "guard(speed=2)"], "it takes segment"),
+        (["--arms", "guard,guard"], "--arms"),
+        (["--arms", "program"], "needs a model"),
+        (["--arms", "guard)("], "names no arm"),
+        (["--task", "geometry"], "geometry"),
+    ],
+)
+def test_misuse_of_the_bench_command_is_named(
+    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wrong option ends with exit code 2 and a message that names it."""
+    assert main(["bench", *arguments]) == 2
+    assert named in capsys.readouterr().err

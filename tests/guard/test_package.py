@@ -1,0 +1,85 @@
+"""The public face of the package: its names, and what importing it costs others."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import stepguard
+
+ROOT = Path(__file__).parents[2]
+NAMES = [
+    "Budget",
+    "Claim",
+    "Guard",
+    "Input",
+    "Ladder",
+    "Price",
+    "Procedure",
+    "Profile",
+    "Result",
+    "Run",
+    "Segments",
+    "Step",
+    "StepguardError",
+    "Transport",
+    "Usage",
+    "ValueType",
+    "Verdict",
+    "audit",
+    "guarded",
+    "wrap",
+]
+
+
+def test_the_public_names_are_these() -> None:
+    """The names that users import are exactly these, and each is there."""
+    assert list(stepguard.__all__) == NAMES
+    assert all(getattr(stepguard, name).__name__ == name for name in stepguard.__all__)
+    assert set(stepguard.__all__) <= set(dir(stepguard))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """A name that is not there is missing as anywhere in Python."""
+    with pytest.raises(AttributeError, match="no attribute 'Gaurd'"):
+        _ = stepguard.Gaurd  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("names", [[], NAMES])
+def test_importing_names_loads_nothing_heavy(names: list[str]) -> None:
+    """Neither the package nor any of its names loads the libraries that only a model call needs."""
+    heavy = {"openai", "instructor", "sympy", "pydantic", "structlog", "rich", "yaml", "asyncio"}
+    code = (
+        f"import sys, stepguard; [getattr(stepguard, name) for name in {names}]\n"
+        f"loaded = {heavy} & set(sys.modules)\n"
+        "sys.exit(str(loaded) if loaded else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_lowest_versions_that_are_tested_are_those_that_are_declared() -> None:
+    """Every lower bound of what a run needs stands in the constraints of the lowest versions, and none that is not."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = (ROOT / ".ci" / "lowest.txt").read_text(encoding="utf-8").splitlines()
+    lowest = {line for line in lines if not line.startswith("#")}
+    required = {bound.replace(">=", "==") for bound in project["dependencies"]}
+    tools = {bound.replace(">=", "==") for bound in project["optional-dependencies"]["dev"]}
+    assert required <= lowest <= required | tools
+
+
+def test_the_checks_are_in_one_place() -> None:
+    """Every check that has a name in files can be imported from `stepguard.checks`, and what is not there is not."""
+    import stepguard.checks
+    from stepguard.procedure.check_registry import CHECKS
+
+    for _, attribute in CHECKS.bundled.values():
+        assert attribute in stepguard.checks.__all__
+        assert getattr(stepguard.checks, attribute).__name__ == attribute
+    assert set(stepguard.checks.__all__) <= set(dir(stepguard.checks))
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        getattr(stepguard.checks, "Nothing")  # noqa: B009

@@ -1,0 +1,79 @@
+"""The house: which rooms there are, and that imports run one way through them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import stepguard
+
+PACKAGE: Final = Path(stepguard.__file__).parent
+FLOORS: Final = (
+    ("errors",),
+    ("core",),
+    ("language",),
+    ("documents", "formulas", "procedure"),
+    ("checks", "results"),
+    ("auditing", "replies"),
+    ("backends",),
+    ("repair",),
+    ("engine",),
+    ("run", "testing"),
+    ("telemetry",),
+    ("guard",),
+    ("evaluation", "integrations"),
+    ("serve",),
+    ("cli",),
+    ("__init__",),
+)
+"""From the ground up: a room imports from the floors below its own, and from itself."""
+FLOOR_OF: Final = {room: number for number, floor in enumerate(FLOORS) for room in floor}
+MODULES: Final = sorted(PACKAGE.rglob("*.py"))
+
+
+def room_of(module: str) -> str:
+    """The room of a module: the first name below the package; the package itself is its face."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def run_time_imports(path: Path) -> Iterator[str]:
+    """The modules of this package that a module imports when it runs, at its top or later; not for types alone."""
+    waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            waiting.extend(node.orelse)
+            continue
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "stepguard":
+            yield node.module or ""
+        elif isinstance(node, ast.Import):
+            yield from (each.name for each in node.names if each.name.partition(".")[0] == "stepguard")
+        waiting.extend(ast.iter_child_nodes(node))
+
+
+def test_every_room_has_a_floor() -> None:
+    """A new folder or file at the top has to be given its place in the order, and there are few of both."""
+    folders = {each.name for each in PACKAGE.iterdir() if (each / "__init__.py").is_file()}
+    files = {each.stem for each in PACKAGE.glob("*.py")}
+    assert folders | files == set(FLOOR_OF)
+    assert len(files) <= 8
+    assert len(folders | files) <= 25
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_run_downwards(path: Path) -> None:
+    """No module imports, at any time, from its own floor's other rooms or from above."""
+    room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    for module in run_time_imports(path):
+        taken = room_of(module)
+        assert taken == room or FLOOR_OF[taken] < FLOOR_OF[room], f"{room} takes {module}"
+
+
+def test_every_room_says_what_lives_in_it() -> None:
+    """Each folder's `__init__` begins with what is to be found there."""
+    for init in PACKAGE.rglob("__init__.py"):
+        assert ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))), init

@@ -1,0 +1,342 @@
+"""Every notation of a number that is read, its limits, and what stands just beside it and is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from stepguard.errors import ValueRefused
+from stepguard.language.numerals import MAX_DIGITS, Exact, exact, format_exact, read_numeral
+
+M = MAX_DIGITS
+
+
+def read(text: str, value: Exact, unit: str | None = None, *, comma: bool = False) -> None:
+    numeral = read_numeral(text, decimal="," if comma else ".")
+    assert (numeral.value, numeral.unit) == (value, unit)
+    assert type(numeral.value) is type(value)
+
+
+def refused(text: str, *, comma: bool = False) -> str:
+    with pytest.raises(ValueRefused) as caught:
+        read_numeral(text, decimal="," if comma else ".")
+    return caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("char", "over", "under"),
+    [
+        ("¼", 1, 4), ("½", 1, 2), ("¾", 3, 4), ("⅐", 1, 7), ("⅑", 1, 9), ("⅒", 1, 10), ("⅓", 1, 3), ("⅔", 2, 3),
+        ("⅕", 1, 5), ("⅖", 2, 5), ("⅗", 3, 5), ("⅘", 4, 5), ("⅙", 1, 6), ("⅚", 5, 6), ("⅛", 1, 8), ("⅜", 3, 8),
+        ("⅝", 5, 8), ("⅞", 7, 8),
+    ],
+)  # fmt: skip
+def test_fractions_of_one_character(char: str, over: int, under: int) -> None:
+    """Each fraction that is one character is read, alone and behind a whole part."""
+    read(char, Fraction(over, under))
+    read(f"-{char}", Fraction(-over, under))
+    read(f"2{char}", 2 + Fraction(over, under))
+    read(f"-2 {char}", -2 - Fraction(over, under))
+
+
+@pytest.mark.parametrize("sign", ["-", "\u2212", "\u2013", "\u2012", "\u2011", "\ufe63", "\uff0d"])
+def test_every_minus(sign: str) -> None:
+    """Hyphens, dashes and minus signs in front of a number are a minus."""
+    for text in (f"{sign}5", f"{sign} 5", f"**{sign}5**", f"+{sign}5"):
+        if text[0] == "+":
+            assert "single" in refused(text)
+        else:
+            read(text, -5)
+
+
+@pytest.mark.parametrize("digit", range(10))
+def test_raised_digits(digit: int) -> None:
+    """Raised digits are exponents."""
+    raised = "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]
+    read(f"10{raised}", 10**digit)
+    read(f"3 × 10⁺¹{raised}", 3 * 10 ** (10 + digit))
+    read(f"10⁻¹{raised}", Fraction(1, 10 ** (10 + digit)))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *((f"2.5{sign}10^3", 2500) for sign in ("*", "x", "×", "·", "\\times", "\\cdot")),
+        *((f"2.5 {sign} 10^3", 2500) for sign in ("*", "x", "×", "·", "\\times", "\\cdot")),
+        ("-2 x 10^3", -2000),
+        ("1,500 x 10^-2", 15),
+        ("10^(3)", 1000),
+        ("10^{3}", 1000),
+        ("10**+3", 1000),
+        ("10^-3", Fraction(1, 1000)),
+        ("10^-1", Fraction(1, 10)),
+        ("1e-1", Fraction(1, 10)),
+        ("10^0", 1),
+        ("10^00003", 1000),
+        (f"10^{M}", 10**M),
+        (f"10^-{M}", Fraction(1, 10**M)),
+        ("1e0", 1),
+        ("1.5e3", 1500),
+        ("1.5E-3", Fraction(3, 2000)),
+        (".5e1", 5),
+        ("5.e1", 50),
+        ("1,234e1", 12340),
+        (f"1e{M}", 10**M),
+        ("1e00003", 1000),
+    ],
+    ids=lambda each: str(each)[:20],
+)  # fmt: skip
+def test_powers_of_ten(text: str, value: Exact) -> None:
+    """Scientific notation is read with any sign of multiplication and any way of writing the exponent."""
+    read(text, value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("10^(3}", "unbalanced"), ("10^{3)", "unbalanced"), ("10^3)", "unbalanced"), ("10^{3", "unbalanced"),
+        ("2 10^3", "single"), ("10^3 x 2", "single"), ("2 + 10^3", "single"), ("10^", "single"), ("10^x", "not a"),
+        ("10^3.5", "single"), ("100^3", "single"), (f"10^{M + 1}", "too long"), (f"10^-{M + 1}", "too long"),
+        ("10^000003", "too long"), ("1e000003", "too long"), (f"1e-{M + 1}", "too long"), ("1e", "single"),
+        ("1e5.5", "single"), ("e5", "single"), ("--2 x 10^3", "single"),
+    ],
+)  # fmt: skip
+def test_what_is_no_power_of_ten(text: str, says: str) -> None:
+    """Brackets that do not match, another base, a broken or an absurd exponent are refused."""
+    assert says in refused(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("3/4", Fraction(3, 4)),
+        ("3 / 4", Fraction(3, 4)),
+        ("8/4", 2),
+        ("1,000/3", Fraction(1000, 3)),
+        ("1.5/2", Fraction(3, 4)),
+        ("1e2/3", Fraction(100, 3)),
+        ("-3/4", Fraction(-3, 4)),
+        ("1 3/4", Fraction(7, 4)),
+        ("0 3/4", Fraction(3, 4)),
+        ("-2  1/2", Fraction(-5, 2)),
+        ("1 12/100", Fraction(112, 100)),
+        ("1 1234/10000", Fraction(11234, 10000)),
+        ("\\frac{3}{4}", Fraction(3, 4)),
+        ("\\tfrac{3}{4}", Fraction(3, 4)),
+        ("\\dfrac 34", Fraction(3, 4)),
+        ("\\frac3{4}", Fraction(3, 4)),
+        ("\\frac{3} 4", Fraction(3, 4)),
+        ("\\frac{ -3 }{ 4 }", Fraction(-3, 4)),
+        ("\\frac{3}{-4}", Fraction(-3, 4)),
+        ("-\\frac{1,000}{3}", Fraction(-1000, 3)),
+        ("\\(\\frac{3}{4}\\)", Fraction(3, 4)),
+    ],
+)
+def test_fractions(text: str, value: Exact) -> None:
+    """Fractions are read plain, mixed and in LaTeX."""
+    read(text, value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("3/", "not a number"), ("/4", "not a number"), ("3/-4", "single"), ("1/2/3", "single"),
+        ("1 4/4", "improper"), ("1 5/4", "improper"), ("1 0/4", "improper"), ("1 03/4", "improper"),
+        ("1 1.5/2", "improper"), ("1.5 1/2", "plain digits"), ("1,000 1/2", "plain digits"),
+        ("x 1/2", "plain digits"),
+        ("1 2 1/2", "plain digits"), ("1 123/1000", "could group"), ("1\u00a0000/4", "single"),
+        ("1,000½", "plain digits"),
+        ("x½", "plain digits"), ("½½", "plain digits"), ("²½", "plain digits"), ("½1", "single"),
+        ("1 3/0", "division by zero"),
+        ("\\frac{}{4}", "empty"), ("\\frac{3}{}", "empty"), ("\\frac{3}{4}5", "single"), ("\\frac{3}", "single"),
+        ("\\frac{{3}}{4}", "single"), ("1\\frac{1}{2}", "single"), ("\\frac{0}{0}", "division by zero"),
+    ],
+)  # fmt: skip
+def test_what_is_no_fraction(text: str, says: str) -> None:
+    """A half of a fraction, an improper mixed number, and a blank with two readings are refused."""
+    assert says in refused(text)
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u2009", "\u202f"])
+def test_digits_grouped_by_blanks(blank: str) -> None:
+    """No-break and thin blanks group digits in threes, with a sign, decimals and an exponent around them."""
+    read(f"1{blank}234", 1234)
+    read(f"-12{blank}345{blank}678", -12345678)
+    read(f"+ 1{blank}000.5", Fraction(2001, 2))
+    read(f"1{blank}234,5", Fraction(2469, 2), comma=True)
+    read(f"100{blank}000e1", 1000000)
+    read(f"$1{blank}234", 1234, "$")
+    for text in ("0 123", "1 23", "1 2345", "1234 567", "1 234 5", "1 234 56", "x1 234", "1 234 abc", "01 234"):
+        refused(text.replace(" ", blank))
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "unit"),
+    [
+        ("18%", Fraction(9, 50), "%"), ("-18 %", Fraction(-9, 50), "%"), ("18\\%", Fraction(9, 50), "%"),
+        ("18 percent", Fraction(9, 50), "%"), ("18 Per Cent", Fraction(9, 50), "%"), ("1/2 %", Fraction(1, 200), "%"),
+        ("- 18%", Fraction(-9, 50), "%"), ("+18%", Fraction(9, 50), "%"),
+        ("18 dollars", 18, "$"), ("1 dollar", 1, "$"), ("18 euros", 18, "EUR"), ("18 EURO", 18, "EUR"),
+        ("18 pounds", 18, "GBP"), ("-18 dollars", -18, "$"),
+        ("18 USD", 18, "USD"), ("18USD", 18, "USD"), ("USD 18", 18, "USD"), ("USD18", 18, "USD"),
+        ("CHF -18", -18, "CHF"),
+        ("-CHF 18", -18, "CHF"), ("- 18 CHF", -18, "CHF"), ("+18 CHF", 18, "CHF"), ("+$18", 18, "$"),
+        ("+ CHF 18", 18, "CHF"),
+        ("$18", 18, "$"), ("$ 18", 18, "$"), ("18$", 18, "$"), ("18 $", 18, "$"), ("-$18", -18, "$"),
+        ("- $18", -18, "$"),
+        ("$-18", -18, "$"), ("\\$18", 18, "$"), ("18 \\$", 18, "$"), ("US$18", 18, "USD"), ("18 US$", 18, "USD"),
+        ("€18", 18, "EUR"), ("18€", 18, "EUR"), ("-€18", -18, "EUR"), ("¥18", 18, "¥"),
+        ("CA$18", 18, "CAD"), ("18 AU$", 18, "AUD"), ("NZ$ 18", 18, "NZD"), ("18 HK$", 18, "HKD"), ("R$18", 18, "BRL"),
+        ("£18", 18, "GBP"), ("₹18", 18, "INR"), ("₩18", 18, "KRW"), ("18₽", 18, "RUB"), ("18 ₺", 18, "TRY"),
+        ("18₫", 18, "VND"), ("₪18", 18, "ILS"), ("18 euro", 18, "EUR"),
+        ("$18 USD", 18, "USD"), ("USD $18", 18, "USD"), ("€18 EUR", 18, "EUR"), ("¥18 JPY", 18, "JPY"),
+        ("JPY ¥18", 18, "JPY"), ("-$18 CAD", -18, "CAD"), ("USD 18 USD", 18, "USD"), ("US$18 USD", 18, "USD"),
+        ("**$18**", 18, "$"), ("$18 dollars", None, "single"), ("$18 EUR", None, "two units, $ and EUR"),
+        ("€18 USD", None, "two units, EUR and USD"), ("USD 18 EUR", None, "two units, USD and EUR"),
+        ("$18%", None, "two units, $ and %"), ("18%%", None, "single"), ("%18", None, "single"),
+        ("18 QQQ", None, "single"),
+        ("18dollars", None, "single"), ("dollars", None, "not a number"), ("18 usd", None, "single"),
+        ("USD", None, "empty"),
+        ("18 % USD", None, "two units"), ("€", None, "empty"), ("percent 18", None, "single"),
+        ("--$18", None, "single"),
+        ("-$-18", None, "single"), ("18 dollarss", None, "single"),
+    ],
+)  # fmt: skip
+def test_units(text: str, value: Exact | None, unit: str) -> None:
+    """A percent sign or a currency is taken off either end, twice only where both mean the same currency."""
+    if value is None:
+        assert unit in refused(text)
+    else:
+        read(text, value, unit)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [("**", "**"), ("__", "__"), ("`", "`"), ("\\(", "\\)"), ("$", "$"), ("*", "*"), ("**`", "`**")]
+)
+def test_markup_around_a_number(left: str, right: str) -> None:
+    """Marks that set a number off are taken away in pairs, with blanks inside, and never without a number."""
+    read(f"{left}18{right}", 18)
+    read(f" {left} -18 {right}\n", -18)
+    read(f"{left}5%{right}", Fraction(1, 20), "%")
+    for text in (f"{left}{right}", f"{left} {right}"):
+        refused(text)
+    if left != "$":  # which alone is a currency
+        refused(f"{left}18")
+        refused(f"18{right}")
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "comma"),
+    [
+        ("1,234.5", Fraction(2469, 2), False), ("12,345", 12345, False), ("123,456", 123456, False),
+        ("1,000,000", 10**6, False), ("1.", 1, False), ("0.5", Fraction(1, 2), False),
+        ("00.50", Fraction(1, 2), False),
+        ("1.000", 1, False), ("12.3456", Fraction(123456, 10**4), False), ("1,000.", 1000, False),
+        ("1.234,5", Fraction(2469, 2), True), ("12.345", 12345, True), ("1,", 1, True), ("1,5e2", 150, True),
+        ("1,5/2", Fraction(3, 4), True), ("1,5 × 10^2", 150, True), ("1,5%", Fraction(3, 200), True), ("5", 5, True),
+        ("\\frac{1,5}{2}", Fraction(3, 4), True),
+    ],
+)  # fmt: skip
+def test_grouped_and_decimal(text: str, value: Exact, comma: bool) -> None:
+    """One separator groups in threes, the other starts the decimals, whichever way round is configured."""
+    read(text, value, "%" if "%" in text else None, comma=comma)
+
+
+@pytest.mark.parametrize(
+    ("text", "comma", "says"),
+    [
+        ("1,23", False, "a decimal comma?"), ("1.23", True, "a decimal point?"), ("1234,567", False, "threes"),
+        ("0,123", False, "threes"), ("012,345", False, "threes"), (",123", False, "threes"),
+        ("1,,234", False, "threes"),
+        ("1,234,", False, "threes"), ("1,2345", False, "threes"), ("1,23,456", False, "threes"),
+        ("1,234,56", False, "threes"),
+        ("1.234,5", False, "after the decimal separator"), ("1,234.5", True, "after the decimal separator"),
+        ("1.2.3", False, "more than one decimal point"), ("1,2,3", True, "more than one ','"),
+        ("1,234.5.6", False, "more than one '.'"), (".", False, "not a number"), ("1.5.", False, "more than one"),
+    ],
+)  # fmt: skip
+def test_wrong_groups_and_separators(text: str, comma: bool, says: str) -> None:
+    """Digits in other groups, a second decimal separator and a group among the decimals are refused."""
+    assert says in refused(text, comma=comma)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("9" * M, 10**M - 1), ("-" + "9" * M, 1 - 10**M), ("1" * (M - 2) + ".11", Fraction(int("1" * M), 100)),
+        ("9" * M + "½", 10**M - 1 + Fraction(1, 2)), ("5" + " " * (4 * M - 1), 5), ("1" * 301, int("1" * 301)),
+    ],
+    ids=lambda each: str(each)[:12],
+)  # fmt: skip
+def test_the_longest_numbers(text: str, value: Exact) -> None:
+    """Numbers of up to a thousand digits are read, in a text of up to four thousand characters."""
+    read(text, value)
+
+
+def test_a_thousand_digits_are_the_most() -> None:
+    """A thousand digits, or an exponent of a thousand, are read, and one more is not."""
+    read("9" * 1000, 10**1000 - 1)
+    read("1e1000", 10**1000)
+    assert "at most 1000 are read" in refused("9" * 1001)
+    assert "passes 1000" in refused("1e1001")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("9" * (M + 1), f"{M + 1} digits"), ("1" * (M - 1) + ".11", f"{M + 1} digits"), ("0" * (M + 1), "digits"),
+        ("9" * (M + 1) + "½", f"{M + 1} digits"), ("9" * (M + 1) + " 1/2", f"{M + 1} digits"),
+        ("5" + " " * 4 * M, f"{4 * M + 1} characters"),
+    ],
+    ids=lambda each: str(each)[:12],
+)  # fmt: skip
+def test_longer_numbers_are_refused(text: str, says: str) -> None:
+    """A digit or a character more is refused, and the reason tells how long it is."""
+    assert says in refused(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        *((word, "finite") for word in ("nan", "INF", "Infinity", "-∞", "zoo", "Undefined")),
+        *((f"x {sign} 5", "relation") for sign in "=<>≠≤≥"),
+        *((word, "truth value") for word in ("true", "FALSE", "Yes", "no")),
+        *((word, "another script") for word in ("٣", "३४", "１２")),
+        *((word, "underscores") for word in ("1_000", "1_000.5", "1_0,5", "_1")),
+        *((word, "single plain number") for word in ("5 km", "5 6", "a_5", "1 000")),
+        *((word, "not a number") for word in ("five", "?", "x", "a_b")),
+    ],
+)
+def test_the_reason_says_what_was_written_instead(text: str, says: str) -> None:
+    """What is written in place of a number is named: infinity, a relation, a truth value, foreign digits, words."""
+    assert says in refused(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"), (-12, "-12"), (Fraction(1, 2), "0.5"), (Fraction(-1, 2), "-0.5"), (Fraction(7, 2), "3.5"),
+        (Fraction(1, 8), "0.125"), (Fraction(1, 5), "0.2"), (Fraction(1, 25), "0.04"), (Fraction(1, 20), "0.05"),
+        (Fraction(-1, 100), "-0.01"), (Fraction(123, 10), "12.3"), (Fraction(1, 3), "1/3"), (Fraction(-5, 6), "-5/6"),
+        (Fraction(1, 15), "1/15"), (Fraction(1, 14), "1/14"), (Fraction(3, 1), "3"), (Fraction(-30, 1), "-30"),
+        (Fraction(1, 10 ** (M - 1)), "0." + "0" * (M - 2) + "1"),
+        (Fraction(1, 2**M), f"1/{2**M}"), (Fraction(1, 5**M), f"1/{5**M}"), (Fraction(1, 2**5000), f"1/{2**5000}"),
+        (12 + Fraction(1, 2 ** (M - 2)), "12." + str(5 ** (M - 2)).rjust(M - 2, "0")),
+        (12 + Fraction(1, 2 ** (M - 1)), f"{12 * 2 ** (M - 1) + 1}/{2 ** (M - 1)}"),
+    ],
+    ids=lambda each: str(each)[:12],
+)  # fmt: skip
+def test_exact_numbers_as_text(value: Exact, text: str) -> None:
+    """A number is shown with its decimals where these are finitely many and can be read again, else as a fraction."""
+    assert format_exact(value) == text
+    if len(text) <= M + 1:
+        read(text, exact(value))
+
+
+def test_a_whole_number_is_an_integer() -> None:
+    """A fraction with denominator one becomes an integer, and nothing else changes."""
+    assert type(exact(Fraction(6, 3))) is int
+    assert exact(Fraction(6, 3)) == 2
+    assert exact(Fraction(1, 3)) == Fraction(1, 3)
+    assert exact(5) == 5

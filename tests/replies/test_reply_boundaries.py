@@ -1,0 +1,293 @@
+"""The boundaries of reading replies: limits, finish reasons, several objects, fences and thinking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from stepguard.backends.base import Completion, ToolCall
+from stepguard.procedure.steps import Step
+from stepguard.replies.formats import EquationFormat
+from stepguard.replies.reading import TOOL_NAME, Reading, read_reply
+from stepguard.replies.text import MAX_REPLY
+
+STEPS = (Step("a", "2*3"), Step("b", "a+4"))
+GOOD = '{"a": "2 * 3 = 6", "b": "6 + 4 = 10"}'
+OTHER = '{"a": "2 * 3 = 9", "b": "9 + 4 = 13"}'
+FIRST = '{"a": "2 * 3 = 6"}'
+FALSE_FIRST = '{"a": "2 * 3 = 9"}'
+
+
+def read(text: str | None, steps: Sequence[Step] = STEPS, **fields: Any) -> Reading:
+    return read_reply(Completion(text, **fields), steps, EquationFormat())
+
+
+def values(reading: Reading) -> list[str]:
+    return [claim.value for claim in reading.claims]
+
+
+def kinds(reading: Reading) -> list[tuple[str, str | None]]:
+    return [(deviation.kind, deviation.step) for deviation in reading.deviations]
+
+
+@pytest.mark.parametrize(("finish", "kind"), [("stop", "malformed"), ("length", "truncated")])
+def test_the_longest_reply_is_read_and_a_longer_one_is_not(finish: str, kind: str) -> None:
+    """The limit on the length of a reply counts what stands in it, without the space around it."""
+    start = GOOD[:-1] + ', "pad": "'
+    longest = start + "x" * (MAX_REPLY - len(start) - 2) + '"}'
+    assert len(longest) == MAX_REPLY == 2_000_000
+    assert values(read(f"  {longest}\n\n", finish_reason=finish)) == ["6", "10"]
+    assert kinds(read(longest.replace("pad", "pad1"), finish_reason=finish)) == [(kind, None)]
+
+
+def test_so_many_objects_may_stand_in_a_reply() -> None:
+    """Of up to a thousand objects the one that answers is found; more are not searched."""
+    assert values(read('{"x": 1} ' * 999 + GOOD)) == ["6", "10"]
+    assert kinds(read('{"x": 1} ' * 1000 + GOOD)) == [("malformed", None)]
+
+
+@pytest.mark.parametrize("extras", [1, 19, 20])
+def test_few_surplus_entries_are_all_named(extras: int) -> None:
+    """Up to twenty entries that were not asked for are recorded one by one, and nothing more."""
+    reading = read(GOOD[:-1] + "".join(f', "k{index}": 1' for index in range(extras)) + "}")
+    assert kinds(reading) == [("extra_step", f"k{index}") for index in range(extras)]
+
+
+def test_further_surplus_entries_are_counted() -> None:
+    """Behind twenty entries that were not asked for only their number is recorded."""
+    reading = read(GOOD[:-1] + "".join(f', "k{index}": 1' for index in range(21)) + "}")
+    assert kinds(reading) == [*(("extra_step", f"k{index}") for index in range(20)), ("extra_step", None)]
+    assert "1 more" in reading.deviations[-1].reason
+
+
+@pytest.mark.parametrize("finish", ["length", "max_tokens", "max_output_tokens", "model_length", "LENGTH"])
+def test_the_names_of_a_reached_limit(finish: str) -> None:
+    """Whatever a provider calls the token limit, what it cut is truncated."""
+    assert kinds(read(GOOD[:-3], finish_reason=finish)) == [("truncated", None)]
+
+
+@pytest.mark.parametrize("finish", ["content_filter", "refusal", "safety", "Refusal"])
+def test_the_names_of_a_refusal(finish: str) -> None:
+    """Whatever a provider calls a reply that it or the model withheld, nothing of it is used."""
+    reading = read(GOOD, finish_reason=finish)
+    assert (reading.claims, kinds(reading)) == ((), [("refused", None)])
+
+
+@pytest.mark.parametrize("refusal", ["", "  \n", None])
+def test_an_empty_refusal_is_none(refusal: str | None) -> None:
+    """A refusal that says nothing does not spoil the answer beside it."""
+    assert values(read(GOOD, refusal=refusal)) == ["6", "10"]
+
+
+@pytest.mark.parametrize("reason", ["I can't do that.", "No. " * 1000])
+def test_a_refusal_says_what_the_model_said(reason: str) -> None:
+    """The reason of a refusal quotes the beginning of what was declined, and not a whole page."""
+    (deviation,) = read(None, refusal=f"  {reason}").deviations
+    assert reason[:15] in deviation.reason
+    assert len(deviation.reason) < 250
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "answer", "Answer", "final_answer", "finalAnswer", "final-answer", "the answer", "TheAnswer", "result",
+        "final result", "Final", "solution", "**Solution**",
+    ],
+)  # fmt: skip
+def test_the_names_of_a_final_answer(key: str) -> None:
+    """A surplus entry is a premature answer if its key says so, in any case and with any signs in it."""
+    reading = read(f'{GOOD[:-1]}, "{key}": 10}}')
+    assert kinds(reading) == [("premature_answer", key)]
+    assert (values(reading), reading.failed) == (["6", "10"], None)
+
+
+@pytest.mark.parametrize("key", ["answers", "answer2", "my result", "", "finally"])
+def test_other_surplus_is_no_final_answer(key: str) -> None:
+    """A key that only resembles one for a final answer is surplus like any other."""
+    assert [kind for kind, _ in kinds(read(f'{GOOD[:-1]}, "{key}": 10}}'))] == ["extra_step"]
+
+
+def test_surplus_and_disorder_are_both_recorded() -> None:
+    """Entries in another order beside an entry that was not asked for are two deviations, and the claims stand."""
+    reading = read('{"b": "6 + 4 = 10", "x": 1, "a": "2 * 3 = 6"}')
+    assert kinds(reading) == [("extra_step", "x"), ("wrong_order", None)]
+    assert values(reading) == ["6", "10"]
+
+
+@pytest.mark.parametrize(
+    ("text", "claimed", "found"),
+    [
+        (f"{GOOD} {GOOD} {GOOD}", ["6", "10"], []),
+        (f"{GOOD} {GOOD} {OTHER}", [], [("malformed", None)]),
+        (f"{GOOD} {OTHER} {GOOD}", [], [("malformed", None)]),
+        (f"{FALSE_FIRST} {GOOD}", ["6", "10"], []),
+        (f"{GOOD} {FIRST}", ["6", "10"], []),
+        (f"{GOOD} {FALSE_FIRST}", [], [("self_correction", None)]),
+        (f"{GOOD} {FIRST} {FALSE_FIRST}", [], [("self_correction", None)]),
+        (f"{FIRST} then {FIRST}", ["6"], [("missing_step", "b")]),
+        (f"{FIRST} then {FALSE_FIRST}", [], [("malformed", None)]),
+        (f'[{FIRST}, {{"b": "6 + 4 = 10"}}]', [], [("malformed", None)]),
+        (f'[{{"x": 1}}, "a", 2, {GOOD}]', ["6", "10"], []),
+        (f'{GOOD} {{"x": 1}}', ["6", "10"], []),
+        (f'{{"x": 1}} {{"y": [{{"z": 2}}]}} {GOOD}', ["6", "10"], []),
+        (f'{{"steps": {GOOD}}}', [], [("missing_step", "a")]),
+        (f'so: {{"steps": {GOOD}}}', [], [("malformed", None)]),
+    ],
+)
+def test_several_objects(text: str, claimed: list[str], found: list[tuple[str, str | None]]) -> None:
+    """Objects that answer must agree; a part is a draft before the whole, and a correction behind it."""
+    reading = read(text)
+    if found == [("missing_step", "a")]:
+        found = [("extra_step", "steps"), *found]
+    assert (values(reading), kinds(reading)) == (claimed, found)
+
+
+@pytest.mark.parametrize(
+    ("text", "claimed"),
+    [
+        (f"{{'x': 1}} {GOOD}", ["6", "10"]),
+        (f"{{'x': 1}} {{'y': 2}} {GOOD}", ["6", "10"]),
+        (f'{{"x": "}}", y}} {GOOD}', ["6", "10"]),
+        (f'{{"x": "\\"}}", y}} {GOOD}', ["6", "10"]),
+        (f'{{"x": [{{"y": 1}}, {{}}], z}} {GOOD}', ["6", "10"]),
+        (f'{{"x": {{"y": z}}, "a": 1}} {GOOD}', []),
+        (f'{{"x": nothing, "{{": 1}} {GOOD}', ["6", "10"]),
+        (f'{{"x": "never closed {GOOD}', []),
+        (f'{{"x": nothing {GOOD}', []),
+        (f'{{"x": nothing, a: 3}} {GOOD}', []),
+        (f"{{'x': nothing, 'a': 3}} {GOOD}", []),
+        (f'{{"x": nothing, "aa": 3}} {GOOD}', ["6", "10"]),
+        (f'{{"x": nothing, "a_": 3, "_a": 4}} {GOOD}', ["6", "10"]),
+        (f'{{"x": nothing, "a"    : 3}} {GOOD}', []),
+    ],
+)
+def test_a_broken_object_in_front(text: str, claimed: list[str]) -> None:
+    """A broken object is passed over to its own end, unless it names an asked step or has no end."""
+    reading = read(text)
+    assert values(reading) == claimed
+    assert kinds(reading) == ([] if claimed else [("malformed", None)])
+
+
+@pytest.mark.parametrize(
+    ("text", "steps_named"),
+    [
+        ('{"x": nothing}', "not valid JSON"),
+        ('{"x": nothing', "not closed"),
+        ('{"x": 1', "not closed"),
+        ('{"x": nothing} {"y": 1', "not valid JSON"),
+    ],
+)
+def test_a_reply_of_broken_objects_says_so(text: str, steps_named: str) -> None:
+    """Where no object answers, the reason names the first one that is broken."""
+    reading = read(text)
+    assert kinds(reading) == [("malformed", None)]
+    assert steps_named in reading.deviations[0].reason
+
+
+@pytest.mark.parametrize(
+    ("text", "calls", "finish", "claimed", "found"),
+    [
+        ("", [GOOD], "length", ["6", "10"], []),
+        (None, [GOOD[:-3]], "length", [], [("truncated", None)]),
+        ("Let me", [GOOD], "length", [], [("truncated", None)]),
+        (f"<think>{GOOD}", [GOOD], "length", [], [("truncated", None)]),
+        (None, ["", GOOD], "length", [], [("truncated", None)]),
+        (GOOD, ["{} and no object"], "stop", [], [("malformed", None)]),
+        (None, [GOOD, GOOD, OTHER], "stop", [], [("malformed", None)]),
+        (None, [GOOD, ""], "stop", [], [("empty", None)]),
+        (GOOD[:-2], [""], "stop", [], [("malformed", None)]),
+        (f'{{"x": 1}} {FIRST}', [GOOD], "stop", [], [("malformed", None)]),
+        ('{"x": 1} I call the tool.', [GOOD], "stop", ["6", "10"], []),
+    ],
+)
+def test_a_tool_call_beside_content(
+    text: str | None, calls: list[str], finish: str, claimed: list[str], found: list[tuple[str, str | None]]
+) -> None:
+    """Every call must be whole and hold the same answer, and content beside it no other answer and no cut one."""
+    tool_calls = tuple(ToolCall(TOOL_NAME, arguments) for arguments in calls)
+    reading = read(text, tool_calls=tool_calls, finish_reason=finish)
+    assert (values(reading), kinds(reading)) == (claimed, found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"```json\n{GOOD}\n```",
+        f"```\n{GOOD}```",
+        f"~~~\n\n{GOOD}\n\n~~~",
+        f"{GOOD}\n```",
+        f"<think>```</think>```json\n{GOOD}\n```",
+        f" \ufeff \n{GOOD}",
+        f"\0{GOOD}\0",
+        f"<think>a</think>{GOOD}<think>b</think>",
+        f"a</think>b</think>{GOOD}",
+        f"<think>a<think>b</think>c</think>{GOOD}",
+        f"<think> \n <think>b</think>{GOOD}",
+        f"<think>a</think><think><think>b</think>{GOOD}",
+        f'<think>{{"x": "</think>{GOOD}',
+        f'{OTHER[:-1]}, "x": {{</think>{GOOD}',
+        f'{{"q": "<think>"}} {GOOD}',
+        f'{{"q": "</think>"}} {GOOD}',
+        f"<think>{OTHER}<|channel|>final<|message|>{GOOD}",
+        f"{OTHER}<|channel|>final<|message|>{GOOD}",
+        f"<think>a<think>{OTHER}<|channel|>final<|message|>{GOOD}",
+        f"{GOOD}<think>a</think> <think>{OTHER}</think>",
+    ],
+)
+def test_what_stands_outside_fences_and_thinking_is_read(text: str) -> None:
+    """Fences, marks and thinking around the answer are taken off, however they are nested or left open."""
+    reading = read(text)
+    assert (values(reading), kinds(reading)) == (["6", "10"], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("```json\n```", "malformed"),
+        ("```\n \n```", "malformed"),
+        ("\0 \0", "empty"),
+        ("<think>a</think>\n<think>b</think>\r\n\t", "empty"),
+        (f"<think>a<think>b</think>{GOOD}", "malformed"),
+        (f"{GOOD}<think>b", "malformed"),
+        (f"<think><think>{GOOD}", "malformed"),
+        (f"<think>{GOOD}<|channel|>final<|message|>", "empty"),
+        (f"{GOOD}</think>", "empty"),
+        ('{"a": "2 * 3 = 6", <think>x</think> "b": "6 + 4 = 10"}', "malformed"),
+    ],
+)
+def test_an_answer_inside_thinking_is_none(text: str, kind: str) -> None:
+    """What was thought, or may have been, is no answer, even if nothing else is there."""
+    reading = read(text)
+    assert (reading.claims, kinds(reading)) == ((), [(kind, None)])
+
+
+@pytest.mark.parametrize(
+    ("text", "characters"), [("", 9), (None, 9), (" \n", 9), ("<think>abc</think>", 9 + 18), ("\0", 9 + 1)]
+)
+def test_an_empty_reply_says_how_much_was_thought(text: str | None, characters: int) -> None:
+    """The reasoning beside an empty reply and the thinking in it are counted together."""
+    (deviation,) = read(text, reasoning="x" * 9).deviations
+    assert f"{characters} characters of reasoning" in deviation.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "where"), [("<think>a", "thinking"), ("", "before"), (None, "before"), ("abc", "3 c")]
+)
+def test_a_cut_reply_says_where_it_was_cut(text: str | None, where: str) -> None:
+    """Whether the limit was reached in thinking, before the answer or in it is told apart."""
+    (deviation,) = read(text, finish_reason="length").deviations
+    assert where in deviation.reason
+
+
+def test_an_empty_reply_without_reasoning_names_none() -> None:
+    """Where nothing was thought, nothing is said of it."""
+    assert "reasoning" not in read("").deviations[0].reason
+
+
+def test_a_repeated_key_is_named() -> None:
+    """The key that stands twice in an entry is named, the first in order where there are several."""
+    reading = read('{"a": {"z": 1, "z": 2, "k": 1, "k": 2}, "b": "6 + 4 = 10"}')
+    assert kinds(reading) == [("malformed", "a")]
+    assert "'k'" in reading.deviations[0].reason
