@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stepguard import Guard
 from stepguard.backends import Completion, Request
 from stepguard.backends.recorded import RecordedBackend
+from stepguard.core.finish_reasons import STOPPED_EARLY
 from stepguard.errors import ReplyMissing
 from stepguard.evaluation.families import Arithmetic
-from stepguard.replies.partial import STOPPED, watch
 
 ADAPTIVE = "guard(adaptive=true)"
 
@@ -46,21 +47,20 @@ class Streamed:
 
     def complete(self, request: Request) -> Completion:
         """The reply, as much of it as is waited for."""
-        said = self.recorded.complete(replace(request, stop_early=False))
+        said = self.recorded.complete(replace(request, stop=None))
         tokens = said.usage.output_tokens
         self.whole += tokens
-        end = _stop(request, said.text) if request.stop_early and said.text else None
+        end = _stop(request.stop, said.text) if request.stop and said.text else None
         if said.text is None or end is None:
             self.kept += tokens
             return said
         self.stopped += 1
         self.kept += -(-tokens * end // len(said.text))
-        return replace(said, text=said.text[:end], finish_reason=STOPPED)
+        return replace(said, text=said.text[:end], finish_reason=STOPPED_EARLY)
 
 
-def _stop(request: Request, text: str) -> int | None:
-    wrong = watch(request)
-    return next((end for end in range(1, len(text)) if wrong(text[:end])), None)
+def _stop(stop: Callable[[str], bool], text: str) -> int | None:
+    return next((end for end in range(1, len(text)) if stop(text[:end])), None)
 
 
 def main() -> None:

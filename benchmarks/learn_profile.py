@@ -18,7 +18,7 @@ from pathlib import Path
 from stepguard import Guard, Profile, Result
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.backends.recorded import RecordedBackend
-from stepguard.backends.retry import Transport
+from stepguard.backends.retry import RetryPolicy
 from stepguard.evaluation.arms import ArmOptions, Outcome
 from stepguard.evaluation.families import Arithmetic
 from stepguard.evaluation.forecasts import make_foretold, tell
@@ -36,7 +36,7 @@ async def learn(backend: RecordedBackend, programs: int, length: int, concurrenc
     async def one(seed: int) -> Result:
         task = family.make(seed, length)
         async with gate:
-            guard = Guard(backend, segment=SEGMENT, seed=seed, transport=Transport(timeout=3600))
+            guard = Guard(backend, segment=SEGMENT, seed=seed, retry=RetryPolicy(timeout=3600))
             return await guard.arun(task.procedure, task.inputs)
 
     return await asyncio.gather(*(one(DEVELOPMENT + at) for at in range(programs)))

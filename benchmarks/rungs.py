@@ -25,7 +25,7 @@ from stepguard.backends import Completion
 from stepguard.backends.base import ask
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.backends.recorded import RecordedBackend
-from stepguard.backends.retry import Transport
+from stepguard.backends.retry import RetryPolicy
 from stepguard.engine.actions import Ask, Check, Checked, Failed, Replied, deviation_of
 from stepguard.engine.step_kinds import kind_of
 from stepguard.evaluation.families import Arithmetic
@@ -124,7 +124,7 @@ async def collect(backend: RecordedBackend, wanted: int, concurrency: int) -> tu
                 observe=True,
                 seed=task.seed,
                 observer=watching[-1],
-                transport=Transport(timeout=3600),
+                retry=RetryPolicy(timeout=3600),
             )
             results.append(guard.arun(task.procedure, task.inputs))
         for each in await asyncio.gather(*results):
@@ -139,7 +139,7 @@ async def cured(backend: RecordedBackend, hard: Hard, rung: Rung, seed: int) -> 
     """The step asked once in the way of a rung; None where the rung does not apply."""
     if not rung.applies(hard.step, hard.values):
         return None
-    guard = Guard(backend, segment=1, repair=Once(rung), seed=seed, transport=Transport(timeout=3600))
+    guard = Guard(backend, segment=1, repair=Once(rung), seed=seed, retry=RetryPolicy(timeout=3600))
     run = guard.start(hard.procedure(), {name: show_value(value) for name, value in hard.values.items()})
     first = True
     while (action := run.next_action()) is not None:

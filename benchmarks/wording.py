@@ -34,7 +34,7 @@ from stepguard.backends import Completion
 from stepguard.backends.base import Backend, Request, ask
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.backends.recorded import RecordedBackend
-from stepguard.backends.retry import Transport
+from stepguard.backends.retry import RetryPolicy
 from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.arms.wording import DECISIONS, Reworded
 from stepguard.evaluation.report.examples import RecordedTexts, make_task
@@ -231,7 +231,7 @@ async def retry(backend: Backend, steps: Sequence[Hard], concurrency: int) -> li
         model: Backend = _AfterFailure(backend, json.dumps({hard.step.id: hard.claim}))
         if shown:
             model = Reworded(model, "fresh_retries", procedure)
-        guard = Guard(model, segment=1, repair=Once(Resample()), seed=at, transport=Transport(timeout=3600))
+        guard = Guard(model, segment=1, repair=Once(Resample()), seed=at, retry=RetryPolicy(timeout=3600))
         async with gate:
             result = await guard.arun(procedure, {name: show_value(value) for name, value in hard.values.items()})
         if result.status == "failed":

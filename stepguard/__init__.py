@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stepguard.auditing import audit
-    from stepguard.backends.retry import Transport
+    from stepguard.backends.retry import RetryPolicy
     from stepguard.core.profile import Profile
     from stepguard.core.usage import Price, Usage
     from stepguard.core.verdicts import Claim, Verdict
@@ -40,11 +40,11 @@ __all__ = [
     "Procedure",
     "Profile",
     "Result",
+    "RetryPolicy",
     "Run",
     "Segments",
     "Step",
     "StepguardError",
-    "Transport",
     "Usage",
     "ValueType",
     "Verdict",
@@ -63,11 +63,11 @@ _HOME = {
     "Procedure": "stepguard.procedure.procedure",
     "Profile": "stepguard.core.profile",
     "Result": "stepguard.results",
+    "RetryPolicy": "stepguard.backends.retry",
     "Run": "stepguard.run",
     "Segments": "stepguard.engine.segments",
     "Step": "stepguard.procedure.steps",
     "StepguardError": "stepguard.errors",
-    "Transport": "stepguard.backends.retry",
     "Usage": "stepguard.core.usage",
     "ValueType": "stepguard.language.value_types",
     "Verdict": "stepguard.core.verdicts",

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING, Final
 
 from stepguard.backends.base import FORBIDDEN, Backend, Completion, SyncBackend, as_backend, ask
-from stepguard.backends.retry import Transport
+from stepguard.backends.retry import RetryPolicy
 from stepguard.checks import ajudge_claims
 from stepguard.core.deadlines import Overrun, awaited, gave_up, is_seconds
 from stepguard.core.profile import Profile
@@ -67,7 +67,7 @@ class Guard:
         repair: what is tried when a step is not accepted: a `Ladder`, a number of plain retries, or a policy of your
             own (`Repair`). By default the ladder as it stands; with `observe` four retries.
         budget: what a run may spend; no limit by default.
-        transport: how failures of the transport are met.
+        retry: when a request that found no answer is sent again, and how long one is waited for.
         reply_format: how replies are structured.
         parallel: how many segments may be asked at the same time where steps do not depend on each other. `run`
             performs them one after the other.
@@ -99,7 +99,7 @@ class Guard:
         segment: int | Segments | None = None,
         repair: int | Repair | None = None,
         budget: Budget | None = None,
-        transport: Transport | None = None,
+        retry: RetryPolicy | None = None,
         reply_format: ReplyFormat | None = None,
         parallel: int = 1,
         check_timeout: float | None = 60.0,
@@ -123,8 +123,8 @@ class Guard:
             raise ConfigError(f"repair is a number of retries or a policy, not {repair!r}", option="repair")
         if budget is not None and not isinstance(budget, Budget):
             raise ConfigError(f"budget is a Budget such as Budget(calls=40), not {budget!r}", option="budget")
-        if transport is not None and not isinstance(transport, Transport):
-            raise ConfigError(f"transport is a Transport, not {transport!r}", option="transport")
+        if retry is not None and not isinstance(retry, RetryPolicy):
+            raise ConfigError(f"retry is a RetryPolicy such as RetryPolicy(retries=4), not {retry!r}", option="retry")
         self._backend: Final[Backend] = as_backend(backend, model=model)
         if stop_early and not getattr(self._backend, "can_stop", False):
             raise ConfigError("this backend cannot stop a reply: leave stop_early out", option="stop_early")
@@ -141,7 +141,7 @@ class Guard:
         self._repair: Final[Repair] = Ladder.of(repair) if isinstance(repair, int) else repair
         self._profile: Final = profile
         self._budget: Final = _NO_LIMIT if budget is None else budget
-        self._transport: Final = Transport() if transport is None else transport
+        self._retry: Final = RetryPolicy() if retry is None else retry
         self._reply_format: Final[ReplyFormat] = _EQUATIONS if reply_format is None else reply_format
         self._parallel: Final = parallel
         self._check_timeout: Final = check_timeout
@@ -198,7 +198,7 @@ class Guard:
             segments=self._segments,
             repair=self._repair,
             budget=self._budget,
-            transport=self._transport,
+            retry=self._retry,
             reply_format=self._reply_format,
             parallel=self._parallel,
             check_timeout=self._check_timeout,

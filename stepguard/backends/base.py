@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
@@ -66,8 +66,9 @@ class Request:
         seed: sampling seed, for providers that take one.
         timeout: seconds until the call is to be given up; None waits forever.
         attempt: 1 for the first time the leading step is asked, counted up with every further try.
-        stop_early: whether a reply may be stopped where a step in it is wrong (see `stepguard.replies.partial`); what
-            is behind it would not be used. A backend that cannot stop one gives the whole.
+        stop: says, of all the text of the reply so far, whether it may be stopped: what comes behind would not be
+            used. It is for one reply, and called with more and more of it; the completion's finish reason is then
+            `stepguard.core.finish_reasons.STOPPED_EARLY`. A backend that cannot stop a reply gives the whole.
     """
 
     messages: tuple[Message, ...]
@@ -79,7 +80,7 @@ class Request:
     seed: int | None = None
     timeout: float | None = None
     attempt: int = 1
-    stop_early: bool = False
+    stop: Callable[[str], bool] | None = field(default=None, repr=False, compare=False)
 
     @property
     def response_model(self) -> type[BaseModel] | None:

@@ -20,7 +20,7 @@ __all__ = ["LimitedBackend"]
 
 _GROWTH: Final = 0.25
 _LONGEST_PAUSE: Final = 60.0
-"""A pause that would be longer is left to the transport of each run, which gives up then."""
+"""A pause that would be longer is left to the retry policy of each run, which gives up then."""
 
 
 class LimitedBackend:

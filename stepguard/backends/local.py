@@ -14,9 +14,9 @@ from typing import Any, Final, Self
 from stepguard.backends.base import Completion, Request, about_to_send
 from stepguard.backends.openai_streams import counted_so_far
 from stepguard.core.deadlines import awithin
+from stepguard.core.finish_reasons import STOPPED_EARLY
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError, MissingExtraError
-from stepguard.replies.partial import STOPPED, watch
 
 __all__ = ["LocalBackend"]
 
@@ -111,7 +111,7 @@ class LocalBackend:
         server = self._server
         if server is None:
             raise BackendError(f"{self.name} is closed", retryable=False)
-        reply = _Reply(stop, request.timeout, watch(request) if request.stop_early else None)
+        reply = _Reply(stop, request.timeout, request.stop)
         try:
             server.handle_chat_completions(_body(request), reply.take)
         except (ValueError, RuntimeError) as error:
@@ -154,7 +154,7 @@ class _Reply:
             return True
         if self._finish is None and self._error is None:
             if self._wrong is not None and self._wrong("".join(self._text)):
-                self._finish = STOPPED
+                self._finish = STOPPED_EARLY
                 return True
             late = self._deadline is not None and time.monotonic() > self._deadline
             self._stopped = late or self._stop.is_set()
@@ -212,7 +212,7 @@ def _body(request: Request) -> dict[str, Any]:
         "stream": True,  # only a streamed answer can be stopped on the way
         "stream_options": {"include_usage": True},
     }
-    if request.stop_early:
+    if request.stop is not None:
         body["timings_per_token"] = True  # or the tokens of a stopped reply would not be known
     for name in ("temperature", "max_tokens", "seed"):
         value = getattr(request, name)

@@ -70,7 +70,7 @@ class _Options(TypedDict, total=False):
 class OpenAIBackend:
     """Asks a model through an OpenAI-style client; one HTTP request for each call.
 
-    Repeating requests is the work of `stepguard.Transport` alone: the retries of clients made here are off, and a
+    Repeating requests is the work of `stepguard.RetryPolicy` alone: the retries of clients made here are off, and a
     client of yours is asked through ``client.with_options(max_retries=0)`` where it has that, which leaves the client
     itself as it is. (A client whose ``create`` was replaced, as tracing tools do, is asked directly, so that it is
     still traced: give it ``max_retries=0`` yourself.) Your client is never closed. A sync client under `Guard.arun`
@@ -217,7 +217,7 @@ class OpenAIBackend:
         if self.is_async:
             raise ConfigError("this client can only be awaited: use `await guard.arun(...)`", option="backend")
         client = self._sync_client() if self._given is None else self._given
-        stream = Stream(request) if request.stop_early else None
+        stream = Stream(request) if request.stop is not None else None
         call = _Call(self._label, client, stream)
         with call:
             arguments = self._arguments(request)
@@ -243,7 +243,7 @@ class OpenAIBackend:
         if self._given is not None and not self.is_async:
             return await awithin(None, lambda: self.complete(request), name="stepguard-request")
         async with self.session() as client:
-            stream = Stream(request) if request.stop_early else None
+            stream = Stream(request) if request.stop is not None else None
             call = _Call(self._label, client, stream)
             with call:
                 async with asyncio.timeout(request.timeout):
@@ -294,7 +294,7 @@ class OpenAIBackend:
             self._max_tokens_parameter: request.max_tokens,
             "seed": request.seed,
             "timeout": None if request.timeout is None else min(request.timeout, _LONGEST_SILENCE),
-            **(OPTIONS if request.stop_early else {}),
+            **(OPTIONS if request.stop is not None else {}),
             **self._extra,
         }
         sent = {name: value for name, value in parameters.items() if value is not None}

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from stepguard.backends.base import Request
 from stepguard.backends.openai_answers import field
+from stepguard.core.finish_reasons import STOPPED_EARLY
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError
-from stepguard.replies.partial import STOPPED, watch
 
 __all__ = ["OPTIONS", "Stream", "counted_so_far"]
 
@@ -31,7 +31,7 @@ class Stream:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._wrong = watch(request)
+        self._stop = request.stop or (lambda text: False)
         self._content: list[str] = []
         self._reasoning: list[str] = []
         self._refusal: list[str] = []
@@ -97,11 +97,11 @@ class Stream:
         if before == self._pieces or self._finish is not None or self._refusal or len(self._tools) > 1:
             return False
         if self._tools:
-            stop = not self._content and self._wrong(next(iter(self._tools.values()))["arguments"])
+            stop = not self._content and self._stop(next(iter(self._tools.values()))["arguments"])
         else:
-            stop = self._wrong("".join(self._content))
+            stop = self._stop("".join(self._content))
         if stop:
-            self._finish = STOPPED
+            self._finish = STOPPED_EARLY
         return stop
 
     def _add(self, parts: list[str], said: object) -> None:

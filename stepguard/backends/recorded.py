@@ -233,7 +233,7 @@ class _Wanted:
             "max_tokens": request.max_tokens,
             "seed": None if request.temperature == 0 else request.seed,
         }
-        if request.stop_early:
+        if request.stop is not None:
             shape["stop_early"] = True
         text = json.dumps(shape, sort_keys=True)
         free = request.temperature != 0 and request.seed is None

@@ -1,4 +1,4 @@
-"""How failures of the transport are met."""
+"""When a request that found no answer is sent again."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from stepguard.errors import ConfigError, RateLimited
 if TYPE_CHECKING:
     import random
 
-__all__ = ["Transport"]
+__all__ = ["RetryPolicy"]
 
 _MOST_DOUBLINGS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Transport:
-    """How failures of the transport are met: the only layer that repeats requests.
+class RetryPolicy:
+    """When a request that found no answer is sent again: the only layer that repeats requests.
 
     Args:
         retries: how often a request that may succeed later is sent again.
@@ -35,12 +35,12 @@ class Transport:
 
     def __post_init__(self) -> None:
         if isinstance(self.retries, bool) or not isinstance(self.retries, int) or self.retries < 0:
-            raise ConfigError(f"the number of retries is 0 or more, not {self.retries!r}", option="transport")
+            raise ConfigError(f"the number of retries is 0 or more, not {self.retries!r}", option="retry")
         for name in ("first_wait", "longest_wait"):
             if not is_seconds(getattr(self, name)):
-                raise ConfigError(f"{name} is in seconds, 0 or more, not {getattr(self, name)!r}", option="transport")
+                raise ConfigError(f"{name} is in seconds, 0 or more, not {getattr(self, name)!r}", option="retry")
         if self.timeout is not None and (not is_seconds(self.timeout) or self.timeout == 0):
-            raise ConfigError(f"a timeout is in seconds, above 0, or None, not {self.timeout!r}", option="transport")
+            raise ConfigError(f"a timeout is in seconds, above 0, or None, not {self.timeout!r}", option="retry")
 
     def wait(self, sent: int, error: Exception, chance: random.Random) -> float:
         """Seconds to wait before a request that was sent `sent` times is sent again.

@@ -17,6 +17,7 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.repair.rewriting import StandIn
 from stepguard.repair.rungs import Rung
 from stepguard.replies.formats import ReplyFormat
+from stepguard.replies.partial import WrongStepWatch
 
 __all__ = ["Asker", "most_of"]
 
@@ -87,9 +88,15 @@ class Asker:
             max_tokens=max(cap, self._least_caps.get(id(rung.backend), 0)),
             seed=self._random.getrandbits(31),
             attempt=attempt,
-            stop_early=self._stop_early and len(steps) > 1 and stand_in is None and not rung.draft,
         )
         return Flight(segment, rung, request, stand_in, known, drafting=rung.draft)
+
+    def stop(self, flight: Flight) -> Callable[[str], bool] | None:
+        """What stops the reply of a flight where a step in it is wrong; made anew for each time it is asked."""
+        asked = flight.request
+        if not self._stop_early or asked is None or len(asked.steps) < 2 or flight.stand_in is not None:
+            return None
+        return None if flight.drafting else WrongStepWatch(asked.steps, asked.values, self._reply_format)
 
     def after_draft(self, flight: Flight, text: str) -> None:
         """The draft has come: the flight goes on with the request that makes a reply of it."""

@@ -284,18 +284,18 @@ class Landing:
         flight.seconds = self._state.now - flight.asked_at
         self._state.spending.blame(flight.first.index, Usage(calls=1), flight.seconds)
         self._state.book(flight, "error", Usage(calls=1), error=error_text(error))
-        transport, remaining = self._state.settings.transport, self._state.spending.remaining(self._state.now)
-        seconds = transport.wait(flight.sent, error, self._state.chance)
+        retry, remaining = self._state.settings.retry, self._state.spending.remaining(self._state.now)
+        seconds = retry.wait(flight.sent, error, self._state.chance)
         stop: tuple[Status, str] | None = None
         if not (isinstance(error, BackendError) and error.retryable) or flight.rung.once:
             stop = "failed", error_text(error)
         elif late := self._state.spending.late(self._state.now):
             stop = "exhausted", self._state.limit_reason(late)
-        elif flight.sent > transport.retries:
+        elif flight.sent > retry.retries:
             stop = "failed", error_text(error)
         elif reason := self._state.spent(flight):
             stop = "exhausted", reason
-        elif seconds > transport.longest_wait:
+        elif seconds > retry.longest_wait:
             stop = "failed", f"{error_text(error)}; the next try would be in {seconds:.0f} s"
         elif remaining is not None and seconds >= remaining:
             stop = "exhausted", f"{self._state.limit_reason('seconds')} before the next try; {error_text(error)}"

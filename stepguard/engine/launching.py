@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -97,6 +98,7 @@ class Launcher:
             self._state.steps.land(flight.segment)
             self._state.end("exhausted", flight.first, reason)
             return
-        action = Ask(self._state.outbox.new_id(), flight.request, flight.rung.backend, flight.segment.occurrences)
+        request = replace(flight.request, stop=self._state.asker.stop(flight))
+        action = Ask(self._state.outbox.new_id(), request, flight.rung.backend, flight.segment.occurrences)
         self._state.reserve(action, flight)
         self._state.outbox.put(action, flight)

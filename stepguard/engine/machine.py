@@ -92,7 +92,7 @@ class Engine:
             flight.sent += 1
             flight.asked_at = self._state.now
             bounds = (
-                self._state.settings.transport.timeout if action.backend is None else flight.rung.timeout,
+                self._state.settings.retry.timeout if action.backend is None else flight.rung.timeout,
                 remaining,
                 self._state.spending.step_seconds(flight.segment.indices),
             )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from stepguard.backends.retry import Transport
+from stepguard.backends.retry import RetryPolicy
 from stepguard.core.profile import Profile
 from stepguard.core.usage import Usage
 from stepguard.core.verdicts import Deviation
@@ -36,7 +36,7 @@ class Settings:
     segments: Segments
     repair: Repair
     budget: Budget
-    transport: Transport
+    retry: RetryPolicy
     reply_format: ReplyFormat
     parallel: int
     check_timeout: float | None

@@ -9,7 +9,7 @@ from stepguard.core.verdicts import STRENGTHS
 from stepguard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from stepguard.backends.retry import Transport
+    from stepguard.backends.retry import RetryPolicy
     from stepguard.core.profile import Profile
     from stepguard.engine.budget import Budget
     from stepguard.engine.segments import Segments
@@ -26,7 +26,7 @@ class GuardOptions(TypedDict, total=False):
     segment: int | Segments | None
     repair: int | Repair | None
     budget: Budget | None
-    transport: Transport | None
+    retry: RetryPolicy | None
     reply_format: ReplyFormat | None
     parallel: int
     check_timeout: float | None

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from stepguard.backends.base import Backend, as_backend
 from stepguard.backends.person import AskPerson, as_person
-from stepguard.backends.retry import Transport
+from stepguard.backends.retry import RetryPolicy
 from stepguard.errors import ConfigError
 from stepguard.language.expressions import Name
 from stepguard.language.values import Value
@@ -71,7 +71,7 @@ class Rung:
         draft: whether the model works in free text first.
         backend: who is asked; None: the run's own model.
         timeout: seconds that a call of a backend of its own may take; None waits for as long as the budget allows.
-        once: whether a call that fails is not repeated, whatever the guard's `Transport` says.
+        once: whether a call that fails is not repeated, whatever the guard's `RetryPolicy` says.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Rung:
         if isinstance(self.times, bool) or not isinstance(self.times, int) or self.times < 1:
             raise ConfigError(f"{self.name}: times is a whole number of 1 or more, not {self.times!r}", option="repair")
         if self.timeout is not None:
-            Transport(timeout=self.timeout)
+            RetryPolicy(timeout=self.timeout)
         if self.backend is not None and self.assistance not in ("model", "person"):
             raise ConfigError(
                 f"{self.name}: where somebody else answers, assistance is 'model' or 'person'", option="repair"

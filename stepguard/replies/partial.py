@@ -8,7 +8,7 @@ order, from the beginning of one JSON object, judged by the arithmetic alone. Ch
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from stepguard.checks.arithmetic import check_arithmetic
@@ -17,13 +17,11 @@ from stepguard.errors import ValueRefused
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode_at
 
 if TYPE_CHECKING:
-    from stepguard.backends.base import Request
     from stepguard.language.values import Value
+    from stepguard.procedure.steps import Step
+    from stepguard.replies.formats import ReplyFormat
 
-__all__ = ["STOPPED", "PartialReply", "complete_entries", "watch"]
-
-STOPPED: Final = "stopped_early"
-"""The finish reason of a reply that was stopped at a wrong step."""
+__all__ = ["PartialReply", "WrongStepWatch", "complete_entries"]
 
 _LONGEST_ENTRY: Final = 10_000
 _OPENING = re.compile(r"[\s\ufeff]{0,99}(?:```[a-z]{0,20}\s{0,9})?\{")
@@ -78,39 +76,59 @@ def complete_entries(text: str) -> JsonObject:
     return JsonObject(list(PartialReply().entries(text)))
 
 
-def watch(request: Request) -> Callable[[str], bool]:
-    """What says, of all the text of a reply so far, whether it may be stopped: a step in it is wrong.
+class WrongStepWatch:
+    """Says, of all the text of a reply so far, whether it may be stopped: a step in it is wrong.
 
-    It is called with more and more of one reply.
+    It is called with more and more of one reply; a text that does not go on from the last one is another reply.
+
+    Args:
+        steps: the steps that are asked, in order.
+        values: what they read.
+        reply_format: how the reply is structured.
     """
-    reply, due = PartialReply(), iter(request.steps)
-    state: dict[str, Value] = dict(request.values)
-    lost = False
 
-    def wrong(text: str) -> bool:
-        nonlocal lost
-        for key, field in reply.entries(text):
-            step = next(due, None)
-            lost = lost or step is None or step.id != key
-            if step is None or lost or request.reply_format is None:
-                continue  # surplus, or another order: the end decides
-            try:
-                claim = request.reply_format.claim(step, field)
-            except Exception:  # noqa: BLE001 - a reply format is foreign code; what it did is told at the end
-                lost = True
-                continue
-            if not isinstance(claim, Claim):
-                return True
-            try:
-                value = step.type.read(claim.value)
-            except ValueRefused:
-                return True
-            if step.expression is not None and check_arithmetic(step, state, claim, value).outcome != "pass":
-                return True
-            state[step.id] = value
+    def __init__(self, steps: Sequence[Step], values: Mapping[str, Value], reply_format: ReplyFormat) -> None:
+        self._steps = steps
+        self._values = values
+        self._reply_format = reply_format
+        self._text = ""
+        self._begin()
+
+    def __call__(self, text: str) -> bool:
+        if not text.startswith(self._text):
+            self._begin()
+        self._text = text
+        return any(self._is_wrong(key, field) for key, field in self._reply.entries(text))
+
+    def _begin(self) -> None:
+        self._reply: PartialReply = PartialReply()
+        self._due = iter(self._steps)
+        self._state: dict[str, Value] = dict(self._values)
+        self._lost = False
+
+    def _is_wrong(self, key: str, field: object) -> bool:
+        step = next(self._due, None)
+        self._lost = self._lost or step is None or step.id != key
+        if step is None or self._lost:
+            return False  # surplus, or another order: the end decides
+        try:
+            claim = self._reply_format.claim(step, field)
+        except Exception:  # noqa: BLE001 - a reply format is foreign code; what it did is told at the end
+            self._lost = True
+            return False
+        if not isinstance(claim, Claim):
+            return True
+        try:
+            value = step.type.read(claim.value)
+        except ValueRefused:
+            return True
+        self._lost = any(name not in self._state for name in step.reads)
+        if self._lost:
+            return False
+        if step.expression is not None and check_arithmetic(step, self._state, claim, value).outcome != "pass":
+            return True
+        self._state[step.id] = value
         return False
-
-    return wrong
 
 
 def _entry(text: str, at: int) -> tuple[str, object, int] | None:

@@ -16,10 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from stepguard.core.finish_reasons import CUT, FILTERED, STOPPED_EARLY, plain_reason
 from stepguard.core.verdicts import DEVIATION_KINDS, Claim, Deviation, DeviationKind, shorten
 from stepguard.language.strict_json import JsonObject
 from stepguard.replies.formats import RESPONSE_NAME, ReplyFormat
-from stepguard.replies.partial import STOPPED, complete_entries
+from stepguard.replies.partial import complete_entries
 from stepguard.replies.text import Found, NoObject, find_object, one_of_all, without_thinking
 
 if TYPE_CHECKING:
@@ -33,19 +34,6 @@ TOOL_NAME: Final = RESPONSE_NAME
 
 _MAX_EXTRAS: Final = 20
 
-# As providers call them, behind whatever translates their answers.
-_CUT_REASONS: Final = frozenset(
-    {
-        *("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"),
-        *("incomplete", "limit", "token_limit", "token_limit_reached", "truncated"),
-    }
-)
-_FILTER_REASONS: Final = frozenset(
-    {
-        *("content_filter", "content-filter", "content_filtered", "guardrail_intervened", "refusal", "safety"),
-        *("blocklist", "prohibited_content", "recitation", "sensitive", "spii"),
-    }
-)
 _ANSWER_KEYS: Final = frozenset({"answer", "finalanswer", "theanswer", "result", "finalresult", "final", "solution"})
 _NO_LETTER = re.compile(r"[\W_]+")
 
@@ -79,7 +67,7 @@ def read_reply(completion: Completion, steps: Sequence[Step], reply_format: Repl
     the content and a tool call (neither goes before the other) refuse the reply as a whole. Reasoning that came apart
     from the content is never read as the answer.
     """
-    if completion.finish_reason == STOPPED:
+    if completion.finish_reason == STOPPED_EARLY:
         return _stopped(completion, steps, reply_format)
     found = _document(completion, [step.id for step in steps])
     if isinstance(found, Deviation):
@@ -102,21 +90,16 @@ def _stopped(completion: Completion, steps: Sequence[Step], reply_format: ReplyF
 
 def read_draft(completion: Completion) -> str | Deviation:
     """The free text of a completion that is not to be read any further, without what the model only thought."""
-    finish = _finish(completion)
+    finish = plain_reason(completion.finish_reason)
     if completion.refusal and completion.refusal.strip():
         return Deviation("refused", None, f"the model declined: {shorten(completion.refusal.strip(), 200)}")
-    if finish in _FILTER_REASONS:
+    if finish in FILTERED:
         return Deviation("refused", None, "the provider's content filter stopped the working")
     text = without_thinking(completion.text or "")
-    if finish in _CUT_REASONS or text is None:
+    if finish in CUT or text is None:
         return Deviation("truncated", None, "the working was cut off")
     text = text.replace("\0", "\n").strip()
     return text or Deviation("empty", None, "there is no working")
-
-
-def _finish(completion: Completion) -> str:
-    """Why a reply ended, in lower case; ``FinishReason.MAX_TOKENS`` is the same without its class."""
-    return (completion.finish_reason or "").lower().rpartition(".")[2]
 
 
 def _claims(found: JsonObject, steps: Sequence[Step], reply_format: ReplyFormat) -> Reading:
@@ -187,15 +170,15 @@ def _nested_repeat(field: object) -> str | None:
 
 def _document(completion: Completion, ids: list[str]) -> JsonObject | Deviation:
     """The one object in a completion that answers the steps, or why there is none."""
-    finish = _finish(completion)
+    finish = plain_reason(completion.finish_reason)
     if completion.refusal and completion.refusal.strip():
         return Deviation("refused", None, f"the model declined: {shorten(completion.refusal.strip(), 200)}")
-    if finish in _FILTER_REASONS:
+    if finish in FILTERED:
         return Deviation("refused", None, "the provider's content filter stopped the reply")
     for call in completion.tool_calls:
         if call.name != TOOL_NAME:
             return Deviation("malformed", None, f"it calls the tool {shorten(call.name)!r}; the tool is {TOOL_NAME!r}")
-    cut = finish in _CUT_REASONS
+    cut = finish in CUT
     thought = len(completion.reasoning or "")
     content = find_object(completion.text or "", ids, cut=cut, thought=thought)
     if not completion.tool_calls:

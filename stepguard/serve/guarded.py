@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from stepguard.backends.retry import Transport
+from stepguard.backends.retry import RetryPolicy
 from stepguard.core.usage import Usage
 from stepguard.errors import ConfigError, UsageError
 from stepguard.guard import Guard
@@ -91,7 +91,7 @@ class Guarded:
         metrics: Metrics,
     ) -> None:
         self._procedures: Final = dict(procedures)
-        self._options: Final = {"transport": Transport(timeout=limits.upstream_seconds), **options}
+        self._options: Final = {"retry": RetryPolicy(timeout=limits.upstream_seconds), **options}
         self._backend: Final = {name: value for name, value in backend.items() if value is not None}
         self._limits: Final = limits
         self._prompts: Final = prompts

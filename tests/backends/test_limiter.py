@@ -41,7 +41,7 @@ class Endpoint:
 
 
 async def insist(backend: LimitedBackend) -> None:
-    """Ask until there is an answer, as a transport does."""
+    """Ask until there is an answer, as a retry policy does."""
     while True:
         try:
             await backend.acomplete(HELLO)
@@ -104,7 +104,7 @@ def test_one_burst_halves_the_limit_once() -> None:
 
 @pytest.mark.parametrize(("retry_after", "waits"), [(0.05, True), (3600.0, False), (None, False)])
 def test_nobody_asks_while_the_endpoint_says_to_wait(retry_after: float | None, waits: bool) -> None:
-    """After a Retry-After the next call of anybody waits for it; a wait of an hour is left to the transport."""
+    """After a Retry-After the next call of anybody waits for it; a wait of an hour is left to the retry policy."""
     endpoint = Endpoint(bears=0, retry_after=retry_after)
     backend = LimitedBackend(endpoint, most=4)
 

@@ -22,6 +22,7 @@ from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError
 from stepguard.procedure import Procedure
 from stepguard.replies.formats import EquationFormat
+from stepguard.replies.partial import WrongStepWatch
 
 
 class TestLoading:
@@ -146,7 +147,7 @@ class TestCalls:
         steps = tuple(Procedure.parse("inputs: x\nt1 = x + 1\nt2 = t1 * 2").steps)
         request = Request(HELLO, steps, {"x": 1}, EquationFormat())
         assert backend.complete(request).finish_reason == "stop"
-        stopped = backend.complete(replace(request, stop_early=True))
+        stopped = backend.complete(replace(request, stop=WrongStepWatch(steps, {"x": 1}, EquationFormat())))
         assert (stopped.text, stopped.finish_reason) == ('{"t1": "1 + 1 = 3"', "stopped_early")
         assert stopped.usage == Usage(calls=1, input_tokens=7, output_tokens=10, cached_tokens=3)
         assert double.sent == 6 + 2

@@ -17,7 +17,7 @@ import pytest
 from conftest import ChatServer, Reply, completion_body
 from openai_harness import GOOD, INPUTS, KEY, MESSAGES, PROCEDURE, REQUEST, Ask, backend_at, failure
 
-from stepguard import Guard, Transport
+from stepguard import Guard, RetryPolicy
 from stepguard.backends import Message, Request
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError, RateLimited
@@ -121,7 +121,7 @@ def test_the_word_of_the_endpoint_on_retries(chat_server: ChatServer, status: in
 def test_a_request_that_cannot_be_sent_is_not_retried(chat_server: ChatServer, options: dict[str, Any]) -> None:
     """What the HTTP library refuses to send with a client of the user's it would refuse again."""
     with openai.OpenAI(**{"base_url": chat_server.url, "api_key": KEY, **options}) as client:
-        result = Guard(client, model="some-model", transport=Transport(first_wait=0.01)).run(PROCEDURE, INPUTS)
+        result = Guard(client, model="some-model", retry=RetryPolicy(first_wait=0.01)).run(PROCEDURE, INPUTS)
     assert (result.status, result.usage.calls) == ("failed", 1)
 
 
@@ -254,14 +254,14 @@ def test_long_messages_are_cut(chat_server: ChatServer, ask: Ask, words: str) ->
 @pytest.mark.parametrize(("status", "requests"), [(429, 3), (500, 3), (401, 1), (404, 1)])
 @pytest.mark.parametrize("own_client", [True, False])
 def test_one_layer_retries(chat_server: ChatServer, driver: str, status: int, requests: int, own_client: bool) -> None:
-    """Two retries of the transport make three requests, whatever retries a client brings; a refusal makes one."""
+    """Two retries make three requests, whatever retries a client brings; a refusal makes one."""
     chat_server.play(Reply({"error": {"message": "no"}}, status))
-    transport = Transport(retries=2, first_wait=0.01)
+    retry = RetryPolicy(retries=2, first_wait=0.01)
     with openai.OpenAI(base_url=chat_server.url, api_key=KEY, max_retries=2) as client:
         if own_client:
-            guard = Guard(backend_at(chat_server), transport=transport)
+            guard = Guard(backend_at(chat_server), retry=retry)
         else:
-            guard = Guard(client, model="some-model", transport=transport)
+            guard = Guard(client, model="some-model", retry=retry)
         result = guard.run(PROCEDURE, INPUTS) if driver == "run" else asyncio.run(guard.arun(PROCEDURE, INPUTS))
         assert client.max_retries == 2
     assert result.status == "failed"
@@ -394,7 +394,7 @@ def test_secrets_that_only_the_client_knows(chat_server: ChatServer, options: di
     """A key that is made for each request, or stands in a header of the client, is hidden as the client's own is."""
     chat_server.play(Reply({"error": {"message": f"who is {ODD}?"}}, status))
     with openai.OpenAI(base_url=chat_server.url, **options) as client:
-        result = Guard(client, model="m", transport=Transport(retries=0)).run(PROCEDURE, INPUTS)
+        result = Guard(client, model="m", retry=RetryPolicy(retries=0)).run(PROCEDURE, INPUTS)
     assert result.status == "failed"
     assert "who is [redacted]?" in str(result.problem)
     assert ODD not in f"{result.to_json()}{result!r}{result.error!r}{result.error.__cause__!r}"  # type: ignore[union-attr]
@@ -405,7 +405,7 @@ def test_a_token_of_azure_is_hidden(chat_server: ChatServer, status: int) -> Non
     """It is known from the client, or from the request of the error, whatever the status."""
     chat_server.play(Reply({"error": {"message": f"who is {ODD}?"}}, status))
     with openai.AzureOpenAI(azure_ad_token=ODD, azure_endpoint=chat_server.url, api_version="2026-01-01") as client:
-        result = Guard(client, model="m", transport=Transport(retries=0)).run(PROCEDURE, INPUTS)
+        result = Guard(client, model="m", retry=RetryPolicy(retries=0)).run(PROCEDURE, INPUTS)
     assert "who is [redacted]?" in str(result.problem)
     assert ODD not in result.to_json()
 

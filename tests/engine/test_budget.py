@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from harness import GOOD, P2, P6, PAIR, Hand, ids, reply
 
-from stepguard import Budget, Guard, Procedure, Step, Transport, Usage
+from stepguard import Budget, Guard, Procedure, RetryPolicy, Step, Usage
 from stepguard.backends import Completion, Request
 from stepguard.engine.actions import Ask, Clock, Failed, Replied, Woke
 from stepguard.errors import BackendError, BackendTimeout, BudgetExhausted, ConfigError
@@ -128,8 +128,8 @@ def test_what_was_set_aside_and_not_used_can_be_spent() -> None:
 
 
 def test_the_time_that_is_left_bounds_each_request() -> None:
-    """A request gets no more time than the run has left, and no more than the transport allows."""
-    run = Guard(lambda m: "", segment=1, budget=Budget(seconds=100), transport=Transport(timeout=30)).start(P2)
+    """A request gets no more time than the run has left, and no more than its retry policy allows."""
+    run = Guard(lambda m: "", segment=1, budget=Budget(seconds=100), retry=RetryPolicy(timeout=30)).start(P2)
     begun = time.monotonic()
     (ask,) = run.actions()
     assert isinstance(ask, Ask)
@@ -144,7 +144,7 @@ def test_the_time_that_is_left_bounds_each_request() -> None:
 
 def test_without_limits_a_request_waits_as_long_as_it_takes() -> None:
     """None means no limit."""
-    hand = start(P2, {}, transport=Transport(timeout=None))
+    hand = start(P2, {}, retry=RetryPolicy(timeout=None))
     assert hand.asks[0].request.timeout is None
 
 
@@ -180,7 +180,7 @@ def test_a_reply_after_the_deadline_still_counts() -> None:
 @pytest.mark.parametrize(("later", "status"), [(10.0, "exhausted"), (60.0, "exhausted"), (-1.0, "waits")])
 def test_a_wait_that_would_pass_the_deadline_is_not_begun(later: float, status: str) -> None:
     """Nothing is waited for where the next try could not be made in time."""
-    hand = start(P2, {}, budget=Budget(seconds=11), transport=Transport(first_wait=1.0))
+    hand = start(P2, {}, budget=Budget(seconds=11), retry=RetryPolicy(first_wait=1.0))
     hand.run.send(Clock(time.monotonic() + later))
     hand.run.send(Failed(hand.asks.pop().id, BackendTimeout("no answer")))
     hand.go()

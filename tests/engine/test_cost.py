@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from harness import P2, Hand, ids, start
 
-from stepguard import Budget, Guard, Price, Procedure, Transport, Usage
+from stepguard import Budget, Guard, Price, Procedure, RetryPolicy, Usage
 from stepguard.backends import Completion
 from stepguard.engine.actions import Clock, Failed, Replied, Woke
 from stepguard.errors import BackendError, ConfigError
@@ -162,7 +162,7 @@ def test_a_step_of_nothing_is_not_asked() -> None:
 def test_a_request_has_the_time_of_the_steps_it_asks() -> None:
     """Three steps of ten seconds make thirty; a step asked alone has what it has left."""
     procedure = Procedure.parse("t1 = 1 + 1\nt2 = 2 + 2\nt3 = 3 + 3")
-    run = Guard(lambda m: "", repair=9, budget=Budget(per_step=Budget(seconds=10)), transport=Transport()).start(
+    run = Guard(lambda m: "", repair=9, budget=Budget(per_step=Budget(seconds=10)), retry=RetryPolicy()).start(
         procedure
     )
     begun = time.monotonic()
@@ -183,7 +183,7 @@ def test_a_request_has_the_time_of_the_steps_it_asks() -> None:
 def test_failed_calls_and_waits_count_for_the_step_that_led_them() -> None:
     """A step whose calls get no answer spends its calls and its time on that."""
     for budget, reason in [(Budget(calls=1), "1 calls"), (Budget(seconds=40), "40 seconds")]:
-        hand = start(P2, budget=Budget(per_step=budget), transport=Transport(retries=9))
+        hand = start(P2, budget=Budget(per_step=budget), retry=RetryPolicy(retries=9))
         begun = time.monotonic()
         hand.run.send(Failed(hand.asks.pop().id, BackendError("503")))
         hand.go()

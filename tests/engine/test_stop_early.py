@@ -17,20 +17,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai_harness import PROCEDURE, REQUEST, Ask, backend_at
 
-from stepguard import Guard, Procedure, Result, Step, Transport
+from stepguard import Guard, Procedure, Result, RetryPolicy, Step
 from stepguard.backends import Completion, Request
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.cli import main
+from stepguard.core.finish_reasons import STOPPED_EARLY
 from stepguard.errors import BackendError, BackendTimeout, ConfigError
 from stepguard.replies.formats import EquationFormat
-from stepguard.replies.partial import STOPPED, PartialReply, complete_entries, watch
+from stepguard.replies.partial import PartialReply, WrongStepWatch, complete_entries
 from stepguard.replies.reading import read_reply
 from stepguard.testing import ScriptedBackend
 
 LONG = Procedure.parse("inputs: x\na = x + 1\nb = a * 2\nc = b - 3\nd = c + a")
 RIGHT = {"a": "4 + 1 = 5", "b": "5 * 2 = 10", "c": "10 - 3 = 7", "d": "7 + 5 = 12"}
 WRONG = {**RIGHT, "b": "5 * 2 = 11"}
-STOPPING = replace(REQUEST, stop_early=True)
+
+
+def stopping(request: Request = REQUEST) -> Request:
+    """The request, as the engine makes it where its reply may be stopped."""
+    return replace(request, stop=WrongStepWatch(request.steps, request.values, EquationFormat()))
 
 
 def chunk(content: str | None = None, *, finish: str | None = None, **delta: object) -> dict[str, Any]:
@@ -95,7 +100,7 @@ def test_a_stream_is_read_as_its_body_would_be(ask: Ask, chat_server: ChatServer
     """A right reply comes whole, with the counts that the server gives at the end."""
     text = '{"t2": "12 + 7 = 19", "t1": "19 * 3 = 57"}'
     chat_server.play(Reply(events=events(text)))
-    request = replace(STOPPING, values={"x": 12, "y": 7})
+    request = stopping(replace(REQUEST, values={"x": 12, "y": 7}))
     completion = ask(backend_at(chat_server), request)
     assert (completion.text, completion.finish_reason, completion.model) == (text, "stop", "served")
     assert (completion.usage.input_tokens, completion.usage.output_tokens) == (70, 30)
@@ -107,8 +112,8 @@ def test_a_wrong_step_ends_the_reply(ask: Ask, chat_server: ChatServer) -> None:
     """The connection is closed at once, and the server writes no more than what was on its way."""
     text = '{"t2": "12 + 7 = 18", "t1": "' + "9" * 40_000 + '"}'
     chat_server.play(Reply(events=events(text), pause=0.002))
-    completion = ask(backend_at(chat_server), replace(STOPPING, values={"x": 12, "y": 7}))
-    assert completion.finish_reason == STOPPED
+    completion = ask(backend_at(chat_server), stopping(replace(REQUEST, values={"x": 12, "y": 7})))
+    assert completion.finish_reason == STOPPED_EARLY
     assert completion.text is not None
     assert completion.text.startswith('{"t2": "12 + 7 = 18"')
     assert len(completion.text) < 60
@@ -119,7 +124,7 @@ def test_a_wrong_step_ends_the_reply(ask: Ask, chat_server: ChatServer) -> None:
 def test_a_stopped_reply_is_counted(ask: Ask, chat_server: ChatServer) -> None:
     """Its tokens are estimated where nobody counts them, and taken from the chunks where the server does."""
     text = '{"t2": "12 + 7 = 18", "t1": "1"}'
-    request = replace(STOPPING, values={"x": 12, "y": 7})
+    request = stopping(replace(REQUEST, values={"x": 12, "y": 7}))
     chat_server.play(Reply(events=events(text)))
     usage = ask(backend_at(chat_server), request).usage
     assert (usage.calls, usage.input_tokens) == (1, -(-sum(len(each.content) for each in request.messages) // 4))
@@ -163,7 +168,7 @@ def test_a_stream_that_breaks_is_asked_for_again(
     """What breaks a stream is met as the same is without one: it is asked for again, where that can help."""
     right = Reply(events=events('{"t2": "12 + 7 = 19", "t1": "19 * 3 = 57"}'))
     chat_server.play([broken, right])
-    guard = Guard(backend_at(chat_server), stop_early=True, transport=Transport(first_wait=0.01))
+    guard = Guard(backend_at(chat_server), stop_early=True, retry=RetryPolicy(first_wait=0.01))
     inputs = {"x": 12, "y": 7}
     result = guard.run(PROCEDURE, inputs) if driver == "run" else asyncio.run(guard.arun(PROCEDURE, inputs))
     assert (result.status, len(chat_server.requests)) == ("verified" if requests == 2 else "failed", requests)
@@ -173,8 +178,8 @@ def test_a_stream_that_breaks_is_asked_for_again(
 def test_the_arguments_of_a_tool_call_are_watched(ask: Ask, chat_server: ChatServer) -> None:
     """In mode tools the answer stands in the call."""
     backend = backend_at(chat_server, mode="tools")
-    request = replace(STOPPING, values={"x": 12, "y": 7})
-    for value, finish in (("19", "tool_calls"), ("18", STOPPED)):
+    request = stopping(replace(REQUEST, values={"x": 12, "y": 7}))
+    for value, finish in (("19", "tool_calls"), ("18", STOPPED_EARLY)):
         text = f'{{"t2": "12 + 7 = {value}", "t1": "19 * 3 = 57"}}'
         chat_server.play(Reply(events=events(text, finish="tool_calls", tool=True)))
         completion = ask(backend, request)
@@ -188,7 +193,7 @@ def test_a_stream_that_breaks_off_is_no_reply(ask: Ask, chat_server: ChatServer,
     """Without a finish reason nothing says that it is whole: the transport may try again."""
     chat_server.play(Reply(events=body))
     with pytest.raises(BackendError, match="ended before") as failed:
-        ask(backend_at(chat_server), STOPPING)
+        ask(backend_at(chat_server), stopping())
     assert failed.value.retryable
 
 
@@ -196,14 +201,14 @@ def test_an_error_in_a_stream_is_one_of_ours(ask: Ask, chat_server: ChatServer) 
     """Servers report trouble in the middle of a stream as an event."""
     chat_server.play(Reply(events=[*events('{"t2"', finish=None), {"error": {"message": "overloaded", "code": 500}}]))
     with pytest.raises(BackendError, match="overloaded"):
-        ask(backend_at(chat_server), STOPPING)
+        ask(backend_at(chat_server), stopping())
 
 
 def test_a_stream_is_bounded_by_the_time_out(ask: Ask, chat_server: ChatServer) -> None:
     """However steadily its pieces come."""
     chat_server.play(Reply(events=events("x" * 4000), pause=0.02))
     with pytest.raises(BackendTimeout):
-        ask(backend_at(chat_server), replace(STOPPING, timeout=0.3))
+        ask(backend_at(chat_server), replace(stopping(), timeout=0.3))
 
 
 # Through the guard
@@ -221,7 +226,7 @@ def test_a_run_is_the_same_and_costs_less(chat_server: ChatServer, mode: str) ->
     assert whole.status == stopped.status == "verified"
     assert whole.values == stopped.values
     assert _story(whole) == _story(stopped)
-    assert stopped.attempts[0].finish_reason == STOPPED
+    assert stopped.attempts[0].finish_reason == STOPPED_EARLY
     assert [each.kind for each in stopped.attempts[0].deviations] == ["wrong_value"]
     assert len(stopped.attempts[0].text or "") < len(whole.attempts[0].text or "")
     assert stopped.usage.output_tokens < whole.usage.output_tokens
@@ -326,13 +331,12 @@ def test_nothing_is_stopped_that_would_be_accepted(pairs: list[tuple[str, object
     inside = ", ".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in pairs)
     text = f"{{{inside}}}"
     steps = tuple(LONG.steps)
-    request = Request((), steps, {"x": 4}, EquationFormat(), stop_early=True)
-    wrong = watch(request)
+    wrong = WrongStepWatch(steps, {"x": 4}, EquationFormat())
     size = data.draw(st.integers(1, 9))
     at = next((end for end in range(1, len(text) + size, size) if wrong(text[:end])), None)
     if at is None:
         return
-    beginning = _judged(Completion(text[:at], STOPPED), steps)
+    beginning = _judged(Completion(text[:at], STOPPED_EARLY), steps)
     whole = _judged(Completion(text), steps)
     assert beginning is not None
     if whole is not None and not (len({key for key, _ in pairs}) < len(pairs)):
@@ -358,5 +362,5 @@ def test_a_broken_reply_format_does_not_stop_a_reply() -> None:
         def claim(self, step: Step, field: object) -> Any:
             raise RuntimeError("odd")
 
-    request = Request((), tuple(PROCEDURE.steps), {"x": 12, "y": 7}, Broken(), stop_early=True)
-    assert not watch(request)('{"t2": "12 + 7 = 18", ')
+    wrong = WrongStepWatch(tuple(PROCEDURE.steps), {"x": 12, "y": 7}, Broken())
+    assert not wrong('{"t2": "12 + 7 = 18", ')

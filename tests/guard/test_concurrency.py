@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from harness import GOOD, P2, P6, PAIR, without_time
 
-from stepguard import Budget, Claim, Guard, Procedure, Result, Step, Transport
+from stepguard import Budget, Claim, Guard, Procedure, Result, RetryPolicy, Step
 from stepguard.backends import Completion, Request, as_backend
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError
 from stepguard.evaluation.families import Arithmetic
@@ -164,7 +164,7 @@ def test_cancelling_while_waiting_for_the_transport() -> None:
 
     async def main() -> None:
         backend = ScriptedBackend(BackendError("503"))
-        task = asyncio.create_task(Guard(backend, transport=Transport(first_wait=30.0)).arun(P2))
+        task = asyncio.create_task(Guard(backend, retry=RetryPolicy(first_wait=30.0)).arun(P2))
         while not (backend.requests or task.done()):
             await asyncio.sleep(0)
         await asyncio.sleep(0.01)
@@ -182,7 +182,7 @@ def test_a_fatal_error_does_not_wait_for_a_back_off() -> None:
 
     async def main() -> Result:
         backend = ScriptedBackend(BackendError("503"), BackendRejected("401"))
-        guard = Guard(backend, segment=1, parallel=2, transport=Transport(first_wait=30.0))
+        guard = Guard(backend, segment=1, parallel=2, retry=RetryPolicy(first_wait=30.0))
         return await asyncio.wait_for(guard.arun(PAIR, {"x": 1, "y": 2}), 10)
 
     result = asyncio.run(main())
@@ -346,7 +346,7 @@ def test_a_call_that_will_not_be_cancelled_is_given_up_all_the_same() -> None:
                 await asyncio.sleep(5)
             return await super().acomplete(request)
 
-    result = asyncio.run(Guard(Deaf(), transport=Transport(timeout=0.01, retries=0)).arun(P2))
+    result = asyncio.run(Guard(Deaf(), retry=RetryPolicy(timeout=0.01, retries=0)).arun(P2))
     assert (result.status, type(result.error)) == ("failed", BackendTimeout)
 
 

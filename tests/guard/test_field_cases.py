@@ -23,7 +23,7 @@ from conftest import ChatServer, Received, Reply, completion_body
 from harness import P2, PAIR
 from openai_harness import GOOD, INPUTS, KEY, PROCEDURE, backend_at
 
-from stepguard import Budget, Guard, Input, Procedure, Result, Step, Transport, guarded, wrap
+from stepguard import Budget, Guard, Input, Procedure, Result, RetryPolicy, Step, guarded, wrap
 from stepguard.backends import Completion, Request
 from stepguard.cli import main
 from stepguard.core.verdicts import Claim
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.once
 
 Command = Callable[..., tuple[int, str, str]]
 DRIVERS = pytest.mark.parametrize("driver", ["run", "arun"])
-AT_ONCE = Transport(retries=2, first_wait=0.0)
+AT_ONCE = RetryPolicy(retries=2, first_wait=0.0)
 ASKED: list[dict[str, str]] = [
     {"role": "user", "content": "```procedure\ninputs: x, y\nx = 12\ny = 7\nt2 = x + y\nt1 = t2 * 3\n```"}
 ]
@@ -99,7 +99,7 @@ def test_a_key_that_a_server_echoes_is_in_nothing_that_a_run_leaves(
     """Neither the report, the history, the error with its traceback, a pickle nor a log at DEBUG holds it."""
     caplog.set_level(logging.DEBUG)
     chat_server.play(Reply({"error": {"message": ECHO}}, status))
-    result = run(Guard(backend_at(chat_server), transport=AT_ONCE), PROCEDURE, driver, INPUTS)
+    result = run(Guard(backend_at(chat_server), retry=AT_ONCE), PROCEDURE, driver, INPUTS)
     assert result.status == "failed"
     assert "[redacted]" in told_of(result)
     with pytest.raises(RunFailed) as caught:
@@ -149,11 +149,11 @@ class Foreign:
 def test_a_key_that_another_client_shows_is_in_no_report(driver: str, error: Exception) -> None:
     """Backends and functions of the user's that quote a key do not bring it into problems, attempts and JSON."""
 
-    @guarded(PROCEDURE, transport=AT_ONCE)
+    @guarded(PROCEDURE, retry=AT_ONCE)
     def asks(messages: list[dict[str, str]]) -> str:
         raise error
 
-    results = [run(Guard(Foreign(error), transport=AT_ONCE), PROCEDURE, driver, INPUTS), asks(**INPUTS)]
+    results = [run(Guard(Foreign(error), retry=AT_ONCE), PROCEDURE, driver, INPUTS), asks(**INPUTS)]
     for result in results:
         assert result.status == "failed"
         assert "[redacted]" in told_of(result)
@@ -189,7 +189,7 @@ def test_a_key_in_an_address_that_cannot_be_reached_is_not_told() -> None:
     with openai.OpenAI(
         base_url="http://127.0.0.1:9/v1", api_key="-", default_query={"key": "AIzaSECRET12345"}, max_retries=0
     ) as client:
-        result = Guard(client, model="m", transport=Transport(retries=0)).run(PROCEDURE, INPUTS)
+        result = Guard(client, model="m", retry=RetryPolicy(retries=0)).run(PROCEDURE, INPUTS)
     assert "SECRET" not in told_of(result)
 
 
@@ -206,7 +206,7 @@ def test_a_trace_with_content_holds_no_key(chat_server: ChatServer) -> None:
     provider.add_span_processor(SimpleSpanProcessor(kept))
     chat_server.play([Reply({"error": {"message": ECHO}}, 500), Reply({"error": {"message": ECHO}}, 401)])
     observer = OpenTelemetry(content=True, tracer_provider=provider)
-    Guard(backend_at(chat_server), transport=AT_ONCE, observer=observer).run(PROCEDURE, INPUTS)
+    Guard(backend_at(chat_server), retry=AT_ONCE, observer=observer).run(PROCEDURE, INPUTS)
     told = "".join(span.to_json() for span in kept.get_finished_spans())
     assert "[redacted]" in told
     assert "SECRET" not in told
@@ -229,7 +229,7 @@ def test_no_log_of_ours_holds_content(chat_server: ChatServer, caplog: pytest.Lo
     chat_server.play(Reply(completion_body('{"name": {"work": "-", "value": "John Doe"}}')))
     Guard(backend_at(chat_server), repair=1).run(words, {"note": "patient John Doe"})
     chat_server.play(Reply({"error": {"message": "no John Doe"}}, 500))
-    Guard(backend_at(chat_server), transport=AT_ONCE).run(words, {"note": "patient John Doe"})
+    Guard(backend_at(chat_server), retry=AT_ONCE).run(words, {"note": "patient John Doe"})
     chat_server.play(Reply(completion_body("Hello, John Doe.")))
     with openai.OpenAI(base_url=chat_server.url, api_key=KEY) as client:
         wrap(client).chat.completions.create(model="m", messages=[{"role": "user", "content": "I am John Doe."}])
@@ -355,7 +355,7 @@ def test_many_runs_come_back_when_they_may_and_not_before(chat_server: ChatServe
 
     chat_server.play(answer)
     procedure = Procedure.parse("inputs: x\nt = x + 1")
-    guard = Guard(backend_at(chat_server), transport=Transport(first_wait=0.0))
+    guard = Guard(backend_at(chat_server), retry=RetryPolicy(first_wait=0.0))
 
     async def main() -> list[Result]:
         return await asyncio.gather(*(guard.arun(procedure, {"x": x}) for x in range(100, 150)))
@@ -387,14 +387,12 @@ def test_an_endpoint_that_is_closed_for_a_day_is_not_waited_for(
 def test_a_server_that_never_answers_costs_the_time_of_its_requests(chat_server: ChatServer, driver: str) -> None:
     """The time-out holds for each request and is named as such; the seconds of a budget bound them together."""
     chat_server.play(Reply(completion_body(GOOD), delay=60))
-    transport = Transport(retries=1, first_wait=0.0, timeout=0.2)
-    result = run(Guard(backend_at(chat_server), transport=transport), PROCEDURE, driver, INPUTS)
+    retry = RetryPolicy(retries=1, first_wait=0.0, timeout=0.2)
+    result = run(Guard(backend_at(chat_server), retry=retry), PROCEDURE, driver, INPUTS)
     assert (result.status, result.usage.calls, len(chat_server.requests)) == ("failed", 2, 2)
     assert isinstance(result.error, BackendTimeout)
     assert all("no answer within" in (attempt.error or "") for attempt in result.attempts)
-    bounded = Guard(
-        backend_at(chat_server), transport=Transport(retries=50, first_wait=0.0), budget=Budget(seconds=0.3)
-    )
+    bounded = Guard(backend_at(chat_server), retry=RetryPolicy(retries=50, first_wait=0.0), budget=Budget(seconds=0.3))
     result = run(bounded, PROCEDURE, driver, INPUTS)
     assert result.status == "exhausted"
     assert len(chat_server.requests) == 3
@@ -425,7 +423,7 @@ def _moment(when: int) -> tuple[bool, int, list[dict[str, Any]], int]:
 
     steps = [*PAIR.steps[:2], Step("t3", "t1 * t2", checks=[check])]
     procedure = Procedure(steps, inputs=["x", "y"])
-    guard = Guard(Model(), segment=1, parallel=2, transport=Transport(first_wait=0.0))
+    guard = Guard(Model(), segment=1, parallel=2, retry=RetryPolicy(first_wait=0.0))
 
     async def main() -> tuple[bool, int, int]:
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context))
@@ -575,7 +573,7 @@ def test_drop_ins_honour_the_proxies_of_the_environment(
         dead_proxy.setenv("NO_PROXY", excepted)
         assert command("--json")[0] == code
         with openai.OpenAI(base_url=chat_server.url, api_key=KEY) as client:
-            ask = wrap(client, transport=Transport(retries=0)).chat.completions.create
+            ask = wrap(client, retry=RetryPolicy(retries=0)).chat.completions.create
             if code:
                 with pytest.raises(RunFailed):
                     ask(model="m", messages=ASKED)
@@ -594,7 +592,7 @@ def test_the_server_honours_the_proxies_of_the_environment(
     chat_server.play(Reply(completion_body(GOOD)))
     for excepted, answered in (("127.0.0.1", True), ("example.org", False)):
         dead_proxy.setenv("NO_PROXY", excepted)
-        with serving(chat_server.url, guard={"transport": Transport(retries=0)}) as served:
+        with serving(chat_server.url, guard={"retry": RetryPolicy(retries=0)}) as served:
             assert all((served.chat(model=model).status == 200) is answered for model in (MODEL, "m"))
     assert len(chat_server.requests) == 2
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from harness import GOOD, P2, P6, PAIR, ids, reply, without_time
 
-from stepguard import Budget, Guard, Ladder, Price, Procedure, Result, Segments, Step, Transport, Usage
+from stepguard import Budget, Guard, Ladder, Price, Procedure, Result, RetryPolicy, Segments, Step, Usage
 from stepguard.backends import Completion, Request, ToolCall
 from stepguard.core.verdicts import Claim, Deviation
 from stepguard.engine.actions import Action, Ask, Check, Commit, Event, Replied
@@ -29,7 +29,7 @@ from stepguard.language.values import Value
 from stepguard.repair.rungs import Resample, Vote
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 
-FAST = Transport(retries=2, first_wait=0.0)
+FAST = RetryPolicy(retries=2, first_wait=0.0)
 
 
 def run(guard: Guard, procedure: Procedure, inputs: Mapping[str, object] | None, driver: str) -> Result:
@@ -56,7 +56,7 @@ WRONG_OPTIONS: list[tuple[str, dict[str, Any]]] = [
     ("repair", {"repair": True}),
     ("repair", {"repair": "twice"}),
     ("budget", {"budget": 40}),
-    ("transport", {"transport": 3}),
+    ("retry", {"retry": 3}),
 ]
 
 
@@ -85,7 +85,7 @@ def test_an_option_that_cannot_work_is_refused_at_once(option: str, given: dict[
 def test_a_transport_that_cannot_work_is_refused(given: dict[str, Any]) -> None:
     """Waits and time-outs are finite seconds."""
     with pytest.raises(ConfigError):
-        Transport(**given)
+        RetryPolicy(**given)
 
 
 @pytest.mark.parametrize(
@@ -170,13 +170,13 @@ def test_errors_of_the_backend_end_in_the_result(driver: str) -> None:
     """A backend error is retried where it may help, and is the error of the failed result where it does not."""
     error = BackendError("503")
     with ScriptedBackend(error, GOOD) as backend:
-        assert run(Guard(backend, transport=FAST), P2, None, driver).status == "verified"
+        assert run(Guard(backend, retry=FAST), P2, None, driver).status == "verified"
     with ScriptedBackend(error, error, error) as backend:
-        result = run(Guard(backend, transport=FAST), P2, None, driver)
+        result = run(Guard(backend, retry=FAST), P2, None, driver)
     assert (result.status, result.error) == ("failed", error)
     rejected = BackendRejected("401", status=401)
     with ScriptedBackend({"a": "2 * 3 = 6"}, rejected) as backend:
-        result = run(Guard(backend, segment=1, transport=FAST), P2, None, driver)
+        result = run(Guard(backend, segment=1, retry=FAST), P2, None, driver)
     assert (result.status, result.error, dict(result.values)) == ("failed", rejected, {"a": 6})
 
 
@@ -199,7 +199,7 @@ class _Odd:
 )
 def test_a_backend_that_breaks_its_contract_fails_the_run(driver: str, answer: object) -> None:
     """Any exception of a backend, and anything that is no completion, ends in a failed result after one call."""
-    result = run(Guard(_Odd(answer), transport=FAST), P2, None, driver)
+    result = run(Guard(_Odd(answer), retry=FAST), P2, None, driver)
     assert result.status == "failed"
     assert result.usage.calls == len(result.attempts) == 1
     assert result.problem is not None
@@ -234,7 +234,7 @@ def test_a_completion_of_wrong_parts_fails_the_run_with_nothing_lost(
     wrong = Completion(**{"text": "{}", "usage": Usage(calls=1, input_tokens=10), **parts})
     with ScriptedBackend({"a": "2 * 3 = 6"}, wrong) as backend:
         budget = Budget(price=Price(input=1, output=1))
-        result = run(Guard(backend, segment=1, budget=budget, transport=FAST), P2, None, driver)
+        result = run(Guard(backend, segment=1, budget=budget, retry=FAST), P2, None, driver)
     assert (result.status, dict(result.values)) == ("failed", {"a": 6})
     assert result.problem is not None
     assert says in result.problem.reason
@@ -253,8 +253,8 @@ def test_a_call_that_a_backend_cancels_itself_is_an_error_of_the_backend(driver:
         raise cancelled
 
     with ScriptedBackend({"a": "2 * 3 = 6"}, cancel, {"b": "6 + 4 = 10"}) as backend:
-        assert run(Guard(backend, segment=1, transport=FAST), P2, None, driver).status == "verified"
-    result = run(Guard(_Odd(cancelled), transport=FAST), P2, None, driver)
+        assert run(Guard(backend, segment=1, retry=FAST), P2, None, driver).status == "verified"
+    result = run(Guard(_Odd(cancelled), retry=FAST), P2, None, driver)
     assert (result.status, result.usage.calls) == ("failed", 3)
     assert result.error is not None
     assert result.error.__cause__ is cancelled

@@ -73,6 +73,13 @@ def test_imports_run_downwards(path: Path) -> None:
         assert taken == room or FLOOR_OF[taken] < FLOOR_OF[room], f"{room} takes {module}"
 
 
+@pytest.mark.parametrize("path", sorted((PACKAGE / "backends").glob("*.py")), ids=lambda path: path.name)
+def test_backends_carry_bytes(path: Path) -> None:
+    """A backend knows no procedure, reads no claim and checks nothing: what it needs of that comes with a request."""
+    foreign = {"checks", "documents", "formulas", "procedure", "replies"}
+    assert foreign.isdisjoint(map(room_of, run_time_imports(path)))
+
+
 def test_every_room_says_what_lives_in_it() -> None:
     """Each folder's `__init__` begins with what is to be found there."""
     for init in PACKAGE.rglob("__init__.py"):

@@ -20,7 +20,7 @@ from conftest import ChatServer, Received, Reply, completion_body
 from openai_harness import GOOD, KEY, PROCEDURE
 from serve_harness import MODEL, VALUES, good_answer, serving
 
-from stepguard import Budget, Transport
+from stepguard import Budget, RetryPolicy
 from stepguard.errors import (
     BackendTimeout,
     ConfigError,
@@ -320,7 +320,7 @@ def test_one_layer_repeats_requests(agent: Callable[..., Invoke], chat_server: C
     chat_server.requests.clear()
     chat_server.play(Reply({"error": {"message": f"no such model for {KEY}"}}, status=404))
     with pytest.raises(GuardedCallRefused) as caught:
-        agent(GuardMiddleware(transport=Transport(first_wait=0)), retries=2)(ASKED)
+        agent(GuardMiddleware(retry=RetryPolicy(first_wait=0)), retries=2)(ASKED)
     assert len(chat_server.requests) == 1
     assert KEY not in f"{caught.value!r}{caught.value.__cause__!r}{caught.value.result.to_json()}"
 
@@ -330,7 +330,7 @@ def test_a_server_that_does_not_answer_is_given_up(agent: Callable[..., Invoke],
     chat_server.play(Reply(completion_body(GOOD), delay=60))
     started = time.monotonic()
     with pytest.raises(GuardedCallRefused) as caught:
-        agent(GuardMiddleware(transport=Transport(retries=0, timeout=0.2)))(ASKED)
+        agent(GuardMiddleware(retry=RetryPolicy(retries=0, timeout=0.2)))(ASKED)
     assert isinstance(caught.value.result.error, BackendTimeout)
     assert time.monotonic() - started < 30
 

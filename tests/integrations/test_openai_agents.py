@@ -16,7 +16,7 @@ import pytest
 from conftest import ChatServer, Received, Reply, completion_body
 from openai_harness import KEY
 
-from stepguard import Budget, Guard, Input, Procedure, Step, Transport
+from stepguard import Budget, Guard, Input, Procedure, RetryPolicy, Step
 from stepguard.backends import Completion, Request
 from stepguard.core.verdicts import Claim, Verdict
 from stepguard.errors import BackendError, ConfigError, MissingExtraError, StepNotVerified
@@ -288,9 +288,9 @@ def test_parallel_calls_keep_their_answers_apart(chat_server: ChatServer, api: A
 
 
 def test_one_layer_repeats_requests(chat_server: ChatServer, results: list[Result]) -> None:
-    """A model that fails is asked as often as the guard's transport says, and the agent is told the kind of error."""
+    """A model that fails is asked as often as the retry policy says, and the agent is told the kind of error."""
     backend = ScriptedBackend(*[BackendError(f"no {KEY}")] * 9)
-    guard = Guard(backend, transport=Transport(retries=2, first_wait=0))
+    guard = Guard(backend, retry=RetryPolicy(retries=2, first_wait=0))
     (output,) = told(chat_server, Api("chat"), drop_in.procedure_tool(SUMS, guard, on_result=results.append), ARGUMENTS)
     assert len(backend.requests) == results[0].usage.calls == 3
     assert len(chat_server.requests) == 2

@@ -31,7 +31,7 @@ from pydantic_ai.profiles import ModelProfile  # type: ignore[import-not-found, 
 from pydantic_ai.providers.openai import OpenAIProvider  # type: ignore[import-not-found, unused-ignore]
 from pydantic_ai.usage import RequestUsage, RunUsage  # type: ignore[import-not-found, unused-ignore]
 
-from stepguard import Procedure, Step, Transport
+from stepguard import Procedure, RetryPolicy, Step
 from stepguard.errors import ConfigError, InputError, RunError
 from stepguard.integrations.pydantic_ai import (
     GuardedProcedures,
@@ -328,13 +328,13 @@ def test_an_error_of_the_model_is_raised_as_it_came(error: Exception) -> None:
 
 
 def test_retries_can_be_given_to_the_guard() -> None:
-    """With a transport of its own the guard repeats what may succeed later, and nothing else."""
-    transport = Transport(retries=2, first_wait=0)
+    """With a retry policy of its own the guard repeats what may succeed later, and nothing else."""
+    retry = RetryPolicy(retries=2, first_wait=0)
     double = Double(ModelHTTPError(503, "m"), GOOD)
-    assert run(agent(double, GuardedProcedures(transport=transport)), PROMPT).output == ANSWER
+    assert run(agent(double, GuardedProcedures(retry=retry)), PROMPT).output == ANSWER
     double = Double(ModelHTTPError(404, "m"), GOOD)
     with pytest.raises(ModelHTTPError):
-        run(agent(double, GuardedProcedures(transport=transport)), PROMPT)
+        run(agent(double, GuardedProcedures(retry=retry)), PROMPT)
     assert len(double.asked) == 1
 
 

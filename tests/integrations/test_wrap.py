@@ -26,7 +26,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai_harness import GOOD, KEY, PROCEDURE
 from pydantic import BaseModel
 
-from stepguard import Budget, Guard, Procedure, Transport
+from stepguard import Budget, Guard, Procedure, RetryPolicy
 from stepguard.errors import ConfigError, InputError, ProcedureError, RunError, RunFailed, StepNotVerified
 from stepguard.integrations.openai.client import Call, result_of, wrap
 
@@ -135,7 +135,7 @@ def test_a_failing_server_is_asked_as_often_as_the_client_would(
     """One layer repeats requests: the client's two retries make three requests, and a refusal is not repeated."""
     chat_server.play(Reply({"error": {"message": f"bad {KEY}"}}, status=500, headers={"retry-after-ms": "1"}))
     with pytest.raises(RunFailed) as caught:
-        create(transport=Transport(first_wait=0))(model="m", messages=ASKED)
+        create(retry=RetryPolicy(first_wait=0))(model="m", messages=ASKED)
     assert len(chat_server.requests) == 3
     assert KEY not in f"{caught.value!r}{caught.value.__cause__!r}{caught.value.result.to_json()}"
     chat_server.requests.clear()

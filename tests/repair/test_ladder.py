@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from harness import GOOD, P2
 
-from stepguard import Budget, Guard, Ladder, Procedure, Result, Step, Transport, Usage
+from stepguard import Budget, Guard, Ladder, Procedure, Result, RetryPolicy, Step, Usage
 from stepguard.backends import Completion, Request, ToolCall
 from stepguard.core.verdicts import Claim
 from stepguard.engine.actions import Ask, Replied
@@ -279,7 +279,7 @@ def test_a_model_that_does_not_answer_ends_the_rung_and_not_the_run() -> None:
     guard = Guard(
         Stubborn(never),
         segment=1,
-        transport=Transport(retries=1, first_wait=0),
+        retry=RetryPolicy(retries=1, first_wait=0),
         repair=Ladder([another_model(Down()), Code()]),
     )
     result = guard.run(MINUS, INPUTS)

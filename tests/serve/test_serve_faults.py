@@ -18,13 +18,13 @@ import pytest
 from conftest import ChatServer, Received, Reply, completion_body
 from serve_harness import GOOD, KEY, MODEL, VALUES, Served, chunk, events_of, good_answer, serving
 
-from stepguard.backends.retry import Transport
+from stepguard.backends.retry import RetryPolicy
 from stepguard.serve import Limits
 
 pytestmark = pytest.mark.once
 
 MESSAGES: Any = [{"role": "user", "content": VALUES}]
-AT_ONCE = {"transport": Transport(retries=2, first_wait=0, longest_wait=5)}
+AT_ONCE = {"retry": RetryPolicy(retries=2, first_wait=0, longest_wait=5)}
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_an_upstream_that_is_silent(chat_server: ChatServer, model: str) -> None
     """An upstream that says nothing for too long: status 504."""
     chat_server.play(Reply(completion_body(GOOD), delay=20))
     limits = Limits(upstream_seconds=0.2)
-    with serving(chat_server.url, guard={"transport": Transport(retries=0, timeout=0.2)}, limits=limits) as served:
+    with serving(chat_server.url, guard={"retry": RetryPolicy(retries=0, timeout=0.2)}, limits=limits) as served:
         answer = served.chat(model=model)
         assert (answer.status, answer.error["type"]) == (504, "timeout_error")
 
@@ -392,7 +392,7 @@ def test_memory_stays_flat(chat_server: ChatServer) -> None:
         return replies["fail" in str(received.body)](received)
 
     chat_server.play(script)
-    with serving(chat_server.url, guard={"transport": Transport(retries=0)}) as served:
+    with serving(chat_server.url, guard={"retry": RetryPolicy(retries=0)}) as served:
 
         def ask(times: int) -> None:
             for number in range(times):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from harness import GOOD, P2, PAIR
 
-from stepguard import Guard, Procedure, Result, Run, Step, Transport
+from stepguard import Guard, Procedure, Result, RetryPolicy, Run, Step
 from stepguard.backends import Completion, Request
 from stepguard.core.verdicts import Claim
 from stepguard.engine.actions import Action, Ask, Event
@@ -95,7 +95,7 @@ def test_every_attempt_is_told_once(driver: str) -> None:
     diary = Diary()
     script = ({"a": "2 * 3 = 6", "b": "6 + 4 = 11"}, "", BackendError("busy"), {"b": "6 + 4 = 10"})
     with ScriptedBackend(*script) as backend:
-        guard = Guard(backend, observer=diary, history=1, transport=Transport(first_wait=0.0))
+        guard = Guard(backend, observer=diary, history=1, retry=RetryPolicy(first_wait=0.0))
         assert run(guard, P2, driver).answer == 10
     told = diary.of("attempted")
     assert [attempt.number for attempt in told] == [1, 2, 3, 4]

@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import NoOpTracerProvider, StatusCode, get_current_span
 
-from stepguard import Budget, Guard, Price, Procedure, Result, Step, Transport
+from stepguard import Budget, Guard, Price, Procedure, Result, RetryPolicy, Step
 from stepguard.backends import Completion, Request
 from stepguard.core.verdicts import Claim
 from stepguard.errors import BackendError, ConfigError, StepNotVerified
@@ -109,7 +109,7 @@ def test_a_run_is_a_span_with_its_attempts_and_verdicts(traced: Traced, driver: 
         ScriptedBackend(*SLIPS),
         segment=2,
         observer=traced.observer(),
-        transport=Transport(first_wait=0.0),
+        retry=RetryPolicy(first_wait=0.0),
         budget=Budget(price=Price(input=1, output=2)),
     )
     result = run(guard, SECRETIVE, driver, x=12345)
@@ -248,7 +248,7 @@ def test_runs_at_the_same_time_do_not_mix(traced: Traced) -> None:
 @DRIVERS
 def test_no_content_by_default(traced: Traced, driver: str) -> None:
     """Neither values, replies, prompts, reasons nor texts of errors are in a span, right or wrong ones."""
-    guard = Guard(ScriptedBackend(*SLIPS), segment=2, observer=traced.observer(), transport=Transport(first_wait=0.0))
+    guard = Guard(ScriptedBackend(*SLIPS), segment=2, observer=traced.observer(), retry=RetryPolicy(first_wait=0.0))
     run(guard, SECRETIVE, driver, x=12345)
     assert len(traced.spans) == 5
     ours = [

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import pytest
 from harness import P2
 
-from stepguard import Guard, Procedure, Result, Step, Transport
+from stepguard import Guard, Procedure, Result, RetryPolicy, Step
 from stepguard.backends import Message, Request
 from stepguard.core.verdicts import Claim, Deviation, DeviationKind
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError, RateLimited
@@ -24,7 +24,7 @@ from stepguard.testing import Plant, SimulatedModel, Slips
 KINDS: tuple[DeviationKind, ...] = tuple(kind for kind in get_args(DeviationKind) if kind != "undecided")
 SURPLUS = ("extra_step", "premature_answer", "wrong_order")
 WHOLE = ("truncated", "empty", "refused", "wrong_order")
-NO_WAIT = Transport(first_wait=0)
+NO_WAIT = RetryPolicy(first_wait=0)
 pytestmark = pytest.mark.once
 
 INPUTS = {"x": 12, "y": 7}
@@ -69,7 +69,7 @@ def run(*plants: Plant, procedure: Procedure = STEPS, **options: Any) -> Result:
     """A run in which nothing fails but what is planted, and all of that comes to pass."""
     with SimulatedModel(plants=plants, answers=ANSWERS) as model:
         inputs = {each.name: INPUTS[each.name] for each in procedure.inputs}
-        return Guard(model, transport=NO_WAIT, **options).run(procedure, inputs)
+        return Guard(model, retry=NO_WAIT, **options).run(procedure, inputs)
 
 
 def found(result: Result) -> list[Deviation]:
@@ -172,7 +172,7 @@ def test_surplus_of_many_steps_stands_in_one_reply() -> None:
 def test_a_failure_of_the_transport_can_be_planted(error: BackendError, driver: str) -> None:
     """An error is raised instead of the reply that asks the step, and the guard sends the request again."""
     with SimulatedModel(plants=[Plant("b", error, times=2)]) as model:
-        guard = Guard(model, segment=1, transport=NO_WAIT)
+        guard = Guard(model, segment=1, retry=NO_WAIT)
         result = guard.run(P2) if driver == "run" else asyncio.run(guard.arun(P2))
     assert result.verified
     assert [attempt.outcome for attempt in result.attempts] == ["accepted", "error", "error", "accepted"]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from harness import GOOD, P2, PAIR
 
-from stepguard import Guard, Procedure, Step, Transport, Usage
+from stepguard import Guard, Procedure, RetryPolicy, Step, Usage
 from stepguard.backends import Completion, Message, Request
 from stepguard.core.verdicts import DEVIATION_KINDS
 from stepguard.engine.actions import Ask
@@ -152,7 +152,7 @@ def test_an_exception_in_a_script_comes_before_the_answer_behind_it() -> None:
     """Failures of the transport are raised once each, and the same try is answered afterwards."""
     script = {"a": "2 * 3 = 6", "b": [BackendError("503"), RateLimited("slow down"), "6 + 4 = 10"]}
     with ScriptedSteps(script) as backend:
-        result = Guard(backend, transport=Transport(first_wait=0)).run(P2)
+        result = Guard(backend, retry=RetryPolicy(first_wait=0)).run(P2)
     assert [attempt.outcome for attempt in result.attempts] == ["error", "error", "accepted"]
 
 

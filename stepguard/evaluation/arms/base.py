@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Protocol, Self, runtime_checkable
 
 from stepguard.backends.base import Backend, Completion, Request, ask
-from stepguard.backends.retry import Transport
+from stepguard.backends.retry import RetryPolicy
 from stepguard.core.profile import Profile
 from stepguard.core.usage import Usage
 from stepguard.engine.segments import Segments
@@ -125,7 +125,7 @@ class ArmOptions:
 
     def __post_init__(self) -> None:
         Segments(self.segment)
-        Transport(timeout=self.timeout)
+        RetryPolicy(timeout=self.timeout)
         if isinstance(self.repair, int):
             Ladder.of(self.repair)
 
@@ -187,24 +187,22 @@ class Sent:
         return self.completion is not None and self.completion.finish_reason == "length"
 
 
-async def send_with_room(
-    backend: Backend, request: Request, transport: Transport, enough: Callable[[str], bool]
-) -> Sent:
+async def send_with_room(backend: Backend, request: Request, retry: RetryPolicy, enough: Callable[[str], bool]) -> Sent:
     """Send one request, again with twice the room where the reply was cut off, as the guard does.
 
     Args:
         backend: the model.
         request: what to ask; its token limit is the first.
-        transport: how failures are met.
+        retry: when it is sent again.
         enough: whether a text that was cut off says all that was asked: whatever follows is not worth a call.
     """
-    sent = await send(backend, request, transport)
+    sent = await send(backend, request, retry)
     usage, seconds = sent.usage, sent.seconds
     for _ in range(_DOUBLINGS):
         if not sent.cut or request.max_tokens is None or enough(sent.text):
             break
         request = replace(request, max_tokens=2 * request.max_tokens)
-        again = await send(backend, request, transport)
+        again = await send(backend, request, retry)
         usage, seconds = usage + again.usage, seconds + again.seconds
         if again.completion is None:  # the reply that was cut off is better than none
             break
@@ -212,21 +210,21 @@ async def send_with_room(
     return Sent(sent.completion, usage, seconds, sent.failure)
 
 
-async def send(backend: Backend, request: Request, transport: Transport) -> Sent:
+async def send(backend: Backend, request: Request, retry: RetryPolicy) -> Sent:
     """Send one request, again where the transport fails; whatever a backend raises ends in what is returned."""
     started = time.monotonic()
     usage = Usage()
     failure: str | None = None
-    for sent in range(1, transport.retries + 2):
+    for sent in range(1, retry.retries + 2):
         try:
-            async with asyncio.timeout(transport.timeout):
+            async with asyncio.timeout(retry.timeout):
                 completion = await ask(backend, request)
         except Exception as error:  # noqa: BLE001 - it costs one outcome, not the benchmark
             usage = usage + Usage(calls=1)
             failure = f"{type(error).__name__}: {error}"
             retryable = isinstance(error, TimeoutError) or (isinstance(error, BackendError) and error.retryable)
-            wait = transport.wait(sent, error, random.Random(request.seed))
-            if not retryable or sent > transport.retries or wait > transport.longest_wait:
+            wait = retry.wait(sent, error, random.Random(request.seed))
+            if not retryable or sent > retry.retries or wait > retry.longest_wait:
                 break
             await asyncio.sleep(wait)
             continue

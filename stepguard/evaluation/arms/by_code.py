@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from stepguard.backends.base import Backend, Message, Request
-from stepguard.backends.retry import Transport
+from stepguard.backends.retry import RetryPolicy
 from stepguard.errors import StepguardError
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing, send_with_room
 from stepguard.evaluation.arms.reading import Reading, same
@@ -81,7 +81,7 @@ class Program:
             seed=task.seed,
             timeout=options.timeout,
         )
-        sent = await send_with_room(backend, request, Transport(timeout=options.timeout), lambda text: False)
+        sent = await send_with_room(backend, request, RetryPolicy(timeout=options.timeout), lambda text: False)
         problem: str | None = None
         values: dict[str, Value] = {}
         try:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from stepguard.backends.base import Backend, Completion, ask
-from stepguard.backends.retry import Transport
+from stepguard.backends.retry import RetryPolicy
 from stepguard.engine.actions import Action, Ask, Check, Checked, Event, Failed, Replied, Wait, Woke, deviation_of
 from stepguard.errors import BackendTimeout
 from stepguard.evaluation.arms.base import ArmOptions, Outcome, served_by
@@ -40,7 +40,7 @@ def make_guard(
         stop_early=options.stop_early,
         history=None,
         profile=options.profile,
-        transport=Transport(timeout=options.timeout),
+        retry=RetryPolicy(timeout=options.timeout),
         seed=task.seed,
         observer=observer,
     )

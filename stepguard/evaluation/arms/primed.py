@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Final
 
 from stepguard.backends.base import Backend, Completion, Message, Request, ask
-from stepguard.backends.retry import Transport
+from stepguard.backends.retry import RetryPolicy
 from stepguard.errors import ConfigError, EvaluationError
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing, send
 from stepguard.evaluation.arms.guarded_run import run_guarded
@@ -88,7 +88,7 @@ class Primed:
             steps=tuple(rest),
             values={**plain.values, **half.planted},
         )
-        sent = await send(backend, request, Transport(timeout=options.timeout))
+        sent = await send(backend, request, RetryPolicy(timeout=options.timeout))
         found = read_run(task, f"{half.text}\n{sent.text}")
         right = sum(name in found.values and name not in found.slips for name in half.rest)
         whole = right == len(half.rest)

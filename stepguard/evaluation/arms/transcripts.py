@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from stepguard.backends.base import Backend, Message, Request
-from stepguard.backends.retry import Transport
+from stepguard.backends.retry import RetryPolicy
 from stepguard.core.usage import Usage
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, Sent, send_with_room, served_by
 from stepguard.evaluation.arms.reading import Reading, read_run, same
@@ -178,7 +178,7 @@ async def _sent(task: Task, backend: Backend, request: Request, options: ArmOpti
     def enough(text: str) -> bool:
         return len(read_run(task, text).values) == len(task.procedure)
 
-    return await send_with_room(backend, request, Transport(timeout=options.timeout), enough)
+    return await send_with_room(backend, request, RetryPolicy(timeout=options.timeout), enough)
 
 
 def _longest(task: Task) -> int:

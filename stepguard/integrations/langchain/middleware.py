@@ -20,7 +20,7 @@ stands in front of it sees one call. Put it last, but for what is to see single 
 middleware that changes prompts would change the guard's.
 
 Retries. One layer repeats requests that failed: the model itself (``max_retries``), and the guard does not, unless
-`transport` says so; then give the model ``max_retries=0``. A `ModelRetryMiddleware` belongs in front of this one, where
+`retry` says so; then give the model ``max_retries=0``. A `ModelRetryMiddleware` belongs in front of this one, where
 it does not repeat a refusal by default. Behind it, give it ``on_failure="error"``: its error messages would be taken
 for replies.
 
@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, NotRequired, TypedDict, Unpack, get_args
 
-from stepguard.backends.retry import Transport
+from stepguard.backends.retry import RetryPolicy
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, MissingExtraError, RunError
 from stepguard.guard import Guard
@@ -166,8 +166,8 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         check_options(options, of="GuardMiddleware")
         if procedure is not None and (isinstance(procedure, Procedure) or not callable(procedure)):
             procedure = named_procedure(procedure, known)
-        if options.get("transport") is None:
-            options["transport"] = Transport(retries=0)
+        if options.get("retry") is None:
+            options["retry"] = RetryPolicy(retries=0)
         self._procedure: Final = procedure
         self._procedures: Final = known
         self._look_in_messages: Final = bool(look_in_messages)

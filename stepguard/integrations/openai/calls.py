@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from stepguard.backends.base import Completion, Request
-from stepguard.backends.retry import Transport
+from stepguard.backends.retry import RetryPolicy
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError
 from stepguard.guard import Guard
@@ -148,8 +148,8 @@ class Settings:
         timeout = changed.pop("timeout", None)
         backend: Any = self.make_backend(model, **changed)
         options = dict(self.guard)
-        transport = options.get("transport") or transport_of(self.client)
-        options["transport"] = transport if timeout is None else replace(transport, timeout=_seconds(timeout))
+        retry = options.get("retry") or retry_of(self.client)
+        options["retry"] = retry if timeout is None else replace(retry, timeout=_seconds(timeout))
         if seed is not None:
             options["seed"] = seed
         return Guard(backend if cap is None else _Capped(backend, cap), **options)
@@ -277,13 +277,13 @@ class _Capped:
         return replace(request, max_tokens=min(self._cap, request.max_tokens or self._cap))
 
 
-def transport_of(client: object) -> Transport:
+def retry_of(client: object) -> RetryPolicy:
     """The retries and the time-out that a client has, as the guard's own: one layer repeats requests, not two."""
-    usual = Transport()
+    usual = RetryPolicy()
     retries = getattr(client, "max_retries", None)
     timeout = getattr(client, "timeout", usual.timeout)
     try:
-        return Transport(retries=usual.retries if retries is None else retries, timeout=_seconds(timeout))
+        return RetryPolicy(retries=usual.retries if retries is None else retries, timeout=_seconds(timeout))
     except ConfigError:  # a client of another kind, with something else under these names
         return usual
 

@@ -93,7 +93,7 @@ def wrap(
         mode: how replies are bound to their form; see `stepguard.backends.openai.OpenAIBackend`.
         strict: see there; False for a server that does not know the word.
         options: those of `stepguard.Guard`, for each call: a budget is that of one call. By default a request has the
-            time-out and the retries of the client; `transport` sets them otherwise.
+            time-out and the retries of the client; `retry` sets them otherwise.
 
     Raises:
         ConfigError: the client cannot be wrapped, or an option cannot work.

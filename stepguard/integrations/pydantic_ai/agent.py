@@ -19,7 +19,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Unpack, get_args
 
-from stepguard.backends.retry import Transport
+from stepguard.backends.retry import RetryPolicy
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, MissingExtraError, RunError, StepguardError
 from stepguard.guard import Guard
@@ -86,7 +86,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
     calls. A streamed request streams the finished answer.
 
     Every call of the guard counts as a request, before which the run's `UsageLimits` are checked. Repeating failed
-    requests is left to the model (its SDK does so twice by default): `transport` has no retries unless you give one.
+    requests is left to the model (its SDK does so twice by default): `retry` has none unless you give one.
     An answer that the output type or a validator refuses is not worked out again: that is an error.
 
     What is not verified raises `NotVerified`; an error of the framework or the provider is raised as it came, with the
@@ -153,8 +153,8 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         self._mode: Final[Mode | None] = mode
         self._on_call: Final = on_call
         self._options: Final[GuardOptions] = {**options}
-        if self._options.get("transport") is None:
-            self._options["transport"] = Transport(retries=0)
+        if self._options.get("retry") is None:
+            self._options["retry"] = RetryPolicy(retries=0)
         Guard(_nobody, **self._options)  # what cannot work is told now
 
     @classmethod

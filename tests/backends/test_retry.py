@@ -1,4 +1,4 @@
-"""Failures of the transport: what is sent again, after which wait, and what ends the run."""
+"""The retry policy: what is sent again, after which wait, and what ends the run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from harness import GOOD, P2, PAIR, no_model, start
 
-from stepguard import Budget, Guard, Procedure, Transport, Usage
+from stepguard import Budget, Guard, Procedure, RetryPolicy, Usage
 from stepguard.engine.actions import (
     Ask,
     Failed,
@@ -32,7 +32,7 @@ def _errors() -> list[tuple[str, Exception, int, str]]:
 @pytest.mark.parametrize(("error", "requests", "status"), [e[1:] for e in _errors()], ids=[e[0] for e in _errors()])
 def test_how_often_a_failing_request_is_sent(error: Exception, requests: int, status: str) -> None:
     """Errors that may pass are tried three times in all, others once; every request is in the books."""
-    hand = start(P2, transport=Transport(retries=2))
+    hand = start(P2, retry=RetryPolicy(retries=2))
     while not hand.run.done:
         if hand.waits:
             hand.run.send(Woke(hand.waits.pop().id))
@@ -54,7 +54,7 @@ def test_waits_grow_are_jittered_and_honour_retry_after() -> None:
     """Each wait is at least twice the first one before it, differs between runs, and is never below `Retry-After`."""
     firsts: set[float] = set()
     for seed in range(20):
-        hand = start(P2, transport=Transport(retries=4, first_wait=1.0), seed=seed)
+        hand = start(P2, retry=RetryPolicy(retries=4, first_wait=1.0), seed=seed)
         for _ in range(4):
             hand.run.send(Failed(hand.asks.pop().id, BackendError("503")))
             hand.go()
@@ -71,7 +71,7 @@ def test_waits_grow_are_jittered_and_honour_retry_after() -> None:
 
 
 def test_a_repeated_request_is_the_same_request() -> None:
-    """The transport repeats a request byte for byte; the step's own tries do not count up."""
+    """A retry repeats a request byte for byte; the step's own tries do not count up."""
     hand = start(P2)
     first = hand.asks.pop()
     hand.run.send(Failed(first.id, BackendError("503")))
@@ -134,8 +134,8 @@ def test_what_is_in_flight_when_the_run_ends_is_still_taken_in() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda seconds: Transport(timeout=seconds),
-        lambda seconds: Transport(longest_wait=seconds),
+        lambda seconds: RetryPolicy(timeout=seconds),
+        lambda seconds: RetryPolicy(longest_wait=seconds),
         lambda seconds: Budget(seconds=seconds),
         lambda seconds: Guard(no_model, check_timeout=seconds),
     ],

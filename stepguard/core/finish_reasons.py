@@ -1,0 +1,34 @@
+"""Why a reply ended, in the words of the many providers that say it.
+
+Backends and the readers of replies share these: neither knows the other.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["CUT", "FILTERED", "STOPPED_EARLY", "plain_reason"]
+
+STOPPED_EARLY: Final = "stopped_early"
+"""The reply was stopped by us, at a step that is wrong."""
+
+CUT: Final = frozenset(
+    {
+        *("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"),
+        *("incomplete", "limit", "token_limit", "token_limit_reached", "truncated"),
+    }
+)
+"""The reply ran into a limit on its length."""
+
+FILTERED: Final = frozenset(
+    {
+        *("content_filter", "content-filter", "content_filtered", "guardrail_intervened", "refusal", "safety"),
+        *("blocklist", "prohibited_content", "recitation", "sensitive", "spii"),
+    }
+)
+"""The provider would not hand the reply out."""
+
+
+def plain_reason(reason: str | None) -> str:
+    """A finish reason in lower case, empty where there is none; ``FinishReason.MAX_TOKENS`` loses its class."""
+    return (reason or "").strip().lower().rpartition(".")[2]
