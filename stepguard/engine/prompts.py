@@ -1,10 +1,11 @@
 """From a segment and the verified values to the messages that ask it.
 
 Every prompt that asks steps as they stand has a prefix that is byte-identical for a whole run (instructions and one
-fitting demonstration), so that providers' prompt caches hit, and then only what this segment needs: the values its
-steps read, and its steps with their operands restated. Plain questions have a prefix of their own, drafts another. The
-model never sees a step that is neither asked nor needed to understand one that is, a rejected reply, or anything a
-checker knows: a prompt is a function of the steps, the verified state, the way of asking and, behind a draft, of that.
+fitting demonstration), so that providers' prompt caches hit, and then only what this segment needs: the documents and
+values its steps read, and its steps with their operands restated. Plain questions have a prefix of their own, drafts
+another. The model never sees a step that is neither asked nor needed to understand one that is, a rejected reply, or
+anything a checker knows: a prompt is a function of the steps, the verified state, the way of asking and, behind a
+draft, of that.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from functools import lru_cache
 from typing import Final
 
 from stepguard.backends.base import Message
+from stepguard.engine.shown_values import ShownValues, documents_in, quoted
 from stepguard.errors import ProcedureError
 from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.expressions import Chain, Compare, Expression, Name, Negate, Number
-from stepguard.language.values import Value, show_value
+from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import ReplyFormat
@@ -34,6 +36,7 @@ _DRAFTER: Final = (
     "Work out what is asked, in your own words and with every calculation written out. Do nothing that is not asked."
 )
 _MAX_DRAFT: Final = 4000
+_NO_ORDER: Final[Mapping[str, int]] = {}
 _SAMPLE: Final = 50
 """How many steps of a procedure decide which kinds its demonstration shows."""
 
@@ -52,6 +55,7 @@ class Prompter:
             _prefix(kinds, reply_format) if isinstance(reply_format, Hashable) else _build_prefix(kinds, reply_format)
         )
         self._reply_format = reply_format
+        self._order = {one.name: place for place, one in enumerate(procedure.inputs)}
 
     def messages(
         self,
@@ -69,7 +73,7 @@ class Prompter:
             before: steps before them whose text leads into theirs.
             draft: the model's own working, which the reply is to be made from.
         """
-        text = describe_steps(steps, values, before=before)
+        text = self._described(steps, values, before)
         if draft is not None:
             # Lone surrogates could not be sent.
             text += f"\nWorking:\n{draft[:_MAX_DRAFT].strip().encode('utf-8', 'replace').decode()}"
@@ -79,18 +83,25 @@ class Prompter:
         self, steps: Sequence[Step], values: Mapping[str, Value], *, before: Sequence[Step] = ()
     ) -> tuple[Message, ...]:
         """The messages that ask for working in free text."""
-        return (Message("system", _DRAFTER), Message("user", describe_steps(steps, values, before=before)))
+        return (Message("system", _DRAFTER), Message("user", self._described(steps, values, before)))
 
     def question(self, step: Step, values: Mapping[str, Value], *, before: Sequence[Step] = ()) -> tuple[Message, ...]:
         """The messages that ask one step as a plain question."""
         asked = _questioner(self._reply_format, step.expression is None)
         done = f"Done before:{_done(before)}\n" if before else ""
-        return (*asked, Message("user", f"{done}{_question(step, values)}"))
+        known = ShownValues([step], values, self._order)
+        return (*asked, Message("user", f"{known.documents}{done}{_question(step, values, known)}"))
 
     def fixed(self, messages: Sequence[Message]) -> float:
-        """The share of the characters of some messages that every prompt of the run begins with."""
+        """The share of the characters of some messages that does not grow with the number of steps.
+
+        That is what every prompt of the run begins with, and the documents.
+        """
         sizes = [len(message.content) for message in messages]
-        return sum(sizes[:-1]) / sum(sizes)
+        return (sum(sizes[:-1]) + documents_in(messages[-1].content)) / sum(sizes)
+
+    def _described(self, steps: Sequence[Step], values: Mapping[str, Value], before: Sequence[Step]) -> str:
+        return describe_steps(steps, values, before=before, order=self._order)
 
 
 def _sample(procedure: Procedure) -> Iterator[Step]:
@@ -101,25 +112,25 @@ def _sample(procedure: Procedure) -> Iterator[Step]:
             return
 
 
-def describe_steps(steps: Sequence[Step], values: Mapping[str, Value], *, before: Sequence[Step] = ()) -> str:
-    """The live part of a prompt: the values these steps read, then the steps with their operands restated.
+def describe_steps(
+    steps: Sequence[Step],
+    values: Mapping[str, Value],
+    *,
+    before: Sequence[Step] = (),
+    order: Mapping[str, int] = _NO_ORDER,
+) -> str:
+    """The live part of a prompt: documents and values these steps read, then the steps with their operands restated.
 
-    `before` are steps that are done, and whose text leads into that of the first one.
+    Args:
+        steps: the steps.
+        values: what they read.
+        before: steps that are done, and whose text leads into that of the first one.
+        order: the place of each input of the procedure, so that documents stand in the same order in every request.
     """
-    shown: dict[str, str] = {}
-    lines: list[str] = []
-    for step in steps:
-        known: list[str] = []
-        for name in step.reads:
-            if name in values:
-                text = shown.get(name)
-                if text is None:
-                    text = shown[name] = _shown(values[name])
-                known.append(f"{name} = {text}")
-        lines.append(_line(step, known))
-    given = "\n".join(f"{name} = {text}" for name, text in shown.items()) or "(none)"
+    known = ShownValues(steps, values, order)
     done = f"\nDone before:{_done(before)}" if before else ""
-    return f"Values:\n{given}{done}\nSteps:\n" + "\n".join(lines)
+    lines = "\n".join(_line(step, known.beside(step.reads)) for step in steps)
+    return f"{known.documents}Values:\n{known.listed}{done}\nSteps:\n{lines}"
 
 
 def _done(before: Sequence[Step]) -> str:
@@ -143,12 +154,11 @@ _IN_WORDS: Final = {
 }
 
 
-def _question(step: Step, values: Mapping[str, Value]) -> str:
-    """A step as a question in words, with its operands."""
+def _question(step: Step, values: Mapping[str, Value], known: ShownValues) -> str:
+    """A step as a question in words, with its operands; documents stand before it."""
     tree, form = step.expression, _form(step)
     if tree is None:
-        known = "\n".join(f"{name} = {_shown(values[name])}" for name in step.reads if name in values)
-        asked = f"{step.instruction}{f' ({form})' if form else ''}{f'{chr(10)}{known}' if known else ''}"
+        asked = "\n".join((f"{step.instruction}{f' ({form})' if form else ''}", *known.beside(step.reads)))
     else:
         worked, leaves = substitute(tree, values), _leaves(tree, values)
         if leaves is not None:
@@ -177,7 +187,7 @@ def _form(step: Step) -> str:
         case "money":
             form = f"in {kind.currency}"
         case "one_of":
-            form = f"one of: {', '.join(map(_quoted, kind.options))}"
+            form = f"one of: {', '.join(map(quoted, kind.options))}"
         case "number" if kind.within is not None:
             form = f"at most {kind.within} from the exact value"
         case "number" if step.expression is not None and _divides(step.expression):
@@ -192,15 +202,6 @@ def _form(step: Step) -> str:
         form += f"{', ' if form else ''}rounded to {kind.places} decimal place{'' if kind.places == 1 else 's'}"
         form += f" ({kind.rounding.replace('_', ' ')})" if kind.rounding not in (None, "half_up") else ""
     return form
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _shown(value: Value) -> str:
-    # Text is quoted, so that a value can never be mistaken for a line of the prompt.
-    return _quoted(value) if type(value) is str else show_value(value)
 
 
 def _kind(step: Step) -> str:
@@ -286,7 +287,7 @@ def _questioner(reply_format: ReplyFormat, in_words: bool) -> tuple[Message, ...
         answer = reply_format.answer(step, "36 - (-14) = 36 + 14", "50")
     return (
         Message("system", f"{_QUESTIONER}\n{reply_format.instructions}"),
-        Message("user", _question(step, EXAMPLE_VALUES)),
+        Message("user", _question(step, EXAMPLE_VALUES, ShownValues([step], EXAMPLE_VALUES, _NO_ORDER))),
         Message("assistant", json.dumps({step.id: answer})),
     )
 

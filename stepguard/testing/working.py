@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
+from stepguard.core.verdicts import shorten
+from stepguard.engine.shown_values import LONG_TEXT
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
 from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.values import Value, show_value
@@ -49,7 +51,7 @@ def work_out(step: Step, values: Mapping[str, Value], answers: Mapping[str, obje
 
 def _carried_out(step: Step, values: Mapping[str, Value], answer: Callable[..., object]) -> tuple[str, Value] | None:
     try:
-        work = "; ".join(f"{name} is {show_value(values[name])}" for name in step.reads) or "as asked"
+        work = "; ".join(f"{name} is {_told(values[name])}" for name in step.reads) or "as asked"
         found = answer(values)
     except (LookupError, TypeError, ValueError):
         return None
@@ -59,6 +61,11 @@ def _carried_out(step: Step, values: Mapping[str, Value], answer: Callable[..., 
         return work, step.type.accept(found)
     except ValueRefused as error:
         raise ConfigError(f"the answer for {step.id!r} is no {step.type}: {error}", option="answers") from None
+
+
+def _told(value: Value) -> str:
+    text = show_value(value)
+    return text if len(text) <= LONG_TEXT else shorten(text, LONG_TEXT)  # nobody works on a document by copying it
 
 
 def written(step: Step, value: Value) -> str:
