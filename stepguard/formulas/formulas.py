@@ -10,11 +10,13 @@ numbers                ``2``, ``0.5`` and ``½``, always exact; ``2e3`` is refus
 implicit product       ``2x``, ``3(x+1)``, ``(x+1)(x-2)``, ``2 sin(x)``, ``x(x+1)``; between words ``*`` is written
 functions              ``sqrt cbrt abs exp log sin cos tan asin acos atan sinh cosh tanh factorial``; also ``ln``,
                        ``arcsin``, ``√2``, ``|x|``, ``n!``, ``log_2(x)``, ``log10(x)``, ``log(x, 2)``, ``sin^2(x)``
+mixed numbers          ``3\\frac{1}{4}`` and ``3¼`` are 13/4
 constants              ``pi`` and ``e``
 =====================  ========================================================================================
 
 ``log`` and ``ln`` are the natural logarithm. Where two readings are usual, the text is refused: ``1/2x``, ``e^2x``,
-``sin x/2``, ``sin^-1(x)``, ``100,200``, ``n!!``, ``sec^2(x)``.
+``sin x/2``, ``sin^-1(x)``, ``100,200``, ``n!!``, ``sec^2(x)``, ``x^3\\frac{1}{4}``, ``3\\frac{5}{4}``. Infinities and
+``nan`` are no numbers, and no symbols unless they are declared.
 
 Names. Every name is a symbol, ``E``, ``I``, ``N``, ``S``, ``beta`` and ``lambda`` too; only ``e`` and ``pi`` are
 constants, and they are symbols where they are declared. A name of several letters is one symbol; only where the
@@ -24,10 +26,11 @@ symbols are known, ``xy`` is read as ``x*y`` if `x` and `y` are among them and `
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Final
 
 from stepguard.errors import ExpressionError
-from stepguard.formulas.tokens import GREEK, MATRIX_FUNCTIONS, Token, tokenize
+from stepguard.formulas.tokens import GREEK, MATRIX_FUNCTIONS, NO_NUMBERS, Token, tokenize
 from stepguard.formulas.trees import (
     MAX_NODES,
     Call,
@@ -51,6 +54,7 @@ from stepguard.formulas.trees import (
     total,
     walk,
 )
+from stepguard.language.numerals import Exact
 
 __all__ = [
     "MAX_DEPTH",
@@ -110,6 +114,11 @@ def _is_word(name: str) -> bool:
     return len(name) > 1 and name.isalpha() and name not in GREEK
 
 
+def _rooted(tree: Formula) -> bool:
+    """Whether a formula holds a root or another power that is no quotient of numbers."""
+    return any(isinstance(node, Power) and node.exponent != Number(-1) for node in walk(tree))
+
+
 class FormulaParser:
     """Reads formulas from tokens; `stepguard.formulas.statements` reads relations and sets with it."""
 
@@ -126,6 +135,9 @@ class FormulaParser:
         self.declared = frozenset(declared)
         self.known = None if known is None else frozenset(known) | self.declared
         self.matrices = matrices
+        for token in tokens:
+            if token.kind == "name" and token.text.lower() in NO_NUMBERS and token.text not in self.declared:
+                raise self.error(f"{token.text!r} is no number", token)
         self.tokens = self._split(tokens)
         self.at = 0
         self.depth = 0
@@ -291,7 +303,7 @@ class FormulaParser:
         token = self.token
         self.at += 1
         if token.kind == "number":
-            return Number(token.value)
+            return self._mixed(token)
         if token.kind == "name":
             return self._symbol(token)
         if token.kind == "function":
@@ -305,6 +317,44 @@ class FormulaParser:
                 return quotient(self._group(), self._group())
         self.at -= 1
         raise self.error("something is missing" if token.kind == "end" else f"{token.text!r} is not expected here")
+
+    def _mixed(self, whole: Token) -> Formula:
+        """A number, with the fraction of digits right behind it, which is added to it."""
+        part = self._fraction_of_digits()
+        if part is None:
+            return Number(whole.value)
+        at = self.at - 2
+        while self.tokens[at].text in ("+", "-") and at > 0:
+            at -= 1
+        before = self.tokens[at] if at >= 0 else whole
+        if before.text == "^" and before.start == whole.start:  # x²½
+            return Number(whole.value)
+        alone = before.text not in ("^", "/", "\\frac") and before.kind != "function"
+        over, under, behind = part
+        ends = self.tokens[behind].text not in ("^", "!")
+        if not whole.text.isdigit() or not 0 < over < under or not alone or not ends:
+            raise self.error("a fraction behind a number: write a sign between them, or brackets")
+        self.at = behind
+        return Number(whole.value + Fraction(over, under))
+
+    def _fraction_of_digits(self) -> tuple[Exact, Exact, int] | None:
+        """Numerator and denominator of a fraction of numbers that begins here, and the place behind it.
+
+        None where none begins. One of sums of numbers has the numerator zero: what it is behind a number is not clear.
+        """
+        if self.token.kind == "number" and isinstance(self.token.value, Fraction) and not self.token.text[0].isascii():
+            return self.token.value.numerator, self.token.value.denominator, self.at + 1
+        if self.token.text != "\\frac":
+            return None
+        start, depth = self.at, self.depth
+        self.at += 1
+        groups = self._group(), self._group()
+        behind, self.at, self.depth = self.at, start, depth
+        if not all(isinstance(each, Number) and type(each.value) is int for each in groups):
+            plain = all(isinstance(node, Number | Sum | Product | Power) for each in groups for node in walk(each))
+            return (0, 1, behind) if plain and not any(map(_rooted, groups)) else None
+        over, under = (each.value for each in groups if isinstance(each, Number))
+        return over, under, behind
 
     def _symbol(self, token: Token) -> Formula:
         name = token.text
@@ -323,7 +373,10 @@ class FormulaParser:
         if self.accept("{"):
             return self._inside("}")
         token = self.token
-        if (token.kind == "number" and len(token.text) == 1) or (token.kind == "name" and len(token.text) == 1):
+        if token.kind == "number" and len(token.text) == 1:
+            self.at += 1
+            return Number(token.value)
+        if token.kind == "name" and len(token.text) == 1:
             return self._atom()
         raise self.error("'{' was expected")
 

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from stepguard.errors import ExpressionError
 from stepguard.language.numerals import Exact, exact
 
-__all__ = ["FUNCTIONS", "GREEK", "MATRIX_FUNCTIONS", "MAX_DIGITS", "MAX_LENGTH", "Token", "tokenize"]
+__all__ = ["FUNCTIONS", "GREEK", "MATRIX_FUNCTIONS", "MAX_DIGITS", "MAX_LENGTH", "NO_NUMBERS", "Token", "tokenize"]
 
 MAX_LENGTH: Final = 2000
 """The longest formula that is read, in characters."""
@@ -26,6 +26,8 @@ FUNCTIONS: Final = frozenset({
     "factorial",
 })  # fmt: skip
 MATRIX_FUNCTIONS: Final = frozenset({"det", "transpose", "inverse", "trace"})
+NO_NUMBERS: Final = frozenset({"oo", "zoo", "inf", "infinity", "infty", "nan", "undefined", "complexinfinity"})
+"""Names, in small letters, of what is no number, although computer algebra calculates with it."""
 
 Kind = Literal["number", "name", "function", "sign", "word", "end"]
 
@@ -187,7 +189,7 @@ def _add_latex(tokens: list[Token], command: str, body: str, start: int, end: in
     if sign is not None:
         if sign:
             tokens.append(Token("word" if sign in _WORDS else "sign", sign, start, end))
-    elif command in ("frac", "dfrac", "tfrac"):
+    elif command in ("frac", "dfrac", "tfrac", "nicefrac", "cfrac", "sfrac"):
         tokens.append(Token("sign", "\\frac", start, end))
     elif command in GREEK or command in FUNCTIONS or command in _OTHER_NAMES:
         tokens.append(_name(command, start, end))

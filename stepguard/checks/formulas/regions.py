@@ -82,7 +82,7 @@ def compare_region(charts: Sequence[tuple[str, SignChart]], region: Region, ques
     for place, cut in enumerate(placed):
         holds = all(_holds(chart, operator, cut) for operator, chart in charts)
         if holds != claimed(place):
-            return Finding("no", f"at {_shown(cut.low)} it {'holds' if holds else 'does not hold'}")
+            return Finding("no", f"at {_shown_cut(cut)} it {'holds' if holds else 'does not hold'}")
     return Finding("yes")
 
 
@@ -92,6 +92,17 @@ def _sign(value: float) -> int:
 
 def _shown(value: Fraction) -> str:
     return format_exact(value) if value.denominator < 1000 else f"about {format_exact(round(value, 9))}"
+
+
+def _shown_cut(cut: _Cut) -> str:
+    """The number that a cut is, exactly where it is a simple fraction."""
+    root = None if cut.root is None else cut.root.narrowed(_NARROW)
+    low, high = (cut.low, cut.high) if root is None else (root.low, root.high)
+    near = (low + high) / 2
+    simple = near.limit_denominator(999)
+    if low <= simple <= high and root is not None and sign_of(root.polynomial, simple) == 0:
+        return _shown(simple)
+    return _shown(near)
 
 
 def _holds(chart: SignChart, operator: str, cut: _Cut) -> bool:
