@@ -4,27 +4,36 @@ The engine performs nothing. It emits actions with ids and accepts events (see `
 sync driver, the async driver, a loop of the caller's and the tests all drive the same code. It never calls a model,
 sleeps, reads a clock, logs or writes.
 
-The way of one segment, called a flight: ask -> (wait -> ask)* -> check -> commit. The verified prefix of a reply is
-committed; a step that was not accepted leads the next segment, asked in the way its repair policy names. With
-`parallel` flights, steps that read nothing unverified may be asked at the same time.
+The way of one segment is a flight, a small state machine with named phases:
+
+    Launcher -> Asking (-> Waiting -> Asking)* -> Checking -> Committing -> Landing
+
+The verified prefix of a reply is committed; a step that was not accepted leads the next segment, asked in the way its
+repair policy names. With `parallel` flights, steps that read nothing unverified may be asked at the same time.
 
 A run ends at the first step that cannot be had. What has been sent by then is still taken in, so that no usage and no
 verified value is lost; what has not been sent is not.
 
     machine     the engine itself: events in, actions out
-    state       what its parts share: the settings of a run, its state, and how it ends
-    schedule    which steps can be asked
+    flights     a flight and its phases, as plain data
     launching   starts flights
-    asking      the request of a flight
-    flights     what is on its way
-    landing     takes in what becomes of a flight
-    learning    what the run has learned so far
-    history     the books
+    asking      makes the request of a flight
+    receiving   ends Asking: a reply is read
+    retrying    ends Asking without a reply, and Waiting
+    judging     ends Checking: what was accepted becomes records
+    landing     ends Committing, and books every flight
+    ending      how a run ends before its last step
+    outbox      which actions are outstanding, and the phases that wait for them
+    schedule    which steps are done, and which can be asked
+    budget      what was spent, and what may still be
+    history     the records of steps and calls
+    learning    what the run has shown of the model
+    settings    what shapes a run
 """
 
 from __future__ import annotations
 
 from stepguard.engine.machine import Engine
-from stepguard.engine.state import Settings
+from stepguard.engine.settings import Settings
 
 __all__ = ["Engine", "Settings"]

@@ -98,24 +98,24 @@ class Asker:
             return None
         return None if flight.drafting else WrongStepWatch(asked.steps, asked.values, self._reply_format)
 
-    def after_draft(self, flight: Flight, text: str) -> None:
-        """The draft has come: the flight goes on with the request that makes a reply of it."""
+    def after_draft(self, flight: Flight, text: str) -> Flight:
+        """The same flight with the request that makes a reply of its draft, now that it has come."""
         assert flight.request is not None
         steps, values = flight.request.steps, flight.request.values
-        flight.drafting, flight.sent = False, 0
-        flight.request = replace(
+        request = replace(
             flight.request,
             messages=self._prompter.messages(steps, values, before=flight.segment.before, draft=text),
             reply_format=self._reply_format,
             seed=self._random.getrandbits(31),
         )
+        return replace(flight, request=request, drafting=False)
 
     def cut_off(self, flight: Flight) -> None:
         """A reply was cut off."""
         assert flight.request is not None
-        asked = id(flight.rung.backend)
+        backend = id(flight.rung.backend)
         cap = min(2 * (flight.request.max_tokens or 0), _HIGHEST * self._usual)
-        self._least_caps[asked] = max(self._least_caps.get(asked, 0), cap)
+        self._least_caps[backend] = max(self._least_caps.get(backend, 0), cap)
 
     def fixed(self, flight: Flight) -> float:
         """The share of a flight's prompt that every prompt of its kind begins with."""

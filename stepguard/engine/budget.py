@@ -132,6 +132,19 @@ class Spending:
         """A step is done."""
         self._steps.pop(step, None)
 
+    def refusal(self, step: int, now: float, *, calls: int = 1) -> str | None:
+        """Why a step may not be asked again, by so many calls; None where it may."""
+        if limit := self.exceeded(now, calls=calls):
+            return self.reason(limit, calls=calls)
+        limit = self.step_exceeded(step, calls=calls)
+        return None if limit is None else self.reason(limit, per_step=True, calls=calls)
+
+    def reason(self, limit: Limit, *, per_step: bool = False, calls: int = 1) -> str:
+        """What is spent, in words, or what is not enough for so many calls."""
+        budget = self.budget.per_step if per_step else self.budget
+        ends = "is spent" if calls == 1 or limit != "calls" else f"leaves less than the {calls} that a draft takes"
+        return f"the budget of {getattr(budget, limit)} {limit}{' for one step' if per_step else ''} {ends}"
+
     def step_exceeded(self, step: int, *, calls: int = 1) -> Limit | None:
         """The limit that does not allow so many further calls for a step, None if they may be made."""
         limits = self.budget.per_step

@@ -1,42 +1,46 @@
-"""What is on its way: the segments between their question and their commit, and the actions they wait for."""
+"""A flight: one segment on its way from its question to its commit, and the phases that it passes through.
+
+    Asking  -> Waiting                no reply came, and the same request is sent again later
+            -> Asking                 a draft came: the reply that is made of it is asked for
+            -> Checking               claims were read
+    Waiting -> Asking                 the time has passed
+    Computing -> Checking             code found the value of a step that has checks of its own
+    Checking -> Checking              the steps that stood in for one were accepted: that one is judged itself
+    Checking, Computing -> Committing what was accepted is made durable
+
+Every phase waits for the event that answers one action, and is over with it. A flight has landed when nothing is left
+to wait for: from `Committing`, or earlier where nothing was accepted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
 
 from stepguard.backends.base import Completion, Request
 from stepguard.core.usage import Usage
 from stepguard.core.verdicts import Deviation
-from stepguard.engine.actions import Action, Clock, Event, misfit
 from stepguard.engine.schedule import Segment
-from stepguard.errors import UsageError
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 from stepguard.repair.rewriting import StandIn
 from stepguard.repair.rungs import Rung
-from stepguard.replies.reading import Reading
 from stepguard.results import Occurrence, StepRecord
 
-__all__ = ["Flight", "Outbox"]
-
-_NOTHING: Final = Usage()
+__all__ = ["Asking", "Checking", "Committing", "Computing", "Flight", "Phase", "Rejection", "Reply", "Waiting"]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Flight:
-    """One segment on its way from the question to the commit; without a request, a step performed by code.
+    """What one flight asks, and how: it stays the same in all phases, but for the second request of a draft.
 
     Attributes:
+        segment: the steps of the procedure.
+        rung: the way in which they are asked.
+        request: what is sent to the model; None for a step that code performs.
         stand_in: what is asked in the place of its only step, None where the steps are asked themselves.
         parts: the values of the steps of a stand-in that are verified; they are not asked again.
-        advanced: whether steps of the stand-in were verified that were not before, though not all of them.
-        drafting: whether the reply that is waited for is a draft.
-        restored: whether what was checked last is the value that followed from the stand-in.
-        right: how many steps were accepted before the first that deviated, if one did: see `deviated`.
-        deviated: whether one did; where a run only observes, the steps behind it are taken all the same.
-        wrong: the value that was claimed for the step to blame, None where there was none.
+        drafting: whether the request is for a draft, of which the next one makes a reply.
     """
 
     segment: Segment
@@ -44,22 +48,7 @@ class Flight:
     request: Request | None
     stand_in: StandIn | None = None
     parts: Mapping[str, Value] = field(default_factory=dict)
-    advanced: bool = False
     drafting: bool = False
-    restored: bool = False
-    right: int = 0
-    deviated: bool = False
-    wrong: str | None = None
-    sent: int = 0
-    asked_at: float = 0.0
-    waits_since: float = 0.0
-    seconds: float = 0.0
-    usage: Usage = _NOTHING
-    completion: Completion | None = None
-    reading: Reading | None = None
-    records: list[StepRecord] = field(default_factory=list)
-    blame: tuple[Occurrence, Deviation] | None = None
-    hopeless: bool = False
 
     @property
     def asked(self) -> tuple[Step, ...]:
@@ -77,69 +66,122 @@ class Flight:
         return self.segment.occurrences[0]
 
 
-class Outbox:
-    """The actions of a run that are to be answered, each with its flight, whether they were handed out yet or not.
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back from the model.
 
-    Args:
-        run_id: the first part of every action id.
+    Attributes:
+        completion: as it came, or an empty one where what came is no completion.
+        usage: what the call cost.
+        asked_at: when the request was handed out.
+        seconds: how long the reply took from then.
+        deviations: what is wrong with the reply itself.
+        readable: whether a claim could be read in it.
     """
 
-    def __init__(self, run_id: str) -> None:
-        self._run_id = run_id
-        self._count = 0
-        self._outstanding: dict[str, tuple[Action, Flight]] = {}
-        self._waiting: dict[str, Action] = {}  # those of them that were not handed out yet
-        self._dropped: set[str] = set()  # handed out, and of no interest any more
+    completion: Completion
+    usage: Usage
+    asked_at: float
+    seconds: float
+    deviations: tuple[Deviation, ...] = ()
+    readable: bool = False
 
-    def __len__(self) -> int:
-        return len(self._outstanding)
+    def all_deviations(self, rejection: Rejection | None) -> tuple[Deviation, ...]:
+        """What is wrong with the reply, and with the step that was not accepted."""
+        if rejection is None or rejection.deviation in self.deviations:
+            return self.deviations
+        return (*self.deviations, rejection.deviation)
 
-    def all(self) -> list[tuple[Action, Flight]]:
-        """Every action that is to be answered, the oldest first."""
-        return list(self._outstanding.values())
 
-    def new_id(self) -> str:
-        """An id for the next action."""
-        self._count += 1
-        return f"{self._run_id}:{self._count}"
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why the first step that was not accepted was not; those behind it are asked again with it.
 
-    def put(self, action: Action, flight: Flight) -> None:
-        """An action is to be handed out, and answered."""
-        self._outstanding[action.id] = (action, flight)
-        self._waiting[action.id] = action
+    Attributes:
+        where: the step.
+        deviation: what is wrong about it.
+        wrong: the value that was claimed for it, None where there was none.
+        hopeless: whether a check said that no other claim can fare better.
+        advanced: whether steps that stood in for it were verified that were not before, though not all of them.
+    """
 
-    def take(self) -> tuple[Action, Flight] | None:
-        """The oldest action that was not handed out yet; it is now."""
-        if not self._waiting:
-            return None
-        action = self._waiting.pop(next(iter(self._waiting)))
-        return action, self._outstanding[action.id][1]
+    where: Occurrence
+    deviation: Deviation
+    wrong: str | None = None
+    hopeless: bool = False
+    advanced: bool = False
 
-    def waits(self, action: Action) -> bool:
-        """Whether an action was not handed out yet."""
-        return action.id in self._waiting
 
-    def drop(self, action: Action) -> None:
-        """Expect nothing of an action any more; an event that answers it all the same is ignored."""
-        del self._outstanding[action.id]
-        if self._waiting.pop(action.id, None) is None:
-            self._dropped.add(action.id)
+@dataclass(frozen=True, slots=True)
+class Computing:
+    """Code performs the only step: `Act` is to be answered."""
 
-    def answered(self, event: Event) -> tuple[Action, Flight] | None:
-        """The action that an event answers, which is done with; None where it was dropped.
+    flight: Flight
 
-        Raises:
-            UsageError: the event answers no outstanding action, or does not fit it. Nothing has changed then.
-        """
-        assert not isinstance(event, Clock)
-        if event.id in self._dropped:
-            self._dropped.remove(event.id)
-            return None
-        if event.id not in self._outstanding or event.id in self._waiting:
-            raise UsageError(f"{type(event).__name__} answers {event.id!r}, which is not outstanding in this run")
-        action, flight = self._outstanding[event.id]
-        reason = misfit(event, action)
-        if reason is not None:
-            raise UsageError(f"{type(event).__name__} cannot answer {event.id!r}: {reason}")
-        del self._outstanding[event.id]
-        return action, flight
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """The model is asked: `Ask` is to be answered.
+
+    Attributes:
+        flight: what is asked.
+        sent: how often this request was sent, this time included.
+        asked_at: when it was handed out; before that of no meaning.
+    """
+
+    flight: Flight
+    sent: int = 0
+    asked_at: float = 0.0
+
+    def handed_out(self, now: float) -> Asking:
+        """The same once the request is sent."""
+        return replace(self, sent=self.sent + 1, asked_at=now)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The last try failed, the next one comes when `Wait` is answered; see `Asking`."""
+
+    flight: Flight
+    sent: int
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """Claims are judged: `Check` is to be answered.
+
+    Attributes:
+        flight: what was asked.
+        reply: what the model replied, None where code found the value.
+        rejection: the step for which no claim could be read, None where every step has one.
+        restored: whether it is the value that followed from a stand-in which is judged.
+    """
+
+    flight: Flight
+    reply: Reply | None
+    rejection: Rejection | None = None
+    restored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Committing:
+    """What was accepted is made durable: `Commit` is to be answered, unless nothing was accepted.
+
+    Attributes:
+        flight: what was asked.
+        reply: what the model replied, None where code found the value.
+        records: the accepted steps.
+        rejection: the first step that was not accepted, None where all were.
+        right: how many steps were accepted before the first that deviated; where a run only observes, steps behind it
+            are taken all the same.
+    """
+
+    flight: Flight
+    reply: Reply | None
+    records: tuple[StepRecord, ...] = ()
+    rejection: Rejection | None = None
+    right: int = 0
+
+
+Phase = Computing | Asking | Waiting | Checking | Committing

@@ -1,24 +1,25 @@
-"""The books of a run: a record of every completed step and of every model call."""
+"""History: a record of every completed step and of every model call."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
 from stepguard.backends.base import Completion
 from stepguard.core.usage import Usage
-from stepguard.core.verdicts import FORMAL, STRENGTHS, Deviation, DeviationKind, Strength
-from stepguard.results import ASSISTANCE, Assistance, Attempt, AttemptOutcome, Occurrence, StepRecord
+from stepguard.core.verdicts import FORMAL, STRENGTHS, DeviationKind, Strength
+from stepguard.engine.flights import Flight, Rejection, Reply
+from stepguard.results import ASSISTANCE, Assistance, Attempt, AttemptOutcome, StepRecord
 
 __all__ = ["History"]
 
 _MANY: Final = 3
+_ONE_CALL: Final = Usage(calls=1)
 
 
 class History:
-    """What a result tells of a run.
+    """The completed steps and the model calls of a run, as its result holds them.
 
     Args:
         keep: how many of the last steps and attempts are kept; None keeps all.
@@ -37,7 +38,7 @@ class History:
     @property
     def assisted(self) -> dict[Assistance, int]:
         """How many steps were completed with each assistance, without those that had none."""
-        return {each: self._assisted[each] for each in ASSISTANCE if each != "none" and self._assisted[each]}
+        return {kind: self._assisted[kind] for kind in ASSISTANCE if kind != "none" and self._assisted[kind]}
 
     @property
     def strength(self) -> Strength:
@@ -50,9 +51,9 @@ class History:
         refused = sum(formal.values())
         if refused < _MANY or 3 * refused < self._calls:
             return ()
-        told = ", ".join(f"{kind} {count}" for kind, count in sorted(formal.items(), key=lambda pair: -pair[1]))
+        kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(formal.items(), key=lambda pair: -pair[1]))
         return (
-            f"{refused} of {self._calls} replies were refused for their form ({told}), not for a wrong value: the "
+            f"{refused} of {self._calls} replies were refused for their form ({kinds}), not for a wrong value: the "
             "guard may cost this model more than it gains; try another reply_format, show_work=False, or a larger "
             "model",
         )
@@ -85,41 +86,56 @@ class History:
         if not record.verified and (self._keep is None or len(self._unverified) < self._keep):
             self._unverified.append(record.occurrence.step)
 
-    def book(
+    def book_reply(
         self,
-        steps: Sequence[Occurrence],
-        *,
-        rung: str,
+        flight: Flight,
+        reply: Reply,
         outcome: AttemptOutcome,
-        usage: Usage,
-        seconds: float,
+        rejection: Rejection | None = None,
+        *,
         committed: int = 0,
-        deviations: Sequence[Deviation] = (),
-        completion: Completion | None = None,
         error: str | None = None,
     ) -> None:
-        """Book a model call; see `Attempt`."""
+        """Book a model call that was answered; see `Attempt`."""
         self._calls += 1
-        self._kinds.update({each.kind for each in deviations})
+        deviations = reply.all_deviations(rejection)
+        self._kinds.update({deviation.kind for deviation in deviations})
         self._attempts.append(
             Attempt(
                 number=self._calls,
-                steps=tuple(steps),
-                rung=rung,
+                steps=flight.segment.occurrences,
+                rung=flight.rung.name,
                 outcome=outcome,
                 committed=committed,
-                deviations=tuple(deviations),
-                usage=usage,
+                deviations=deviations,
+                usage=reply.usage,
+                seconds=reply.seconds,
+                finish_reason=reply.completion.finish_reason,
+                text=_text_of(reply.completion),
+                error=error,
+            )
+        )
+
+    def book_failure(self, flight: Flight, error: str, *, seconds: float) -> None:
+        """Book a model call that was not answered."""
+        self._calls += 1
+        self._attempts.append(
+            Attempt(
+                number=self._calls,
+                steps=flight.segment.occurrences,
+                rung=flight.rung.name,
+                outcome="error",
+                committed=0,
+                deviations=(),
+                usage=_ONE_CALL,
                 seconds=seconds,
-                finish_reason=completion.finish_reason if completion else None,
-                text=_said(completion) if completion else None,
                 error=error,
             )
         )
 
 
-def _said(completion: Completion) -> str | None:
-    """What a reply said, in whatever way it said it."""
+def _text_of(completion: Completion) -> str | None:
+    """The text of a reply, in whatever way it came."""
     text = (completion.text or "").strip()  # some models end in endless white space
     if text:
         return text

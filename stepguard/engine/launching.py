@@ -1,4 +1,4 @@
-"""What is asked next: segments become flights, as far as steps can be read and the budget allows."""
+"""Launching: the next steps that can be asked become a flight, as far as the budget allows."""
 
 from __future__ import annotations
 
@@ -8,97 +8,146 @@ from typing import Final
 
 from stepguard.checks import find_hopeless
 from stepguard.core.redaction import error_text
+from stepguard.core.usage import Usage
 from stepguard.core.verdicts import Deviation
-from stepguard.engine.actions import Act, Ask
-from stepguard.engine.flights import Flight
-from stepguard.engine.schedule import Broken
-from stepguard.engine.state import RunState
+from stepguard.engine.actions import Act, Action, Ask
+from stepguard.engine.asking import Asker, most_of
+from stepguard.engine.budget import Spending
+from stepguard.engine.ending import RunEnding
+from stepguard.engine.flights import Asking, Computing, Flight
+from stepguard.engine.learning import Learning
+from stepguard.engine.outbox import Outbox
+from stepguard.engine.schedule import Broken, Schedule, Segment
+from stepguard.repair.policy import Repairs
 from stepguard.repair.rungs import FIRST, Rung
 from stepguard.results import Occurrence
 
-__all__ = ["Launcher"]
+__all__ = ["Launcher", "set_aside"]
 
 _CODE: Final = Rung("code", assistance="code")
 
 
 class Launcher:
-    """Starts the flights of a run."""
+    """Starts the flights of a run.
 
-    def __init__(self, state: RunState) -> None:
-        self._state = state
+    Args:
+        schedule: which steps can be asked.
+        repairs: how those that were not accepted are asked again.
+        learning: how long segments are.
+        asker: makes the requests.
+        spending: what may still be spent.
+        outbox: takes the actions.
+        ending: ends the run where nothing can be started any more.
+        parallel: how many flights may be on their way at the same time.
+        observe: whether the run only observes, so that also what no reply could satisfy is asked.
+    """
 
-    def fill(self) -> None:
+    def __init__(
+        self,
+        schedule: Schedule,
+        repairs: Repairs,
+        learning: Learning,
+        asker: Asker,
+        spending: Spending,
+        outbox: Outbox,
+        ending: RunEnding,
+        *,
+        parallel: int,
+        observe: bool,
+    ) -> None:
+        self._schedule = schedule
+        self._repairs = repairs
+        self._learning = learning
+        self._asker = asker
+        self._spending = spending
+        self._outbox = outbox
+        self._ending = ending
+        self._parallel = parallel
+        self._observe = observe
+
+    def fill(self, now: float) -> None:
         """Start flights until no more can be started."""
-        while (
-            self._state.stop is None
-            and len(self._state.outbox) < self._state.settings.parallel
-            and self._start_flight()
-        ):
+        while self._ending.stop is None and len(self._outbox) < self._parallel and self._start(now):
             pass
 
-    def _start_flight(self) -> bool:
-        size = self._state.learning.size(len(self._state.procedure) - self._state.steps.completed)
-        found = self._state.steps.next_segment(size, self._state.repairs.again)
-        if found is None or isinstance(found, Broken):
-            if not self._state.outbox and not self._state.steps.finished:
-                self._end_unstartable(found)
+    def _start(self, now: float) -> bool:
+        """Start one flight; whether there was one to start."""
+        segment = self._schedule.next_segment(self._learning.size(self._schedule.left), self._repairs.rung)
+        if segment is None or isinstance(segment, Broken):
+            if not self._outbox and not self._schedule.finished:
+                self._end_unstartable(segment)
             return False
-        rung = self._state.repairs.again.get(found.indices[0], FIRST)
-        code = found.steps[0].performer == "code" or rung.assistance == "code"
-        spending, now = self._state.spending, self._state.now
+        rung = self._repairs.rung(segment.indices[0]) or FIRST
+        code = segment.steps[0].performer == "code" or rung.assistance == "code"
+        if not self._affordable(segment, rung, now, code=code) or not (code or self._satisfiable(segment)):
+            return False
+        self._schedule.start(segment)
+        if code:
+            values = self._schedule.read(segment.steps)
+            action = Act(self._outbox.new_id(), segment.steps[0], values)
+            self._outbox.put(action, Computing(Flight(segment, _CODE, None)))
+            return True
+        return self._ask_segment(segment, rung, now)
+
+    def _affordable(self, segment: Segment, rung: Rung, now: float, *, code: bool) -> bool:
+        """Whether the budget allows a segment; the run ends where it never will."""
+        spending, first = self._spending, segment.occurrences[0]
         calls = 2 if rung.draft else 1  # a draft is worth nothing without the call that makes a reply of it
-        if not code and (limit := spending.step_exceeded(found.indices[0], calls=calls)):
-            reason = self._state.limit_reason(limit, per_step=True, calls=calls)
-            self._state.end("exhausted", found.occurrences[0], reason)
+        if not code and (limit := spending.step_exceeded(first.index, calls=calls)):
+            self._ending.end("exhausted", first, spending.reason(limit, per_step=True, calls=calls))
             return False
         limit = spending.late(now) if code else spending.exceeded(now, calls=calls)
-        if limit is not None:
-            # What is on its way may still be accepted, and may cost less than was set aside for it.
-            if not self._state.outbox:
-                self._state.end("exhausted", found.occurrences[0], self._state.limit_reason(limit, calls=calls))
+        # What is on its way may still be accepted, and may cost less than was set aside for it.
+        if limit is not None and not self._outbox:
+            self._ending.end("exhausted", first, spending.reason(limit, calls=calls))
+        return limit is None
+
+    def _satisfiable(self, segment: Segment) -> bool:
+        """Whether any reply about the first step could be accepted; the run ends there where none could."""
+        step, first = segment.steps[0], segment.occurrences[0]
+        verdict = None if self._observe else find_hopeless(step, self._schedule.values)
+        if verdict is not None and not self._outbox:
+            deviation = Deviation("undecided", step.id, verdict.reason)
+            self._ending.end("abstained", first, f"undecided: {verdict.reason}", deviation)
+        return verdict is None
+
+    def _ask_segment(self, segment: Segment, rung: Rung, now: float) -> bool:
+        index = segment.indices[0]
+        attempt, parts = self._repairs.tries(index) + 1, partial(self._repairs.parts, index)
+        values = self._schedule.read(segment.steps)
+        try:
+            flight = self._asker.flight(segment, rung, values, attempt=attempt, parts=parts)
+        except Exception as error:  # noqa: BLE001 - a rung may be foreign code
+            self._schedule.land(segment)
+            reason = f"the rung {rung.name} failed: {error_text(error)}"
+            self._ending.end("failed", segment.occurrences[0], reason, error=error)
             return False
-        hopeless = (
-            None if code or self._state.settings.observe else find_hopeless(found.steps[0], self._state.steps.values)
-        )
-        if hopeless is not None:  # no reply could be accepted
-            if not self._state.outbox:
-                deviation = Deviation("undecided", found.steps[0].id, hopeless.reason)
-                self._state.end("abstained", found.occurrences[0], f"undecided: {hopeless.reason}", deviation)
-            return False
-        self._state.steps.start(found)
-        if code:
-            action = Act(self._state.outbox.new_id(), found.steps[0], self._state.steps.read(found.steps))
-            self._state.outbox.put(action, Flight(found, _CODE, None))
-        else:
-            repairs, values = self._state.repairs, self._state.steps.read(found.steps)
-            attempt, parts = repairs.tries(found.indices[0]) + 1, partial(repairs.parts, found.indices[0])
-            try:
-                flight = self._state.asker.flight(found, rung, values, attempt=attempt, parts=parts)
-            except Exception as error:  # noqa: BLE001 - a rung may be foreign code
-                self._state.steps.land(found)
-                reason = f"the rung {rung.name} failed: {error_text(error)}"
-                self._state.end("failed", found.occurrences[0], reason, error=error)
-                return False
-            self.ask(flight, first=True)
+        self.ask(Asking(flight), now, first=True)
         return True
 
     def _end_unstartable(self, broken: Broken | None) -> None:
         if broken is not None:
             where = Occurrence(broken.index, broken.error.step or f"#{broken.index + 1}")
-            self._state.end("failed", where, str(broken.error), error=broken.error)
+            self._ending.end("failed", where, str(broken.error), error=broken.error)
         else:  # only where a lazy procedure does not give the same step twice
-            self._state.end(
-                "failed", self._state.where(self._state.steps.frontier), "it reads a value that is not there"
-            )
+            where = self._schedule.where(self._schedule.frontier)
+            self._ending.end("failed", where, "it reads a value that is not there")
 
-    def ask(self, flight: Flight, *, first: bool = False) -> None:
+    def ask(self, asking: Asking, now: float, *, first: bool = False) -> None:
         """Ask what a flight asks; after the first time only as far as the budget allows."""
+        flight = asking.flight
         assert flight.request is not None
-        if not first and (reason := self._state.spent(flight)):
-            self._state.steps.land(flight.segment)
-            self._state.end("exhausted", flight.first, reason)
+        if not first and (reason := self._spending.refusal(flight.first.index, now, calls=flight.calls)):
+            self._schedule.land(flight.segment)
+            self._ending.end("exhausted", flight.first, reason)
             return
-        request = replace(flight.request, stop=self._state.asker.stop(flight))
-        action = Ask(self._state.outbox.new_id(), request, flight.rung.backend, flight.segment.occurrences)
-        self._state.reserve(action, flight)
-        self._state.outbox.put(action, flight)
+        request = replace(flight.request, stop=self._asker.stop(flight))
+        action = Ask(self._outbox.new_id(), request, flight.rung.backend, flight.segment.occurrences)
+        set_aside(self._spending, action, flight)
+        self._outbox.put(action, asking)
+
+
+def set_aside(spending: Spending, action: Action, flight: Flight) -> None:
+    """Set aside what the calls of a flight may cost at most, from the next one on."""
+    assert flight.request is not None
+    spending.reserve(action.id, most_of(flight.request) + Usage(flight.calls - 1))

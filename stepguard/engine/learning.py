@@ -1,17 +1,18 @@
-"""What one run learns while it goes on: how long segments are to be, and which rungs are worth trying."""
+"""Learning: what the run shows of the model, from which the length of segments and the order of rungs follow."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from stepguard.core.profile import Learner, Profile
 from stepguard.core.verdicts import Deviation, DeviationKind
-from stepguard.engine.flights import Flight
+from stepguard.engine.flights import Flight, Rejection, Reply
 from stepguard.engine.segments import SegmentLength, Segments
 from stepguard.engine.step_kinds import kind_of
 from stepguard.language.values import Value
 from stepguard.repair.policy import Repairs
 from stepguard.repair.rungs import FIRST
+from stepguard.results import StepRecord
 
 __all__ = ["Learning"]
 
@@ -43,28 +44,35 @@ class Learning:
         """The names of the rungs that seldom cured steps of a kind of what is wrong now."""
         return self._learner.useless(_failed(kind, deviation.kind))
 
-    def called(self, flight: Flight, *, fixed: float) -> None:
-        """A call was answered and judged; `fixed` is the share of its prompt that every prompt begins with."""
-        if flight.request is None or flight.rung.backend is not None:
+    def called(self, flight: Flight, reply: Reply, *, fixed: float, right: int = 0) -> None:
+        """A call was answered and judged.
+
+        Args:
+            flight: what was asked.
+            reply: what came back.
+            fixed: the share of its prompt that every prompt begins with.
+            right: how many of its steps were accepted before the first that deviated.
+        """
+        if flight.rung.backend is not None:
             return
         steps, first = len(flight.segment.steps), flight.rung is FIRST
-        self._learner.called(flight.usage, steps=steps, seconds=flight.seconds, fixed=fixed, again=not first)
+        self._learner.called(reply.usage, steps=steps, seconds=reply.seconds, fixed=fixed, again=not first)
         if first:
-            self._length.seen(flight.usage, asked=steps, accepted=flight.right, fixed=fixed)
+            self._length.seen(reply.usage, asked=steps, accepted=right, fixed=fixed)
 
     def cut_off(self, flight: Flight) -> None:
         """A reply was cut off: a segment of several steps was too long."""
         if len(flight.segment.steps) > 1:
             self._length.cut_off()
 
-    def accepted(self, flight: Flight, values: Mapping[str, Value]) -> None:
-        """The steps of a flight's records are done; `values` is what its steps read."""
+    def accepted(self, flight: Flight, records: Sequence[StepRecord], values: Mapping[str, Value]) -> None:
+        """Steps of a flight are done; `values` is what all its steps read."""
         if flight.request is None:
             if flight.rung.assistance == "code" and self._repairs.tries(flight.first.index):
                 self._learner.settled(well=True)
             return
         known = dict(values)
-        for step, record in zip(flight.segment.steps, flight.records, strict=False):
+        for step, record in zip(flight.segment.steps, records, strict=False):
             kind = kind_of(step, known)
             known[step.id] = record.value
             if flight.rung.backend is None and not self._repairs.tries(record.occurrence.index):
@@ -73,12 +81,15 @@ class Learning:
             self._tried(kind, flight, record.occurrence.index, well=True)
             self._learner.settled(well=True)
 
-    def refused(self, flight: Flight, index: int, deviation: Deviation, kind: str) -> None:
-        """A step was not accepted."""
+    def refused(self, flight: Flight, rejection: Rejection, kind: str) -> None:
+        """A step of a kind was not accepted."""
+        index = rejection.where.index
         if flight.request is None:
             return
         if self._repairs.tries(index):
-            if deviation.step is None or flight.advanced:  # no step is to blame, or the way is not at its end
+            if (
+                rejection.deviation.step is None or rejection.advanced
+            ):  # no step is to blame, or the way is not at its end
                 return
             self._tried(kind, flight, index, well=False)
         else:

@@ -1,11 +1,11 @@
-"""The engine itself: it takes events in, and hands actions out."""
+"""Machine: the engine itself, which takes events in, and hands actions out."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import assert_never
 
 from stepguard.core.usage import Usage
 from stepguard.engine.actions import (
@@ -21,12 +21,24 @@ from stepguard.engine.actions import (
     Replied,
     Woke,
 )
+from stepguard.engine.asking import Asker
+from stepguard.engine.budget import Spending
+from stepguard.engine.ending import RunEnding
+from stepguard.engine.flights import Asking, Checking, Committing, Computing, Phase, Waiting
+from stepguard.engine.history import History
+from stepguard.engine.judging import ClaimJudge
 from stepguard.engine.landing import Landing
 from stepguard.engine.launching import Launcher
-from stepguard.engine.state import RunState, Settings
+from stepguard.engine.learning import Learning
+from stepguard.engine.outbox import Outbox
+from stepguard.engine.receiving import Receiver
+from stepguard.engine.retrying import Retrier
+from stepguard.engine.schedule import Schedule
+from stepguard.engine.settings import Settings
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
-from stepguard.results import Attempt, Result
+from stepguard.repair.policy import Repairs
+from stepguard.results import Attempt, Problem, Result, Status
 
 __all__ = ["Engine"]
 
@@ -47,24 +59,50 @@ class Engine:
     ) -> None:
         self.procedure = procedure
         self.run_id = run_id
-        self._state = RunState(procedure, inputs, settings, run_id=run_id, now=now)
-        self._launcher = Launcher(self._state)
-        self._landing = Landing(self._state, self._launcher)
-        self._launcher.fill()
+        self._settings = settings
+        self._started = self._now = now
+        self._outbox = outbox = Outbox(run_id)
+        self._schedule = schedule = Schedule(procedure, inputs, parallel=settings.parallel)
+        self._spending = spending = Spending(settings.budget, started=now)
+        self._history = history = History(settings.history)
+        self._ending = ending = RunEnding(schedule, spending, outbox)
+        observe, chance = settings.observe, random.Random(settings.seed)
+        repairs = Repairs(settings.repair)
+        self._learning = learning = Learning(settings.segments, settings.profile, repairs)
+        asker = Asker(procedure, settings.reply_format, chance, stop_early=settings.stop_early and not observe)
+        # The way of a flight, from its start to its end.
+        self._landing = landing = Landing(schedule, repairs, spending, history, learning, asker, ending)
+        self._judge = judge = ClaimJudge(schedule, repairs, outbox, landing, observe=observe)
+        self._launcher = launcher = Launcher(
+            schedule,
+            repairs,
+            learning,
+            asker,
+            spending,
+            outbox,
+            ending,
+            parallel=settings.parallel,
+            observe=observe,
+        )
+        self._receiver = Receiver(
+            settings.reply_format, schedule, spending, history, learning, asker, launcher, judge, landing, ending
+        )
+        self._retrier = Retrier(settings.retry, chance, schedule, spending, history, outbox, launcher, landing, ending)
+        launcher.fill(now)
 
     @property
     def done(self) -> bool:
         """Whether the run has ended: `result` may be called, and no event is expected."""
-        return not self._state.outbox and (self._state.stop is not None or self._state.steps.finished)
+        return not self._outbox and (self._ending.stop is not None or self._schedule.finished)
 
     @property
     def values(self) -> Mapping[str, Value]:
         """A copy of the verified state."""
-        return MappingProxyType(dict(self._state.steps.values))
+        return MappingProxyType(dict(self._schedule.values))
 
     def attempts_after(self, number: int) -> tuple[Attempt, ...]:
         """The model calls that are done with and are numbered higher, as far as the history holds them."""
-        return self._state.history.attempts_after(number)
+        return self._history.attempts_after(number)
 
     def actions(self) -> list[Action]:
         """The actions that have come up since the last call, each to be performed once."""
@@ -78,27 +116,31 @@ class Engine:
 
         What is not handed out when the run ends is never performed.
         """
-        while (taken := self._state.outbox.take()) is not None:
-            action, flight = taken
-            remaining = self._state.spending.remaining(self._state.now)
+        while (taken := self._outbox.take()) is not None:
+            action, phase = taken
+            remaining = self._spending.remaining(self._now)
             if isinstance(action, Check) and action.foreign:
-                return replace(action, timeout=self._state.settings.check_timeout, remaining=remaining)
+                return replace(action, timeout=self._settings.check_timeout, remaining=remaining)
             if not isinstance(action, Ask):
                 return action
+            assert isinstance(phase, Asking)
             if remaining is not None and remaining <= 0:  # spent while other actions were performed
-                self._state.take_back(action, flight)
-                self._launcher.fill()
+                self._ending.call_back(action, phase.flight)
+                self._launcher.fill(self._now)
                 continue
-            flight.sent += 1
-            flight.asked_at = self._state.now
-            bounds = (
-                self._state.settings.retry.timeout if action.backend is None else flight.rung.timeout,
-                remaining,
-                self._state.spending.step_seconds(flight.segment.indices),
-            )
-            timeout = min((bound for bound in bounds if bound is not None), default=None)
-            return replace(action, request=replace(action.request, timeout=timeout))
+            self._outbox.update(action, phase.handed_out(self._now))
+            return replace(action, request=replace(action.request, timeout=self._timeout(phase, remaining)))
         return None
+
+    def _timeout(self, asking: Asking, remaining: float | None) -> float | None:
+        """The seconds that one request may take: those of who is asked, of the run and of its steps."""
+        flight = asking.flight
+        bounds = (
+            self._settings.retry.timeout if flight.rung.backend is None else flight.rung.timeout,
+            remaining,
+            self._spending.step_seconds(flight.segment.indices),
+        )
+        return min((bound for bound in bounds if bound is not None), default=None)
 
     def send(self, event: Event) -> None:
         """Take in what has happened.
@@ -108,48 +150,80 @@ class Engine:
                 then: the action is still to be answered.
         """
         if isinstance(event, Clock):
-            self._state.now = max(self._state.now, event.now)
+            self._now = max(self._now, event.now)
             return
-        answered = self._state.outbox.answered(event)
+        answered = self._outbox.answered(event)
         if answered is None:
             return
-        action, flight = answered
-        match event:
-            case Replied(id, completion):
-                self._landing.replied(id, flight, completion)
-            case Failed(id, error):
-                if isinstance(action, Ask):
-                    self._landing.unanswered(id, flight, error)
-                else:
-                    self._landing.broken(flight, error)
-            case Checked(_, judgements):
-                self._landing.checked(flight, judgements)
-            case Performed(_, value):
-                self._landing.performed(flight, value)
-            case Woke(id):
-                self._state.spending.release(id)
-                self._state.spending.blame(flight.first.index, Usage(), self._state.now - flight.waits_since)
-                self._launcher.ask(flight)
-            case Committed():
-                self._landing.committed(flight)
+        self._end_phase(answered[1], event)
+        self._launcher.fill(self._now)
+
+    def _end_phase(self, phase: Phase, event: Event) -> None:
+        """A flight leaves the phase that waited for this event; `Outbox.answered` has seen that it fits."""
+        now = self._now
+        match phase, event:
+            case Asking(), Replied(id, completion):
+                self._receiver.replied(id, phase, completion, now)
+            case Asking(), Failed(id, error):
+                self._retrier.failed(id, phase, error, now)
+            case Waiting(), Woke(id):
+                self._retrier.woke(id, phase, now)
+            case Computing(), Performed(_, value):
+                self._judge.performed(phase, value, now)
+            case Checking(), Checked(_, judgements):
+                self._judge.checked(phase, judgements, now)
+            case Committing(), Committed():
+                self._landing.committed(phase, now)
+            case Computing(), Failed(_, error):
+                self._landing.broken(phase.flight, error)
+            case Checking() | Committing(), Failed(_, error):
+                self._landing.broken(phase.flight, error, phase.reply, phase.rejection)
             case _:
-                assert_never(event)
-        self._launcher.fill()
+                raise AssertionError(f"{type(event).__name__} ends no {type(phase).__name__}")
 
     def cancel(self, reason: str = "cancelled") -> None:
         """End the run here. What is outstanding is given up and booked as it stands; its events are ignored."""
         if self.done:
             return
-        self._state.end("failed", self._state.where(self._state.steps.frontier), reason)
-        for action, flight in self._state.outbox.all():
-            self._state.take_back(action, flight)
-            if isinstance(action, Ask):
-                flight.seconds = self._state.now - flight.asked_at
-                self._state.spending.settle(action.id, Usage(calls=1))
-                self._state.book(flight, "error", Usage(calls=1), error=reason)
-            elif flight.completion is not None:
-                self._state.book(flight, "error", flight.usage, error=reason)
+        self._ending.end("failed", self._schedule.where(self._schedule.frontier), reason)
+        for action, phase in self._outbox.all():
+            self._ending.call_back(action, phase.flight)
+            match phase:
+                case Asking():
+                    self._spending.settle(action.id, Usage(calls=1))
+                    self._history.book_failure(phase.flight, reason, seconds=self._now - phase.asked_at)
+                case Checking() | Committing() if phase.reply is not None:
+                    self._history.book_reply(phase.flight, phase.reply, "error", phase.rejection, error=reason)
 
     def result(self) -> Result:
         """The outcome so far; final when `done`."""
-        return self._state.result()
+        schedule, history, stop = self._schedule, self._history, self._ending.stop
+        status: Status = "unverified" if history.unverified or self._settings.observe else "verified"
+        problem: Problem | None = None
+        if stop is not None:
+            status, problem = stop.status, stop.problem
+        elif not schedule.finished:
+            status, problem = "failed", Problem(schedule.where(schedule.frontier), "the run has not ended")
+        completed = schedule.finished and problem is None
+        return Result(
+            status=status,
+            answer=schedule.values[self.procedure.answer] if completed else None,
+            values=MappingProxyType(dict(schedule.values)),
+            steps=history.records,
+            attempts=history.attempts,
+            usage=self._spending.usage,
+            cost=self._spending.cost,
+            seconds=self._now - self._started,
+            procedure=self.procedure.name,
+            run_id=self.run_id,
+            completed=schedule.completed,
+            total=len(self.procedure),
+            strength=history.strength,
+            unverified=history.unverified,
+            assisted=history.assisted,
+            profile=self._learning.profile,
+            profiled=self._settings.profile is not None,
+            notes=history.notes(),
+            problem=problem,
+            error=None if stop is None else stop.error,
+        )

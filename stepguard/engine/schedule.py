@@ -1,4 +1,4 @@
-"""Which steps of a run are done, which are on their way, and which can be asked next.
+"""Schedule: which steps of a run are done, which are on their way, and which can be asked next.
 
 The committed set is closed under what steps read: a step is only ever asked when everything it reads is committed, or
 set by a step before it in the same segment. A lazy procedure is too long to keep every value: those that no later step
@@ -7,8 +7,9 @@ may read are dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from types import MappingProxyType
 
 from stepguard.errors import ProcedureError
@@ -42,7 +43,7 @@ class Segment:
 
     @property
     def occurrences(self) -> tuple[Occurrence, ...]:
-        """The same as occurrences."""
+        """The places of the steps in the procedure."""
         return tuple(Occurrence(index, step.id) for index, step in zip(self.indices, self.steps, strict=True))
 
 
@@ -55,7 +56,12 @@ class Broken:
 
 
 class Schedule:
-    """The state of a run.
+    """Which steps are done, with their values, and which can be asked.
+
+    Attributes:
+        values: the inputs and the values of the completed steps, by name.
+        completed: how many steps are completed.
+        frontier: the index of the first step that is not completed.
 
     Args:
         procedure: what is run.
@@ -66,7 +72,7 @@ class Schedule:
     def __init__(self, procedure: Procedure, inputs: Mapping[str, Value], *, parallel: int) -> None:
         self.values: dict[str, Value] = dict(inputs)
         self.completed = 0
-        self.frontier = 0  # every step before it is completed
+        self.frontier = 0
         self._procedure = procedure
         steps = procedure.steps
         self._steps = steps.for_one_run() if isinstance(steps, LazySteps) else steps
@@ -74,12 +80,24 @@ class Schedule:
         self._ahead: set[int] = set()  # completed steps behind the frontier
         self._flying: dict[int, str] = {}  # the ids of the steps on their way, by index
         self._unsound: set[str] = set()  # values that no check vouches for, or that rest on such
-        self._kept: dict[int, str] = {}  # of a lazy procedure: the ids whose values are kept, by index
+        self._kept: list[tuple[int, str]] = []  # of a lazy procedure: a heap of the steps whose values are kept
 
     @property
     def finished(self) -> bool:
         """Whether every step is completed."""
         return self.completed == len(self._procedure)
+
+    @property
+    def left(self) -> int:
+        """How many steps are not completed."""
+        return len(self._procedure) - self.completed
+
+    def where(self, index: int) -> Occurrence:
+        """The step at an index, also where a lazy procedure is wrong there."""
+        try:
+            return Occurrence(index, self._procedure.steps[index].id)
+        except ProcedureError as broken:
+            return Occurrence(index, broken.step or f"#{index + 1}")
 
     def read(self, steps: Iterable[Step]) -> Mapping[str, Value]:
         """The verified values that `steps` read."""
@@ -90,12 +108,13 @@ class Schedule:
         """Whether all these values are verified, and rest on verified ones alone; inputs are taken as given."""
         return self._unsound.isdisjoint(names)
 
-    def next_segment(self, size: int, again: Mapping[int, Rung]) -> Segment | Broken | None:
+    def next_segment(self, size: int, again: Callable[[int], Rung | None]) -> Segment | Broken | None:
         """The next steps that can be asked together, None where there are none for now.
 
         Args:
             size: the most steps of a segment.
-            again: how steps that were not accepted are to be asked, by index. Such a step leads its segment.
+            again: how a step that was not accepted is to be asked, by its index; None for any other. Such a step leads
+                its segment.
         """
         strict = self._parallel == 1
         end = len(self._procedure)
@@ -120,7 +139,7 @@ class Schedule:
                 break
             readable = all(name in self.values or name in ids for name in step.reads)
             # Code performs one step at a time.
-            if not readable or (indices and (step.performer == "code" or index in again)):
+            if not readable or (indices and (step.performer == "code" or again(index) is not None)):
                 if strict or (indices and readable):
                     break
                 waiting.add(step.id)
@@ -128,7 +147,7 @@ class Schedule:
             indices.append(index)
             steps.append(step)
             ids.add(step.id)
-            rung = again.get(indices[0])
+            rung = again(indices[0])
             if step.performer == "code" or (rung is not None and not rung.plain):
                 break
             alone = rung is not None and rung.alone
@@ -185,9 +204,9 @@ class Schedule:
             self.frontier += 1
         look_back = self._procedure.look_back
         if look_back is not None:
-            self._kept[occurrence.index] = occurrence.step
+            heappush(self._kept, (occurrence.index, occurrence.step))
             # By index, not by age: the first open step may be asked again long after later ones were completed.
-            for index in [index for index in self._kept if index < self.frontier - look_back]:
-                gone = self._kept.pop(index)
-                self.values.pop(gone, None)
-                self._unsound.discard(gone)
+            while self._kept and self._kept[0][0] < self.frontier - look_back:
+                _, name = heappop(self._kept)
+                self.values.pop(name, None)
+                self._unsound.discard(name)

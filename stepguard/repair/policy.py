@@ -80,61 +80,92 @@ class Repair(Protocol):
         ...
 
 
-class Repairs:
-    """How the steps of one run have failed so far, and how each is asked next.
+@dataclass(slots=True)
+class StepBook:
+    """Everything that is kept of one step until it is accepted.
 
     Attributes:
-        again: how the steps that were not accepted are asked next, by index.
+        deviations: what was wrong about it so far, also where an observing run took it all the same.
+        failures: how it has failed, None where no reply about it was refused yet.
+        rung: how it is asked next, None where it is asked for the first time.
+        votes: how often each of its values was claimed, where no check decides.
+        parts: what was asked in its place, with the values of that which are verified.
+        unread: the kind of the last deviation and all that the reply said, where no claim could be read in it.
+    """
+
+    deviations: list[Deviation] = field(default_factory=list)
+    failures: Failures | None = None
+    rung: Rung | None = None
+    votes: Counter[str] = field(default_factory=Counter)
+    parts: list[tuple[StandIn, dict[str, Value]]] = field(default_factory=list)
+    unread: object = None
+
+
+class Repairs:
+    """How the steps of one run have failed so far, and how each is asked next: a book for each that is not accepted.
+
+    Attributes:
+        vote: the rung that decides where no check does, None where the policy has none.
     """
 
     def __init__(self, policy: Repair) -> None:
-        self.again: dict[int, Rung] = {}
         self._policy = policy
-        self._failures: dict[int, Failures] = {}
-        self._deviations: dict[int, list[Deviation]] = {}
-        self._votes: dict[int, Counter[str]] = {}
-        self._parts: dict[int, list[tuple[StandIn, dict[str, Value]]]] = {}
-        self._said: dict[int, object] = {}
+        self._books: dict[int, StepBook] = {}
         vote: object = getattr(policy, "vote", None)
         self.vote: Final = vote if isinstance(vote, Vote) else None
+
+    def _book(self, index: int) -> StepBook:
+        """The book of a step, a new one where it has none."""
+        return self._books.setdefault(index, StepBook())
+
+    def rung(self, index: int) -> Rung | None:
+        """How a step that was not accepted is asked next; None for a step that is asked for the first time."""
+        book = self._books.get(index)
+        return None if book is None else book.rung
 
     def elects(self, index: int, value: str) -> bool:
         """Whether one more vote for the value of a step decides it."""
         assert self.vote is not None
-        votes = self._votes.setdefault(index, Counter())
+        votes = self._book(index).votes
         votes[value] += 1
         others = max((count for other, count in votes.items() if other != value), default=0)
         return votes[value] - others >= self.vote.ahead
 
     def parts(self, index: int, stand_in: StandIn) -> Mapping[str, Value]:
         """The values that are verified of what is asked in the place of a step."""
-        return next((found for asked, found in self._parts.get(index, ()) if asked == stand_in), {})
+        book = self._books.get(index)
+        return next((values for asked, values in book.parts if asked == stand_in), {}) if book is not None else {}
 
     def advance(self, index: int, stand_in: StandIn, values: Mapping[str, Value]) -> bool:
         """Keep verified values of what was asked in the place of a step; whether there are any."""
         if values:
-            held = self._parts.setdefault(index, [])
+            parts = self._book(index).parts
             known = {**self.parts(index, stand_in), **values}
-            held[:] = [*(each for each in held if each[0] != stand_in), (stand_in, known)]
+            parts[:] = [*(part for part in parts if part[0] != stand_in), (stand_in, known)]
         return bool(values)
 
     def tries(self, index: int) -> int:
         """How often a step has failed so far."""
-        failures = self._failures.get(index)
+        failures = self._failures(index)
         return 0 if failures is None else len(failures.kinds)
 
     def last(self, index: int) -> DeviationKind | None:
         """What was wrong about a step the last time, None where nothing was."""
-        failures = self._failures.get(index)
+        failures = self._failures(index)
         return None if failures is None else failures.kinds[-1]
+
+    def _failures(self, index: int) -> Failures | None:
+        book = self._books.get(index)
+        return None if book is None else book.failures
 
     def deviations(self, index: int) -> tuple[Deviation, ...]:
         """What was wrong about a step so far."""
-        return tuple(self._deviations.get(index, ()))
+        book = self._books.get(index)
+        return () if book is None else tuple(book.deviations)
 
     def note(self, index: int, deviation: Deviation) -> None:
         """Remember what was wrong about a step, whether it has to be asked again or not."""
-        self._deviations.setdefault(index, []).append(deviation)
+        self._book(index).deviations.append(deviation)
 
     def failed(
         self,
@@ -166,17 +197,18 @@ class Repairs:
             hopeless: see `Failures`.
             useless: see `Failures`.
         """
-        failures = self._failures.get(index)
-        if failures is None:
-            failures = self._failures[index] = Failures(step, values)
+        book = self._book(index)
+        if book.failures is None:
+            book.failures = Failures(step, values)
+        failures = book.failures
         failures.kinds.append(deviation.kind)
         failures.rungs.append(rung)
         failures.advanced.append(advanced)
         # A reply that was cut off says nothing of how it would have ended.
-        said = None if unread is None or deviation.kind == "truncated" else (deviation.kind, unread)
-        again = said is not None and said == self._said.get(index)
-        failures.echoes = failures.echoes + 1 if again else int(said is not None)
-        self._said[index] = said
+        reply = None if unread is None or deviation.kind == "truncated" else (deviation.kind, unread)
+        again = reply is not None and reply == book.unread
+        failures.echoes = failures.echoes + 1 if again else int(reply is not None)
+        book.unread = reply
         failures.last_wrong = wrong
         if wrong is not None:
             failures.wrong.append(wrong)
@@ -187,12 +219,14 @@ class Repairs:
         self.note(index, deviation)
 
     def decide(self, index: int) -> bool:
-        """Whether a step that failed is asked again; `again` then says how.
+        """Whether a step that failed is asked again; `rung` then says how.
 
         Raises:
             Exception: whatever the policy raises, and `TypeError` where it names no rung.
         """
-        failures = self._failures[index]
+        book = self._books[index]
+        failures = book.failures
+        assert failures is not None
         # A reply that is cut off at the highest cap will be cut off again.
         if failures.hopeless or failures.kinds.count("truncated") > _DOUBLINGS:
             return False
@@ -210,14 +244,9 @@ class Repairs:
             raise TypeError(f"a Rung or None was expected, not {type(rung).__name__}")
         if not rung.applies(failures.step, failures.values):
             raise ValueError(f"the rung {rung.name!r} does not apply to step {failures.step.id!r}")
-        self.again[index] = rung
+        book.rung = rung
         return True
 
     def settled(self, index: int) -> None:
         """The step was accepted."""
-        self._failures.pop(index, None)
-        self._deviations.pop(index, None)
-        self._votes.pop(index, None)
-        self._parts.pop(index, None)
-        self._said.pop(index, None)
-        self.again.pop(index, None)
+        self._books.pop(index, None)

@@ -1,0 +1,183 @@
+"""Judging: claims are sent to be checked, and what the checks say of them becomes records and a rejection."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from stepguard.checks import Judgement
+from stepguard.core.verdicts import Claim, Deviation, Strength
+from stepguard.engine.actions import Check, Commit, deviation_of
+from stepguard.engine.flights import Checking, Committing, Computing, Flight, Rejection, Reply
+from stepguard.engine.landing import Landing
+from stepguard.engine.outbox import Outbox
+from stepguard.engine.schedule import Schedule
+from stepguard.errors import EvaluationError
+from stepguard.language.values import Value, show_value, to_exact
+from stepguard.procedure.steps import Step
+from stepguard.repair.policy import Repairs
+from stepguard.repair.rewriting import StandIn
+from stepguard.results import Occurrence, StepRecord
+
+__all__ = ["ClaimJudge", "reject_stand_in"]
+
+
+class ClaimJudge:
+    """Begins and ends the phase `Checking`, and ends `Computing`.
+
+    Args:
+        schedule: the verified values, and which of them rest on unverified ones.
+        repairs: how steps have failed, and the votes where no check decides.
+        outbox: takes the checks and commits.
+        landing: closes the flight where nothing was accepted.
+        observe: whether every claim that can be read is taken as it stands.
+    """
+
+    def __init__(
+        self, schedule: Schedule, repairs: Repairs, outbox: Outbox, landing: Landing, *, observe: bool
+    ) -> None:
+        self._schedule = schedule
+        self._repairs = repairs
+        self._outbox = outbox
+        self._landing = landing
+        self._observe = observe
+
+    def check(self, checking: Checking, asked: tuple[Step, ...], claims: tuple[Claim, ...]) -> None:
+        """Have claims judged, which are about the first of the steps that were asked."""
+        flight, steps = checking.flight, asked[: len(claims)]
+        stand_in = flight.stand_in is not None and not checking.restored
+        values = flight.parts if stand_in else self._schedule.read(steps)
+        foreign = any(step.checks for step in steps)
+        action = Check(self._outbox.new_id(), steps, claims, values, foreign, self._observe, stand_in=stand_in)
+        self._outbox.put(action, checking)
+
+    def performed(self, computing: Computing, value: Value, now: float) -> None:
+        """Code found the value of a step."""
+        flight = computing.flight
+        step = flight.segment.steps[0]
+        if step.checks:  # they apply to what code computes as well
+            self.check(Checking(flight, None), (step,), (_claim_of(step, step.type.write(value)),))
+            return
+        record = self._record(flight, 0, value, None, {})
+        self._commit(Committing(flight, None, (record,)), now)
+
+    def checked(self, checking: Checking, judgements: tuple[Judgement, ...], now: float) -> None:
+        """The claims were judged."""
+        flight, reply = checking.flight, checking.reply
+        if flight.stand_in is not None and not checking.restored:
+            assert reply is not None
+            self._stood_in(flight, reply, flight.stand_in, judgements, now)
+            return
+        rejection, right, deviated = checking.rejection, 0, False
+        records: dict[str, StepRecord] = {}
+        for place, (where, judgement) in enumerate(zip(flight.segment.occurrences, judgements, strict=False)):
+            value, deviation = judgement.value, self._deviation(flight, where, judgement)
+            if deviation is not None and (not self._observe or value is None):
+                rejection = _reject(where, deviation, judgement)
+                break
+            if deviation is not None:
+                self._repairs.note(where.index, deviation)
+                deviated = True
+            right += not deviated
+            assert value is not None
+            records[where.step] = self._record(flight, place, value, judgement, records)
+        self._commit(Committing(flight, reply, tuple(records.values()), rejection, right), now)
+
+    def _deviation(self, flight: Flight, where: Occurrence, judgement: Judgement) -> Deviation | None:
+        """Why a claim is not accepted, None where it is: by a check, or by enough votes where none decides."""
+        if not self._needs_votes(flight, judgement):
+            return deviation_of(judgement)
+        assert judgement.value is not None
+        elected = self._repairs.elects(where.index, show_value(judgement.value))
+        return None if elected else Deviation("undecided", where.step, "no check decides: one vote")
+
+    def _needs_votes(self, flight: Flight, judgement: Judgement) -> bool:
+        if self._repairs.vote is None or self._observe or judgement.value is None:
+            return False
+        if flight.request is None or flight.rung.independent:  # code, another model or a person is not outvoted
+            return False
+        verdict = judgement.verdict
+        return verdict is None or (verdict.outcome == "undecided" and verdict.retry)
+
+    def _stood_in(
+        self, flight: Flight, reply: Reply, stand_in: StandIn, judgements: tuple[Judgement, ...], now: float
+    ) -> None:
+        """What was asked in the place of a step was judged: judge the value that follows for the step itself."""
+        deviations = [deviation_of(judgement) for judgement in judgements]
+        failed = next((deviation for deviation in deviations if deviation is not None), None)
+        if failed is not None:
+            accepted = {
+                judgement.claim.step: judgement.value
+                for judgement, deviation in zip(judgements, deviations, strict=True)
+                if deviation is None and judgement.value is not None
+            }
+            advanced = self._repairs.advance(flight.first.index, stand_in, accepted)
+            self._landing.close(reject_stand_in(flight, reply, failed, advanced=advanced), now)
+            return
+        step, value = flight.segment.steps[0], judgements[-1].value
+        assert value is not None
+        try:
+            shown = step.type.write(step.type.convert(to_exact(stand_in.restore(value))))
+        except EvaluationError as error:
+            deviation = Deviation("wrong_value", step.id, str(error))
+            self._landing.close(reject_stand_in(flight, reply, deviation), now)
+            return
+        claim = _claim_of(step, shown, "; ".join(judgement.claim.text for judgement in judgements))
+        self.check(Checking(flight, reply, restored=True), (step,), (claim,))
+
+    def _record(
+        self,
+        flight: Flight,
+        place: int,
+        value: Value,
+        judgement: Judgement | None,
+        before: dict[str, StepRecord],
+    ) -> StepRecord:
+        """The record of an accepted step, by its place in the segment; `before` are those of the steps before it."""
+        code, where, step = flight.request is None, flight.segment.occurrences[place], flight.segment.steps[place]
+        # What rests on an unverified value is not verified, however right it is in itself.
+        sound = self._schedule.sound(step.reads) and all(before[name].verified for name in step.reads if name in before)
+        strength: Strength = "proved"
+        if judgement is not None:
+            strength = judgement.strength
+            if strength == "unverified" and self._needs_votes(flight, judgement):  # and was elected
+                strength = "agreed"
+        passed = strength not in ("unverified", "agreed")
+        return StepRecord(
+            occurrence=where,
+            value=value,
+            verified=passed and sound and not self._observe,
+            strength=strength,
+            verdicts=() if judgement is None else judgement.verdicts,
+            claim=None if code or judgement is None else judgement.claim.text,
+            tries=self._repairs.tries(where.index) + (0 if code else 1),
+            # Those behind it were asked plainly.
+            assistance=flight.rung.assistance if where == flight.first else "none",
+            deviations=self._repairs.deviations(where.index),
+        )
+
+    def _commit(self, committing: Committing, now: float) -> None:
+        if committing.records:
+            self._outbox.put(Commit(self._outbox.new_id(), committing.records), committing)
+        else:
+            self._landing.close(committing, now)
+
+
+def reject_stand_in(flight: Flight, reply: Reply, failed: Deviation, *, advanced: bool = False) -> Committing:
+    """What is wrong with the steps that were asked in the place of one becomes a deviation of that one."""
+    where = flight.first
+    reply = replace(reply, deviations=tuple(deviation for deviation in reply.deviations if deviation is not failed))
+    if failed.step is not None and failed.step != where.step:
+        failed = replace(failed, step=where.step, reason=f"{failed.step}: {failed.reason}")
+    return Committing(flight, reply, rejection=Rejection(where, failed, advanced=advanced))
+
+
+def _reject(where: Occurrence, deviation: Deviation, judgement: Judgement) -> Rejection:
+    wrong = judgement.claim.value if judgement.value is None else show_value(judgement.value)
+    hopeless = judgement.verdict is not None and not judgement.verdict.retry
+    return Rejection(where, deviation, wrong=wrong, hopeless=hopeless)
+
+
+def _claim_of(step: Step, shown: str, text: str | None = None) -> Claim:
+    """A claim about a value that the guard itself wrote down."""
+    assert step.formula is not None
+    return Claim(step.id, (step.formula,), shown, f"{step.formula} = {shown}" if text is None else text)

@@ -1,0 +1,32 @@
+"""What shapes a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stepguard.backends.retry import RetryPolicy
+from stepguard.core.profile import Profile
+from stepguard.engine.budget import Budget
+from stepguard.engine.segments import Segments
+from stepguard.repair.policy import Repair
+from stepguard.replies.formats import ReplyFormat
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that shapes a run; `Guard` makes it from its arguments."""
+
+    segments: Segments
+    repair: Repair
+    budget: Budget
+    retry: RetryPolicy
+    reply_format: ReplyFormat
+    parallel: int
+    check_timeout: float | None
+    stop_early: bool
+    observe: bool
+    history: int | None
+    seed: int
+    profile: Profile | None
