@@ -12,21 +12,18 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-from stepguard import guarded, wrap
+from stepguard import Procedure, guarded, wrap
 from stepguard.errors import StepNotVerified
 from stepguard.integrations.openai.client import result_of
 
-ORDER = """Work out this order, please.
-
-```procedure
+INVOICE = Procedure.parse("""
+name: invoice
 inputs: price, quantity
-price = 24.90
-quantity = 3
 subtotal = price * quantity
 tax: decimal(2) = subtotal * 8.25 / 100
 total: decimal(2) = subtotal + tax
-```
-"""
+""")
+ORDER = {"price": "24.90", "quantity": 3}
 
 
 def double(*replies: dict[str, str] | str) -> Any:
@@ -47,13 +44,13 @@ def double(*replies: dict[str, str] | str) -> Any:
 
 
 def main() -> None:
-    """The same calls as ever: one that holds a procedure, one that does not, and one that cannot be verified."""
+    """The same calls as ever: one that names a procedure, one that does not, and one that cannot be verified."""
     slips = {"subtotal": "24.90 * 3 = 74.70", "tax": "74.70 * 8.25 / 100 = 6.17", "total": "74.70 + 6.17 = 80.87"}
     client = wrap(
         double(slips, {"tax": "74.70 * 8.25 / 100 = 6.16"}, {"total": "74.70 + 6.16 = 80.86"}, "Good morning."),
-        on_call=lambda call: print(f"[{'guarded' if call.guarded else 'passed on'}]"),
+        on_call=lambda call: print(f"[{'guarded' if call.guarded else f'passed on: {call.reason}'}]"),
     )
-    response = client.chat.completions.create(model="gpt-4.1-mini", messages=[{"role": "user", "content": ORDER}])
+    response = client.chat.completions.create(model="gpt-4.1-mini", procedure=INVOICE, inputs=ORDER)
     print(response.choices[0].message.content)
     print(response.stepguard.status, "after", response.stepguard.usage.calls, "calls")
 
@@ -62,7 +59,7 @@ def main() -> None:
 
     stubborn = wrap(double(slips), repair=2)
     try:
-        stubborn.chat.completions.create(model="gpt-4.1-mini", messages=[{"role": "user", "content": ORDER}])
+        stubborn.chat.completions.create(model="gpt-4.1-mini", procedure=INVOICE, inputs=ORDER)
     except StepNotVerified as error:
         print("no answer:", error)
 

@@ -18,6 +18,7 @@ import pytest
 from conftest import Received, Reply, completion_body
 
 from stepguard import Procedure
+from stepguard.integrations.chat.trust import Trust
 from stepguard.serve import create_app
 
 pytest.importorskip("starlette")
@@ -29,6 +30,7 @@ VALUES = '{"x": 12, "y": 7}'
 GOOD = '{"t2": "12 + 7 = 19", "t1": "19 * 3 = 57"}'
 WRONG = '{"t2": "12 + 7 = 18", "t1": "18 * 3 = 54"}'
 MODEL = "sums@some-model"
+TRUST = Trust(procedures=("system", "user"), inputs=("user",))
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,8 @@ class Served:
 
 @contextmanager
 def serving(upstream: str, **options: Any) -> Iterator[Served]:
-    """The application behind uvicorn, in a thread; by default with the procedure ``sums``."""
-    app = create_app(upstream, **{"procedures": {"sums": PROCEDURE}, **options})
+    """The application behind uvicorn, in a thread; by default with ``sums``, and users are trusted."""
+    app = create_app(upstream, **{"procedures": {"sums": PROCEDURE}, "trust": TRUST, **options})
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(256)

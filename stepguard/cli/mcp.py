@@ -24,6 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--procedures", metavar="DIR", help="a folder with a procedure in each file, which callers may name"
     )
     parser.add_argument(
+        "--accept-texts", action="store_true", help="callers may also write procedures of their own, as text"
+    )
+    parser.add_argument(
         "--tell-reasons",
         action="store_true",
         help="audits tell reasons and right values: for people, not for a model that is to try again",
@@ -90,6 +93,7 @@ def main(options: argparse.Namespace) -> int:
     server = create_server(
         _models(options),
         procedures=None if options.procedures is None else Path(options.procedures),
+        accept_texts=options.accept_texts or None,
         guard={
             "segment": options.segment,
             "repair": options.retries,

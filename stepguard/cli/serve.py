@@ -34,7 +34,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--host", metavar="HOST", default="127.0.0.1", help="where to listen (default: %(default)s)")
     parser.add_argument("--port", metavar="N", type=int, default=8000, help="0 takes a free one (default: %(default)s)")
-    parser.add_argument("--no-prompts", action="store_true", help="leave procedures that stand in prompts alone")
+    parser.add_argument(
+        "--trust-procedures",
+        metavar="ROLE,...",
+        help="roles whose messages may be a procedure, such as system,developer (default: none)",
+    )
+    parser.add_argument(
+        "--trust-inputs", metavar="ROLE,...", help="roles whose messages may give inputs, such as user (default: none)"
+    )
+    parser.add_argument("--guarded-only", action="store_true", help="refuse chats that would be passed on")
     parser.add_argument(
         "--allow-unverified",
         action="store_true",
@@ -82,6 +90,7 @@ def main(options: argparse.Namespace) -> int:
     except ImportError:
         raise MissingExtraError("stepguard serve", extra="serve") from None
     from stepguard.engine.budget import Budget
+    from stepguard.integrations.chat.trust import Trust
     from stepguard.serve import Limits, create_app
 
     given = {
@@ -103,7 +112,8 @@ def main(options: argparse.Namespace) -> int:
         guard=guard,
         mode=options.mode,
         strict=False if options.no_strict else None,
-        prompts=not options.no_prompts,
+        trust=Trust(procedures=_roles(options.trust_procedures), inputs=_roles(options.trust_inputs)),
+        guarded_only=options.guarded_only,
         allow_unverified=options.allow_unverified,
         reasons=options.tell_reasons,
         api_key=os.environ.get(_KEY) or None,
@@ -127,6 +137,10 @@ def main(options: argparse.Namespace) -> int:
         with signals_end_it():
             asyncio.run(_serve(uvicorn.Server(config), app.state.stepguard, found))
     return 0
+
+
+def _roles(given: str | None) -> list[str]:
+    return [role.strip() for role in (given or "").split(",") if role.strip()]
 
 
 async def _serve(server: Any, service: Any, listening: socket.socket) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 from stepguard.core.verdicts import STRENGTHS
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stepguard.replies.formats import ReplyFormat
     from stepguard.telemetry.hooks import Observer
 
-__all__ = ["GuardOptions", "check_options", "check_strength"]
+__all__ = ["GuardOptions", "check_inputs", "check_options", "check_strength"]
 
 
 class GuardOptions(TypedDict, total=False):
@@ -45,6 +45,18 @@ def check_options(given: Iterable[str], *, of: str) -> None:
     """
     if unknown := sorted(set(given) - GuardOptions.__annotations__.keys()):
         raise ConfigError(f"{unknown[0]!r} is no option of {of}", option=unknown[0])
+
+
+def check_inputs(inputs: object, procedure: object) -> None:
+    """Refuse inputs that are neither values nor a function that returns them, and inputs of no procedure.
+
+    Raises:
+        ConfigError: they are.
+    """
+    if inputs is not None and not callable(inputs) and not isinstance(inputs, Mapping):
+        raise ConfigError(f"inputs is a mapping or a function, not {type(inputs).__name__}", option="inputs")
+    if inputs is not None and procedure is None:
+        raise ConfigError("inputs are given, and no procedure: name one", option="inputs")
 
 
 def check_strength(at_least: object) -> None:

@@ -13,11 +13,11 @@ any other below ``/v1``                passed on, but for what would ask a model
 
 A slash too many, or capital letters, in the path of what is guarded make no difference.
 
-A request whose model is ``NAME@MODEL`` runs the procedure of this name on the model; one whose prompt holds a
-procedure (see `stepguard.integrations.chat.requests`) runs that. Everything else is passed on, bytes as they are. Which
-of the two happened stands in the header ``x-stepguard`` (``guarded`` or ``passed``), the id of a run in
-``x-stepguard-run``. An answer of the guard has a field ``stepguard``; a run that is not verified is an error
-(`stepguard.serve.errors`).
+A request whose model is ``NAME@MODEL`` runs the procedure of this name on the model, from the values in its field
+``inputs``; one with a field ``procedure`` runs that. Messages are read where the host trusts their roles. Everything
+else is passed on, bytes as they are. Which of the two happened stands in the header ``x-stepguard`` (``guarded`` or
+``passed``), why it was passed in ``x-stepguard-reason``, the id of a run in ``x-stepguard-run``. An answer of the guard
+has a field ``stepguard``; a run that is not verified is an error (`stepguard.serve.errors`).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from urllib.parse import quote, unquote
 
 from stepguard.backends.providers import ReplyMode
 from stepguard.errors import ConfigError, MissingExtraError
+from stepguard.integrations.chat.trust import Trust, check_trust
 from stepguard.procedure.folder import load_folder
 from stepguard.procedure.procedure import Procedure
 from stepguard.serve.anthropic_shapes import Messages
@@ -68,7 +69,8 @@ def create_app(
     guard: Mapping[str, Any] | None = None,
     mode: ReplyMode | None = None,
     strict: bool | None = None,
-    prompts: bool = True,
+    trust: Trust | None = None,
+    guarded_only: bool = False,
     allow_unverified: bool = False,
     reasons: bool = False,
     api_key: str | None = None,
@@ -82,7 +84,8 @@ def create_app(
         limits: what it takes on.
         guard: options of `Guard` for every run, such as ``{"segment": 5, "budget": Budget(calls=40)}``.
         mode, strict: how the upstream is to bind replies to their form; see `OpenAIBackend`.
-        prompts: whether procedures that stand in prompts are run; otherwise such requests are passed on.
+        trust: the roles of messages that may be a procedure, or give values of inputs; by default none.
+        guarded_only: refuse a request for a chat that would be passed on, and say why.
         allow_unverified: whether a completed run in which some steps had no applicable check is an answer. The field
             ``stepguard`` says which it was.
         reasons: whether errors tell why a step was not accepted. Reasons may name the right value, and clients that
@@ -108,7 +111,8 @@ def create_app(
         guard=guard or {},
         mode=mode,
         strict=strict,
-        prompts=prompts,
+        trust=check_trust(trust),
+        guarded_only=guarded_only,
         allow_unverified=allow_unverified,
         reasons=reasons,
         api_key=api_key,
@@ -153,7 +157,8 @@ class Service:
         guard: Mapping[str, Any],
         mode: ReplyMode | None,
         strict: bool | None,
-        prompts: bool,
+        trust: Trust,
+        guarded_only: bool,
         allow_unverified: bool,
         reasons: bool,
         api_key: str | None,
@@ -181,7 +186,8 @@ class Service:
             guard,
             backend={"mode": mode, "strict": strict},
             limits=limits,
-            prompts=prompts,
+            trust=trust,
+            guarded_only=guarded_only,
             allow_unverified=allow_unverified,
             reasons=reasons,
             metrics=self.metrics,
@@ -300,11 +306,12 @@ class Service:
 
     async def _converse(self, exchange: Exchange, shape: Shape, sent: bytes, body: dict[str, Any]) -> None:
         asked = shape.read(body)
-        found = await self._guarded.find(asked, len(sent))
+        found = await self._guarded.find(asked, sent)
         if found is not None:
             job, model = found
             await self._guarded.run(exchange, self._upstream, shape, asked, job, model)
             return
+        exchange.told["x-stepguard-reason"] = await self._guarded.pass_reason(asked, len(sent))
         exchange.told["x-stepguard"] = "passed"
         async with self._upstream.passing(exchange, sent, read=True) as response:
             usage = await relay(
@@ -353,12 +360,14 @@ class Service:
         # An upstream that does not care for names would answer a procedure's request as any other.
         model = body.get("model")
         named = isinstance(model, str) and split_model(model, self._procedures)[0] is not None
-        if named or (asked is not None and await self._guarded.find(asked, len(sent)) is not None):
+        if named or (asked is not None and await self._guarded.find(asked, sent) is not None):
             raise wrong_request(
                 "procedures are run at /v1/chat/completions, /v1/responses and /v1/messages, not at this path",
                 status=404,
                 code="unknown_path",
             )
+        if asked is not None:
+            exchange.told["x-stepguard-reason"] = await self._guarded.pass_reason(asked, len(sent))
         await exchange.attend(self._pass_on(exchange, sent))
 
     async def _pass_on(self, exchange: Exchange, sent: bytes) -> None:

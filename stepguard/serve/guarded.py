@@ -1,4 +1,8 @@
-"""Requests that run a procedure: found by the name of the model or in the prompt, and answered by a verified run."""
+"""Requests that run a procedure, and are answered by a verified run.
+
+A request names its procedure by its model, ``NAME@MODEL``, or by the field ``procedure``: a name, or a text. The field
+``inputs`` holds the values. Messages are read as far as the host trusts their roles.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,10 @@ from stepguard.core.usage import Usage
 from stepguard.errors import ConfigError, UsageError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import completion_body
-from stepguard.integrations.chat.requests import Job, find_job
+from stepguard.integrations.chat.requests import Job, find_job, why_passed
+from stepguard.integrations.chat.trust import Trust
 from stepguard.integrations.openai.calls import GuardedCall, Settings
+from stepguard.language.strict_json import JsonObject, decode
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 from stepguard.run import Run
@@ -30,6 +36,8 @@ _VERSION: Final = re.compile(r"latest|default|[0-9]{3,8}")
 """What some providers write behind an @ of their own, as in ``some-model@20260601``."""
 _LARGE: Final = 64 * 1024
 """Bytes of a request from which on it is searched in a thread."""
+_OURS: Final = ("procedure", "inputs")
+"""The fields of a request that are not the upstream's."""
 _WORKING: Final = b": stepguard is working\n\n"
 
 
@@ -69,7 +77,8 @@ class Guarded:
         options: of `Guard`.
         backend: of `OpenAIBackend`.
         limits: what bounds a run.
-        prompts: whether procedures in prompts are run, too.
+        trust: the roles of messages that may be a procedure, or give values of inputs.
+        guarded_only: whether a request that would be passed on is refused.
         allow_unverified: whether a completed run in which some steps had no applicable check is an answer.
         reasons: whether errors tell why a step was not accepted.
         metrics: told of every run.
@@ -85,7 +94,8 @@ class Guarded:
         *,
         backend: Mapping[str, Any],
         limits: Limits,
-        prompts: bool,
+        trust: Trust,
+        guarded_only: bool,
         allow_unverified: bool,
         reasons: bool,
         metrics: Metrics,
@@ -94,29 +104,54 @@ class Guarded:
         self._options: Final = {"retry": RetryPolicy(timeout=limits.upstream_seconds), **options}
         self._backend: Final = {name: value for name, value in backend.items() if value is not None}
         self._limits: Final = limits
-        self._prompts: Final = prompts
+        self._trust: Final = trust
+        self._guarded_only: Final = guarded_only
         self._allow_unverified: Final = allow_unverified
         self._reasons: Final = reasons
         self._metrics: Final = metrics
         Guard(_no_model, **{**self._options, "stop_early": False})  # wrong options are named at the start
 
-    async def find(self, asked: Asked, size: int) -> tuple[Job, str] | None:
+    async def find(self, asked: Asked, sent: bytes) -> tuple[Job, str] | None:
         """The job of a request and the model for it; None where it asks for no procedure.
 
         Raises:
             Problem: it asks for one that cannot be run.
         """
         name, model = split_model(asked.model, self._procedures)
-        if name is None and not self._prompts:
-            return None
+        named = asked.body.get("procedure")
+        if name is not None and named is not None:
+            raise wrong_request("the model and the field procedure both name one", code="invalid_procedure")
+
+        def find() -> Job | None:
+            return find_job(
+                asked.messages,
+                procedures=self._procedures,
+                named=name if named is None else named,
+                inputs=None if asked.body.get("inputs") is None else _exact_inputs(sent),
+                trust=self._trust,
+            )
+
         try:
-            if size < _LARGE:
-                job = find_job(asked.messages, procedures=self._procedures, named=name)
-            else:
-                job = await asyncio.to_thread(find_job, asked.messages, procedures=self._procedures, named=name)
+            job = find() if len(sent) < _LARGE else await asyncio.to_thread(find)
         except UsageError as error:
-            raise wrong_request(cut(str(error)), code="invalid_procedure", param="messages") from error
+            param = getattr(error, "option", None) or "messages"
+            raise wrong_request(cut(str(error)), code="invalid_procedure", param=param) from error
         return None if job is None else (job, model)
+
+    async def pass_reason(self, asked: Asked, size: int) -> str:
+        """Why a request is passed on of which `find` has said that it asks for no procedure.
+
+        Raises:
+            Problem: only guarded requests are wanted.
+        """
+
+        def why() -> str:
+            return why_passed(asked.messages, guarded_only=self._guarded_only)
+
+        try:
+            return why() if size < _LARGE else await asyncio.to_thread(why)
+        except ConfigError as error:
+            raise wrong_request(cut(str(error)), code="not_guarded", param=error.option) from error
 
     async def run(
         self, exchange: Exchange, upstream: Upstream, shape: Shape, asked: Asked, job: Job, model: str
@@ -129,7 +164,7 @@ class Guarded:
         if not model.strip():
             raise wrong_request("the request names no model", code="invalid_model", param="model")
         exchange.told["x-stepguard"] = "guarded"
-        parameters = shape.parameters(asked.body)
+        parameters = shape.parameters({name: value for name, value in asked.body.items() if name not in _OURS})
         guard = self._guard(upstream.client(exchange), job, model, parameters)
         form = parameters.arguments.get("response_format")
         as_json = isinstance(form, Mapping) and form.get("type") == "json_object"
@@ -171,7 +206,8 @@ class Guarded:
         settings = Settings(
             client=client,
             procedures=self._procedures,
-            look_in_messages=self._prompts,
+            trust=self._trust,
+            guarded_only=self._guarded_only,
             on_unverified="raise",
             allow_unverified=self._allow_unverified,
             at_least="grounded",
@@ -199,6 +235,21 @@ class Guarded:
             if not driven.done():
                 driven.cancel()
                 await asyncio.gather(driven, return_exceptions=True)
+
+
+def _exact_inputs(sent: bytes) -> Any:
+    """The field ``inputs`` of a body, with its numbers as they are written.
+
+    Raises:
+        ConfigError: it stands there twice, or the body is no strict JSON.
+    """
+    try:
+        body = decode(sent.decode())
+    except ValueError as error:
+        raise ConfigError(f"the body is not JSON that can be read exactly: {error}", option="inputs") from None
+    if not isinstance(body, JsonObject) or "inputs" in body.repeated:
+        raise ConfigError("the field inputs is given twice: keep one", option="inputs")
+    return body["inputs"]
 
 
 def _no_model(messages: list[dict[str, str]]) -> str:

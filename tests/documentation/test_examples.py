@@ -64,8 +64,8 @@ def test_the_client_answers_what_is_verified_and_passes_on_all_else() -> None:
     total = subtotal + cents(subtotal * Decimal("8.25") / 100)
     shown = printed("openai_client")
     assert f"[guarded]\nsubtotal = 74.7\ntax = 6.16\ntotal = {total}\nanswer: {total}\nverified after 3" in shown
-    assert "[passed on]\nno result: None" in shown
-    assert "no answer: procedure: step tax" in shown
+    assert "[passed on: no_procedure]\nno result: None" in shown
+    assert "no answer: invoice: step tax" in shown
     assert f"to pay: {total - 5}" in shown
 
 

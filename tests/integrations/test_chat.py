@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from stepguard import Budget, Guard, Procedure, Step
 from stepguard.errors import ConfigError, InputError, ProcedureError, UsageError
 from stepguard.integrations.chat.answers import completion_body, completion_chunks
-from stepguard.integrations.chat.requests import Job, find_job
+from stepguard.integrations.chat.requests import Job, find_job, why_passed
+from stepguard.integrations.chat.trust import ROLES, Trust
 from stepguard.results import Result
 from stepguard.testing import ScriptedBackend
 
@@ -30,8 +31,16 @@ def user(content: object) -> list[dict[str, object]]:
     return [{"role": "user", "content": content}]
 
 
+ALL = Trust(procedures=ROLES, inputs=ROLES)
+"""What a host may trust at most."""
+
+
+def find(messages: object, **options: Any) -> Job | None:
+    return find_job(messages, **{"trust": ALL, **options})
+
+
 def found(messages: object, **options: Any) -> Job:
-    job = find_job(messages, **options)
+    job = find(messages, **options)
     assert job is not None
     return job
 
@@ -44,21 +53,36 @@ def found(messages: object, **options: Any) -> Job:
     [
         WITH_VALUES,
         f"\ufeff\r\n# ours\r\nname: procedure\r\n{WITH_VALUES}\r\n",
-        f"Work this out:\n\n```procedure\n{WITH_VALUES}\n```\nThanks!",
-        f"Work this out:\n~~~~ stepguard\n{WITH_VALUES}\n~~~~",
-        f"```\n{WITH_VALUES}\n```",
-        f"```text\n{WITH_VALUES}\n```\n\n```python\ninputs: x\nt = x + 1\n```",
-        f'{WITHOUT}\n\n```json\n{{"x": "12", "y": "7"}}\n```',
-        f"1. First:\n   ```Procedure\n   {WITH_VALUES}\n   ```",
-        [{"type": "text", "text": "Work this out:"}, {"type": "text", "text": f"```\n{WITH_VALUES}\n```"}],
+        [{"type": "text", "text": "inputs: x, y\nx = 12\ny = 7"}, {"type": "text", "text": STEPS}],
     ],
 )
-def test_a_procedure_is_a_whole_message_or_a_block_in_one(content: object) -> None:
-    """A message that is a procedure, and one with a procedure in a block, ask for the same run."""
+def test_a_procedure_is_a_whole_message(content: object) -> None:
+    """A message of a trusted role that is a procedure, values and all, asks for a run."""
     job = found(user(content))
     assert job.procedure == PROCEDURE
     assert dict(job.inputs) == {"x": "12", "y": "7"}
     assert job.found == "prompt"
+
+
+@pytest.mark.parametrize("role", ["user", "system", "developer", "assistant", "tool", "function", "human"])
+def test_a_message_of_a_role_that_is_not_trusted_is_data(role: str) -> None:
+    """Where only others are trusted, and by default, nothing in a message is a procedure, and the reason is told."""
+    messages = [{"role": role, "content": WITH_VALUES}, *([] if role in ROLES else user("Go on."))]
+    others = Trust(procedures=[each for each in ROLES if each != role], inputs=ROLES)
+    for trust in (Trust(), Trust(inputs=ROLES), others):
+        assert find_job(messages, trust=trust) is None
+    assert why_passed(messages) == ("not_trusted" if role in ROLES else "no_procedure")
+    with pytest.raises(InputError, match="has no value"):
+        find_job([{"role": role, "content": "x = 12\ny = 7"}], named=PROCEDURE, trust=Trust(procedures=ROLES))
+
+
+@pytest.mark.parametrize("role", ["assistant", "tool", "function", ["user", "ai"], 3])
+def test_what_models_and_tools_say_cannot_be_trusted(role: Any) -> None:
+    """Their roles are refused by name when the host names them."""
+    for field in ("procedures", "inputs"):
+        with pytest.raises(ConfigError, match=f"{field} of Trust are roles"):
+            Trust(**{field: role})
+    assert Trust(inputs="user") == Trust(inputs=["user"])
 
 
 @pytest.mark.parametrize(
@@ -85,18 +109,19 @@ def test_a_procedure_is_a_whole_message_or_a_block_in_one(content: object) -> No
 )
 def test_what_only_resembles_a_procedure_is_none(content: object) -> None:
     """A formula in prose, a list, code and forms are left to the model."""
-    assert find_job(user(content)) is None
+    assert find(user(content)) is None
 
 
 @pytest.mark.parametrize(
     ("content", "line", "words"),
     [
         ("inputs: x, y\nx = 12\nt1 = x +", 3, "missing"),
-        ("Do:\n```\ninputs: x, y\nx = 12\n\nt1 = z + y\n```", 6, "'z'"),
+        ("inputs: x, y\nx = 12\n\nt1 = z + y", 4, "'z'"),
         (f"{WITH_VALUES}\nPlease show the result.", 6, "neither a formula"),
-        (f"Please work out\n{WITH_VALUES}\nand thank you", 2, "```procedure"),
-        (f"```procedure\n{WITH_VALUES}", 1, "not closed"),
-        ("```procedure\nhello\n```", 2, "neither a formula"),
+        (f"Please work out\n{WITH_VALUES}\nand thank you", 2, "a message of its own"),
+        (f"Do:\n```procedure\n{WITH_VALUES}\n```", 2, "among other text"),
+        (f"```\n{WITH_VALUES}\n```", 2, "among other text"),
+        ("~~~~ stepguard\nhello\n~~~~", 1, "among other text"),
         ("inputs: x = 12, y = 7\nt1 = x + y", 1, "lines of their own"),
         ("inputs: x, x\nt1 = x + x", 1, "duplicate"),
         ("inputs: x\nx = 1\nt1 = x * 2\nx = 3", 4, "duplicate"),
@@ -107,21 +132,21 @@ def test_what_only_resembles_a_procedure_is_none(content: object) -> None:
 def test_a_nearly_right_procedure_is_an_error_that_names_its_line(content: str, line: int, words: str) -> None:
     """What was meant as a procedure and is none is never passed over: the line of the message is named."""
     with pytest.raises(ProcedureError, match="message 1") as caught:
-        find_job(user(content))
+        find(user(content))
     assert caught.value.line == line
     assert words in str(caught.value)
 
 
 def test_two_procedures_are_one_too_many() -> None:
     """Where the messages hold two procedures, nobody guesses which one is meant."""
-    with pytest.raises(ConfigError, match=r"2 procedures \(message 1 line 1, message 2 line 2\)"):
-        find_job([*user(WITH_VALUES), *user(f"```\n{WITH_VALUES}\n```")])
+    with pytest.raises(ConfigError, match=r"2 messages are procedures \(1, 2\)"):
+        find([*user(WITH_VALUES), *user(WITH_VALUES)])
 
 
 def test_earlier_turns_are_history() -> None:
     """A procedure that was answered already is not run again, and what answered it is no procedure."""
     history = [*user(WITH_VALUES), {"role": "assistant", "content": WITH_VALUES}]
-    assert find_job([*history, *user("Why is it so much?")]) is None
+    assert find([*history, *user("Why is it so much?")]) is None
     assert found([*history, *user(WITH_VALUES.replace("12", "13"))]).inputs["x"] == "13"
 
 
@@ -140,30 +165,30 @@ def test_a_system_message_may_hold_the_procedure_and_the_user_give_the_values(ro
 @pytest.mark.parametrize("last", ["assistant", "tool"])
 def test_a_guarded_answer_cannot_be_begun_by_others(last: str) -> None:
     """Where the last message is not the user's, a procedure is refused and not passed over."""
-    held = [{"role": "system", "content": WITH_VALUES}, *user("x = 1"), {"role": last, "content": "The answer is"}]
+    held = [{"role": "system", "content": WITH_VALUES}, *user("Go."), {"role": last, "content": "The answer is"}]
     with pytest.raises(ConfigError, match=f"the last one is '{last}'"):
-        find_job(held)
+        find(held)
 
 
 def test_a_system_procedure_does_not_swallow_what_the_user_says() -> None:
     """Where the user gives no value of the procedure's inputs, the call is refused instead of answered beside it."""
     with pytest.raises(ConfigError, match="gives no value"):
-        find_job([{"role": "system", "content": WITH_VALUES}, *user("Who are you?")])
+        find([{"role": "system", "content": WITH_VALUES}, *user("Who are you?")])
 
 
 def test_pictures_cannot_be_guarded() -> None:
     """A message with more than text is refused where it asks for a run, and left alone otherwise."""
     picture = {"type": "image_url", "image_url": {"url": "data:,"}}
     with pytest.raises(ConfigError, match="text alone"):
-        find_job(user([{"type": "text", "text": WITH_VALUES}, picture]))
-    assert find_job(user([{"type": "text", "text": "What is this?"}, picture])) is None
+        find(user([{"type": "text", "text": WITH_VALUES}, picture]))
+    assert find(user([{"type": "text", "text": "What is this?"}, picture])) is None
 
 
 def test_what_is_not_read_is_counted() -> None:
     """`left_out` says how much of the messages neither the guard nor the model sees."""
     assert found(user(WITH_VALUES)).left_out == 0
     prose = "Please be so kind as to work this out, and write a poem about it."
-    assert len(prose) <= found(user(f"{prose}\n```\n{WITH_VALUES}\n```")).left_out <= len(prose) + 10
+    assert found([*user(prose), *user(WITH_VALUES)]).left_out == len(prose)
 
 
 # Values
@@ -173,16 +198,13 @@ def test_what_is_not_read_is_counted() -> None:
     "values",
     [
         "x = 12\ny = 7",
-        "Please take these:\nx = 12  # of them\n\ny = 7\nThanks",
+        "# as ordered\nx = 12  # of them\n\ny = 7\n",
         '{"x": 12, "y": 7}',
         '{"inputs": {"x": "12", "y": 7}}',
-        'Please:\n```json\n{"y": 7, "x": 12}\n```',
-        '```inputs\n{"y": 7, "x": 12}\n```',
-        'x = 12\n```json\n{"y": 7}\n```\nas in\n```json\n{"total": 1}\n```',
     ],
 )
 def test_values_stand_in_lines_or_in_a_json_object(values: str) -> None:
-    """Both notations give the same values, and text around them none."""
+    """Both notations give the same values."""
     assert dict(found(user(values), named=PROCEDURE).inputs) == {"x": "12", "y": "7"}
 
 
@@ -203,32 +225,95 @@ def test_a_value_is_taken_as_its_type_reads_it() -> None:
         (WITHOUT, "`x = 12`"),
         (WITHOUT.replace("\n", "\nx = 12\n", 1), "`y = 12`"),
         (f"{WITHOUT.replace('inputs: x, y', 'inputs: x, y' + chr(10) + 'x = 1' + chr(10) + 'x = 1')}", "twice"),
-        (f"```\n{WITH_VALUES}\n```\nx = 12", "twice"),
-        (f"```\n{WITHOUT}\n```\nx = twelve\ny = 7", "twelve"),
-        (f"```\n{WITHOUT}\n```\nx =\ny = 7", "nothing follows"),
-        (f'```\n{WITHOUT}\n```\nx = "1" 2\ny = 7', "follows the quoted"),
-        (f'```\n{WITHOUT}\n```\n```json\n{{"x": 1, "x": 1, "y": 7}}\n```', "twice"),
-        (f'```\n{WITHOUT}\n```\n```json\n{{"x": 1, "z": 7}}\n```', "no input 'z'"),
-        (f'```\n{WITHOUT}\n```\n```json\n{{"x": null, "y": 7}}\n```', "NoneType"),
-        (f'```\n{WITHOUT}\n```\n```json\n{{"x": [1], "y": 7}}\n```', "JsonObject|list"),
-        ('inputs: c: text\nt: text = "Name the country in c." (reads c)\n\n```json\n{"c": 12}\n```', "Decimal"),
+        ('inputs: c: text\nc = No. # 5\nt: text = "Name the country in c." (reads c)', "JSON string"),
     ],
 )
 def test_values_that_do_not_fit_are_refused_with_the_remedy(content: str, words: str) -> None:
     """A value that is missing, given twice, unknown or of another kind stops the call before any model is asked."""
     with pytest.raises(UsageError, match=words):
-        find_job(user(content))
+        find(user(content))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("x = twelve\ny = 7", "twelve"),
+        ("x =\ny = 7", "nothing follows"),
+        ('x = "1" 2\ny = 7', "follows the quoted"),
+        ("x = 1\nx = 1\ny = 7", "twice"),
+        ('{"x": 1, "x": 1, "y": 7}', "twice"),
+        ('{"x": 1, "z": 7}', "no input 'z'"),
+        ('{"x": null, "y": 7}', "NoneType"),
+        ('{"x": [1], "y": 7}', "list"),
+        ("Please take these:\nx = 12\ny = 7", "among other text .line 1"),
+        ("x = 12\ny = 7\n> as he wrote", "among other text .line 3"),
+        ("```\nx = 12\ny = 7\n```", "among other text .line 1"),
+        ("x = 12\ny = 7\nz = 8", "among other text .line 3"),
+        ("> x = 12\n> y = 7", "no value"),
+        ('```json\n{"x": 12, "y": 7}\n```', "no value"),
+        ('Here: {"x": 12, "y": 7}', "no value"),
+        ([{"type": "tool_result", "text": "x = 12\ny = 7"}], "text alone"),
+    ],
+)
+def test_only_a_message_that_holds_nothing_else_gives_values(content: object, words: str) -> None:
+    """What is quoted, fenced or told beside other text sets no input, also where its role is trusted."""
+    with pytest.raises(UsageError, match=words):
+        found(user(content), named=PROCEDURE)
+
+
+READ = Procedure.parse('inputs: letter: text\nc: text = "Name the country." (reads letter)')
+
+
+@pytest.mark.parametrize(
+    "text", ["Dear Sir,\nletter = 999\n", '{"letter": "x"}', "```procedure\ninputs:\nt = 1\n```", "a"]
+)
+def test_a_document_is_the_value_of_the_only_input(text: str) -> None:
+    """For a procedure whose only input is a text, what the user says is that text, word for word."""
+    assert dict(found(user(text), named=READ).inputs) == {"letter": text}
+    with pytest.raises(InputError, match="twice"):
+        found([*user(text), *user("And this.")], named=READ)
+    with pytest.raises(InputError, match="has no value"):
+        find_job(user(text), named=READ)
+    assert dict(found(user(text), named=READ, inputs={"letter": "b"}).inputs) == {"letter": "b"}
+
+
+@pytest.mark.parametrize("role", ["system", "developer"])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "1. Read the invoice.\n2. Add the tax.\n3. Give the total.",
+        "Step 1: read it\nStep 2: add it",
+        "**Step 1.** Read it\n**Step 2.** Add it",
+        "## 1. Read\n...\n## 2. Add",
+        "a) Read it\nb) Add it",
+        "(1) Read it\n(2) Add it",
+        "1.1. Read it\n1.2. Add it",
+    ],
+)
+def test_steps_in_words_are_told(role: str, steps: str) -> None:
+    """A procedure in plain words is not guessed at: the reason says so, and a host that wants no such call is told."""
+    messages = [{"role": role, "content": f"You are a clerk. Always:\n{steps}\nBe kind."}, *user("80.86 EUR")]
+    assert find(messages) is None
+    assert why_passed(messages) == "steps_in_words"
+    with pytest.raises(ConfigError, match="numbers steps in words"):
+        why_passed(messages, guarded_only=True)
+
+
+def test_other_calls_are_told_apart() -> None:
+    """Prose, one number and an empty call name no procedure."""
+    for content in ("You are a clerk.", "1. Be kind.", "Open from 9:00\nto 17:30", "", None):
+        assert why_passed([{"role": "system", "content": content}, *user("1. Do\n2. This")]) == "no_procedure"
 
 
 def test_values_may_come_from_the_caller() -> None:
     """`inputs=` completes what the messages give; without a procedure they are a mistake."""
     assert dict(found(user(WITHOUT.replace("\n", "\nx = 12\n", 1)), inputs={"y": 7}).inputs) == {"x": "12", "y": 7}
     with pytest.raises(InputError, match="twice"):
-        find_job(user(WITH_VALUES), inputs={"y": 7})
+        find(user(WITH_VALUES), inputs={"y": 7})
     with pytest.raises(ConfigError, match="no procedure"):
-        find_job(user("hello"), inputs={"y": 7})
+        find(user("hello"), inputs={"y": 7})
     with pytest.raises(ConfigError, match="mapping"):
-        find_job(user("hello"), inputs=[1])  # type: ignore[arg-type]
+        find(user("hello"), inputs=[1])
 
 
 # Names
@@ -254,9 +339,9 @@ def test_an_unknown_name_is_told_with_the_known_ones() -> None:
 @given(st.text(), st.text(alphabet="inputs:xy= \n`~#1.*+\t\r", max_size=200))
 def test_any_message_is_a_job_nothing_or_an_error_of_ours(one: str, other: str) -> None:
     """No text makes it fail in another way, and what is found can be run."""
-    for text in (one, other, f"inputs: x\n{other}", f"```procedure\n{other}\n```"):
+    for text in (one, other, f"inputs: x\n{other}", f"inputs: x\nx = 1\nt = x\n{other}"):
         try:
-            job = find_job(user(text))
+            job = find(user(text))
         except UsageError:
             continue
         if job is not None:
@@ -275,7 +360,7 @@ def test_any_message_is_a_job_nothing_or_an_error_of_ours(one: str, other: str) 
 )
 def test_long_messages_cost_time_in_proportion(content: str) -> None:
     """No message of a few hundred kilobytes holds a call up (it would take minutes, were it not linear)."""
-    assert find_job(user(content)) is None
+    assert find(user(content)) is None
 
 
 # Answers

@@ -30,6 +30,7 @@ from stepguard.errors import (
     RunFailed,
     StepNotVerified,
 )
+from stepguard.integrations.chat.trust import Trust
 from stepguard.integrations.openai.calls import Call
 
 pytest.importorskip("langchain")
@@ -52,15 +53,24 @@ from langgraph.checkpoint.memory import InMemorySaver  # type: ignore[import-not
 from langgraph.types import Command, interrupt  # type: ignore[import-not-found, unused-ignore]
 from pydantic import BaseModel, Field
 
-from stepguard.integrations.langchain import GuardedCallRefused, GuardMiddleware
+from stepguard.integrations.langchain import GuardedCallRefused
+from stepguard.integrations.langchain import GuardMiddleware as Middleware
 
 pytestmark = pytest.mark.once
 
 WRONG = '{"t2": "12 + 7 = 19", "t1": "19 * 3 = 58"}'
 FIXED = '{"t1": "19 * 3 = 57"}'
-ORDER = "Do this for John Doe:\n```procedure\ninputs: x, y\nx = 12\ny = 7\nt2 = x + y\nt1 = t2 * 3\n```"
+ORDER = "# for John Doe\ninputs: x, y\nx = 12\ny = 7\nt2 = x + y\nt1 = t2 * 3"
 ASKED: list[Any] = [{"role": "user", "content": ORDER}]
 CHAT: list[Any] = [{"role": "user", "content": "Tell me of John Doe."}]
+
+
+TRUST = Trust(procedures=("user",), inputs=("user",))
+
+
+def GuardMiddleware(**options: Any) -> Middleware:  # noqa: N802
+    """The middleware of a host that trusts its users, where nothing else is said."""
+    return Middleware(**{"trust": TRUST, **options})
 
 
 @tool  # type: ignore[untyped-decorator, unused-ignore]
@@ -201,10 +211,20 @@ def test_a_procedure_can_be_named(
     assert "John Doe" not in str(chat_server.requests)
 
 
-def test_procedures_in_messages_can_be_left_alone(agent: Callable[..., Invoke], chat_server: ChatServer) -> None:
-    """With look_in_messages=False only a named procedure is run."""
-    chat_server.play(Reply(completion_body("57")))
-    assert agent(GuardMiddleware(look_in_messages=False))(ASKED)["messages"][-1].content == "57"
+def test_messages_are_data_unless_their_role_is_trusted(agent: Callable[..., Invoke], chat_server: ChatServer) -> None:
+    """By default the middleware and its functions alone say what is run, and on what."""
+    chat_server.play(Reply(completion_body(GOOD)))
+    assert "stepguard" not in agent(Middleware())(ASKED)
+    with pytest.raises(InputError, match="has no value"):
+        agent(Middleware(procedure=PROCEDURE))(ASKED)
+    for inputs in ({"x": 12, "y": 7}, lambda request: request.runtime.context):
+        named = Middleware(procedure=PROCEDURE, inputs=inputs)
+        assert agent(named, context_schema=dict)(ASKED, context={"x": 12, "y": 7})["stepguard"].answer == 57
+    with pytest.raises(ConfigError, match="not trusted"):
+        agent(Middleware(guarded_only=True))(ASKED)
+    for wrong in ({"inputs": {"x": 1}}, {"procedure": PROCEDURE, "inputs": 3}, {"trust": "user"}):
+        with pytest.raises(ConfigError, match=r"inputs|trust"):
+            Middleware(**wrong)
 
 
 def test_a_call_that_cannot_be_understood_is_an_error(agent: Callable[..., Invoke], chat_server: ChatServer) -> None:

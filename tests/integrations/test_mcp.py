@@ -547,6 +547,18 @@ def test_procedures_of_a_folder_are_listed_and_named(tmp_path: Path) -> None:
     assert names == ["verify_step", "run_procedure", "audit_transcript"]
 
 
+def test_a_server_with_procedures_of_its_own_takes_no_others() -> None:
+    """What a caller writes may have stood anywhere: it is run where the host says so, or has named none."""
+    own, text_given = {"order": Procedure.parse(ORDER)}, {"procedure": ORDER, "inputs": INPUTS}
+    refused = call(create_server({"m": ScriptedBackend(GOOD)}, procedures=own), "run_procedure", text_given)
+    assert refused.is_error
+    assert "its own procedures alone, by name: order" in text(refused)
+    for options in ({"procedures": own, "accept_texts": True}, {}):
+        server = create_server({"m": ScriptedBackend(GOOD)}, **options)  # type: ignore[arg-type]
+        assert not call(server, "run_procedure", text_given).is_error
+    assert call(create_server(accept_texts=False), "run_procedure", text_given).is_error
+
+
 # On the wire
 
 

@@ -33,6 +33,7 @@ from pydantic_ai.usage import RequestUsage, RunUsage  # type: ignore[import-not-
 
 from stepguard import Procedure, RetryPolicy, Step
 from stepguard.errors import ConfigError, InputError, RunError
+from stepguard.integrations.chat.trust import Trust
 from stepguard.integrations.pydantic_ai import (
     GuardedProcedures,
     NotVerified,
@@ -48,7 +49,8 @@ pytestmark = pytest.mark.once
 
 SUMS = Procedure.parse("name: sums\ninputs: x, y\nt2 = x + y\nt1 = t2 * 3")
 INPUTS = {"x": 12, "y": 7}
-PROMPT = "Please run this.\n\n```procedure\ninputs: x, y\nx = 12\ny = 7\nt2 = x + y\nt1 = t2 * 3\n```\n"
+PROMPT = "inputs: x, y\nx = 12\ny = 7\nt2 = x + y\nt1 = t2 * 3\n"
+TRUST = Trust(procedures=("system", "user"), inputs=("user",))
 GOOD = {"t2": "12 + 7 = 19", "t1": "19 * 3 = 57"}
 WRONG = {"t2": "12 + 7 = 19", "t1": "19 * 3 = 58"}
 MENDED = {"t1": "19 * 3 = 57"}
@@ -111,12 +113,12 @@ def agent(double: Double, *capabilities: Any, **options: Any) -> Agent[Any, Any]
 def test_a_request_that_asks_for_a_procedure_is_guarded(way: str) -> None:
     """In the prompt, in the instructions, at construction, by name or by the run's deps: it is run and mended."""
     double = Double(WRONG, MENDED)
-    text = "```procedure\ninputs: x, y\nt2 = x + y\nt1 = t2 * 3\n```"
+    text = "inputs: x, y\nt2 = x + y\nt1 = t2 * 3"
     ways: dict[str, tuple[Any, dict[str, Any], str, Any]] = {
-        "prompt": (GuardedProcedures(), {}, PROMPT, None),
-        "instructions": (GuardedProcedures(), {"instructions": text}, "x = 12\ny = 7", None),
+        "prompt": (GuardedProcedures(trust=TRUST), {}, PROMPT, None),
+        "instructions": (GuardedProcedures(trust=TRUST), {"instructions": text}, "x = 12\ny = 7", None),
         "construction": (GuardedProcedures(procedure=str(SUMS), inputs=INPUTS), {}, "John Doe", None),
-        "named": (GuardedProcedures({"sums": SUMS}, procedure="sums"), {}, '{"x": 12, "y": 7}', None),
+        "named": (GuardedProcedures({"sums": SUMS}, procedure="sums", trust=TRUST), {}, '{"x": 12, "y": 7}', None),
         "deps": (
             GuardedProcedures({"sums": SUMS}, procedure=lambda ctx: ctx.deps["run"], inputs=lambda ctx: ctx.deps["on"]),
             {"deps_type": dict},
@@ -136,22 +138,27 @@ def test_a_request_that_asks_for_a_procedure_is_guarded(way: str) -> None:
     assert "58" not in double.told
 
 
-@pytest.mark.parametrize("options", [{}, {"look_in_messages": False}, {"procedure": lambda ctx: None}])
+@pytest.mark.parametrize("options", [{}, {"trust": None}, {"procedure": lambda ctx: None}])
 def test_every_other_request_goes_on_as_it_came(options: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
     """A request without a procedure reaches the model untouched, and the log says so without what was said."""
     double = Double("Hello!")
     calls: list[Any] = []
     with caplog.at_level(logging.INFO, "stepguard"):
         answer = run(
-            agent(double, GuardedProcedures(on_call=calls.append, **options), instructions="Be kind."),
-            PROMPT if "look_in_messages" in options else "I am John Doe.",
+            agent(
+                double,
+                GuardedProcedures(**{"trust": TRUST, "on_call": calls.append, **options}),
+                instructions="Be kind.",
+            ),
+            PROMPT if "trust" in options else "I am John Doe.",
         )
     assert answer.output == "Hello!"
     assert result_of(answer) is None
     ((messages, info),) = double.asked
     assert len(messages) == 1
     assert info.instructions == "Be kind."
-    assert [(call.guarded, call.result) for call in calls] == [(False, None)]
+    reason = "not_trusted" if "trust" in options else "no_procedure"
+    assert [(call.guarded, call.result, call.reason) for call in calls] == [(False, None, reason)]
     assert "chat_passed" in caplog.text
     assert "John Doe" not in caplog.text
 
@@ -162,7 +169,7 @@ def test_what_is_not_verified_is_an_error_of_both_families() -> None:
     spent = RunUsage()
     calls: list[Any] = []
     with pytest.raises(UnexpectedModelBehavior) as caught:
-        run(agent(double, GuardedProcedures(repair=2, on_call=calls.append)), PROMPT, usage=spent)
+        run(agent(double, GuardedProcedures(trust=TRUST, repair=2, on_call=calls.append)), PROMPT, usage=spent)
     error = caught.value
     assert isinstance(error, NotVerified)
     assert isinstance(error, RunError)
@@ -180,7 +187,7 @@ def test_what_is_not_verified_is_an_error_of_both_families() -> None:
 def test_the_history_of_a_guarded_run_can_be_stored_and_gone_on_with() -> None:
     """The messages go to JSON and back with the facts of the run, and the next question goes on as it came."""
     double = Double(GOOD, "You are welcome.")
-    guarded = agent(double, GuardedProcedures())
+    guarded = agent(double, GuardedProcedures(trust=TRUST))
     answer = run(guarded, PROMPT)
     stored = ModelMessagesTypeAdapter.validate_json(answer.all_messages_json())
     facts = (stored[-1].metadata or {})["stepguard"]
@@ -206,7 +213,7 @@ def test_an_output_type_is_filled_with_what_was_verified(output_type: Any, wante
     chosen: Any = mode
     profile = ModelProfile(default_structured_output_mode=chosen, supports_json_schema_output=True)
     double = Double(WRONG, MENDED, profile=profile)
-    answer = run(agent(double, GuardedProcedures(), output_type=output_type), PROMPT)
+    answer = run(agent(double, GuardedProcedures(trust=TRUST), output_type=output_type), PROMPT)
     assert answer.output == wanted
     assert len(double.asked) == 2
 
@@ -220,14 +227,14 @@ def test_an_output_type_that_cannot_be_filled_is_refused_before_anything_is_spen
 
     double = Double(GOOD)
     with pytest.raises(ConfigError, match="output type"):
-        run(agent(double, GuardedProcedures(), output_type=Other), PROMPT)
+        run(agent(double, GuardedProcedures(trust=TRUST), output_type=Other), PROMPT)
     assert not double.asked
 
 
 def test_a_verified_answer_that_is_refused_is_not_worked_out_again() -> None:
     """A validator that says no ends the run: the layers of retries do not multiply."""
     double = Double(GOOD)
-    guarded = agent(double, GuardedProcedures(), retries=5)
+    guarded = agent(double, GuardedProcedures(trust=TRUST), retries=5)
 
     @guarded.output_validator  # type: ignore[untyped-decorator, unused-ignore]
     def never(output: str) -> str:
@@ -251,7 +258,7 @@ def test_a_verified_answer_that_is_refused_is_not_worked_out_again() -> None:
 def test_replies_are_bound_to_their_form_as_the_model_can(profile: ModelProfile, kind: str) -> None:
     """By a schema, by one tool or by words: whichever it is, exactly the asked steps are in it, and they are read."""
     double = Double(GOOD, profile=profile)
-    assert run(agent(double, GuardedProcedures()), PROMPT).output == ANSWER
+    assert run(agent(double, GuardedProcedures(trust=TRUST)), PROMPT).output == ANSWER
     parameters = double.asked[0][1].model_request_parameters
     assert parameters.output_mode == kind
     shape = parameters.output_object.json_schema if parameters.output_object else None
@@ -265,7 +272,7 @@ def test_two_answers_in_one_response_that_differ_are_refused() -> None:
     """Neither text nor a tool call goes before the other: the reply is asked again."""
     both = ModelResponse([TextPart(json.dumps(GOOD)), ToolCallPart("Steps", json.dumps(WRONG))])
     double = Double(both, GOOD)
-    result = result_of(run(agent(double, GuardedProcedures()), PROMPT))
+    result = result_of(run(agent(double, GuardedProcedures(trust=TRUST)), PROMPT))
     assert result is not None
     assert [attempt.outcome for attempt in result.attempts] == ["rejected", "accepted"]
 
@@ -274,15 +281,15 @@ def test_settings_of_the_agent_hold_for_every_call() -> None:
     """Its temperature and other settings are sent, the smaller limit of tokens wins, None keeps one from being sent."""
     double = Double(GOOD)
     settings: Any = {"temperature": 0.7, "max_tokens": 7, "top_p": 0.5, "seed": 3, "parallel_tool_calls": True}
-    run(agent(double, GuardedProcedures()), PROMPT, model_settings=settings)
+    run(agent(double, GuardedProcedures(trust=TRUST)), PROMPT, model_settings=settings)
     sent: Any = double.asked[0][1].model_settings
     assert (sent["temperature"], sent["max_tokens"], sent["top_p"]) == (0.7, 7, 0.5)
     assert "parallel_tool_calls" not in sent
     double = Double(GOOD)
-    run(agent(double, GuardedProcedures()), PROMPT, model_settings={"temperature": None})
+    run(agent(double, GuardedProcedures(trust=TRUST)), PROMPT, model_settings={"temperature": None})
     assert "temperature" not in (double.asked[0][1].model_settings or {})
     with pytest.raises(ConfigError, match="stop_sequences"):
-        run(agent(double, GuardedProcedures()), PROMPT, model_settings={"stop_sequences": ["x"]})
+        run(agent(double, GuardedProcedures(trust=TRUST)), PROMPT, model_settings={"stop_sequences": ["x"]})
 
 
 def test_limits_of_the_run_hold_for_the_calls_of_the_guard() -> None:
@@ -290,7 +297,12 @@ def test_limits_of_the_run_hold_for_the_calls_of_the_guard() -> None:
     double = Double(WRONG)
     spent = RunUsage()
     with pytest.raises(UsageLimitExceeded) as caught:
-        run(agent(double, GuardedProcedures()), PROMPT, usage=spent, usage_limits=UsageLimits(request_limit=2))
+        run(
+            agent(double, GuardedProcedures(trust=TRUST)),
+            PROMPT,
+            usage=spent,
+            usage_limits=UsageLimits(request_limit=2),
+        )
     assert len(double.asked) == spent.requests == 2
     assert result_of(caught.value).values["t2"] == 19  # type: ignore[union-attr]
 
@@ -300,14 +312,14 @@ def test_a_limit_of_money_is_looked_at_before_every_call() -> None:
     double = Double(WRONG, name="gpt-4.1-mini")
     limits = UsageLimits(cost_limit=Decimal("0.000001"))
     with pytest.raises(UsageLimitExceeded, match="cost_limit"):
-        run(agent(double, GuardedProcedures()), PROMPT, usage_limits=limits)
+        run(agent(double, GuardedProcedures(trust=TRUST)), PROMPT, usage_limits=limits)
     assert len(double.asked) == 1
 
 
 def test_a_limit_for_one_request_is_not_one_for_their_sum() -> None:
     """Calls that are each below the limit of one request do not pass it together, and all of them are counted."""
     limits = UsageLimits(per_request_input_tokens_limit=15)
-    answer = run(agent(Double(WRONG, MENDED), GuardedProcedures()), PROMPT, usage_limits=limits)
+    answer = run(agent(Double(WRONG, MENDED), GuardedProcedures(trust=TRUST)), PROMPT, usage_limits=limits)
     assert answer.output == ANSWER
     assert (answer.usage.input_tokens, answer.usage.requests) == (20, 2)
 
@@ -319,7 +331,7 @@ def test_an_error_of_the_model_is_raised_as_it_came(error: Exception) -> None:
     """One request, because repeating is the model's own business, and what was verified before it is kept."""
     double = Double(WRONG, error)
     with pytest.raises(type(error)) as caught:
-        run(agent(double, GuardedProcedures()), PROMPT)
+        run(agent(double, GuardedProcedures(trust=TRUST)), PROMPT)
     assert caught.value is error
     assert len(double.asked) == 2
     result = result_of(error)
@@ -331,17 +343,17 @@ def test_retries_can_be_given_to_the_guard() -> None:
     """With a retry policy of its own the guard repeats what may succeed later, and nothing else."""
     retry = RetryPolicy(retries=2, first_wait=0)
     double = Double(ModelHTTPError(503, "m"), GOOD)
-    assert run(agent(double, GuardedProcedures(retry=retry)), PROMPT).output == ANSWER
+    assert run(agent(double, GuardedProcedures(trust=TRUST, retry=retry)), PROMPT).output == ANSWER
     double = Double(ModelHTTPError(404, "m"), GOOD)
     with pytest.raises(ModelHTTPError):
-        run(agent(double, GuardedProcedures(retry=retry)), PROMPT)
+        run(agent(double, GuardedProcedures(trust=TRUST, retry=retry)), PROMPT)
     assert len(double.asked) == 1
 
 
 def test_a_model_with_a_fallback_answers_by_whichever_works() -> None:
     """A fallback model, which has no profile of its own, is asked in a form that each of its models can take."""
     broken, double = Double(ModelHTTPError(500, "m")), Double(GOOD)
-    guarded = Agent(FallbackModel(broken.model, double.model), capabilities=[GuardedProcedures()])
+    guarded = Agent(FallbackModel(broken.model, double.model), capabilities=[GuardedProcedures(trust=TRUST)])
     assert run(guarded, PROMPT).output == ANSWER
     assert len(broken.asked) == len(double.asked) == 1
 
@@ -350,7 +362,7 @@ def test_a_streamed_request_streams_the_finished_answer() -> None:
     """Nothing that is not verified is streamed; the usage of all calls is told."""
 
     async def main() -> tuple[str, RunUsage, Any]:
-        async with agent(Double(WRONG, MENDED), GuardedProcedures()).run_stream(PROMPT) as stream:
+        async with agent(Double(WRONG, MENDED), GuardedProcedures(trust=TRUST)).run_stream(PROMPT) as stream:
             seen = [text async for text in stream.stream_text(delta=True, debounce_by=None)]
             return "".join(seen), stream.usage, result_of(stream)
 
@@ -364,7 +376,7 @@ def test_a_streamed_request_that_is_not_verified_streams_nothing() -> None:
     """The error arises before anything is streamed."""
 
     async def main() -> None:
-        async with agent(Double(WRONG), GuardedProcedures(repair=1)).run_stream(PROMPT):
+        async with agent(Double(WRONG), GuardedProcedures(trust=TRUST, repair=1)).run_stream(PROMPT):
             pytest.fail("it streams")
 
     with pytest.raises(NotVerified):
@@ -388,7 +400,7 @@ def test_cancelling_an_agent_cancels_its_call_and_keeps_what_was_verified() -> N
                 await asyncio.sleep(60)
             return ModelResponse([TextPart(json.dumps(WRONG))], usage=RequestUsage(input_tokens=10))
 
-        guarded = Agent(FunctionModel(answer), capabilities=[GuardedProcedures(on_call=calls.append)])
+        guarded = Agent(FunctionModel(answer), capabilities=[GuardedProcedures(trust=TRUST, on_call=calls.append)])
         task = asyncio.create_task(guarded.run(PROMPT, usage=spent))
         await waiting.wait()
         task.cancel()
@@ -410,7 +422,7 @@ def test_concurrent_runs_never_mix() -> None:
         await asyncio.sleep((20 - x) / 1000)
         return ModelResponse([TextPart(json.dumps({"t2": f"{x} + 7 = {x + 7}", "t1": f"{x + 7} * 3 = {3 * (x + 7)}"}))])
 
-    guarded = Agent(FunctionModel(answer), capabilities=[GuardedProcedures(procedure=SUMS)])
+    guarded = Agent(FunctionModel(answer), capabilities=[GuardedProcedures(procedure=SUMS, trust=TRUST)])
 
     async def main() -> list[Any]:
         return await asyncio.gather(*(guarded.run(f"x = {x}\ny = 7") for x in range(20)))
@@ -424,9 +436,9 @@ def test_what_cannot_be_understood_is_refused_before_anything_is_spent() -> None
     """Values that are missing and images beside a procedure are the caller's to mend."""
     double = Double(GOOD)
     with pytest.raises(InputError, match="'y'"):
-        run(agent(double, GuardedProcedures(procedure=SUMS)), "x = 12")
+        run(agent(double, GuardedProcedures(procedure=SUMS, trust=TRUST)), "x = 12")
     with pytest.raises(ConfigError, match="images"):
-        run(agent(double, GuardedProcedures()), [PROMPT, ImageUrl("http://127.0.0.1/x.png")])
+        run(agent(double, GuardedProcedures(trust=TRUST)), [PROMPT, ImageUrl("http://127.0.0.1/x.png")])
     assert not double.asked
 
 
@@ -460,7 +472,7 @@ def test_tools_of_the_agent_are_not_offered_to_a_guarded_request() -> None:
         return "57"
 
     double = Double(GOOD)
-    guarded = agent(double, GuardedProcedures())
+    guarded = agent(double, GuardedProcedures(trust=TRUST))
     guarded.tool_plain(calculator)
     assert run(guarded, PROMPT).output == ANSWER
     assert not double.asked[0][1].function_tools
@@ -499,12 +511,12 @@ def run_once(model: OpenAIChatModel, *capabilities: Any, prompt: str = PROMPT) -
 def test_a_guarded_request_over_the_wire(chat_server: ChatServer, connect: Callable[..., OpenAIChatModel]) -> None:
     """The SDK sends the guard's messages with a strict schema of exactly the asked steps."""
     chat_server.play([Reply(completion_body(json.dumps(WRONG))), Reply(completion_body(json.dumps(MENDED)))])
-    answer = run_once(connect(chat_server.url), GuardedProcedures())
+    answer = run_once(connect(chat_server.url), GuardedProcedures(trust=TRUST))
     assert answer.output == ANSWER
     first, second = (received.body for received in chat_server.requests)
     assert first["response_format"]["json_schema"]["strict"] is True
     assert list(second["response_format"]["json_schema"]["schema"]["properties"]) == ["t1"]
-    assert "Please run this" not in str(chat_server.requests)
+    assert "inputs:" not in str(chat_server.requests)
     assert "58" not in json.dumps(second["messages"])
 
 
@@ -516,7 +528,7 @@ def test_one_layer_repeats_requests(
     body = {"error": {"message": "Authorization: Bearer sk-SECRET123"}}
     chat_server.play(Reply(body, status=status, headers={"retry-after-ms": "1"}))
     with pytest.raises(ModelHTTPError) as caught:
-        run_once(connect(chat_server.url), GuardedProcedures())
+        run_once(connect(chat_server.url), GuardedProcedures(trust=TRUST))
     assert caught.value.status_code == status
     assert len(chat_server.requests) == requests
     result = result_of(caught.value)
@@ -529,7 +541,7 @@ def test_a_real_model_is_not_asked_where_none_may_be(
 ) -> None:
     """Inside `no_real_requests` a guarded request fails before it is sent."""
     with pytest.raises(AssertionError, match="some-model"), no_real_requests():
-        run_once(connect(chat_server.url), GuardedProcedures())
+        run_once(connect(chat_server.url), GuardedProcedures(trust=TRUST))
     assert not chat_server.requests
 
 

@@ -28,14 +28,22 @@ from pydantic import BaseModel
 
 from stepguard import Budget, Guard, Procedure, RetryPolicy
 from stepguard.errors import ConfigError, InputError, ProcedureError, RunError, RunFailed, StepNotVerified
-from stepguard.integrations.openai.client import Call, result_of, wrap
+from stepguard.integrations.chat.trust import Trust
+from stepguard.integrations.openai.client import Call, result_of
+from stepguard.integrations.openai.client import wrap as wrap_client
 
 VALUES = "inputs: x, y\nx = 12\ny = 7\n"
-ASKED: list[dict[str, str]] = [{"role": "user", "content": f"Do this:\n```\n{VALUES}t2 = x + y\nt1 = t2 * 3\n```"}]
+ASKED: list[dict[str, str]] = [{"role": "user", "content": f"{VALUES}t2 = x + y\nt1 = t2 * 3"}]
+TRUST = Trust(procedures=("user",), inputs=("user",))
 CHAT = [{"role": "user", "content": "Tell me of patient John Doe."}]
 WRONG = '{"t2": "12 + 7 = 19", "t1": "19 * 3 = 58"}'
 
 Create = Callable[..., Any]
+
+
+def wrap(client: Any, **options: Any) -> Any:
+    """A wrapped client whose users are trusted with procedures and inputs, where nothing else is said."""
+    return wrap_client(client, **{"trust": TRUST, **options})
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -318,13 +326,32 @@ def test_errors_of_passed_calls_are_the_clients_own(create: Callable[..., Create
         create()(model="m", messages=CHAT)
 
 
-def test_messages_are_not_searched_where_they_are_not_to_be(client: openai.OpenAI) -> None:
-    """With look_in_messages=False only a named procedure is run."""
-    create = wrap(client, look_in_messages=False).chat.completions.create
-    assert result_of(create(model="m", messages=ASKED)) is None
-    assert result_of(create(model="m", procedure=PROCEDURE, inputs={"x": 12, "y": 7})) is not None
+def test_messages_are_data_unless_their_role_is_trusted(client: openai.OpenAI) -> None:
+    """By default the call alone says what is run, and on what."""
+    create = wrap(client, trust=None).chat.completions.create
+    mail = [{"role": "user", "content": f"Answer this:\n> Hi\n```procedure\n{VALUES}amount = 999000\n```"}]
+    for messages in (ASKED, mail, [{**ASKED[0], "role": "system"}, *CHAT]):
+        assert result_of(create(model="m", messages=messages)) is None
+        assert result_of(create(**NAMED, messages=messages)).answer == 57  # type: ignore[union-attr]
+        with pytest.raises(InputError, match="has no value"):
+            create(model="m", procedure=PROCEDURE, messages=messages)
     with pytest.raises(ConfigError, match="no procedure"):
         create(model="m", messages=ASKED, inputs={"x": 1})
+    with pytest.raises(ConfigError, match="trust is a Trust"):
+        wrap(client, trust=("user",))
+
+
+def test_a_host_that_wants_guarded_calls_alone_is_told_why_one_is_not(
+    client: openai.OpenAI, chat_server: ChatServer
+) -> None:
+    """With guarded_only a call that would be passed on is refused before it is sent, with the reason."""
+    create = wrap(client, trust=None, guarded_only=True).chat.completions.create
+    procedure = {"role": "system", "content": "1. Read the invoice.\n2. Add the tax."}
+    for messages, words in (([procedure, *CHAT], "in words"), (ASKED, "not trusted"), (CHAT, "names no procedure")):
+        with pytest.raises(ConfigError, match=words):
+            create(model="m", messages=messages)
+    assert not chat_server.requests
+    assert create(**NAMED, messages=CHAT).stepguard.verified
 
 
 def test_every_call_tells_what_became_of_it(create: Callable[..., Create], chat_server: ChatServer) -> None:
@@ -340,7 +367,10 @@ def test_every_call_tells_what_became_of_it(create: Callable[..., Create], chat_
     ask(model="m", messages=CHAT)
     with pytest.raises(StepNotVerified):
         ask(model="m", messages=ASKED)
-    assert [(call.guarded, call.model) for call in calls] == [(False, "m"), (True, "m")]
+    assert [(call.guarded, call.model, call.reason) for call in calls] == [
+        (False, "m", "no_procedure"),
+        (True, "m", None),
+    ]
     assert calls[1].job is not None
     assert calls[1].job.found == "prompt"
     assert calls[1].result is not None
@@ -357,9 +387,10 @@ def test_the_log_says_which_calls_were_guarded_and_holds_no_content(
         create(model="m", messages=ASKED)
     records = [record.getMessage() for record in caplog.records if record.name == "stepguard"]
     events = [record.split()[0] for record in records]
+    assert "reason='no_procedure'" in records[0]
     assert events == ["event='chat_passed'", *["event='step_done'"] * 2, "event='run_done'", "event='chat_guarded'"]
     told = re.sub(r"run_id='\w+'", "", "".join(records))
-    assert not any(word in told for word in ("John", "Do this", "57", KEY, "t1", "t2"))
+    assert not any(word in told for word in ("John", "inputs", "57", KEY, "t1", "t2"))
 
 
 def test_a_cancelled_call_tells_what_was_verified(chat_server: ChatServer) -> None:
@@ -441,161 +472,68 @@ def test_azure_clients_are_asked_at_their_own_addresses(chat_server: ChatServer)
     assert chat_server.requests[0].headers["api-key"] == KEY
 
 
-RAW = ("with_raw_response", "with_streaming_response")
-UNGUARDED = [
-    *("chat.completions.parse", "chat.completions.stream"),
-    *("beta.chat.completions.parse", "beta.chat.completions.stream"),
+NAMED: dict[str, Any] = {"model": "m", "procedure": PROCEDURE, "inputs": {"x": 12, "y": 7}}
+WAYS = [
     *(
-        way.format(raw)
-        for raw in RAW
-        for way in (
-            "chat.completions.{}.create",
-            "chat.{}.completions.create",
-            "{}.chat.completions.create",
-            "beta.chat.completions.{}.create",
-            "beta.chat.{}.completions.create",
-        )
+        "chat.completions.with_raw_response.create",
+        "chat.with_raw_response.completions.create",
+        "beta.chat.completions",
     ),
+    *("with_raw_response.chat.completions.create", "with_streaming_response.chat.completions.create"),
+    *("completions.create", "responses.create", "responses.with_raw_response.create", "responses.connect"),
+    *("conversations.create", "realtime.connect", "beta.threads.create"),
 ]
 
 
-@pytest.mark.parametrize("way", UNGUARDED)
+@pytest.mark.parametrize("way", ["parse", "stream"])
 def test_ways_that_cannot_be_guarded_refuse_a_procedure(
     client: openai.OpenAI, chat_server: ChatServer, way: str
 ) -> None:
-    """No way of asking loses the guard in silence."""
-    asked = operator.attrgetter(way)(wrap(client))
-    for arguments in ({"messages": ASKED}, {"messages": CHAT, "procedure": PROCEDURE, "inputs": {"x": 1, "y": 2}}):
-        with pytest.raises(ConfigError, match=rf"^{way} cannot run guarded"):
-            asked(model="m", **arguments)
-    assert not chat_server.requests
-
-
-def test_beta_completions_are_guarded(client: openai.OpenAI, chat_server: ChatServer) -> None:
-    """Under its older name `create` is the same, blocking and awaited, and passes other calls on."""
-    guarded = wrap(client)
-    assert guarded.beta.chat.completions.create(model="m", messages=ASKED).stepguard.verified
-    assert result_of(guarded.beta.chat.completions.create(model="m", messages=CHAT)) is None
-    assert guarded.files is client.files
-
-    async def main() -> Any:
-        async with wrap(openai.AsyncOpenAI(base_url=chat_server.url, api_key=KEY)) as awaited:
-            return await awaited.beta.chat.completions.create(model="m", messages=ASKED)
-
-    assert asyncio.run(main()).stepguard.verified
-
-
-@pytest.mark.parametrize("way", ["completions", "with_raw_response.completions", "completions.with_raw_response"])
-def test_older_completions_refuse_a_procedure_in_a_prompt(
-    client: openai.OpenAI, chat_server: ChatServer, way: str
-) -> None:
-    """A prompt is read like a message, alone or among others, and passed on where it holds no procedure."""
-    words = ASKED[0]["content"]
-    calls: list[Call] = []
-    asked = operator.attrgetter(f"{way}.create")(wrap(client, on_call=calls.append))
-    for asking in (words, ["Hello.", words], iter([words])):
-        with pytest.raises(ConfigError, match=rf"^{way}.create cannot run guarded"):
-            asked(model="m", prompt=asking)
-    assert not chat_server.requests
-    for prompt in ("Hello.", [1, 2, 3]):
-        asked(model="m", prompt=prompt)
-        assert chat_server.requests[-1].body["prompt"] == prompt
-    assert [call.guarded for call in calls] == [False, False]
-
-
-@pytest.mark.parametrize(
-    ("way", "place", "arguments"),
-    [
-        ("chat.completions.create", (), {"model": "m", "messages": CHAT, "extra_body": {"messages": ASKED}}),
-        ("chat.completions.parse", (), {"model": "m", "messages": CHAT, "extra_body": {"messages": ASKED}}),
-        ("completions.create", (), {"model": "m", "prompt": "", "extra_body": {"prompt": ASKED[0]["content"]}}),
-        ("responses.create", (), {"model": "m", "input": "", "extra_body": {"input": ASKED[0]["content"]}}),
-        ("responses.compact", (), {"model": "m", "input": ASKED}),
-        ("responses.connect", (), {}),
-        ("realtime.connect", (), {"model": "m"}),
-        ("conversations.create", (), {"items": ASKED}),
-        ("conversations.items.create", ("c",), {"items": iter(ASKED)}),
-        ("beta.threads.create", (), {"messages": ASKED}),
-        ("beta.threads.messages.create", ("t",), ASKED[0]),
-        ("beta.threads.create_and_run", (), {"assistant_id": "a", "thread": {"messages": ASKED}}),
-        ("beta.threads.runs.create_and_poll", (), {"thread_id": "t", "additional_messages": ASKED}),
-        ("beta.threads.runs.with_raw_response.create", ("t",), {"instructions": "inputs:\nt = 1 + 1"}),
-        ("beta.assistants.create", (), {"model": "m", "instructions": "inputs:\nt = 1 + 1"}),
-    ],
-)
-def test_nothing_that_asks_for_a_procedure_is_passed_on_in_silence(
-    client: openai.OpenAI, chat_server: ChatServer, way: str, place: tuple[str, ...], arguments: dict[str, Any]
-) -> None:
-    """Wherever a procedure can be said to a model, it is refused with what to use; nothing is sent."""
-    try:
-        operator.attrgetter(way)(client)
-    except AttributeError:
-        pytest.skip("this SDK has no such call")
-    with pytest.raises(ConfigError, match=r"cannot run guarded.*use chat.completions.create|not in extra_body"):
-        operator.attrgetter(way)(wrap(client))(*place, **arguments)
-    assert not chat_server.requests
-
-
-def test_ways_that_cannot_be_guarded_pass_on_all_else(client: openai.OpenAI) -> None:
-    """Raw responses and parsing work as without the guard where no procedure is asked for."""
+    """What takes the arguments of `create` refuses a call that asks for a procedure, and is as ever otherwise."""
     completions = wrap(client).chat.completions
-    raw = completions.with_raw_response.create(model="m", messages=CHAT)
-    assert raw.headers["content-type"] == "application/json"
-    assert raw.parse().choices[0].message.content == GOOD
+    for arguments in ({"model": "m", "messages": ASKED}, {**NAMED, "messages": CHAT}):
+        with pytest.raises(ConfigError, match=f"{way} cannot run guarded: use create"):
+            getattr(completions, way)(**arguments)
+    assert not chat_server.requests
     assert completions.parse(model="m", messages=CHAT).choices[0].message.content == GOOD
 
 
-RESPONSES = [f"responses.{way}{name}" for way in ("", "with_raw_response.") for name in ("create", "parse")]
-RESPONSES += [f"{raw}.responses.create" for raw in RAW]
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("options", [{}, {"trust": None, "guarded_only": True}], ids=["trusting", "guarded-only"])
+def test_where_what_is_said_would_have_to_be_read_other_ways_are_refused(
+    client: openai.OpenAI, way: str, options: dict[str, Any]
+) -> None:
+    """A host that trusts messages, or wants guarded calls alone, learns at once what leads to a model unread."""
+    with pytest.raises(ConfigError, match=r"cannot run guarded: use chat.completions.create, or .unguarded"):
+        operator.attrgetter(way)(wrap(client, **options))
 
 
-@pytest.mark.parametrize("method", [*RESPONSES, "responses.with_streaming_response.create", "responses.stream"])
 @pytest.mark.parametrize(
-    "arguments",
+    ("way", "more"),
     [
-        {"input": ASKED[0]["content"]},
-        {"input": [{"role": "user", "content": [{"type": "input_text", "text": ASKED[0]["content"]}]}]},
-        {"input": '{"x": 1, "y": 2}', "instructions": "inputs: x, y\nt = x + y"},
-        {"input": "Hello.", "procedure": PROCEDURE, "inputs": {"x": 1, "y": 2}},
-        {"input": iter(ASKED)},
+        ("chat.completions.with_raw_response.create", {"messages": CHAT}),
+        ("with_raw_response.chat.completions.create", {"messages": CHAT}),
+        ("completions.create", {"prompt": "Hi"}),
+        ("responses.create", {"input": "Hi"}),
+        ("responses.with_raw_response.create", {"input": "Hi"}),
+        ("responses.parse", {"input": "Hi"}),
     ],
 )
-def test_responses_refuse_a_procedure(
-    client: openai.OpenAI, chat_server: ChatServer, method: str, arguments: dict[str, Any]
+def test_otherwise_they_are_the_clients_own(
+    client: openai.OpenAI, chat_server: ChatServer, way: str, more: dict[str, Any]
 ) -> None:
-    """Named, or in the input, a procedure is not run unguarded: the error says what to use, and nothing is sent."""
-    asked = operator.attrgetter(method)(wrap(client))
-    if "__next__" in dir(arguments["input"]):
-        arguments = {"input": iter(ASKED)}
-    with pytest.raises(ConfigError, match=r"responses.*cannot run guarded: use chat.completions.create"):
-        asked(model="m", **arguments)
+    """They take no procedure: it is the SDK that says so, and nothing is sent."""
+    with pytest.raises(TypeError, match="unexpected keyword argument 'procedure'"):
+        operator.attrgetter(way)(wrap(client, trust=None))(**NAMED, **more)
     assert not chat_server.requests
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        "Tell me of patient John Doe.",
-        CHAT,
-        [*CHAT, {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}, {"type": "reasoning"}],
-        iter(CHAT),
-    ],
-)
-def test_responses_without_a_procedure_are_passed_on(
-    client: openai.OpenAI, chat_server: ChatServer, given: object
-) -> None:
-    """Their bodies and answers are those of the client alone, and what became of the call is told."""
-    body = {"id": "r", "object": "response", "created_at": 1, "model": "m", "output": [], "status": "completed"}
-    chat_server.play(Reply(body))
-    calls: list[Call] = []
-    if "__next__" in dir(given):
-        given = iter(CHAT)
-    response = wrap(client, on_call=calls.append).responses.create(model="m", input=given, instructions="Be brief.")
-    assert response.id == "r"
-    (sent,) = chat_server.requests
-    wanted = given if isinstance(given, str | list) else CHAT
-    assert sent.body == {"model": "m", "input": wanted, "instructions": "Be brief."}
-    assert [call.guarded for call in calls] == [False]
+def test_raw_responses_are_the_clients_own(client: openai.OpenAI) -> None:
+    """A call that names no procedure is answered as without the guard."""
+    raw = wrap(client, trust=None).chat.completions.with_raw_response.create(model="m", messages=CHAT)
+    assert raw.headers["content-type"] == "application/json"
+    assert raw.parse().choices[0].message.content == GOOD
+    assert wrap(client, trust=None).responses is client.responses
 
 
 def test_a_client_without_responses_gets_none() -> None:

@@ -15,7 +15,7 @@ from stepguard import Budget, Procedure
 from stepguard.errors import ConfigError, ProcedureError
 from stepguard.serve import Limits, create_app
 
-PROMPT = "Please run this.\n\n```procedure\ninputs: x, y\nx = 12\ny = 7\nt2 = x + y\nt1 = t2 * 3\n```\n"
+PROMPT = "inputs: x, y\nx = 12\ny = 7\nt2 = x + y\nt1 = t2 * 3\n"
 MESSAGES: Any = [{"role": "user", "content": VALUES}]
 
 
@@ -55,7 +55,7 @@ def test_a_procedure_in_the_prompt_is_guarded(chat_server: ChatServer, served: S
     assert answer.status == 200
     assert answer.headers["x-stepguard"] == "guarded"
     assert answer.json["stepguard"]["found"] == "prompt"
-    assert "Please run this" not in json.dumps(chat_server.requests[0].body)
+    assert "inputs:" not in json.dumps(chat_server.requests[0].body)
 
 
 def test_inputs_may_stand_in_lines(chat_server: ChatServer, served: Served) -> None:
@@ -64,11 +64,50 @@ def test_inputs_may_stand_in_lines(chat_server: ChatServer, served: Served) -> N
     assert served.chat("x = 12\ny = 7").json["stepguard"]["answer"] == 57
 
 
-def test_prompts_can_be_left_alone(chat_server: ChatServer) -> None:
-    """With prompts=False a procedure in a prompt is the upstream's business."""
-    chat_server.play(Reply(completion_body("hello")))
-    with serving(chat_server.url, prompts=False) as served:
-        assert served.chat(PROMPT, model="m").headers["x-stepguard"] == "passed"
+def test_messages_are_data_unless_their_role_is_trusted(chat_server: ChatServer) -> None:
+    """By default a request alone says what is run, and on what; a header tells why one was passed on."""
+    chat_server.play(Reply(completion_body(GOOD)))
+    words = {"role": "system", "content": "1. Read it.\n2. Add it."}
+    with serving(chat_server.url, trust=None) as served:
+        for content, reason in ((PROMPT, "not_trusted"), ("Hi", "no_procedure")):
+            headers = served.chat(content, model="m").headers
+            assert (headers["x-stepguard"], headers["x-stepguard-reason"]) == ("passed", reason)
+        headers = served.chat(model="m", messages=[words, *MESSAGES]).headers
+        assert headers["x-stepguard-reason"] == "steps_in_words"
+        assert served.chat().status == 400
+        answer = served.chat(PROMPT.replace("7", "999000"), inputs={"x": 12, "y": 7})
+        assert answer.json["stepguard"]["answer"] == 57
+        assert "x-stepguard-reason" not in answer.headers
+    assert "inputs" not in chat_server.requests[-1].body
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "responses", "messages"])
+def test_a_request_brings_its_procedure_and_its_inputs(chat_server: ChatServer, path: str) -> None:
+    """In every protocol two fields of a request say what is run; numbers keep the digits as they are written."""
+    chat_server.play(Reply(completion_body('{"t": "0.1000000000000000000001 * 2 = 0.2000000000000000000002"}')))
+    body = (
+        b'{"model": "m", "max_tokens": 99, "messages": [{"role": "user", "content": "Go."}], "input": "Go.", '
+        b'"procedure": "inputs: x\\nt = x * 2", "inputs": {"x": 0.1000000000000000000001}}'
+    )
+    with serving(chat_server.url, trust=None) as served:
+        answer = served.request("POST", f"/v1/{path}", body)
+        assert answer.json["stepguard"]["answer"] == "0.2000000000000000000002"
+        for field in (b'"x": 1, "x"', b'"z": 1, "x"'):
+            assert served.request("POST", f"/v1/{path}", body.replace(b'"x"', field)).status == 400
+        for more in ({"procedure": "sums"}, {"procedure": 3}, {"inputs": [1]}, {"inputs": {"x": 12}}):
+            assert served.chat(**more).status == 400
+        assert served.chat(model="m", inputs={"x": 1}).error["param"] == "inputs"
+    assert len(chat_server.requests) == 1
+
+
+def test_a_host_that_wants_guarded_requests_alone(chat_server: ChatServer) -> None:
+    """With guarded_only a chat that would be passed on is refused, with the reason, at every path where one is had."""
+    with serving(chat_server.url, trust=None, guarded_only=True) as served:
+        answer = served.chat(model="m", messages=[{"role": "system", "content": "1. Read it.\n2. Add it."}])
+        assert (answer.status, answer.error["code"]) == (400, "not_guarded")
+        assert "in words" in answer.error["message"]
+        assert served.request("POST", "/v1/completions", {"model": "m", "prompt": "Hi"}).status == 400
+        assert not chat_server.requests
 
 
 @pytest.mark.parametrize("asks_usage", [True, False])
@@ -222,7 +261,7 @@ def test_what_nothing_vouches_for_is_an_answer_only_where_that_is_allowed(chat_s
         (MODEL, "nothing", "invalid_procedure"),
         (MODEL, '{"x": 12}', "invalid_procedure"),
         (MODEL, '{"x": 12, "y": "seven"}', "invalid_procedure"),
-        ("m", "```procedure\ninputs: x\nx = 1\nt = z + 1\n```", "invalid_procedure"),
+        ("m", "inputs: x\nx = 1\nt = z + 1", "invalid_procedure"),
     ],
     ids=["unknown-name", "no-model", "no-inputs", "an-input-missing", "a-wrong-input", "a-wrong-procedure"],
 )

@@ -64,7 +64,7 @@ def test_a_guarded_stream(chat_server: ChatServer) -> None:
 def test_a_procedure_in_the_system_prompt(chat_server: ChatServer, served: Served) -> None:
     """A procedure in the system prompt is run with the values of the user."""
     chat_server.play(Reply(completion_body(GOOD)))
-    system = "```procedure\ninputs: x, y\nt2 = x + y\nt1 = t2 * 3\n```"
+    system = "inputs: x, y\nt2 = x + y\nt1 = t2 * 3"
     with client_of(served) as client:
         answer = client.messages.create(model="m", messages=MESSAGES, max_tokens=100, system=system)
     assert answer.content[0].text == TEXT

@@ -1,37 +1,44 @@
-"""Chat messages taken apart: what the user says now, its blocks, and the texts that are meant as procedures."""
+"""Chat messages: what is said now, which message is a procedure, and which only looks as if it held one."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 from stepguard.errors import ProcedureError
+from stepguard.integrations.chat.trust import ROLES
 from stepguard.procedure.text_format import HiddenFormula, parse_procedure, parse_step
 
 __all__ = [
-    "ANSWERS",
     "COMMENT",
-    "DATA",
     "INPUTS",
     "NAME",
     "SYSTEM",
     "VALUE",
-    "Parts",
-    "ProcedureText",
-    "Said",
-    "may_hold_procedure",
+    "ChatMessage",
+    "PassReason",
+    "current_turn",
+    "is_procedure",
+    "pass_reason",
     "read_arguments",
     "read_messages",
-    "read_prompts",
-    "split_message",
-    "turn_of",
+    "split_lines",
 ]
 
 SYSTEM: Final = frozenset({"developer", "system"})
-ANSWERS: Final = frozenset({"assistant", "function", "tool"})
-DATA: Final = frozenset({"inputs", "json"})
+
+PassReason = Literal["no_procedure", "not_trusted", "steps_in_words"]
+"""Why a call is not guarded.
+
+==============  ================================================================================================
+no_procedure    it names none, and no message looks like one
+not_trusted     a message holds what looks like one, and the host does not trust its role (see `Trust`)
+steps_in_words  a system message numbers steps in words: a procedure is never made out of prose by guessing. Write
+                it as a `Procedure`, and name it in the call
+==============  ================================================================================================
+"""
 
 # Whatever a message holds, these take time in proportion to it: hence the possessive repetitions.
 INPUTS: Final = re.compile(r"inputs?\s*+:\s*+(.*)\Z", re.IGNORECASE)
@@ -49,15 +56,21 @@ _FORMULA: Final = re.compile(
     r"[A-Za-z_][A-Za-z0-9_]*+\s*+(?::[^=]*+)?=(?!=)\s*+\S",
     re.IGNORECASE,
 )
+_NUMBERED: Final = re.compile(
+    r"^[ \t>#*_]*+(?:\(?[0-9]{1,3}+(?:\.[0-9]{1,3}+)*+[.):](?=[\s*_])|step[ \t]++[0-9]{1,3}+\b|\(?[a-z][.)](?=\s))",
+    re.IGNORECASE | re.MULTILINE,
+)
 _MARKED: Final = frozenset({"procedure", "stepguard"})
 _UNMARKED: Final = frozenset({"", "plain", "plaintext", "text", "txt"})
+_TEXTS: Final = (None, "text", "input_text", "output_text")
+"""The parts of a message that are what its role says; results of tools and files are not."""
 _LONGEST_STEP: Final = 4000
 _INSTRUCTIONS: Final = ("instructions", "additional_instructions")
 _LISTS: Final = ("messages", "input", "prompt", "items", "additional_messages")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ChatMessage:
     """One message: its 0-based index, its role, its text, and whether it holds more than text."""
 
     index: int
@@ -66,157 +79,80 @@ class Said:
     more: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ProcedureText:
-    """A text that is meant as a procedure.
+def is_procedure(message: ChatMessage) -> bool:
+    """Whether a message is a procedure: ``inputs:`` comes first, steps follow, and there is nothing else.
 
-    Attributes:
-        message: the index of its message.
-        start: the line of the message that it begins in, from 1.
-        lines: its lines.
-        whole: whether it is the whole message, but for blocks of values.
+    Raises:
+        ProcedureError: one stands in it, among other text or in a block.
     """
-
-    message: int
-    start: int
-    lines: tuple[str, ...]
-    whole: bool
-
-
-@dataclass(slots=True)
-class Parts:
-    """A message taken apart.
-
-    Attributes:
-        said: the message.
-        outside: the lines outside of blocks, numbered from 1.
-        blocks: language, number of the first line, and lines of every block.
-        unclosed: whether the last block has no end.
-    """
-
-    said: Said
-    outside: list[tuple[int, str]] = field(default_factory=list)
-    blocks: list[tuple[str, int, tuple[str, ...]]] = field(default_factory=list)
-    unclosed: bool = False
-
-    def procedures(self) -> Iterator[ProcedureText]:
-        """The texts in it that are meant as procedures.
-
-        Raises:
-            ProcedureError: one is, and stands where it could not be told from what is around it.
-        """
-        index = self.said.index
-        for number, (language, start, lines) in enumerate(self.blocks, 1):
-            if language not in _MARKED and (language not in _UNMARKED or not _meant(lines)):
-                continue
-            if self.unclosed and number == len(self.blocks):
-                raise ProcedureError(f"the block of a procedure is not closed (message {index + 1})", line=start - 1)
-            yield ProcedureText(index, start, lines, whole=False)
-        lines = tuple(line for _, line in self.outside)
-        if all(language in DATA for language, _, _ in self.blocks) and _meant(lines):
-            yield ProcedureText(index, 1, lines, whole=True)
-        elif (line := self._embedded()) is not None:
-            raise ProcedureError(
-                f"`inputs:` and steps stand among other text (message {index + 1}): put the procedure into a block "
-                "that begins with ```procedure and ends with ```, or into a message of its own",
-                line=line,
-            )
-
-    def _embedded(self) -> int | None:
-        """The line outside of blocks at which a procedure begins; None where none does."""
-        at: int | None = None
-        names: frozenset[str] = frozenset()
-        for number, line in self.outside:
-            stripped = line.strip()
-            if header := INPUTS.match(stripped):
-                at = number if _DECLARED.match(header[1]) else None
-                names = _names(header[1])
-            elif at is not None and stripped and not _gives_value(stripped, names):
-                if _is_step(stripped):
-                    return at
-                at = None
-        return None
+    if _HINT.search(message.text) is None:  # most are told at a glance
+        return False
+    lines = split_lines(message.text)
+    if _meant(lines):
+        return True
+    if (line := _begins(lines)) is not None:
+        raise ProcedureError(
+            f"a procedure stands among other text (message {message.index + 1}): make it a message of its own, which "
+            "begins with `inputs:`, or name it in the call",
+            line=line,
+        )
+    return False
 
 
-def may_hold_procedure(said: Said) -> bool:
-    """Whether it is worth taking a message apart; most are told at a glance."""
-    return _HINT.search(said.text) is not None
+def pass_reason(messages: Sequence[ChatMessage]) -> PassReason:
+    """Why a call with these messages, in which no trusted one is a procedure, is not guarded."""
+    for message in messages:
+        if message.role in ROLES and _HINT.search(message.text) is not None:
+            lines = split_lines(message.text)
+            if _meant(lines) or _begins(lines) is not None:
+                return "not_trusted"
+    for message in messages:
+        if message.role in SYSTEM and len(_NUMBERED.findall(message.text)) > 1:
+            return "steps_in_words"
+    return "no_procedure"
 
 
-def read_messages(messages: object) -> Iterator[Said]:
+def read_messages(messages: object) -> Iterator[ChatMessage]:
     """The messages as far as they can be read; what cannot is the endpoint's to complain of."""
     if not isinstance(messages, Iterable) or isinstance(messages, str | bytes | Mapping):
         return
     for index, message in enumerate(messages):
         content, more = _get(message, "content"), False
         if isinstance(content, Sequence) and not isinstance(content, str | bytes):
-            texts = [_get(part, "text") for part in content]
+            texts = [_get(part, "text") if _get(part, "type") in _TEXTS else None for part in content]
             more = not all(isinstance(text, str) for text in texts)
             content = "\n".join(text for text in texts if isinstance(text, str))
-        yield Said(index, str(_get(message, "role")), content if isinstance(content, str) else "", more)
+        yield ChatMessage(index, str(_get(message, "role")), content if isinstance(content, str) else "", more)
 
 
-def read_prompts(prompt: object) -> list[dict[str, str]]:
-    """The prompt of an older completion, or its prompts, as messages; those that are numbers of tokens say nothing."""
-    given = [prompt] if isinstance(prompt, str) else prompt
-    if not isinstance(given, Iterable) or isinstance(given, bytes | Mapping):
-        return []
-    return [{"role": "user", "content": each} for each in given if isinstance(each, str)]
-
-
-def read_arguments(arguments: dict[str, Any]) -> list[object]:
-    """What is said to a model by a call that is no chat completion, as messages; its iterators become lists."""
+def read_arguments(arguments: Mapping[str, Any]) -> list[object]:
+    """What is said to a model by a request that is no chat completion, as messages."""
+    said: list[object] = [{"role": "system", "content": arguments[name]} for name in _INSTRUCTIONS if name in arguments]
+    if arguments.get("content"):
+        said.append({"role": "user", "content": arguments["content"]})
     for name in _LISTS:
-        if callable(getattr(arguments.get(name), "__next__", None)):  # it can be read only once
-            arguments[name] = list(arguments[name])
-    given: dict[str, Any] = {**arguments, **(_mapping(arguments.get("extra_body")))}
-    said: list[object] = [{"role": "system", "content": given[name]} for name in _INSTRUCTIONS if given.get(name)]
-    if given.get("content"):
-        said.append({"role": "user", "content": given["content"]})
-    for name in _LISTS:
-        each = given.get(name)
-        if name == "prompt" or isinstance(each, str):
-            said += read_prompts(each)
-        elif isinstance(each, Iterable) and not isinstance(each, bytes | Mapping):
-            said += each
-    thread = _mapping(given.get("thread"))
-    return [*said, *read_arguments(dict(thread))] if thread else said
+        given = arguments.get(name)
+        given = [given] if isinstance(given, str) else given
+        if isinstance(given, Iterable) and not isinstance(given, bytes | Mapping):
+            said += [{"role": "user", "content": each} if isinstance(each, str) else each for each in given]
+    thread = arguments.get("thread")
+    return [*said, *read_arguments(thread)] if isinstance(thread, Mapping) else said
 
 
-def turn_of(said: Sequence[Said]) -> list[Said]:
+def current_turn(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     """What the user says now: behind the last answer, but for an answer that is only begun, at the very end."""
-    end = len(said)
-    while end and said[end - 1].role == "assistant":
+    end = len(messages)
+    while end and messages[end - 1].role == "assistant":
         end -= 1
     start = end
-    while start and said[start - 1].role not in ANSWERS:
+    while start and messages[start - 1].role in ROLES:
         start -= 1
-    return [each for each in said[start:end] if each.role not in SYSTEM]
+    return [each for each in messages[start:end] if each.role not in SYSTEM]
 
 
-def split_message(said: Said) -> Parts:
-    """A message as blocks and what is outside of them."""
-    parts = Parts(said)
-    fence, language, start, block = "", "", 0, list[str]()
-    for number, line in enumerate(_BREAK.split(said.text.removeprefix("\ufeff")), 1):
-        found = _FENCE.match(line)
-        if not fence and found:
-            fence, language, start, block = found[1], found[2].lower(), number + 1, []
-        elif fence and found and not found[2] and found[1].startswith(fence):
-            parts.blocks.append((language, start, tuple(block)))
-            fence = ""
-        elif fence:
-            block.append(line)
-        else:
-            parts.outside.append((number, line))
-    if fence:
-        parts.blocks.append((language, start, tuple(block)))
-        parts.unclosed = True
-    return parts
-
-
-def _mapping(given: object) -> Mapping[str, Any]:
-    return given if isinstance(given, Mapping) else {}
+def split_lines(text: str) -> list[str]:
+    """The lines of a message, without the mark that some editors put in front."""
+    return _BREAK.split(text.removeprefix("\ufeff"))
 
 
 def _get(given: object, name: str) -> Any:
@@ -224,22 +160,48 @@ def _get(given: object, name: str) -> Any:
 
 
 def _meant(lines: Sequence[str]) -> bool:
-    """Whether a text without a mark is meant as a procedure: ``inputs:`` comes first, and steps follow."""
-    told = [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
-    if told and NAME.match(told[0]):
-        del told[0]
-    header = INPUTS.match(told[0]) if told else None
+    """Whether a text is meant as a procedure: ``inputs:`` comes first, and steps follow."""
+    rest = [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
+    if rest and NAME.match(rest[0]):
+        del rest[0]
+    header = INPUTS.match(rest[0]) if rest else None
     if header is None:
         return False
     names = _names(header[1])
-    steps = [line for line in told[1:] if not _gives_value(line, names)]
+    steps = [line for line in rest[1:] if not _gives_value(line, names)]
     if _DECLARED.match(header[1]) and any(map(_FORMULA.match, steps)):
         return True
     try:
-        parse_procedure("\n".join([told[0], *steps]))
+        parse_procedure("\n".join([rest[0], *steps]))
     except ProcedureError as error:
-        return isinstance(error.__cause__, HiddenFormula)  # to be told of, and not to be answered without a guard
+        return isinstance(error.__cause__, HiddenFormula)  # to be complained of, and not to be answered unguarded
     return True
+
+
+def _begins(lines: Sequence[str]) -> int | None:
+    """The line at which a procedure begins inside of a text or in a block; None where none does."""
+    fence, code = "", False
+    at: int | None = None
+    names: frozenset[str] = frozenset()
+    for number, line in enumerate(lines, 1):
+        stripped = line.strip()
+        if (mark := _FENCE.match(line)) is not None:
+            if not fence and mark[2].lower() in _MARKED:
+                return number
+            if not fence:
+                fence, code = mark[1], mark[2].lower() not in _UNMARKED
+            elif not mark[2] and mark[1].startswith(fence):
+                fence, code = "", False
+        elif code:
+            continue  # of another language
+        elif header := INPUTS.match(stripped):
+            at = number if _DECLARED.match(header[1]) else None
+            names = _names(header[1])
+        elif at is not None and stripped and not _gives_value(stripped, names):
+            if _is_step(stripped):
+                return at
+            at = None
+    return None
 
 
 def _names(header: str) -> frozenset[str]:

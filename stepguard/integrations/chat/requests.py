@@ -1,36 +1,33 @@
-"""A procedure and the values of its inputs, as they stand in chat messages.
+"""What a chat call asks the guard to do: the procedure, and the values of its inputs.
 
-A prompt holds a procedure, in the notation of `stepguard.procedure.text_format`, as a whole message or as a fenced
-block in one::
-    Work out this order.
+Both come from the call. A host may trust messages of some roles, too (`stepguard.integrations.chat.trust.Trust`); by
+default none are read.
 
-    ```procedure
+A message of a role that is trusted with procedures is one where it holds nothing else, in the notation of
+`stepguard.procedure.text_format`::
+
     inputs: price, quantity
     price = 24.90
     quantity = 3
     subtotal = price * quantity
     total: decimal(2) = subtotal * 1.0825
-    ```
 
-The ``inputs:`` line marks it, with nothing behind it where there are none. A block that is called ``procedure`` or
-``stepguard`` needs no such mark; blocks in other languages are left alone.
+The ``inputs:`` line marks it, with nothing behind it where there are none; values may stand directly below it. It is
+read where it stands in a system message, or in what the user says now (behind the last answer). One among other text,
+or in a block, is an error: what is quoted is not meant.
 
-The values of inputs are given, each once, by
+A message of a role that is trusted with inputs gives them where it holds nothing else: as lines ``name = value``, each
+once; as a JSON object, ``{"price": "24.90", "quantity": 3}``; or, for a procedure whose only input is a text, as that
+text, word for word, whatever it looks like. What stands behind an equals sign is read as the type of the input says;
+text may be a JSON string. Lines of values among other text are an error.
 
-* lines ``name = value``, directly below ``inputs:`` or outside of blocks, each a line of its own. No step is called
-  like an input, so no such line is a step. The value is all that stands behind the equals sign, as the type of the
-  input reads it; text may be a JSON string;
-* a JSON object, ``{"price": "24.90", "quantity": 3}``, as a whole message or in a ``json`` or ``inputs`` block.
-
-A procedure stands in what the user says now (the messages behind the last answer), or in a system message, with the
-values in what the user says. Nothing is guessed: what only resembles a procedure (a line ``a = b``, a numbered list)
-is none, and what was clearly meant as one but cannot be run is an error. What else stands in the messages is neither
-read nor sent to the model; `Job.left_out` says how much it is.
+Nothing is guessed. What else stands in the messages is neither read nor sent to the model; `Job.left_out` says how much
+it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
@@ -38,27 +35,26 @@ from typing import Final, Literal
 
 from stepguard.errors import ConfigError, InputError, ProcedureError
 from stepguard.integrations.chat.messages import (
-    ANSWERS,
     COMMENT,
-    DATA,
     INPUTS,
     NAME,
     SYSTEM,
     VALUE,
-    Parts,
-    ProcedureText,
-    Said,
-    may_hold_procedure,
+    ChatMessage,
+    PassReason,
+    current_turn,
+    is_procedure,
+    pass_reason,
     read_messages,
-    split_message,
-    turn_of,
+    split_lines,
 )
+from stepguard.integrations.chat.trust import ROLES, Trust
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode, decode_at
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Input
 from stepguard.procedure.text_format import parse_inputs
 
-__all__ = ["IN_PROMPT", "Found", "Job", "find_job", "named_procedure"]
+__all__ = ["IN_PROMPT", "Found", "Job", "find_job", "named_procedure", "why_passed"]
 
 IN_PROMPT: Final = "(prompt)"
 """What logs, traces and metrics call a procedure that stood in a prompt: its name is content."""
@@ -89,21 +85,29 @@ class Job:
         return self.procedure.name if self.found == "named" else IN_PROMPT
 
 
+_REASONS: Final[Mapping[PassReason, str]] = {
+    "no_procedure": "it names no procedure",
+    "not_trusted": "a message looks like a procedure, and its role is not trusted (Trust(procedures=...))",
+    "steps_in_words": "a system message numbers steps in words, and no procedure is made of prose: write it as one",
+}
+
+
 def find_job(
     messages: object,
     *,
     procedures: Mapping[str, Procedure] | None = None,
     named: Procedure | str | None = None,
     inputs: Mapping[str, object] | None = None,
+    trust: Trust = Trust(),  # noqa: B008 - it does not change
 ) -> Job | None:
     """What a chat call asks the guard to do; None for a call that asks for no procedure.
 
     Args:
         messages: the messages of the call: dictionaries, or objects with ``role`` and ``content``.
         procedures: procedures that can be named.
-        named: a procedure, the name of one of `procedures`, or one as text. Procedures in the messages are not looked
-            for then, and values only where `inputs` is None. None: one that stands in the messages, if any.
-        inputs: values of inputs; beside those in the messages, where the procedure stands there.
+        named: a procedure, the name of one of `procedures`, or one as text. None: a message that is one, if any.
+        inputs: the values of inputs, beside those that stand in a procedure of the messages. None: those in messages.
+        trust: which messages are read at all.
 
     Raises:
         ProcedureError: what was meant as a procedure is none; `line` is the line of its message.
@@ -112,24 +116,54 @@ def find_job(
     """
     if inputs is not None and not isinstance(inputs, Mapping):
         raise ConfigError(f"inputs is a mapping of names to values, not {type(inputs).__name__}", option="inputs")
-    said = list(read_messages(messages))
-    turn = turn_of(said)
-    given = dict(inputs or {})
+    read = list(read_messages(messages))
+    now = {each.index for each in current_turn(read)}
+    heard = [each for each in read if each.role in SYSTEM or each.index in now]
+    given: dict[str, object] = {}
+    source: ChatMessage | None = None
     if named is not None:
         procedure = named_procedure(named, procedures)
-        used = _take_values(given, procedure.inputs, map(split_message, turn)) if inputs is None else 0
-        return _job(procedure, given, "named", said, used)
-    now = {each.index for each in turn}
-    searched = [each for each in said if (each.role in SYSTEM or each.index in now) and may_hold_procedure(each)]
-    texts = [text for each in searched for text in split_message(each).procedures()]
-    if not texts:
-        if inputs is not None:
-            raise ConfigError("inputs are given, and no procedure: name one, or write it in a message", option="inputs")
-        return None
-    if len(texts) > 1:
-        places = ", ".join(f"message {text.message + 1} line {text.start}" for text in texts)
-        raise ConfigError(f"the messages hold {len(texts)} procedures ({places}): one call runs one", option="messages")
-    return _prompted(texts[0], said, turn, given)
+    else:
+        found = [each for each in heard if each.role in trust.procedures and is_procedure(each)]
+        if not found:
+            if inputs is not None:
+                raise ConfigError("inputs are given, and no procedure: name one", option="inputs")
+            return None
+        if len(found) > 1:
+            places = ", ".join(str(each.index + 1) for each in found)
+            raise ConfigError(f"{len(found)} messages are procedures ({places}): one call runs one", option="messages")
+        source = found[0]
+        procedure, given = _parse(source)
+    if any(each.more and each.role in ROLES for each in read):
+        raise ConfigError("a guarded call reads text alone: leave images, sound and files out", option="messages")
+    used = 0 if source is None else len(source.text)
+    if inputs is not None:
+        for name, value in _exact(inputs, procedure):
+            _put(given, name, value)
+    else:
+        tellers = [each for each in heard if each is not source and each.role in trust.inputs]
+        used += sum(_take_values(given, procedure, each) for each in tellers)
+    if source is not None:
+        _answers_the_user(source, read, now, told=inputs is not None or used > len(source.text))
+    return _job(procedure, given, trust, "named" if source is None else "prompt", read, used)
+
+
+def why_passed(messages: object, *, guarded_only: bool = False) -> PassReason:
+    """Why a call is not guarded, of which `find_job` says that it asks for no procedure.
+
+    Args:
+        messages: those of the call.
+        guarded_only: whether the host wants no other call.
+
+    Raises:
+        ConfigError: the host wants none.
+    """
+    reason = pass_reason(list(read_messages(messages)))
+    if guarded_only:
+        raise ConfigError(
+            f"the call would not be guarded, and guarded_only is set: {_REASONS[reason]}", option="procedure"
+        )
+    return reason
 
 
 def named_procedure(named: object, procedures: Mapping[str, Procedure] | None = None) -> Procedure:
@@ -155,53 +189,53 @@ def named_procedure(named: object, procedures: Mapping[str, Procedure] | None = 
     raise ConfigError(f"no procedure is named {named[:60]!r}: {hint}", option="procedure")
 
 
-def _prompted(text: ProcedureText, said: Sequence[Said], turn: Sequence[Said], given: dict[str, object]) -> Job:
-    asked = bool(given)
-    source = said[text.message]
-    procedure, used = _parse(text, given)
-    if said[-1].role in ANSWERS:
+def _answers_the_user(source: ChatMessage, read: Sequence[ChatMessage], now: Collection[int], *, told: bool) -> None:
+    """See that a run of a procedure in a message is what the conversation waits for.
+
+    Args:
+        source: the message that is the procedure.
+        read: all messages.
+        now: the indices of what the user says now.
+        told: whether the call, or a message, gives values.
+
+    Raises:
+        ConfigError: it waits for something else.
+    """
+    if read[-1].role not in ROLES:
         raise ConfigError(
-            f"message {source.index + 1} holds a procedure, and the last one is {said[-1].role!r}: a guarded call "
+            f"message {source.index + 1} is a procedure, and the last one is {read[-1].role!r}: a guarded call "
             "answers the user, whose message has to be the last",
             option="messages",
         )
-    parts = [split_message(each) for each in (turn if source in turn else [source, *turn])]
-    for part in parts:
-        if text.whole and part.said is source:
-            part.outside.clear()  # they are the procedure
-    told = _take_values(given, procedure.inputs, [part for part in parts if part.said in turn])
-    if source not in turn:
-        if not (told or asked) and any(each.text.strip() for each in turn):
-            raise ConfigError(
-                f"a {source.role} message holds a procedure, and what the user says gives no value of its inputs: give "
-                "some, move the procedure into the user's message, or ask the client that is not wrapped",
-                option="messages",
-            )
-        told += _take_values(given, procedure.inputs, parts[:1])
-    return _job(procedure, given, "prompt", said, used + told)
+    if source.index not in now and not told and any(read[index].text.strip() for index in now):
+        raise ConfigError(
+            f"a {source.role} message is a procedure, and what the user says gives no value of its inputs: give some "
+            "(`inputs=`, or messages of a trusted role), or ask the client that is not wrapped",
+            option="messages",
+        )
 
 
-def _parse(text: ProcedureText, given: dict[str, object]) -> tuple[Procedure, int]:
-    """The procedure, with the values that stand in it put into `given`, and how many characters it takes."""
-    lines = list(text.lines)
+def _parse(message: ChatMessage) -> tuple[Procedure, dict[str, object]]:
+    """The procedure that a message is, and the values that stand in it."""
+    lines = split_lines(message.text)
+    given: dict[str, object] = {}
     declared: dict[str, Input] | None = None
     try:
-        for offset, line in enumerate(map(str.strip, text.lines)):
+        for at, line in enumerate(map(str.strip, lines)):
             if not line or line.startswith("#") or (declared is None and NAME.match(line)):
                 continue
             if declared is None and (header := INPUTS.match(line)):
-                declared = _declared(header[1], offset + 1)
+                declared = _declared(header[1], at + 1)
                 continue
             value = VALUE.match(line)
             if declared is None or value is None or value[1] not in declared:
                 break  # the first step
-            _put(given, declared[value[1]], _line_value(value[2], value[1]))
-            lines[offset] = ""
-        return Procedure.parse("\n".join(lines)), sum(len(line) + 1 for line in text.lines)
+            _put(given, value[1], _line_value(value[2], declared[value[1]]))
+            lines[at] = ""
+        return Procedure.parse("\n".join(lines)), given
     except ProcedureError as error:
-        at = None if error.line is None else error.line + text.start - 1
         raise ProcedureError(
-            f"{error.message} (the procedure in message {text.message + 1})", line=at, step=error.step
+            f"{error.message} (the procedure in message {message.index + 1})", line=error.line, step=error.step
         ) from error
 
 
@@ -215,37 +249,61 @@ def _declared(header: str, line: int) -> dict[str, Input]:
     return {each.name: each for each in parse_inputs(header, line)}
 
 
-def _job(procedure: Procedure, given: Mapping[str, object], found: Found, said: Sequence[Said], used: int) -> Job:
-    if any(each.more and each.role not in ANSWERS for each in said):
-        raise ConfigError("a guarded call reads text alone: leave images, sound and files out", option="messages")
+def _job(
+    procedure: Procedure,
+    given: Mapping[str, object],
+    trust: Trust,
+    found: Found,
+    read: Sequence[ChatMessage],
+    used: int,
+) -> Job:
     for each in procedure.inputs:
         if each.name not in given:
+            roles = ", ".join(sorted(trust.inputs))
+            way = (
+                f", or in a message of {roles} that holds nothing else, as a line `{each.name} = 12` or a JSON object"
+                if roles
+                else " (no message is read for it: Trust(inputs=...) names roles that may give it)"
+            )
             raise InputError(
-                f"input {each.name!r} of {procedure.name} has no value: give it in a line of its own, such as "
-                f'`{each.name} = 12`, in a JSON object, such as {{"{each.name}": 12}}, or as inputs=',
+                f"input {each.name!r} of {procedure.name} has no value: give it with the call, as inputs={way}",
                 name=each.name,
             )
     procedure.accept_inputs(given)
-    return Job(procedure, given, found, max(0, sum(len(each.text) for each in said) - used))
+    return Job(procedure, given, found, max(0, sum(len(each.text) for each in read) - used))
 
 
-def _take_values(given: dict[str, object], declared: Sequence[Input], parts: Iterable[Parts]) -> int:
-    """Put the values that stand outside of the procedure into `given`; how many characters they took."""
-    inputs = {each.name: each for each in declared}
-    used = 0
-    for part in parts:
-        if (values := _object(part.said.text, inputs)) is not None:
-            used += _put_all(given, inputs, values, len(part.said.text))
-            continue
-        for language, _, lines in part.blocks:
-            if language in DATA and (values := _object("\n".join(lines), inputs)) is not None:
-                used += _put_all(given, inputs, values, sum(len(line) + 1 for line in lines))
-        for _, line in part.outside:
-            value = VALUE.match(line.strip())
-            if value is not None and value[1] in inputs:
-                _put(given, inputs[value[1]], _line_value(value[2], value[1]))
-                used += len(line) + 1
-    return used
+def _take_values(given: dict[str, object], procedure: Procedure, message: ChatMessage) -> int:
+    """Put the values that a message gives into `given`; how many characters it is, 0 where it gives none."""
+    text = message.text
+    if not text.strip():
+        return 0
+    inputs = {each.name: each for each in procedure.inputs}
+    if message.role == "user" and [each.type.kind for each in procedure.inputs] == ["text"]:
+        _put(given, procedure.inputs[0].name, text)
+        return len(text)
+    if (values := _object(text, inputs)) is not None:
+        for name, value in _exact(values, procedure):
+            _put(given, name, value)
+        return len(text)
+    taken: dict[str, object] = {}
+    other: int | None = None
+    for at, line in enumerate(map(str.strip, split_lines(text)), 1):
+        value = VALUE.match(line)
+        if value is not None and value[1] in inputs:
+            _put(taken, value[1], _line_value(value[2], inputs[value[1]]))
+        elif line and not line.startswith("#"):
+            other = other or at
+    if not taken:
+        return 0
+    if other is not None:
+        raise InputError(
+            f"message {message.index + 1} gives values of inputs among other text (line {other}), where they may be "
+            "quoted: a message that gives values holds nothing else"
+        )
+    for name, value in taken.items():
+        _put(given, name, value)
+    return len(text)
 
 
 def _object(text: str, inputs: Mapping[str, Input]) -> JsonObject | None:
@@ -261,14 +319,17 @@ def _object(text: str, inputs: Mapping[str, Input]) -> JsonObject | None:
     return found if isinstance(found, JsonObject) and not inputs.keys().isdisjoint(found) else None
 
 
-def _put_all(given: dict[str, object], inputs: Mapping[str, Input], values: JsonObject, size: int) -> int:
-    for name, value in values.pairs:
-        if name not in inputs:
-            raise InputError(f"there is no input {name!r}: there are {', '.join(inputs)}", name=name)
+def _exact(inputs: Mapping[str, object], procedure: Procedure) -> Iterator[tuple[str, object]]:
+    """Inputs by name, the same one twice where JSON holds it twice; numbers of JSON have their digits as written."""
+    types = {each.name: each.type for each in procedure.inputs}
+    for name, value in inputs.pairs if isinstance(inputs, JsonObject) else inputs.items():
+        if name not in types:
+            known = ", ".join(types) or "none"
+            raise InputError(f"{procedure.name} has no input {name!r:.60}: it declares {known}", name=str(name))
         if isinstance(value, JsonNumber):
-            value = str(value) if inputs[name].type.numeric else _number(value)
-        _put(given, inputs[name], value)
-    return size
+            yield name, str(value) if types[name].numeric else _number(value)
+        else:
+            yield name, value
 
 
 def _number(text: str) -> object:
@@ -278,13 +339,14 @@ def _number(text: str) -> object:
         return None
 
 
-def _put(given: dict[str, object], declared: Input, value: object) -> None:
-    if declared.name in given:
-        raise InputError(f"input {declared.name!r} is given twice: keep one", name=declared.name)
-    given[declared.name] = value
+def _put(given: dict[str, object], name: str, value: object) -> None:
+    if name in given:
+        raise InputError(f"input {name!r} is given twice: keep one", name=name)
+    given[name] = value
 
 
-def _line_value(text: str, name: str) -> str:
+def _line_value(text: str, declared: Input) -> str:
+    name = declared.name
     if text.startswith('"'):
         try:
             value, end = decode_at(text, 0)
@@ -296,4 +358,6 @@ def _line_value(text: str, name: str) -> str:
     value = COMMENT.sub("", text).strip()
     if not value:
         raise InputError(f"input {name!r}: nothing follows the equals sign", name=name)
+    if declared.type.kind == "text" and value != text.strip():
+        raise InputError(f'input {name!r}: a text with # in it is a JSON string, such as "No. # 5"', name=name)
     return value

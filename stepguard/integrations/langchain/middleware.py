@@ -5,15 +5,16 @@
     from langchain.agents import create_agent
     from stepguard.integrations.langchain.middleware import GuardMiddleware
 
-    agent = create_agent("openai:gpt-4.1-mini", tools=[...], middleware=[GuardMiddleware()])
-    state = agent.invoke({"messages": [{"role": "user", "content": order}]})
+    guard = GuardMiddleware(procedure=invoice, inputs=lambda request: request.runtime.context["order"])
+    agent = create_agent("openai:gpt-4.1-mini", tools=[...], middleware=[guard], context_schema=dict)
+    state = agent.invoke({"messages": [...]}, context={"order": {"price": "24.90", "quantity": 3}})
     state["messages"][-1].content     # every step and the answer, as text
     state["stepguard"]                # the `Result`
 
-A call of the model whose messages hold a procedure (`stepguard.integrations.chat.requests` has the notation), or for
-which one is named, runs guarded. All others are passed on as they came; the log events ``chat_guarded`` and
-``chat_passed`` and `on_call` tell the two apart. The guard asks the agent's own model. No tools are offered in guarded
-requests, and the agent's system prompt is not sent with them.
+A call of the model for which a procedure is named runs guarded, and so does one of which a message is one, where the
+host trusts its role (`stepguard.integrations.chat.trust.Trust`). All others are passed on as they came; the log events
+``chat_guarded`` and ``chat_passed`` and `on_call` tell the two apart. The guard asks the agent's own model. No tools
+are offered in guarded requests, and the agent's system prompt is not sent with them.
 
 Place. Middleware that stands behind this one (later in the list) sees every single request of the guard, and what
 stands in front of it sees one call. Put it last, but for what is to see single requests, such as a log or a limiter:
@@ -38,8 +39,9 @@ from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, MissingExtraError, RunError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import completion_body, shortfall
-from stepguard.integrations.chat.requests import Job, find_job, named_procedure
-from stepguard.integrations.guard_options import GuardOptions, check_options, check_strength
+from stepguard.integrations.chat.requests import Job, find_job, named_procedure, why_passed
+from stepguard.integrations.chat.trust import Trust, check_trust
+from stepguard.integrations.guard_options import GuardOptions, check_inputs, check_options, check_strength
 from stepguard.integrations.langchain.model import (
     AsyncModelBackend,
     ModelBackend,
@@ -109,11 +111,13 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
 
     Args:
         procedure: what every call carries out: a `Procedure`, its text, or a name among `procedures`. Or a function of
-            LangChain's `ModelRequest` that says so for each call, from its ``state`` or ``runtime.context``; None from
-            it looks into the messages. By default the messages decide. The values of the inputs stand in what the
-            user says, see `stepguard.integrations.chat.requests`.
+            LangChain's `ModelRequest` that says so for each call, from its ``state`` or ``runtime.context``. None, or
+            None from it: a message of a trusted role, if any.
+        inputs: the values of its inputs, or a function of the `ModelRequest` that returns them. None, or None from it:
+            messages of trusted roles give them.
         procedures: procedures that can be named.
-        look_in_messages: whether a procedure that stands in the messages makes a call a guarded one.
+        trust: the roles of messages that may be a procedure, or give values of inputs; by default none.
+        guarded_only: refuse a call that would be passed on, and say why.
         on_unverified: ``"raise"`` raises `GuardedCallRefused` where a result is no answer; ``"return"`` answers with a
             message whose content is one block ``{"type": "refusal", ...}`` that names the step.
         allow_unverified: hand on answers of completed runs whose steps were not all verified; what is not is marked in
@@ -142,8 +146,10 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         self,
         *,
         procedure: Choice | Callable[[ModelRequest[Any]], Choice] = None,
+        inputs: Mapping[str, object] | Callable[[ModelRequest[Any]], Mapping[str, object] | None] | None = None,
         procedures: Mapping[str, Procedure] | None = None,
-        look_in_messages: bool = True,
+        trust: Trust | None = None,
+        guarded_only: bool = False,
         on_unverified: OnUnverified = "raise",
         allow_unverified: bool = False,
         at_least: Strength = "grounded",
@@ -163,6 +169,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         for name, each in known.items():
             if not isinstance(each, Procedure):
                 raise ConfigError(f"procedures[{name!r}] is {type(each).__name__}, no Procedure", option="procedures")
+        check_inputs(inputs, procedure)
         check_options(options, of="GuardMiddleware")
         if procedure is not None and (isinstance(procedure, Procedure) or not callable(procedure)):
             procedure = named_procedure(procedure, known)
@@ -170,7 +177,9 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
             options["retry"] = RetryPolicy(retries=0)
         self._procedure: Final = procedure
         self._procedures: Final = known
-        self._look_in_messages: Final = bool(look_in_messages)
+        self._inputs: Final = inputs
+        self._trust: Final = check_trust(trust)
+        self._guarded_only: Final = bool(guarded_only)
         self._on_unverified: Final[OnUnverified] = on_unverified
         self._allowed: Final[Mapping[str, Any]] = {"allow_unverified": bool(allow_unverified), "at_least": at_least}
         self._on_call: Final = on_call
@@ -212,14 +221,20 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
 
     def _job(self, request: ModelRequest[Any]) -> Job | None:
         """What a call asks the guard to do; None, and told so, for one that is to be passed on."""
-        choose = self._procedure
+        choose, inputs = self._procedure, self._inputs
         named = choose if choose is None or isinstance(choose, Procedure | str) else choose(request)
-        job = None
-        if named is not None or self._look_in_messages:
-            system = [] if request.system_message is None else [request.system_message]
-            job = find_job(as_chat([*system, *request.messages]), procedures=self._procedures, named=named)
+        given = inputs(request) if callable(inputs) and named is not None else inputs
+        messages = as_chat([*([] if request.system_message is None else [request.system_message]), *request.messages])
+        job = find_job(
+            messages,
+            procedures=self._procedures,
+            named=named,
+            inputs=None if named is None or callable(given) else given,
+            trust=self._trust,
+        )
         if job is None:
-            tell_call(Call(guarded=False, model=model_name(request.model)), self._on_call)
+            reason = why_passed(messages, guarded_only=self._guarded_only)
+            tell_call(Call(guarded=False, model=model_name(request.model), reason=reason), self._on_call)
         elif request.response_format is not None:
             raise ConfigError(
                 "a guarded call cannot fill the agent's response_format: use an agent without one, and the values of "

@@ -126,6 +126,7 @@ def create_server(
     models: Mapping[str, object] | None = None,
     *,
     procedures: Mapping[str, Procedure] | str | Path | None = None,
+    accept_texts: bool | None = None,
     guard: GuardOptions | None = None,
     tell_reasons: bool = False,
     allow_unverified: bool = False,
@@ -141,6 +142,8 @@ def create_server(
             backend, a callable, or a name such as ``"openai/gpt-4.1-mini"``. None: the model of the client, where it
             offers that.
         procedures: procedures that can be named; or a folder whose files each hold one, named as the file.
+        accept_texts: whether a caller may write a procedure of its own, as text: it may have read it anywhere. None:
+            only where `procedures` has none to name.
         guard: options of `Guard` for every run. Without a budget in it, `DEFAULT_BUDGET` is that of every run.
         tell_reasons: whether ``audit_transcript`` tells reasons and expected values: where people read it, and no
             model that is to do better next time.
@@ -177,6 +180,7 @@ def create_server(
     tools = _Tools(
         backends,
         procedures=named,
+        accept_texts=not named if accept_texts is None else bool(accept_texts),
         options=options,
         tell_reasons=tell_reasons,
         allow_unverified=allow_unverified,
@@ -201,6 +205,7 @@ class _Tools:
         models: Mapping[str, object],
         *,
         procedures: Mapping[str, Procedure],
+        accept_texts: bool,
         options: Mapping[str, Any],
         tell_reasons: bool,
         allow_unverified: bool,
@@ -209,6 +214,7 @@ class _Tools:
     ) -> None:
         self._models: Final = models
         self._procedures: Final = procedures
+        self._accept_texts: Final = accept_texts
         self._options: Final = options
         self._tell_reasons: Final = tell_reasons
         self._allow_unverified: Final = allow_unverified
@@ -293,6 +299,9 @@ class _Tools:
 
     async def _procedure(self, text: str) -> Procedure:
         self._limit("procedure", text)
+        if not self._accept_texts and text not in self._procedures:
+            known = ", ".join(sorted(self._procedures)[:20])
+            raise ConfigError(f"this server runs its own procedures alone, by name: {known}", option="procedure")
         return await _in_thread(functools.partial(named_procedure, text, self._procedures))
 
     def _limit(self, what: str, *texts: str) -> None:

@@ -4,7 +4,8 @@
 parameter                              in a guarded call
 =====================================  =======================================================================
 model                                  the model that is asked
-messages                               read for the procedure and its values; the guard writes its own
+procedure, inputs                      what is run: a `Procedure`, its text or its name; the values of its inputs
+messages                               read as far as the host trusts their roles; the guard writes its own
 stream, stream_options                 honoured: the finished answer in chunks
 response_format                        ``text``, or ``json_object`` for the answer as JSON; no schema
 max_tokens, max_completion_tokens      the most that one request of the run may bring; never more than the guard asks
@@ -32,7 +33,9 @@ from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import completion_body, shortfall
-from stepguard.integrations.chat.requests import Job, find_job
+from stepguard.integrations.chat.messages import PassReason
+from stepguard.integrations.chat.requests import Job, find_job, why_passed
+from stepguard.integrations.chat.trust import Trust
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 from stepguard.run import Run
@@ -72,18 +75,20 @@ class Call:
         model: the model, as the call named it.
         job: the procedure, its inputs and how they were found; None where it was passed on.
         result: the result of the run, whatever its status; None where it was passed on.
+        reason: why it was passed on; None where it was guarded.
     """
 
     guarded: bool
     model: str | None
     job: Job | None = None
     result: Result | None = None
+    reason: PassReason | None = None
 
 
 def tell_call(call: Call, on_call: Callable[[Call], object] | None) -> None:
     """Log what became of a call, and call `on_call`; what that raises is logged and changes nothing."""
     if call.job is None or call.result is None:
-        tell("chat_passed")
+        tell("chat_passed", reason=call.reason)
     else:
         job, result = call.job, call.result
         tell(
@@ -103,7 +108,8 @@ class Settings:
 
     client: Any
     procedures: Mapping[str, Procedure]
-    look_in_messages: bool
+    trust: Trust
+    guarded_only: bool
     on_unverified: Literal["raise", "return"]
     allow_unverified: bool
     at_least: Strength
@@ -114,8 +120,10 @@ class Settings:
     def job(self, arguments: dict[str, Any]) -> Job | None:
         """What a call asks the guard to do; ``procedure`` and ``inputs`` are taken out of its arguments.
 
+        None, and told so, for a call that is to be passed on.
+
         Raises:
-            UsageError: see `stepguard.integrations.chat.requests.find_job`.
+            UsageError: see `stepguard.integrations.chat.requests.find_job`; or only guarded calls are wanted.
         """
         named, inputs = arguments.pop("procedure", None), arguments.pop("inputs", None)
         messages: Any = arguments.get("messages")
@@ -123,15 +131,11 @@ class Settings:
             messages = arguments["messages"] = list(messages)
         if isinstance(body := arguments.get("extra_body"), Mapping):
             messages = body.get("messages", messages)  # the SDK sends these instead
-        if named is None and not self.look_in_messages:
-            if inputs is not None:
-                raise ConfigError("inputs are given, and no procedure: name one", option="inputs")
-            return None
-        return find_job(messages, procedures=self.procedures, named=named, inputs=inputs)
-
-    def passed(self, arguments: Mapping[str, Any]) -> None:
-        """Tell that a call is passed on."""
-        tell_call(Call(guarded=False, model=_model(arguments)), self.on_call)
+        job = find_job(messages, procedures=self.procedures, named=named, inputs=inputs, trust=self.trust)
+        if job is None:
+            reason = why_passed(messages, guarded_only=self.guarded_only)
+            tell_call(Call(guarded=False, model=_model(arguments), reason=reason), self.on_call)
+        return job
 
     def guarded(self, call: GuardedCall, result: Result) -> None:
         """Tell that a call was guarded."""

@@ -10,16 +10,14 @@
     response.stepguard                      # the `Result`
 
 A call is guarded where it names a procedure (``procedure=``: a `Procedure`, its text, or a name in `procedures`), or
-where its messages hold one (`stepguard.integrations.chat.requests` has the notation). What its parameters mean then is
-in `stepguard.integrations.openai.calls`. Every other call is passed on as it came, and what it returns is untouched:
-`result_of` tells the two apart, and so do the log events ``chat_guarded`` and ``chat_passed`` and `on_call`.
+where a message is one and the host trusts its role (`stepguard.integrations.chat.trust.Trust`). What its parameters
+mean then is in `stepguard.integrations.openai.calls`. Every other call is passed on as it came, and what it returns is
+untouched: `result_of` tells the two apart, and so do the log events ``chat_guarded`` and ``chat_passed`` and `on_call`.
 
-``parse``, ``stream``, ``with_raw_response`` and ``with_streaming_response`` cannot be guarded, and neither can
-``responses``, ``conversations``, the older ``completions``, and assistants with their threads: they refuse a call that
-asks for a procedure, and pass every other one on. So do they where they are reached by another way of the client, such
-as ``client.with_raw_response`` or ``client.beta``. A connection (``responses.connect``, ``realtime.connect``) is
-refused as a whole, because what is said over it is not seen, unless ``look_in_messages`` is False. All else is the
-client's own.
+All but ``chat.completions`` is the client's own. Nothing else can be guarded: the SDK refuses ``procedure=`` there, and
+so does ``chat.completions`` where it is asked by another way than ``create``. Where messages are trusted with
+procedures, or only guarded calls are wanted, what else leads to a model is refused as a whole, because what is said
+there is not read: ask `unguarded` instead.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, Unpack, get_args
 
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError
-from stepguard.integrations.chat.messages import read_arguments
+from stepguard.integrations.chat.trust import Trust, check_trust
 from stepguard.integrations.guard_options import GuardOptions, check_options, check_strength
 from stepguard.integrations.openai.calls import Call, GuardedCall, Settings
 from stepguard.procedure.procedure import Procedure
@@ -46,26 +44,18 @@ return  returns a completion without content, whose ``refusal`` names the step a
 ======  ===================================================================================================
 """
 
-_RAW: Final = frozenset({"with_raw_response", "with_streaming_response"})
-_WAYS: Final = _RAW | {"beta"}
-"""Names on a path of the client behind which the same stands once more."""
-_ROADS: Final = frozenset(
-    {
-        *(("completions",), ("responses",), ("realtime",)),
-        *(("assistants",), ("threads",), ("threads", "messages"), ("threads", "runs")),
-        *(("conversations",), ("conversations", "items")),
-    }
+_UNREAD: Final = frozenset(
+    {"beta", "completions", "conversations", "realtime", "responses", "with_raw_response", "with_streaming_response"}
 )
-"""Paths, beside ``chat.completions``, on which something can be said to a model."""
-_ASKING: Final = frozenset({"compact", "connect", "parse", "stream", "update"})
-"""What says something there, beside all that begins with ``create``."""
+"""What else of a client leads to a model."""
 
 
 def wrap(
     client: Any,
     *,
     procedures: Mapping[str, Procedure] | None = None,
-    look_in_messages: bool = True,
+    trust: Trust | None = None,
+    guarded_only: bool = False,
     on_unverified: OnUnverified = "raise",
     allow_unverified: bool = False,
     at_least: Strength = "grounded",
@@ -82,8 +72,8 @@ def wrap(
     Args:
         client: `openai.OpenAI`, `openai.AsyncOpenAI`, one of their kin, or anything with ``chat.completions.create``.
         procedures: procedures that a call can name.
-        look_in_messages: whether a procedure that stands in the messages makes a call a guarded one. False: only
-            ``procedure=`` does.
+        trust: the roles of messages that may be a procedure, or give values of inputs; by default none.
+        guarded_only: refuse a call that would be passed on, and say why.
         on_unverified: see `OnUnverified`.
         allow_unverified: hand on answers of completed runs whose steps were not all verified; what is not is marked in
             the text, and `Result.status` is ``unverified``.
@@ -115,7 +105,8 @@ def wrap(
     settings = Settings(
         client=client,
         procedures=known,
-        look_in_messages=bool(look_in_messages),
+        trust=check_trust(trust),
+        guarded_only=bool(guarded_only),
         on_unverified=on_unverified,
         allow_unverified=allow_unverified,
         at_least=at_least,
@@ -134,102 +125,67 @@ def result_of(response: object) -> Result | None:
 
 def _wrapped(settings: Settings) -> _Client:
     settings.make_guard("model")  # what cannot work is told now
-    return _Client(
-        settings, _Under(settings, ("chat",), {"completions": _completions(settings, ("chat", "completions"))})
-    )
+    kind = _AsyncCompletions if settings.make_backend("model").is_async else _Completions
+    return _Client(settings, _Chat(settings, kind(settings)))
 
 
-def _completions(settings: Settings, path: tuple[str, ...]) -> _Under:
-    if not _RAW.isdisjoint(path):
-        return _Unguarded(settings, path)
-    return (_AsyncCompletions if settings.make_backend("model").is_async else _Completions)(settings, path)
+class _Proxy:
+    """A part of the client: looked up anew each time, because a tracing tool may replace it."""
 
-
-def _at(settings: Settings, path: tuple[str, ...], found: Any) -> Any:
-    """What the wrapped client has at a path: what was found there, where no way leads from it to a model."""
-    made = {
-        (): _Under,
-        ("chat",): _Under,
-        ("chat", "completions"): _completions,
-    }
-    told = tuple(name for name in path if name not in _WAYS)
-    make = _Unguarded if told in _ROADS else made.get(told)
-    return found if make is None else make(settings, path)
-
-
-class _Under:
-    """What stands at a path of the client, but for some names, and but for what leads to a model; see `_at`.
-
-    It is looked up anew each time: a tracing tool may replace it.
-    """
-
-    def __init__(self, settings: Settings, path: tuple[str, ...], own: Mapping[str, object] | None = None) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings: Final = settings
-        self._path: Final = path
-        self.__dict__.update(own or {})
 
+    @property
     def _inner(self) -> Any:
-        found = self._settings.client
-        for name in self._path:
-            found = getattr(found, name)
-        return found
+        return self._settings.client.chat
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") and name in ("_settings", "_path"):  # it is being made or copied
+        if name in ("_settings", "_inner"):  # it is being copied
             raise AttributeError(name)
-        return _at(self._settings, (*self._path, name), getattr(self._inner(), name))
+        return _own(self._settings, self._inner, name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*dir(self._inner()), *object.__dir__(self)})
+        return sorted({*dir(self._inner), *object.__dir__(self)})
 
 
-class _Unguarded(_Under):
-    """What leads to a model and cannot be guarded: a call that asks for a procedure is refused."""
+class _Chat(_Proxy):
+    """``client.chat``: the client's own, but for ``completions``."""
 
-    def __getattr__(self, name: str) -> Any:
-        found = super().__getattr__(name)
-        asks = name in _ASKING or name.startswith("create")
-        return self._checked(name, found) if asks and callable(found) else found
-
-    def _checked(self, name: str, inner: Callable[..., Any]) -> Callable[..., Any]:
-        told = ".".join((*self._path, name))
-
-        def call(*more: Any, **arguments: Any) -> Any:
-            if name == "connect" and self._settings.look_in_messages:
-                raise ConfigError(
-                    f"{told} cannot run guarded, and what is said over it cannot be read: use chat.completions.create, "
-                    "or .unguarded of the wrapped client",
-                    option="procedure",
-                )
-            own = {name: arguments.pop(name, None) for name in ("procedure", "inputs")}
-            if self._settings.job({**own, "messages": read_arguments(arguments)}) is not None:
-                raise ConfigError(f"{told} cannot run guarded: use chat.completions.create", option="procedure")
-            self._settings.passed(arguments)
-            return inner(*more, **arguments)
-
-        return call
+    def __init__(self, settings: Settings, completions: _Unguarded) -> None:
+        super().__init__(settings)
+        self.completions: Final = completions
 
 
-class _Common(_Unguarded):
-    """What both kinds of ``chat.completions`` share."""
+class _Unguarded(_Proxy):
+    """``chat.completions``: the client's own, but for ``create`` and what takes the same arguments."""
 
-    def _call(self, arguments: dict[str, Any]) -> GuardedCall | None:
-        """The guarded call that is asked for; None, and told so, for one that is to be passed on."""
-        job = self._settings.job(arguments)
-        if job is not None:
-            return GuardedCall(self._settings, job, arguments)
-        self._settings.passed(arguments)
-        return None
+    @property
+    def _inner(self) -> Any:
+        return self._settings.client.chat.completions
+
+    def parse(self, **arguments: Any) -> Any:
+        """That of the client; a call that asks for a procedure is refused."""
+        return self._other("parse", arguments)
+
+    def stream(self, **arguments: Any) -> Any:
+        """That of the client; a call that asks for a procedure is refused."""
+        return self._other("stream", arguments)
+
+    def _other(self, name: str, arguments: dict[str, Any]) -> Any:
+        if self._settings.job(arguments) is not None:
+            raise ConfigError(f"chat.completions.{name} cannot run guarded: use create", option="procedure")
+        return getattr(self._inner, name)(**arguments)
 
 
-class _Completions(_Common):
+class _Completions(_Unguarded):
     """``chat.completions`` of a client that blocks."""
 
     def create(self, **arguments: Any) -> Any:
         """See `wrap`."""
-        call = self._call(arguments)
-        if call is None:
-            return self._inner().create(**arguments)
+        job = self._settings.job(arguments)
+        if job is None:
+            return self._inner.create(**arguments)
+        call = GuardedCall(self._settings, job, arguments)
         run = call.start()
         try:
             result = call.guard.drive(run)
@@ -238,14 +194,15 @@ class _Completions(_Common):
         return call.answer(result, awaited=False)
 
 
-class _AsyncCompletions(_Common):
+class _AsyncCompletions(_Unguarded):
     """``chat.completions`` of a client that is awaited."""
 
     async def create(self, **arguments: Any) -> Any:
         """See `wrap`."""
-        call = self._call(arguments)
-        if call is None:
-            return await self._inner().create(**arguments)
+        job = self._settings.job(arguments)
+        if job is None:
+            return await self._inner.create(**arguments)
+        call = GuardedCall(self._settings, job, arguments)
         run = call.start()
         try:
             result = await call.guard.adrive(run)
@@ -254,15 +211,30 @@ class _AsyncCompletions(_Common):
         return call.answer(result, awaited=True)
 
 
+def _own(settings: Settings, holder: Any, name: str) -> Any:
+    """What a client has under a name.
+
+    Raises:
+        ConfigError: it leads to a model, and what is said to it would have to be read.
+    """
+    found = getattr(holder, name)
+    if name in _UNREAD and (settings.trust.procedures or settings.guarded_only):
+        raise ConfigError(
+            f"{name} cannot run guarded: use chat.completions.create, or .unguarded of the wrapped client",
+            option="procedure",
+        )
+    return found
+
+
 class _Client:
-    """A wrapped client: all but what leads to a model (`_at`) is the client's own, copies of it are wrapped, too."""
+    """A wrapped client: all but ``chat`` is the client's own, and copies of it are wrapped, too."""
 
     __slots__ = ("_settings", "chat")
 
     _settings: Settings
-    chat: _Under
+    chat: _Chat
 
-    def __init__(self, settings: Settings, chat: _Under) -> None:
+    def __init__(self, settings: Settings, chat: _Chat) -> None:
         object.__setattr__(self, "_settings", settings)
         object.__setattr__(self, "chat", chat)
 
@@ -289,7 +261,7 @@ class _Client:
     def __getattr__(self, name: str) -> Any:
         if name in _Client.__slots__:  # it is being copied or pickled
             raise AttributeError(name)
-        return _at(self._settings, (name,), getattr(self._settings.client, name))
+        return _own(self._settings, self._settings.client, name)
 
     def __setattr__(self, name: str, value: object) -> None:
         setattr(self._settings.client, name, value)

@@ -2,8 +2,9 @@
 
 ::
 
-    agent = Agent("openai:gpt-4.1-mini", capabilities=[GuardedProcedures()])
-    answer = await agent.run(prompt)     # a prompt that holds a procedure runs guarded, every other one as ever
+    guarded = GuardedProcedures(procedure=invoice, inputs=lambda ctx: ctx.deps)
+    agent = Agent("openai:gpt-4.1-mini", deps_type=dict, capabilities=[guarded])
+    answer = await agent.run(prompt, deps={"price": "24.90", "quantity": 3})
     result_of(answer)                    # the `Result`; None where nothing ran guarded
 
     agent = Agent("openai:gpt-4.1-mini", output_type=Invoice, capabilities=[VerifiedOutput(procedure, inputs=order)])
@@ -24,8 +25,9 @@ from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, MissingExtraError, RunError, StepguardError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import completion_body, refusal, shortfall
-from stepguard.integrations.chat.requests import Job, find_job, named_procedure
-from stepguard.integrations.guard_options import GuardOptions, check_options, check_strength
+from stepguard.integrations.chat.requests import Job, find_job, named_procedure, why_passed
+from stepguard.integrations.chat.trust import Trust, check_trust
+from stepguard.integrations.guard_options import GuardOptions, check_inputs, check_options, check_strength
 from stepguard.integrations.openai.calls import Call, tell_call
 from stepguard.integrations.outputs.checker import OutputCheck
 from stepguard.procedure.procedure import Procedure
@@ -34,7 +36,7 @@ from stepguard.results import Result
 try:
     from pydantic_ai.capabilities import AbstractCapability, WrapModelRequestHandler  # type: ignore[import-not-found, unused-ignore]
     from pydantic_ai.exceptions import UnexpectedModelBehavior  # type: ignore[import-not-found, unused-ignore]
-    from pydantic_ai.messages import ModelResponse, RetryPromptPart  # type: ignore[import-not-found, unused-ignore]
+    from pydantic_ai.messages import ModelResponse, UserPromptPart  # type: ignore[import-not-found, unused-ignore]
     from pydantic_ai.models import ModelRequestContext  # type: ignore[import-not-found, unused-ignore]
     from pydantic_ai.tools import AgentDepsT, RunContext  # type: ignore[import-not-found, unused-ignore]
 except ImportError as error:
@@ -75,9 +77,12 @@ class NotVerified(UnexpectedModelBehavior, RunError):  # type: ignore[misc, unus
 class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, unused-ignore]
     """Runs a model request guarded where it asks for a procedure, on the agent's own model.
 
-    A request asks for one where its messages or instructions hold one (`stepguard.integrations.chat.requests` has the
-    notation), or where `procedure` names one. Every other request goes on as it came; the log events ``chat_guarded``
-    and ``chat_passed``, `on_call` and `result_of` tell the two apart.
+    A request asks for one where `procedure` names one, or where a message (or the instructions, which are a system
+    message) is one and the host trusts its role. Every other request goes on as it came; the log events
+    ``chat_guarded`` and ``chat_passed``, `on_call` and `result_of` tell the two apart.
+
+    The guard asks the agent's model itself: capabilities that stand behind this one see the requests that are passed
+    on, and none of the guard's.
 
     In a guarded request the guard writes the messages. Instructions, history and tools of the agent are not sent; its
     model settings are (``temperature`` then holds for every call, ``max_tokens`` is the most one call may bring, and
@@ -96,9 +101,10 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         procedures: procedures that can be named.
         procedure: the procedure of every request: a `Procedure`, its text, a name in `procedures`, or a function of
             the `RunContext` that returns one of them, or None for a request that names none. It may be async.
-        inputs: values of inputs, or a function of the `RunContext` that returns them. None: they are read from what the
-            user says.
-        look_in_messages: whether a procedure that stands in the messages makes a request a guarded one.
+        inputs: values of inputs, or a function of the `RunContext` that returns them. None, or None from it: messages
+            of trusted roles give them.
+        trust: the roles of messages that may be a procedure, or give values of inputs; by default none.
+        guarded_only: refuse a request that would go on as it came, and say why.
         allow_unverified: hand on answers of completed runs whose steps were not all verified, marked as such.
         at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
         mode: how replies are bound to their form. By default a JSON schema where the model's profile knows it,
@@ -119,7 +125,8 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         *,
         procedure: Procedure | str | Callable[[RunContext[AgentDepsT]], Any] | None = None,
         inputs: Mapping[str, object] | Callable[[RunContext[AgentDepsT]], Any] | None = None,
-        look_in_messages: bool = True,
+        trust: Trust | None = None,
+        guarded_only: bool = False,
         allow_unverified: bool = False,
         at_least: Strength = "grounded",
         mode: Mode | None = None,
@@ -135,10 +142,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         self._procedure: Final = (
             procedure if procedure is None or callable(procedure) else named_procedure(procedure, self._known)
         )
-        if inputs is not None and not callable(inputs) and not isinstance(inputs, Mapping):
-            raise ConfigError(f"inputs is a mapping or a function, not {type(inputs).__name__}", option="inputs")
-        if inputs is not None and procedure is None:
-            raise ConfigError("inputs are given, and no procedure: name one", option="inputs")
+        check_inputs(inputs, procedure)
         if isinstance(self._procedure, Procedure) and isinstance(inputs, Mapping):
             self._procedure.accept_inputs(inputs)
         check_strength(at_least)
@@ -148,7 +152,8 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
             raise ConfigError(f"on_call is called with a Call; {on_call!r:.60} cannot be", option="on_call")
         check_options(options, of="GuardedProcedures")
         self._inputs: Final = inputs
-        self._look: Final = bool(look_in_messages)
+        self._trust: Final = check_trust(trust)
+        self._guarded_only: Final = bool(guarded_only)
         self._allowed: Final[dict[str, Any]] = {"allow_unverified": allow_unverified, "at_least": at_least}
         self._mode: Final[Mode | None] = mode
         self._on_call: Final = on_call
@@ -177,24 +182,18 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
             `stepguard.integrations.chat.requests.find_job`.
         """
         _refuse_again(request_context)
-        job = await self._job(ctx, request_context)
+        messages = read_agent_messages(request_context)
+        named = await _resolved(self._procedure, ctx)
+        inputs = None if named is None else await _resolved(self._inputs, ctx)
+        job = find_job(messages, procedures=self._known, named=named, inputs=inputs, trust=self._trust)
         if job is None:
-            tell_call(Call(guarded=False, model=request_context.model.model_name), self._on_call)
+            reason = why_passed(messages, guarded_only=self._guarded_only)
+            tell_call(Call(guarded=False, model=request_context.model.model_name, reason=reason), self._on_call)
             return await handler(request_context)
         if (request_context.model_settings or {}).get("stop_sequences"):
             raise ConfigError("a guarded request takes no stop_sequences: they would cut replies off", option="stop")
         shape = AnswerShape(request_context.model_request_parameters, job.procedure)
-        backend = AgentBackend(
-            ctx, request_context, handler=None if request_context.streaming else handler, mode=self._mode
-        )
-        return await self._run(job, shape, backend, request_context)
-
-    async def _job(self, ctx: RunContext[AgentDepsT], context: ModelRequestContext) -> Job | None:
-        named = await _resolved(self._procedure, ctx)
-        if named is None and not self._look:
-            return None
-        inputs = await _resolved(self._inputs, ctx) if named is not None else None
-        return find_job(read_agent_messages(context), procedures=self._known, named=named, inputs=inputs)
+        return await self._run(job, shape, AgentBackend(ctx, request_context, mode=self._mode), request_context)
 
     async def _run(
         self, job: Job, shape: AnswerShape, backend: AgentBackend, context: ModelRequestContext
@@ -283,7 +282,7 @@ def _refuse_again(context: ModelRequestContext) -> None:
     last = context.messages[-1]
     if result is None or isinstance(last, ModelResponse):
         return
-    if any(isinstance(part, RetryPromptPart) for part in last.parts):
+    if not any(isinstance(part, UserPromptPart) for part in last.parts):  # how it asks again differs between releases
         error = UnexpectedModelBehavior(
             f"the answer of {result.procedure} was refused by the agent's output type or one of its validators; it is "
             f"{result.status}, and to ask again would give the same (run {result.run_id})"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any, Final, Literal, cast
 
-from pydantic_ai.exceptions import ContentFilterError, ModelAPIError, SkipModelRequest, UnexpectedModelBehavior  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.exceptions import ContentFilterError, ModelAPIError, UnexpectedModelBehavior  # type: ignore[import-not-found, unused-ignore]
 from pydantic_ai.messages import (  # type: ignore[import-not-found, unused-ignore]
     ModelMessage,
     ModelRequest,
@@ -40,8 +39,6 @@ __all__ = ["AgentBackend", "Mode"]
 Mode = Literal["native", "tool", "text"]
 """How replies are bound to their form: by a JSON schema, by one tool, or by the words of the prompt alone."""
 
-Handler = Callable[[ModelRequestContext], Awaitable[ModelResponse]]
-
 _DOUBLES: Final = frozenset({"function", "test"})
 _NOT_SENT: Final = frozenset({"parallel_tool_calls", "tool_choice"})
 """They are about tools, and a guarded request has none of the agent's."""
@@ -54,14 +51,10 @@ class AgentBackend:
     Args:
         ctx: the context of the agent's run.
         context: the request as the agent would have made it.
-        handler: what performs a request, so that capabilities inside see it; None asks the model directly. (The
-            handler of a streamed request can be used only once, and streams what is not verified yet.)
         mode: how replies are bound to their form; None for the best that the model can do.
     """
 
-    def __init__(
-        self, ctx: RunContext[Any], context: ModelRequestContext, *, handler: Handler | None, mode: Mode | None
-    ) -> None:
+    def __init__(self, ctx: RunContext[Any], context: ModelRequestContext, *, mode: Mode | None) -> None:
         self.name: Final = context.model.model_name
         self.sent = 0
         """How many requests were sent."""
@@ -73,7 +66,6 @@ class AgentBackend:
         """The last error: as the guard was told, and as the framework raised it."""
         self._ctx: Final = ctx
         self._context: Final = context
-        self._handler: Final = handler
         self._mode: Final = mode
 
     async def acomplete(self, request: Request) -> Completion:
@@ -121,18 +113,14 @@ class AgentBackend:
             spent.requests += self.sent
             spent.incr(self.usage)
             limits.check_before_request(spent)
-        context = replace(
-            self._context,
-            messages=_messages(request),
-            model_settings=_settings(self._context.model_settings, request),
-            model_request_parameters=_parameters(request, self._mode or _best_mode(self._context)),
-            streaming=False,
-        )
         self.sent += 1
         try:
-            response = await self._perform(context)
-        except SkipModelRequest as skipped:
-            response = skipped.response
+            # Not by the framework's handler, which can be called only once.
+            response = await self._context.model.request(
+                _messages(request),
+                _settings(self._context.model_settings, request),
+                _parameters(request, self._mode or _best_mode(self._context)),
+            )
         except ContentFilterError:
             return Completion(None, finish_reason="content_filter")
         except ModelAPIError as error:
@@ -146,11 +134,6 @@ class AgentBackend:
         self.last = response
         self.usage.incr(response.usage)
         return _completion(response)
-
-    async def _perform(self, context: ModelRequestContext) -> ModelResponse:
-        if self._handler is not None:
-            return await self._handler(context)
-        return await context.model.request(context.messages, context.model_settings, context.model_request_parameters)
 
     def _say(self, words: str) -> str:
         return redact(f"{self.name}: {words[: 20 * _LONGEST_ERROR]}", None)[:_LONGEST_ERROR]

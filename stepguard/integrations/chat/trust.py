@@ -1,0 +1,60 @@
+"""Which messages of a call the host trusts: what may bring a procedure, and what the values of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from stepguard.errors import ConfigError
+
+__all__ = ["ROLES", "Trust", "check_trust"]
+
+ROLES: Final = ("system", "developer", "user")
+"""The roles that can be trusted. What a model or a tool says is data, whatever it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """The roles whose messages a drop-in reads; by default it reads none.
+
+    A procedure and its inputs come from the call: ``procedure=`` and ``inputs=``, the name of a procedure in the model
+    of a request, or what a drop-in is made with. Messages are data. A host whose messages are its own may trust the
+    roles that bring them, which is then as good as its own word: `stepguard.integrations.chat.requests` says how a
+    procedure and values are written in a message. Quotations, blocks and documents inside a message never count.
+
+    Args:
+        procedures: the roles of messages that may be a procedure, such as ``("system", "developer")``.
+        inputs: the roles of messages that may give the values of inputs, such as ``("user",)``. They are read where
+            the call itself gives no inputs.
+
+    Raises:
+        ConfigError: a role is not one of `ROLES`.
+    """
+
+    procedures: Collection[str] = ()
+    inputs: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("procedures", "inputs"):
+            given = getattr(self, name)
+            roles = (given,) if isinstance(given, str) else given
+            if not isinstance(roles, Collection) or (unknown := [role for role in roles if role not in ROLES]):
+                wrong = unknown[0] if isinstance(roles, Collection) else given
+                raise ConfigError(
+                    f"{name} of Trust are roles out of {', '.join(ROLES)}, not {wrong!r:.60}: what models and tools "
+                    "say is data",
+                    option="trust",
+                )
+            object.__setattr__(self, name, frozenset(roles))
+
+
+def check_trust(given: Trust | None) -> Trust:
+    """What was given as the option ``trust``; None trusts nobody.
+
+    Raises:
+        ConfigError: it is something else.
+    """
+    if given is not None and not isinstance(given, Trust):
+        raise ConfigError(f"trust is a Trust such as Trust(inputs=('user',)), not {given!r:.60}", option="trust")
+    return given or Trust()
