@@ -26,6 +26,9 @@ _RETRYABLE_4XX: Final = frozenset({408, 409, 425, 429})
 _SPENT: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 """What stands as code or type where the account has run out: no waiting helps."""
 _REFUSED_REPLY: Final = frozenset({"json_validate_failed", "tool_use_failed"})
+_WRITTEN_CALL: Final = re.compile(
+    r"\s*<function[=(](?P<name>\w{1,80})\)?>?\s*(?P<arguments>\{.*\})\s*(?:</function>)?\s*", re.DOTALL
+)
 _SHORTEST_SECRET: Final = 8
 _SECRET_HEADER: Final = re.compile(r"auth|key|token|secret|password|cookie", re.IGNORECASE)
 
@@ -185,7 +188,10 @@ def refused_reply(error: Exception, secrets: Iterable[str] = ()) -> Mapping[str,
     written = _text(field(body, "failed_generation"))
     for secret in sorted(secrets, key=len, reverse=True):
         written = None if written is None else written.replace(secret, HIDDEN)
-    return {"choices": [{"finish_reason": code, "message": {"content": written}}]}
+    message: dict[str, Any] = {"content": written}
+    if (call := _WRITTEN_CALL.fullmatch(written or "")) is not None:
+        message = {"tool_calls": [{"function": {"name": call["name"], "arguments": call["arguments"]}}]}
+    return {"choices": [{"finish_reason": code, "message": message}]}
 
 
 def as_backend_error(error: Exception, say: Callable[[str], str], *, begun: bool = False) -> BackendError:

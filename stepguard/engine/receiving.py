@@ -73,15 +73,15 @@ class Receiver:
         self._spending.settle(id, usage)
         reply = Reply(_NO_COMPLETION if flaw else completion, usage, asking.asked_at, now - asking.asked_at)
         if flaw:
-            self._flawed(flight, reply, flaw)
+            error = BackendError(f"the backend made a wrong Completion: {flaw}", retryable=False)
+            self._unusable(flight, reply, error)
         elif flight.drafting:
             self._drafted(flight, reply, now)
         else:
             self._read(flight, reply, now)
 
-    def _flawed(self, flight: Flight, reply: Reply, flaw: str) -> None:
-        """What the backend made is no completion: that ends the run, or the rung on which somebody else answers."""
-        error = BackendError(f"the backend made a wrong Completion: {flaw}", retryable=False)
+    def _unusable(self, flight: Flight, reply: Reply, error: BackendError) -> None:
+        """Nobody can use the reply, by no fault of the model: that ends the run, or the rung of somebody else."""
         if flight.rung.backend is None:
             self._landing.broken(flight, error, reply)
             return
@@ -107,6 +107,9 @@ class Receiver:
     def _read(self, flight: Flight, reply: Reply, now: float) -> None:
         try:
             reading = read_reply(reply.completion, flight.asked, self._reply_format)
+        except BackendError as error:
+            self._unusable(flight, reply, error)
+            return
         except Exception as error:  # noqa: BLE001 - a reply format is foreign code
             self._landing.broken(flight, error, reply)
             return

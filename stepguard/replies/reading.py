@@ -18,10 +18,13 @@ from typing import TYPE_CHECKING, Final
 
 from stepguard.core.finish_reasons import CUT, FILTERED, STOPPED_EARLY, plain_reason
 from stepguard.core.verdicts import DEVIATION_KINDS, Claim, Deviation, DeviationKind, shorten
+from stepguard.errors import BackendError
 from stepguard.language.strict_json import JsonObject
 from stepguard.replies.formats import RESPONSE_NAME, ReplyFormat
 from stepguard.replies.partial import complete_entries
-from stepguard.replies.text import Found, NoObject, find_object, one_of_all, without_thinking
+from stepguard.replies.text import Found, NoObject, find_object, one_of_all
+from stepguard.replies.thinking import Unclosed, without_thinking
+from stepguard.replies.tool_calls import find_unread_call
 
 if TYPE_CHECKING:
     from stepguard.backends.base import Completion
@@ -35,6 +38,8 @@ TOOL_NAME: Final = RESPONSE_NAME
 _MAX_EXTRAS: Final = 20
 
 _ANSWER_KEYS: Final = frozenset({"answer", "finalanswer", "theanswer", "result", "finalresult", "final", "solution"})
+_UNREAD_BY_ENDPOINT: Final = "tool_use_failed"
+"""The endpoint says itself that it could not read the tool call, and hands on what the model wrote."""
 _NO_LETTER = re.compile(r"[\W_]+")
 
 
@@ -56,7 +61,8 @@ class Reading:
 def read_reply(completion: Completion, steps: Sequence[Step], reply_format: ReplyFormat) -> Reading:
     """Read a completion as the answer to `steps`.
 
-    Never raises for anything a model can write, but passes on what a reply format raises.
+    Never raises for anything a model can write, but passes on what a reply format raises, and raises for a tool call
+    that the server left in the content: a fault that is not the model's.
 
     Surplus does not spoil what was asked: where every asked step is answered, but something else is said too (another
     step, a final answer, another order), the claims stand and are judged, `failed` is None, and the surplus is
@@ -66,6 +72,9 @@ def read_reply(completion: Completion, steps: Sequence[Step], reply_format: Repl
     A refusal, a content filter, a tool that was not offered, and answers that differ between two objects or between
     the content and a tool call (neither goes before the other) refuse the reply as a whole. Reasoning that came apart
     from the content is never read as the answer.
+
+    Raises:
+        BackendError: the server left a tool call in the content.
     """
     if completion.finish_reason == STOPPED_EARLY:
         return _stopped(completion, steps, reply_format)
@@ -96,7 +105,7 @@ def read_draft(completion: Completion) -> str | Deviation:
     if finish in FILTERED:
         return Deviation("refused", None, "the provider's content filter stopped the working")
     text = without_thinking(completion.text or "")
-    if finish in CUT or text is None:
+    if finish in CUT or isinstance(text, Unclosed):
         return Deviation("truncated", None, "the working was cut off")
     text = text.replace("\0", "\n").strip()
     return text or Deviation("empty", None, "there is no working")
@@ -181,6 +190,8 @@ def _document(completion: Completion, ids: list[str]) -> JsonObject | Deviation:
     cut = finish in CUT
     thought = len(completion.reasoning or "")
     content = find_object(completion.text or "", ids, cut=cut, thought=thought)
+    if not completion.tool_calls and not cut:
+        _refuse_unread_call(completion, content, ids)
     if not completion.tool_calls:
         return content.deviation if isinstance(content, NoObject) else content
     # Words beside a tool call may hold no answer, but not another one.
@@ -192,3 +203,22 @@ def _document(completion: Completion, ids: list[str]) -> JsonObject | Deviation:
             return each.deviation if isinstance(each, NoObject) else each
         answers.append(each)
     return one_of_all(answers)
+
+
+def _refuse_unread_call(completion: Completion, content: Found, ids: list[str]) -> None:
+    """Raise where the answer is a tool call that the server should have read, and did not.
+
+    Raises:
+        BackendError: it is. Asking again, in whatever way, would be paid for and bring the same.
+    """
+    text = completion.text or ""
+    answers = isinstance(content, JsonObject) and not content.keys().isdisjoint(ids)
+    if (answers and text.lstrip("\ufeff \t\r\n").startswith("{")) or completion.finish_reason == _UNREAD_BY_ENDPOINT:
+        return
+    call = find_unread_call(text, TOOL_NAME)
+    if call is not None:
+        raise BackendError(
+            f"the server left a tool call in the content instead of reading it ({shorten(call)!r}): start it with the "
+            "tool parser of this model, or ask for JSON (mode='json_schema' or 'json')",
+            retryable=False,
+        )

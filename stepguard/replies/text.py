@@ -12,31 +12,19 @@ from typing import Final
 
 from stepguard.core.verdicts import Deviation, DeviationKind, shorten
 from stepguard.language.strict_json import JsonObject, decode, decode_at, same
+from stepguard.replies.thinking import Unclosed, hides, without_thinking
 
-__all__ = ["MAX_REPLY", "Found", "NoObject", "find_object", "one_of_all", "without_thinking"]
+__all__ = ["MAX_REPLY", "Found", "NoObject", "find_object", "one_of_all"]
 
 MAX_REPLY: Final = 2_000_000
 _MAX_GROUPS: Final = 1000
-
-# How models and servers mark what is not meant for the reader. Every repetition is bounded, so the scan is linear.
-_THOUGHT = r"(?:[a-z]{1,20}:)?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis)"
-_TAG_PATTERN: Final = (
-    r"(?P<final><\|channel\|>\s{0,9}final\b(?:[^<>]|<\|constrain\|>){0,99}<\|message\|>)"
-    rf"|(?P<close></{_THOUGHT}\s{{0,9}}>|<\|/{_THOUGHT}\|>|\[/think(?:ing)?\]|\u25c1/think\u25b7"
-    r"|<\|end_(?:of_)?(?:thinking|thought|reasoning)\|>)"
-    rf"|(?P<open><{_THOUGHT}(?:\s[^<>]{{0,200}})?(?<!/)>|<\|{_THOUGHT}\|>|\[think(?:ing)?\]|\u25c1think\u25b7"
-    r"|<\|(?:start|begin)_(?:of_)?(?:thinking|thought|reasoning)\|>"
-    r"|<\|channel\|>\s{0,9}(?:analysis|commentary)\b(?:[^<>]|<\|constrain\|>){0,99}<\|message\|>)"
-)
-_TAG = re.compile(_TAG_PATTERN, re.IGNORECASE)
-_TAG_OR_OBJECT = re.compile(rf"{_TAG_PATTERN}|(?P<object>\{{(?=\s*\"))", re.IGNORECASE)
 
 # Where JSON, or something that was meant as JSON, begins; other braces belong to prose.
 _GROUP = re.compile(r"""\{(?=[{\[]|\s*(?:\\?["'}/]|[\w-]{1,99}\s{0,9}:))|\[(?=\s*[\[{"])""")
 _INTERESTING = re.compile(r"[\"{}\[\]]")
 _STRING_END = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _KEY = re.compile(r"""(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]{0,99})(?![A-Za-z0-9_])\\?["']?\s{0,9}:""")
-_FENCE = re.compile(r"(`{3,}|~{3,})[^\n`]{0,100}\n")
+_FENCE = re.compile(r"(`{3,}|~{3,})([^\n`]{0,100})\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +63,14 @@ def find_object(text: str, ids: list[str], *, cut: bool, thought: int) -> Found:
         whole = _decoded(body)
     if isinstance(whole, JsonObject):
         return whole
-    spoken = without_thinking(body)
+    spoken = without_thinking(body, framed=True)
     if cut:
         where = f"after {len(body)} characters" if body else "before it began"
-        where = "inside its own thinking" if spoken is None else where
+        where = "inside its own thinking" if isinstance(spoken, Unclosed) else where
         return _cut_off(body, f"the reply was cut off {where}{_thoughts(thought)}")
-    if spoken is None:
-        return Deviation("malformed", None, "the reply ends inside its own thinking")
+    if isinstance(spoken, Unclosed):
+        why = f"the reply ends inside its own thinking: {shorten(spoken.mark)!r} is not closed"
+        return Deviation("malformed", None, why)
     if not spoken.strip("\0 \t\r\n"):
         return NoObject(Deviation("empty", None, f"the content is empty{_thoughts(thought + len(body))}"))
     return _search(spoken, ids)
@@ -106,47 +95,9 @@ def _decoded(body: str) -> object:
 def _inside_fence(body: str) -> str | None:
     """What one fence around the whole text holds, None where there is no such fence."""
     opening = _FENCE.match(body)
-    if opening is None or not body.endswith(opening[1]):
+    if opening is None or not body.endswith(opening[1]) or hides(opening[2].strip()):
         return None
     return body[opening.end() : -len(opening[1])].strip()
-
-
-def without_thinking(body: str) -> str | None:
-    """The text outside think blocks, its parts joined by NUL; None where a block is never closed.
-
-    A tag inside a string of a complete object is text. What stands before a closing tag without an opening one was
-    thinking too: some servers swallow the opening tag.
-    """
-    if _TAG.search(body) is None:
-        return body
-    parts: list[str] = []
-    depth = start = at = opened = 0
-    scanner = _TAG_OR_OBJECT
-    while (found := scanner.search(body, at)) is not None:
-        kind, at = found.lastgroup, found.end()
-        if kind == "object":
-            if depth == 0:
-                try:
-                    at = decode_at(body, found.start())[1]
-                except ValueError:
-                    scanner = _TAG  # its strings cannot be told from the rest
-        elif kind == "open":
-            if depth == 0:
-                parts.append(body[start : found.start()])
-                depth = 1
-            elif body[opened : found.start()].strip():  # a second tag right behind the first is a stutter
-                depth += 1
-            opened = at
-        elif kind == "final" or depth == 0:
-            parts.clear()
-            depth, start = 0, at
-        else:
-            depth -= 1
-            start = at
-    if depth:
-        return None
-    # NUL is valid nowhere in JSON: no object can grow together across a block.
-    return "\0".join([*parts, body[start:]])
 
 
 def _search(spoken: str, ids: list[str]) -> Found:
@@ -174,19 +125,22 @@ def _search(spoken: str, ids: list[str]) -> Found:
             continue
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, JsonObject) and not asked.isdisjoint(each):
-                if asked <= each.keys():
-                    full.append(each)
-                elif full and any(not same(each[key], full[-1].get(key)) for key in asked & each.keys()):
-                    return Deviation("self_correction", None, "a part of the answer is given again, and differs")
-                else:
-                    partial.append(each)
+                (full if asked <= each.keys() else partial).append(each)
     if full or partial:
-        return one_of_all(full or partial)
+        answer = one_of_all(full or partial)
+        if isinstance(answer, JsonObject) and any(_contradicts(part, answer, asked) for part in partial):
+            return Deviation("self_correction", None, "a part of the answer is given again, and differs")
+        return answer
     ignored = "the endpoint may ignore the response format"
     if groups == 0:
         return NoObject(Deviation("malformed", None, f"the reply holds no JSON object; {ignored}"))
     reason = f"no object in the reply answers a step that was asked; {ignored}"
     return NoObject(Deviation("malformed", None, f"{broken}; {reason}" if broken else reason))
+
+
+def _contradicts(part: JsonObject, answer: JsonObject, asked: frozenset[str]) -> bool:
+    """Whether a part of the answer that is given apart from it, before or behind, says something else."""
+    return any(not same(part[key], answer[key]) for key in asked & part.keys())
 
 
 def _why(error: ValueError) -> str:

@@ -21,7 +21,7 @@ from stepguard.evaluation.families import Task
 from stepguard.language.evaluation import evaluate
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
-from stepguard.replies.text import without_thinking
+from stepguard.replies.thinking import without_thinking
 
 __all__ = ["Offload", "Program"]
 
@@ -99,7 +99,8 @@ class Program:
 
 def _written(task: Task, text: str) -> Procedure:
     """The program of a reply, with the task's inputs and the types of its steps."""
-    body = _FENCE.sub("", without_thinking(text) or "").strip()
+    spoken = without_thinking(text)
+    body = _FENCE.sub("", spoken if isinstance(spoken, str) else "").strip()
     types = {step.id: step.type for step in task.procedure.steps}
     lines = [f"inputs: {', '.join(f'{each.name}: {each.type}' for each in task.procedure.inputs)}"]
     for line in body.splitlines():

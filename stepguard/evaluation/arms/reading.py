@@ -19,7 +19,7 @@ from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
-from stepguard.replies.text import without_thinking
+from stepguard.replies.thinking import without_thinking
 
 __all__ = ["Reading", "read_entries", "read_run", "reads_back", "same"]
 
@@ -72,7 +72,8 @@ def read_run(task: Task, text: str) -> Reading:
     box, ``#### 7``), or a reply that is a value and nothing else. What stands in think blocks does not count; where one
     is never closed, nothing does.
     """
-    spoken = (without_thinking(text) or "").replace("\0", "\n")
+    outside = without_thinking(text)
+    spoken = outside.replace("\0", "\n") if isinstance(outside, str) else ""
     steps = {step.id: step for step in task.procedure.steps}
     audited = audit(task.procedure, task.inputs, spoken)
     values: dict[str, Value] = {}

@@ -1,0 +1,222 @@
+"""Replies of the field: drafts behind marks of any name, answers given twice, tool calls that a server did not read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stepguard import Guard, Procedure, Result
+from stepguard.backends import Completion
+from stepguard.errors import BackendError
+from stepguard.testing import ScriptedBackend
+
+PROCEDURE = Procedure.parse("inputs: x, y\nt1 = x * y\nt2 = t1 + 5")
+INPUTS = {"x": 6, "y": 7}
+GOOD = '{"t1": "6 * 7 = 42", "t2": "42 + 5 = 47"}'
+
+
+def run(text: str, **options: object) -> Result:
+    """One reply, to a guard that does not ask again; the draft is right, so that no check refuses it."""
+    return Guard(ScriptedBackend(text), repair=0, **options).run(PROCEDURE, INPUTS)  # type: ignore[arg-type]
+
+
+OPENINGS = [
+    *("<|channel>thought\n", "<longcat_think>", "<x>", "[THINK]", "```thinking\n", "Thought: ", "Thought:\n", "<R1>"),
+    *(
+        "<|thinking|>",
+        "<inner_monologue>",
+        "\u2039think\u203a",
+        "\u3010\u601d\u8003\u3011",
+        "<\u601d\u8003>",
+        "<think\n>",
+    ),
+    *(
+        "<|begin\u2581of\u2581thought|>",
+        "<\uff5cthink\uff5c>",
+        "< think>",
+        "<|im_start|>think\n",
+        "<!-- ",
+        "~~~draft\n",
+    ),
+    *("### Thinking\n", "**Draft**\n", "**Thinking:**\n", "=== Draft ===\n", "Let me think: ", "[draft]", "<<think>>"),
+    *('<Think id="1">', "<plan>\n<plan>", "<|channel|>analysis<|message|>", "<o1>", "<a.b:c>", "Draft answer: "),
+    *(
+        "1. Thought: ",
+        "<%think%>",
+        "<_think>",
+        "(thinking) ",
+        "{thinking}",
+        "<think:",
+        "<think\n",
+        "\u601d\u8003\uff1a",
+    ),
+    *("<think></b>", "<think>x</b>", '<x y="/>">', "<answer><think>", "````think\n```json\n{}\n```\n", "Rough guess: "),
+]
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+def test_r07_a_draft_behind_an_opening_mark_is_no_answer(opening: str) -> None:
+    """What stands behind a mark that is never closed is not the answer, and the mark is named."""
+    result = run(opening + GOOD)
+    assert result.status == "abstained"
+    assert "inside its own thinking" in str(result.problem)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            f"<longcat_think>D</longcat_think>{GOOD}",
+            f"<|channel>thought\nD<channel|>{GOOD}",
+            f"[SCRATCH]D[/SCRATCH]{GOOD}",
+        ),
+        *(f"```thinking\nD\n```\n```json\n{GOOD}\n```", f"Thought:\nD\nFinal answer:\n{GOOD}", f"<x>D</x>\n{GOOD}"),
+        f"<|begin_of_thought|>D<|end_of_thought|><|begin_of_solution|>{GOOD}<|end_of_solution|>",
+        f"<|start|>assistant<|channel|>analysis<|message|>D<|end|><|start|>assistant<|channel|>final<|message|>{GOOD}",
+        *(
+            f"D</novel_mark>{GOOD}",
+            f"<think>a<b>D</think>{GOOD}",
+            f"<!-- D -->{GOOD}",
+            f"<plan>D</plan><answer>{GOOD}</answer>",
+        ),
+    ],
+)
+def test_r07_a_closed_draft_is_skipped(text: str) -> None:
+    """What stands behind a closed draft is the answer, whatever the mark is called."""
+    wrong = '{"t1": "6 * 7 = 41", "t2": "41 + 5 = 46"}'
+    assert run(text.replace("D", wrong)).status == "verified"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"Sure! Here is the JSON you asked for:\n{GOOD}", f"**Answer:**\n{GOOD}", f"<answer>{GOOD}</answer>"),
+        *(f"<|im_start|>assistant\n{GOOD}<|im_end|>", f"{GOOD}<|eot_id|>", f"{GOOD}</s>", f"{GOOD}<|endoftext|>"),
+        *(f"Reasoning: 6 * 7 is 42.\n\n{GOOD}", f"{GOOD}\nReasoning: 6 * 7 is 42.", f"Given x < y and y > z: {GOOD}"),
+        *(
+            f"<pre><code>{GOOD}</code></pre>",
+            f"<br/>{GOOD}",
+            f"see <https://x.y> {GOOD}",
+            f"I think the answer is: {GOOD}",
+        ),
+        *(
+            f"```JSON5\n{GOOD}\n```",
+            f"### Final answer\n{GOOD}",
+            f"Steps: [1, 2], [true]. {GOOD}",
+            f"<final_answer>{GOOD}",
+        ),
+    ],
+)
+def test_r07_words_and_marks_that_hide_nothing_do_not_harm(text: str) -> None:
+    """Marks of the answer, of code and of turns, comparisons and explanations are no drafts."""
+    assert run(text).status == "verified"
+
+
+@pytest.mark.parametrize("mark", ["<think>", "</think>", "<|channel>thought", "[THINK]", "```thinking", "<x>", "<!--"])
+def test_r07_marks_inside_strings_are_text(mark: str) -> None:
+    """A right answer whose values hold a mark is read as it stands."""
+    procedure = Procedure.parse("inputs: document: text\nnote: text = document")
+    result = Guard(ScriptedBackend(json.dumps({"note": f"{mark} as written"})), repair=0).run(
+        procedure, {"document": f"{mark} as written"}
+    )
+    assert result.answer == f"{mark} as written"
+
+
+NAMES = st.from_regex(r"\A[a-z][a-z0-9_]{1,12}\Z").filter(lambda name: name not in {"br", "hr", "id", "im", "js", "py"})
+
+
+@given(NAMES, st.sampled_from(["<{}>", "<|{}|>", "<|{}>", "<{} a='1'>", "<seed:{}>", "\u25c1{}\u25b7", "< {}>"]))
+def test_r07_of_any_name(name: str, shape: str) -> None:
+    """An opening mark hides what follows whatever its name is; closed, it hides nothing behind it."""
+    known = {"answer", "code", "final", "json", "output", "pre", "reply", "response", "result", "solution", "text", "s"}
+    if not known.isdisjoint(name.split("_")) or {"end", "stop", "close", "start", "model"} & set(name.split("_")):
+        return
+    opening = shape.format(name)
+    assert run(opening + GOOD).status == "abstained"
+    closing = f"</{name}>" if shape.startswith("<") and "|" not in shape and ":" not in shape else None
+    if closing is not None:
+        assert run(f"{opening}no{closing}{GOOD}").status == "verified"
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ('{"t2": 11}', GOOD),
+        (GOOD, '{"t2": 11}'),
+        ('{"t1": "6 * 7 = 41"}', GOOD),
+        ('{"t1": 41} so', f"```json\n{GOOD}\n```"),
+    ],
+    ids=["R08-part-first", "R08-whole-first", "R08-other-part", "R08-fenced"],
+)
+def test_r08_a_part_that_says_something_else_is_a_conflict(first: str, then: str) -> None:
+    """A part of the answer beside the whole of it may stand on either side, and may not differ."""
+    result = run(f"{first} {then}")
+    assert (result.status, result.problem and result.problem.deviation and result.problem.deviation.kind) == (
+        "abstained",
+        "self_correction",
+    )
+
+
+CALL = json.dumps({"name": "Steps", "arguments": json.loads(GOOD)})
+UNREAD = [
+    *(
+        f"<tool_call>{CALL}</tool_call>",
+        f"<tool_call>\n{CALL}\n",
+        f"[TOOL_CALLS][{CALL}]",
+        f"<|python_tag|>{CALL}",
+        CALL,
+    ),
+    *(
+        f"<function=Steps>{GOOD}</function>",
+        f"[TOOL_CALLS]Steps[ARGS]{GOOD}",
+        f"```tool_call\n{CALL}\n```",
+        f"functools[{CALL}]",
+    ),
+    f"<|channel|>commentary to=functions.Steps <|constrain|>json<|message|>{GOOD}<|call|>",
+    *(f"assistantcommentary to=functions.Steps json{GOOD}", f"<think>so</think><tool_call>{CALL}</tool_call>"),
+    f"<\uff5ctool\u2581calls\u2581begin\uff5c><\uff5ctool\u2581call\u2581begin\uff5c>function<\uff5ctool\u2581sep\uff5c>Steps\n```json\n{GOOD}\n```",
+    f"<|tool_calls_section_begin|><|tool_call_begin|>functions.Steps:0<|tool_call_argument_begin|>{GOOD}<|tool_call_end|>",
+    "<tool_call>Steps\n<arg_key>t1</arg_key>\n<arg_value>6 * 7 = 42</arg_value></tool_call>",
+    '<function_calls><invoke name="Steps"><parameter name="t1">6 * 7 = 42</parameter></invoke></function_calls>',
+    f"Action: Steps\nAction Input: {GOOD}",
+]
+
+
+@pytest.mark.parametrize("text", UNREAD)
+def test_r06_a_tool_call_left_in_the_content_is_the_servers_fault(text: str) -> None:
+    """It ends the run after one call, names what is to be mended, and is not held against the model."""
+    result = Guard(ScriptedBackend(text, text, text)).run(PROCEDURE, INPUTS)
+    assert (result.status, result.usage.calls, result.attempts[0].deviations) == ("failed", 1, ())
+    assert isinstance(result.error, BackendError)
+    assert "left a tool call in the content" in str(result.error)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD.replace("6 * 7 = 42", "<tool_call> Steps"),
+        "<tool_call>{}</tool_call>",
+        f"<think>I could write <tool_call>{CALL}</think>{GOOD}",
+        f"No tool is needed, neither Steps nor another. {GOOD}",
+    ],
+)
+def test_r06_what_only_resembles_a_call_is_read_as_ever(text: str) -> None:
+    """Words about tools, calls of other tools and calls that were only thought of are judged like any other reply."""
+    result = run(text)
+    assert result.status in ("verified", "abstained")
+
+
+def test_r06_a_call_of_another_model_ends_its_rung() -> None:
+    """Where somebody else was asked, the fault of their server ends the rung and not the run."""
+    from stepguard import Ladder
+    from stepguard.repair.rungs import Resample, another_model
+
+    wrong = json.dumps({"t1": "6 * 7 = 41", "t2": "41 + 5 = 46"})
+    ladder = Ladder(rungs=(another_model(ScriptedBackend(Completion(f"<tool_call>{CALL}"))), Resample()))
+    result = Guard(ScriptedBackend(wrong, '{"t1": "6 * 7 = 42"}', '{"t2": "42 + 5 = 47"}'), repair=ladder).run(
+        PROCEDURE, INPUTS
+    )
+    assert result.status == "verified"
