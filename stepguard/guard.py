@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Unpack
 
 from stepguard.backends.base import FORBIDDEN, Backend, Completion, SyncBackend, as_backend, ask
-from stepguard.backends.retry import RetryPolicy
 from stepguard.checks import ajudge_claims
-from stepguard.core.deadlines import Overrun, awaited, gave_up, is_seconds
+from stepguard.core.deadlines import Overrun, awaited, gave_up
 from stepguard.core.profile import Profile
 from stepguard.core.verdicts import shorten
 from stepguard.engine.actions import (
@@ -27,16 +27,13 @@ from stepguard.engine.actions import (
     Wait,
     Woke,
 )
-from stepguard.engine.budget import Budget
-from stepguard.engine.segments import Segments
 from stepguard.errors import BackendError, BackendTimeout, ConfigError, UnexpectedRequest, UsageError
+from stepguard.options import GuardKeywords, GuardOptions, check_options, new_seed, show_options
 from stepguard.procedure.procedure import Procedure, check_procedure
 from stepguard.repair.ladder import Ladder
-from stepguard.repair.policy import Repair
-from stepguard.replies.formats import EquationFormat, ReplyFormat
 from stepguard.results import Result
 from stepguard.run import Run
-from stepguard.telemetry.hooks import Observer, as_observers
+from stepguard.telemetry.hooks import as_observers
 
 if TYPE_CHECKING:
     import asyncio
@@ -49,9 +46,6 @@ __all__ = ["Guard"]
 
 _BREATH: Final = 64
 """After so many actions that need no waiting the event loop gets its turn."""
-_RETRIES: Final = 4
-_NO_LIMIT: Final = Budget()
-_EQUATIONS: Final = EquationFormat()
 
 
 class Guard:
@@ -63,93 +57,27 @@ class Guard:
         backend: the model: a `Backend`, a callable from messages to text, an OpenAI-style client, or a name such as
             ``"openai/gpt-4.1-mini"`` or ``"ollama/qwen2.5"`` (the providers are in `stepguard.backends.providers`).
         model: the model to ask for, with a client as backend.
-        segment: how many steps one call asks: a number, or a `Segments`; chosen by what the run shows by default.
-        repair: what is tried when a step is not accepted: a `Ladder`, a number of plain retries, or a policy of your
-            own (`Repair`). By default the ladder as it stands; with `observe` four retries.
-        budget: what a run may spend; no limit by default.
-        retry: when a request that found no answer is sent again, and how long one is waited for.
-        reply_format: how replies are structured.
-        parallel: how many segments may be asked at the same time where steps do not depend on each other. `run`
-            performs them one after the other.
-        check_timeout: seconds after which a check of yours is given up; the claim is undecided then. Such a check runs
-            in a thread of its own. None waits for as long as it takes, unless the budget has a limit on seconds; what
-            that has left bounds checks in any case.
-        stop_early: have a streamed reply stopped at its first wrong step, which saves what the model would write behind
-            it. The tokens of a stopped reply are estimated where the server does not count as it goes. The backend has
-            to be able to (`OpenAIBackend`, and recordings of one), and no such reply is stopped for a check of yours.
-        observe: check and record, but take every claim that can be read as it stands. The result is never called
-            verified. For measuring what a model does without the guard.
-        history: how many of the last steps and attempts a result keeps; None keeps all.
-        profile: what earlier runs have shown of the model (`Profile`): the run begins with it instead of nothing. It
-            is not changed; `Result.profile` holds what the run itself has shown.
-        seed: makes sampling seeds and jitter repeatable; a new one for every run by default.
-        observer: who is told of every run while it goes on: a function, called with every performed action and its
-            event; `stepguard.telemetry.hooks.Hooks`, such as `stepguard.telemetry.opentelemetry.OpenTelemetry`; or a
-            list of those. What they raise is logged and changes nothing.
+        options: what shapes its runs, such as ``segment=5``, ``repair=2`` or ``budget=Budget(calls=40)``; each is
+            described at `stepguard.options.GuardOptions`.
 
     Raises:
         ConfigError: an argument cannot work.
     """
 
-    def __init__(
-        self,
-        backend: object,
-        *,
-        model: str | None = None,
-        segment: int | Segments | None = None,
-        repair: int | Repair | None = None,
-        budget: Budget | None = None,
-        retry: RetryPolicy | None = None,
-        reply_format: ReplyFormat | None = None,
-        parallel: int = 1,
-        check_timeout: float | None = 60.0,
-        stop_early: bool = False,
-        observe: bool = False,
-        history: int | None = 10_000,
-        profile: Profile | None = None,
-        seed: int | None = None,
-        observer: Observer | Sequence[Observer] | None = None,
-    ) -> None:
-        if not _count(parallel):
-            raise ConfigError(f"parallel is a whole number of 1 or more, not {parallel!r}", option="parallel")
-        if check_timeout is not None and not (is_seconds(check_timeout) and check_timeout > 0):
-            raise ConfigError(
-                f"check_timeout is in seconds, above 0, or None for no limit, not {check_timeout!r}",
-                option="check_timeout",
-            )
-        if history is not None and not _count(history):
-            raise ConfigError(f"history is 1 or more, or None for all, not {history!r}", option="history")
-        if repair is not None and not isinstance(repair, int) and not callable(getattr(repair, "next", None)):
-            raise ConfigError(f"repair is a number of retries or a policy, not {repair!r}", option="repair")
-        if budget is not None and not isinstance(budget, Budget):
-            raise ConfigError(f"budget is a Budget such as Budget(calls=40), not {budget!r}", option="budget")
-        if retry is not None and not isinstance(retry, RetryPolicy):
-            raise ConfigError(f"retry is a RetryPolicy such as RetryPolicy(retries=4), not {retry!r}", option="retry")
+    @show_options
+    def __init__(self, backend: object, *, model: str | None = None, **options: Unpack[GuardKeywords]) -> None:
+        check_options(options, of="Guard", allowed=GuardKeywords)
+        self._options: Final = GuardOptions(**options)
+        self._settings: Final = self._options.settings()
+        self._observers: Final = as_observers(self._options.observer)
         self._backend: Final[Backend] = as_backend(backend, model=model)
-        if stop_early and not getattr(self._backend, "can_stop", False):
+        if self._options.stop_early and not getattr(self._backend, "can_stop", False):
             raise ConfigError("this backend cannot stop a reply: leave stop_early out", option="stop_early")
-        if profile is not None and not isinstance(profile, Profile):
-            raise ConfigError(f"profile is a Profile, such as that of a result, not {profile!r:.60}", option="profile")
-        self._segments: Final = segment if isinstance(segment, Segments) else Segments(segment)
-        if repair is None:
-            repair = Ladder.of(_RETRIES) if observe else Ladder()
-        if observe and isinstance(repair, Ladder) and not all(rung.plain for rung in repair.rungs):
-            raise ConfigError(
-                "an observing run helps nobody: repair is a number of retries, or a Ladder of rungs that ask plainly",
-                option="repair",
-            )
-        self._repair: Final[Repair] = Ladder.of(repair) if isinstance(repair, int) else repair
-        self._profile: Final = profile
-        self._budget: Final = _NO_LIMIT if budget is None else budget
-        self._retry: Final = RetryPolicy() if retry is None else retry
-        self._reply_format: Final[ReplyFormat] = _EQUATIONS if reply_format is None else reply_format
-        self._parallel: Final = parallel
-        self._check_timeout: Final = check_timeout
-        self._stop_early: Final = stop_early
-        self._observe: Final = observe
-        self._history: Final = history
-        self._seed: Final = seed
-        self._observers: Final = as_observers(observer)
+
+    @property
+    def options(self) -> GuardOptions:
+        """What it was given."""
+        return self._options
 
     def __repr__(self) -> str:
         return f"<Guard of {shorten(str(getattr(self._backend, 'name', type(self._backend).__name__)))}>"
@@ -157,7 +85,7 @@ class Guard:
     @property
     def observing(self) -> bool:
         """Whether it takes claims as they stand instead of having wrong ones mended; see `observe`."""
-        return self._observe
+        return self._options.observe
 
     def forecast(self, procedure: Procedure) -> Forecast:
         """What a run of a procedure will probably cost, and whether it will end verified, by the guard's profile.
@@ -171,8 +99,10 @@ class Guard:
         from stepguard.engine.forecast import forecast
 
         check_procedure(procedure)
-        profile = Profile() if self._profile is None else self._profile
-        return forecast(procedure, profile, segments=self._segments, price=self._budget.price)
+        settings = self._settings
+        return forecast(
+            procedure, settings.profile or Profile(), segments=settings.segments, price=settings.budget.price
+        )
 
     def start(
         self, procedure: Procedure, inputs: Mapping[str, object] | None = None, *, label: str | None = None
@@ -191,23 +121,10 @@ class Guard:
         """
         check_procedure(procedure)
         # Here, not above: a fourth of the time that importing stepguard would take.
-        from stepguard.engine import Engine, Settings
+        from stepguard.engine import Engine
 
         run_id = os.urandom(6).hex()
-        settings = Settings(
-            segments=self._segments,
-            repair=self._repair,
-            budget=self._budget,
-            retry=self._retry,
-            reply_format=self._reply_format,
-            parallel=self._parallel,
-            check_timeout=self._check_timeout,
-            stop_early=self._stop_early,
-            observe=self._observe,
-            history=self._history,
-            profile=self._profile,
-            seed=self._seed if self._seed is not None else int.from_bytes(os.urandom(4)),
-        )
+        settings = self._settings if self._options.seed is not None else replace(self._settings, seed=new_seed())
         accepted = procedure.accept_inputs(inputs or {})
         return Run(Engine(procedure, accepted, settings, run_id=run_id, now=time.monotonic()), label=label)
 
@@ -316,7 +233,8 @@ class Guard:
         return Telemetry(run, self._observers)
 
     def _sync_backend(self) -> SyncBackend:
-        for rung in self._repair.rungs if isinstance(self._repair, Ladder) else ():
+        policy = self._settings.repair
+        for rung in policy.rungs if isinstance(policy, Ladder) else ():
             if rung.backend is not None:
                 _sync(rung.backend, f"the rung {rung.name} can only be awaited")
         return _sync(self._backend, "this backend can only be awaited")
@@ -416,10 +334,6 @@ def _ended(run: Run, telemetry: Telemetry) -> Result:
     result = run.result()
     telemetry.done(result)
     return result
-
-
-def _count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def _replied(action: Ask, completion: object) -> Event:

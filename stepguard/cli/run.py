@@ -14,6 +14,7 @@ from stepguard.core.profile import Profile
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError
 from stepguard.guard import Guard
+from stepguard.options import GuardOptions
 from stepguard.results import Status
 
 __all__ = ["EXIT_CODES", "run"]
@@ -45,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     chosen = {name: value for name, value in given.items() if value is not None}
     learned = None if options.learned is None else Path(options.learned)
     chosen["profile"] = _known(learned)
-    Guard(_no_model, budget=budget, **chosen)  # wrong options are named before a model is loaded
+    GuardOptions(budget=budget, **chosen)  # wrong options are named before a model is loaded
     backend, name = choose_backend(options)
     with ExitStack() as stack:
         if callable(close := getattr(backend, "close", None)):
@@ -100,7 +101,3 @@ def _budget(options: argparse.Namespace) -> Budget:
         price=price,
         per_step=per_step,
     )
-
-
-def _no_model(messages: list[dict[str, str]]) -> str:
-    raise AssertionError("never called")

@@ -18,6 +18,7 @@ __all__ = [
     "Outcome",
     "Strength",
     "Verdict",
+    "check_strength",
     "shorten",
 ]
 
@@ -81,6 +82,16 @@ STRENGTHS: Final[tuple[Strength, ...]] = get_args(Strength)
 
 _OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def check_strength(at_least: object) -> None:
+    """Refuse what is no strength, where one is asked for as `at_least`.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    if at_least not in STRENGTHS:
+        raise ConfigError(f"{at_least!r} is no strength: use one of {', '.join(STRENGTHS)}", option="at_least")
 
 
 def shorten(text: str, length: int = 80) -> str:

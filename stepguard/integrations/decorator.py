@@ -24,12 +24,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, Literal, Protocol, Unpack, cast, get_args, overload
 
 from stepguard.backends.function import FunctionBackend
-from stepguard.core.verdicts import Strength
+from stepguard.core.verdicts import Strength, check_strength
 from stepguard.errors import ConfigError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.requests import named_procedure
-from stepguard.integrations.guard_options import GuardOptions, check_options, check_strength
 from stepguard.language.values import Value
+from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Input
 from stepguard.results import Result
@@ -75,7 +75,7 @@ def guarded(
     *,
     takes: Takes = ...,
     returns: Literal["result"] = ...,
-    **options: Unpack[GuardOptions],
+    **options: Unpack[DropInKeywords],
 ) -> _ForResult: ...
 @overload
 def guarded(
@@ -86,7 +86,7 @@ def guarded(
     returns: Literal["answer"],
     allow_unverified: bool = ...,
     at_least: Strength = ...,
-    **options: Unpack[GuardOptions],
+    **options: Unpack[DropInKeywords],
 ) -> _ForAnswer: ...
 def guarded(
     procedure: Procedure | str,
@@ -96,7 +96,7 @@ def guarded(
     returns: Returns = "result",
     allow_unverified: bool = False,
     at_least: Strength = "grounded",
-    **options: Unpack[GuardOptions],
+    **options: Unpack[DropInKeywords],
 ) -> Any:
     """Decorate a function that asks a model; called with the inputs of a procedure, it carries that out, guarded.
 

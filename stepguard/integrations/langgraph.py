@@ -2,7 +2,7 @@
 
 ::
 
-    from stepguard.integrations.guard_options import check_strength
+    from stepguard.core.verdicts import check_strength
 from stepguard.integrations.langgraph import procedure_node
 
     graph = StateGraph(State)
@@ -22,13 +22,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, get_args
 
-from stepguard.core.verdicts import Strength
+from stepguard.core.verdicts import Strength, check_strength
 from stepguard.errors import ConfigError, InputError, MissingExtraError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import refusal as refusal_of
 from stepguard.integrations.chat.answers import shortfall
 from stepguard.integrations.chat.requests import named_procedure
-from stepguard.integrations.guard_options import check_strength
 from stepguard.integrations.openai.client import OnUnverified
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result

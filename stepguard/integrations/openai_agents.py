@@ -25,12 +25,11 @@ from typing import Any, Final, Literal, get_args
 from weakref import WeakKeyDictionary
 
 from stepguard.core.usage import Usage
-from stepguard.core.verdicts import Strength
+from stepguard.core.verdicts import Strength, check_strength
 from stepguard.errors import ConfigError, InputError, MissingExtraError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import refusal, shortfall
 from stepguard.integrations.chat.requests import named_procedure
-from stepguard.integrations.guard_options import check_strength
 from stepguard.integrations.outputs.checker import OutputCheck, OutputChecker
 from stepguard.integrations.tool_arguments import arguments_schema, read_arguments, shown_value
 from stepguard.language.strict_json import JsonObject, decode

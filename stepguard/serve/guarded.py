@@ -20,6 +20,7 @@ from stepguard.integrations.chat.requests import Job, find_job, why_passed
 from stepguard.integrations.chat.trust import Trust
 from stepguard.integrations.openai.calls import GuardedCall, Settings
 from stepguard.language.strict_json import JsonObject, decode
+from stepguard.options import GuardOptions, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 from stepguard.run import Run
@@ -109,7 +110,8 @@ class Guarded:
         self._allow_unverified: Final = allow_unverified
         self._reasons: Final = reasons
         self._metrics: Final = metrics
-        Guard(_no_model, **{**self._options, "stop_early": False})  # wrong options are named at the start
+        check_options(options, of="the guard of a server")
+        GuardOptions(**self._options)  # wrong options are named at the start
 
     async def find(self, asked: Asked, sent: bytes) -> tuple[Job, str] | None:
         """The job of a request and the model for it; None where it asks for no procedure.
@@ -250,7 +252,3 @@ def _exact_inputs(sent: bytes) -> Any:
     if not isinstance(body, JsonObject) or "inputs" in body.repeated:
         raise ConfigError("the field inputs is given twice: keep one", option="inputs")
     return body["inputs"]
-
-
-def _no_model(messages: list[dict[str, str]]) -> str:
-    raise AssertionError("never called")

@@ -24,6 +24,7 @@ FLOORS: Final = (
     ("engine",),
     ("run", "testing"),
     ("telemetry",),
+    ("options",),
     ("guard",),
     ("evaluation", "integrations"),
     ("serve",),

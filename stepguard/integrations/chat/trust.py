@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from stepguard.errors import ConfigError
 
-__all__ = ["ROLES", "Trust", "check_trust"]
+__all__ = ["ROLES", "Trust", "check_inputs", "check_trust"]
 
 ROLES: Final = ("system", "developer", "user")
 """The roles that can be trusted. What a model or a tool says is data, whatever it holds."""
@@ -58,3 +58,15 @@ def check_trust(given: Trust | None) -> Trust:
     if given is not None and not isinstance(given, Trust):
         raise ConfigError(f"trust is a Trust such as Trust(inputs=('user',)), not {given!r:.60}", option="trust")
     return given or Trust()
+
+
+def check_inputs(inputs: object, procedure: object) -> None:
+    """Refuse inputs that are neither values nor a function that returns them, and inputs of no procedure.
+
+    Raises:
+        ConfigError: they are.
+    """
+    if inputs is not None and not callable(inputs) and not isinstance(inputs, Mapping):
+        raise ConfigError(f"inputs is a mapping or a function, not {type(inputs).__name__}", option="inputs")
+    if inputs is not None and procedure is None:
+        raise ConfigError("inputs are given, and no procedure: name one", option="inputs")

@@ -35,13 +35,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, NotRequired, TypedDict, Unpack, get_args
 
 from stepguard.backends.retry import RetryPolicy
-from stepguard.core.verdicts import Strength
+from stepguard.core.verdicts import Strength, check_strength
 from stepguard.errors import ConfigError, MissingExtraError, RunError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import completion_body, shortfall
 from stepguard.integrations.chat.requests import Job, find_job, named_procedure, why_passed
-from stepguard.integrations.chat.trust import Trust, check_trust
-from stepguard.integrations.guard_options import GuardOptions, check_inputs, check_options, check_strength
+from stepguard.integrations.chat.trust import Trust, check_inputs, check_trust
 from stepguard.integrations.langchain.model import (
     AsyncModelBackend,
     ModelBackend,
@@ -52,6 +51,7 @@ from stepguard.integrations.langchain.model import (
 from stepguard.integrations.langgraph import taken_over
 from stepguard.integrations.openai.calls import Call, tell_call
 from stepguard.integrations.openai.client import OnUnverified
+from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 from stepguard.run import Run
@@ -155,7 +155,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         at_least: Strength = "grounded",
         on_call: Callable[[Call], object] | None = None,
         settings: ModelSettings | None = None,
-        **options: Unpack[GuardOptions],
+        **options: Unpack[DropInKeywords],
     ) -> None:
         super().__init__()
         self.tools: Sequence[Any] = []

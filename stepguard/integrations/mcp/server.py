@@ -40,7 +40,6 @@ from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError, MissingExtraError, StepguardError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.requests import IN_PROMPT, named_procedure
-from stepguard.integrations.guard_options import GuardOptions
 from stepguard.integrations.mcp.claims import accept_values, judge_claim
 from stepguard.integrations.mcp.reports import (
     AuditReport,
@@ -53,6 +52,7 @@ from stepguard.integrations.mcp.reports import (
     report_run,
 )
 from stepguard.integrations.mcp.runs import Progress, to_its_end
+from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.folder import load_folder
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
@@ -127,7 +127,7 @@ def create_server(
     *,
     procedures: Mapping[str, Procedure] | str | Path | None = None,
     accept_texts: bool | None = None,
-    guard: GuardOptions | None = None,
+    guard: DropInKeywords | None = None,
     tell_reasons: bool = False,
     allow_unverified: bool = False,
     max_procedure: int = 100_000,
@@ -169,8 +169,7 @@ def create_server(
             option="models",
         )
     options = dict(guard or {})
-    if unknown := sorted(options.keys() - GuardOptions.__annotations__.keys()):
-        raise ConfigError(f"{unknown[0]!r} is no option of a guard here", option="guard")
+    check_options(options, of="a guard here")
     if options.get("budget") is None:
         options["budget"] = DEFAULT_BUDGET
     named = load_folder(Path(procedures)) if isinstance(procedures, str | Path) else dict(procedures or {})

@@ -25,11 +25,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, Unpack, get_args
 
-from stepguard.core.verdicts import Strength
+from stepguard.core.verdicts import Strength, check_strength
 from stepguard.errors import ConfigError
 from stepguard.integrations.chat.trust import Trust, check_trust
-from stepguard.integrations.guard_options import GuardOptions, check_options, check_strength
 from stepguard.integrations.openai.calls import Call, GuardedCall, Settings
+from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 
@@ -62,7 +62,7 @@ def wrap(
     on_call: Callable[[Call], object] | None = None,
     mode: Literal["json_schema", "tools", "json"] | None = None,
     strict: bool | None = None,
-    **options: Unpack[GuardOptions],
+    **options: Unpack[DropInKeywords],
 ) -> Any:
     """A client that is used like the given one, and whose ``chat.completions.create`` can run guarded.
 

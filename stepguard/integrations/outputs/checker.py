@@ -20,9 +20,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from stepguard.core.verdicts import STRENGTHS, DeviationKind, Strength, shorten
+from stepguard.core.verdicts import STRENGTHS, DeviationKind, Strength, check_strength, shorten
 from stepguard.errors import ConfigError, InputError, ValueRefused
-from stepguard.integrations.guard_options import check_strength
 from stepguard.integrations.outputs.judging import Judging, NotAccepted, OutputCheck
 from stepguard.integrations.outputs.values import has_class, is_one_value, read_fields, read_value
 from stepguard.language.expressions import Name

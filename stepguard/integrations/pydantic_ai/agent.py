@@ -21,15 +21,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Unpack, get_args
 
 from stepguard.backends.retry import RetryPolicy
-from stepguard.core.verdicts import Strength
+from stepguard.core.verdicts import Strength, check_strength
 from stepguard.errors import ConfigError, MissingExtraError, RunError, StepguardError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import completion_body, refusal, shortfall
 from stepguard.integrations.chat.requests import Job, find_job, named_procedure, why_passed
-from stepguard.integrations.chat.trust import Trust, check_trust
-from stepguard.integrations.guard_options import GuardOptions, check_inputs, check_options, check_strength
+from stepguard.integrations.chat.trust import Trust, check_inputs, check_trust
 from stepguard.integrations.openai.calls import Call, tell_call
 from stepguard.integrations.outputs.checker import OutputCheck
+from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 
@@ -132,7 +132,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         mode: Mode | None = None,
         on_call: Callable[[Call], object] | None = None,
         id: str | None = None,
-        **options: Unpack[GuardOptions],
+        **options: Unpack[DropInKeywords],
     ) -> None:
         self.id = id
         self._known: Final = dict(procedures or {})
@@ -157,7 +157,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         self._allowed: Final[dict[str, Any]] = {"allow_unverified": allow_unverified, "at_least": at_least}
         self._mode: Final[Mode | None] = mode
         self._on_call: Final = on_call
-        self._options: Final[GuardOptions] = {**options}
+        self._options: Final[DropInKeywords] = {**options}
         if self._options.get("retry") is None:
             self._options["retry"] = RetryPolicy(retries=0)
         Guard(_nobody, **self._options)  # what cannot work is told now
@@ -198,7 +198,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
     async def _run(
         self, job: Job, shape: AnswerShape, backend: AgentBackend, context: ModelRequestContext
     ) -> ModelResponse:
-        options: GuardOptions = {**self._options}
+        options: DropInKeywords = {**self._options}
         seed = (context.model_settings or {}).get("seed")
         if seed is not None:
             options["seed"] = seed

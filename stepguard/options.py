@@ -1,0 +1,188 @@
+"""The options of a guard: what each means, its unit, its default and what it may be, in one place.
+
+`GuardOptions` is what `stepguard.Guard` makes of its keywords. `GuardKeywords` names the same for type checkers and
+editors, and `DropInKeywords` those of them that drop-ins take and hand on.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final, TypedDict, TypeVar
+
+from stepguard.backends.retry import RetryPolicy
+from stepguard.core.arguments import check_count, check_flag, check_instance, check_seconds
+from stepguard.core.profile import Profile
+from stepguard.engine.budget import Budget
+from stepguard.engine.segments import Segments
+from stepguard.engine.settings import Settings
+from stepguard.errors import ConfigError
+from stepguard.repair.ladder import Ladder
+from stepguard.repair.policy import Repair
+from stepguard.replies.formats import EquationFormat, ReplyFormat
+from stepguard.telemetry.hooks import Observer, as_observers
+
+__all__ = ["DropInKeywords", "GuardKeywords", "GuardOptions", "check_options", "new_seed", "show_options"]
+
+_RETRIES: Final = 4
+_SEED_BITS: Final = 32
+_EQUATIONS: Final = EquationFormat()
+
+_Callable = TypeVar("_Callable", bound=Callable[..., Any])
+
+
+class DropInKeywords(TypedDict, total=False):
+    """The options that drop-ins take: all but `observe`, whose results nobody may take for answers."""
+
+    segment: int | Segments | None
+    repair: int | Repair | None
+    budget: Budget | None
+    retry: RetryPolicy | None
+    reply_format: ReplyFormat | None
+    parallel: int
+    check_timeout: float | None
+    stop_early: bool
+    history: int | None
+    profile: Profile | None
+    seed: int | None
+    observer: Observer | Sequence[Observer] | None
+
+
+class GuardKeywords(DropInKeywords, total=False):
+    """The options of `stepguard.Guard`; see `GuardOptions`."""
+
+    observe: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardOptions:
+    """Everything that shapes the runs of a guard, but for the model.
+
+    Args:
+        segment: how many steps one call asks: a number, or a `Segments`; chosen by what the run shows by default.
+        repair: what is tried when a step is not accepted: a `Ladder`, a number of plain retries, or a policy of your
+            own (`Repair`). By default the ladder as it stands; with `observe` four retries.
+        budget: what a run may spend; no limit by default.
+        retry: when a request that found no answer is sent again, and how long one is waited for.
+        reply_format: how replies are structured.
+        parallel: how many segments may be asked at the same time where steps do not depend on each other. `Guard.run`
+            performs them one after the other.
+        check_timeout: seconds after which a check of yours is given up; the claim is undecided then. Such a check runs
+            in a thread of its own. None waits for as long as it takes, unless the budget has a limit on seconds; what
+            that has left bounds checks in any case.
+        stop_early: have a streamed reply stopped at its first wrong step, which saves what the model would write behind
+            it. The tokens of a stopped reply are estimated where the server does not count as it goes. The backend has
+            to be able to (`OpenAIBackend`, and recordings of one), and no such reply is stopped for a check of yours.
+        observe: check and record, but take every claim that can be read as it stands. The result is never called
+            verified. For measuring what a model does without the guard.
+        history: how many of the last steps and attempts a result keeps; None keeps all.
+        profile: what earlier runs have shown of the model (`Profile`): the run begins with it instead of nothing. It
+            is not changed; `Result.profile` holds what the run itself has shown.
+        seed: makes sampling seeds and jitter repeatable; a new one for every run by default.
+        observer: who is told of every run while it goes on: a function, called with every performed action and its
+            event; `stepguard.telemetry.hooks.Hooks`, such as `stepguard.telemetry.opentelemetry.OpenTelemetry`; or a
+            list of those. What they raise is logged and changes nothing.
+
+    Raises:
+        ConfigError: an option cannot work.
+    """
+
+    segment: int | Segments | None = None
+    repair: int | Repair | None = None
+    budget: Budget | None = None
+    retry: RetryPolicy | None = None
+    reply_format: ReplyFormat | None = None
+    parallel: int = 1
+    check_timeout: float | None = 60.0
+    stop_early: bool = False
+    observe: bool = False
+    history: int | None = 10_000
+    profile: Profile | None = None
+    seed: int | None = None
+    observer: Observer | Sequence[Observer] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.segment, Segments):
+            Segments(self.segment)
+        if isinstance(self.repair, int):
+            Ladder.of(self.repair)
+        elif self.repair is not None and (
+            isinstance(self.repair, type) or not callable(getattr(self.repair, "next", None))
+        ):
+            raise ConfigError(f"repair is a number of retries or a policy, not {self.repair!r:.60}", option="repair")
+        check_instance(self.budget, Budget, "budget", what="a Budget such as Budget(calls=40)", optional=True)
+        check_instance(
+            self.retry, RetryPolicy, "retry", what="a RetryPolicy such as RetryPolicy(retries=4)", optional=True
+        )
+        if self.reply_format is not None and not callable(getattr(self.reply_format, "response_model", None)):
+            raise ConfigError(
+                f"reply_format is a ReplyFormat such as EquationFormat(), not {self.reply_format!r:.60}",
+                option="reply_format",
+            )
+        check_count(self.parallel, "parallel")
+        check_seconds(self.check_timeout, "check_timeout", positive=True, optional=True)
+        check_flag(self.stop_early, "stop_early")
+        check_flag(self.observe, "observe")
+        check_count(self.history, "history", optional=True)
+        check_instance(self.profile, Profile, "profile", what="a Profile, such as that of a result", optional=True)
+        check_instance(self.seed, int, "seed", what="a whole number, or None for a new one each time", optional=True)
+        as_observers(self.observer)
+        if self.observe and isinstance(self.repair, Ladder) and not all(rung.plain for rung in self.repair.rungs):
+            raise ConfigError(
+                "an observing run helps nobody: repair is a number of retries, or a Ladder of rungs that ask plainly",
+                option="repair",
+            )
+
+    def settings(self) -> Settings:
+        """What shapes a run, with every default filled in, and a new seed where none is given."""
+        repair = self.repair
+        if repair is None:
+            repair = Ladder.of(_RETRIES) if self.observe else Ladder()
+        return Settings(
+            segments=self.segment if isinstance(self.segment, Segments) else Segments(self.segment),
+            repair=Ladder.of(repair) if isinstance(repair, int) else repair,
+            budget=Budget() if self.budget is None else self.budget,
+            retry=RetryPolicy() if self.retry is None else self.retry,
+            reply_format=_EQUATIONS if self.reply_format is None else self.reply_format,
+            parallel=self.parallel,
+            check_timeout=self.check_timeout,
+            stop_early=self.stop_early,
+            observe=self.observe,
+            history=self.history,
+            profile=self.profile,
+            seed=new_seed() if self.seed is None else self.seed,
+        )
+
+
+def new_seed() -> int:
+    """A seed for one run, of the system's randomness: nothing that the program seeds has a hand in it."""
+    return random.SystemRandom().getrandbits(_SEED_BITS)
+
+
+def check_options(given: Iterable[str], *, of: str, allowed: type = DropInKeywords) -> None:
+    """Refuse names that are no options of a guard; `of` is what was given them.
+
+    Raises:
+        ConfigError: one is unknown.
+    """
+    import difflib  # for this message alone
+
+    known = allowed.__annotations__
+    if unknown := sorted(set(given) - known.keys()):
+        near = difflib.get_close_matches(unknown[0], known, 1)
+        hint = f": write {near[0]}" if near else f": they are {', '.join(known)}"
+        raise ConfigError(f"{unknown[0]!r} is no option of {of}{hint}", option=unknown[0])
+
+
+def show_options(function: _Callable) -> _Callable:
+    """Let `help` and notebooks show the options and defaults of a function that takes them as ``**options``."""
+    shown = inspect.signature(function)
+    options = [
+        inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+        for field in fields(GuardOptions)
+    ]
+    own = [each for each in shown.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    function.__signature__ = shown.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+    return function
