@@ -15,8 +15,8 @@ from stepguard.auditing.findings import (
     StepVerdict,
 )
 from stepguard.auditing.judging import audit
+from stepguard.auditing.lines import Place
 from stepguard.auditing.links import FalseLink, Link, LinkVerdict, check_links, false_links
-from stepguard.language.typeset import Place
 
 __all__ = [
     "FINDING_KINDS",

@@ -60,6 +60,7 @@ _FRACTION: Final = re.compile(
     r"(?P<sign>-?) ?(?:\(\((?P<over>-?[0-9]{1,300})\)/(?P<under>[0-9]{1,300})\)"
     r"|(?P<open>\(?)(?P<plain>[0-9]{1,300})/(?P<below>[0-9]{1,300})(?P<close>\)?))"
 )
+_DIGITS_GO_ON: Final = re.compile(r"-?[0-9]+\.[0-9]+(?:\.{1,3}|\u2026)")
 _SAYS_A_NUMBER: Final = re.compile("[0-9]")
 _BEGINS_WITH_NUMBER: Final = re.compile(r"\W*[0-9]")
 
@@ -97,6 +98,8 @@ def read_claim(body: str, begin: int, end: int, names: Names, step: Step | None,
         if final and (literal := _literal(" ".join(side.split()), kind)) is not None:
             stop = first + len(body[first:last].rstrip())
             return replace(entry, work=tuple(work), value=literal, end=stop)
+        if not final and _DIGITS_GO_ON.fullmatch(side):
+            continue  # it says no more than the sides around it
         whole = names.expression(side.replace("\n", " "))
         if whole is None and leading and number == 0:
             whole = _trailing_expression(side, names)

@@ -15,10 +15,10 @@ from typing import Final
 
 from stepguard.auditing.claims import read_claim, read_value, read_words
 from stepguard.auditing.layouts import as_claims
+from stepguard.auditing.lines import LABEL, Lines
 from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
 from stepguard.auditing.surroundings import doubted_before
-from stepguard.language.typeset import LABEL, Lines
 from stepguard.language.value_types import NUMBER
 
 __all__ = ["read_entries"]

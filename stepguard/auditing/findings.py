@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, get_args
 
-from stepguard.language.typeset import Place
+from stepguard.auditing.lines import Place
 from stepguard.language.values import Value, show_value
 
 __all__ = ["FINDING_KINDS", "Audit", "FinalAnswer", "Finding", "FindingKind", "StepAudit", "StepVerdict"]

@@ -9,12 +9,13 @@ from dataclasses import replace
 from stepguard.auditing.answers import Stated, find_answers, find_corrections
 from stepguard.auditing.entries import read_entries
 from stepguard.auditing.findings import Audit, FinalAnswer, Finding, StepAudit
+from stepguard.auditing.lines import Lines
 from stepguard.auditing.names import Entry, Names, joined
 from stepguard.auditing.states import Claimed, Judge
 from stepguard.auditing.traces import Trace, read_trace
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ConfigError
-from stepguard.language.typeset import Lines, plain
+from stepguard.language.typeset import plain
 from stepguard.language.value_types import NUMBER, ValueType
 from stepguard.language.values import Value, show_value
 from stepguard.procedure.procedure import Procedure, check_procedure

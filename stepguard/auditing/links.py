@@ -13,11 +13,12 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, Literal
 
+from stepguard.auditing.lines import LABEL, Lines, Place
 from stepguard.auditing.sides import Comparison, Side, compare, read_side
 from stepguard.auditing.surroundings import stands_alone_after, stands_alone_before
 from stepguard.core.verdicts import shorten
 from stepguard.language.numerals import format_exact
-from stepguard.language.typeset import LABEL, Lines, Place, plain
+from stepguard.language.typeset import plain
 
 __all__ = ["EQUALS", "FalseLink", "Link", "LinkVerdict", "check_links", "false_links", "leading_run"]
 

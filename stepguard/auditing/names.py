@@ -10,6 +10,7 @@ from typing import Final
 from stepguard.auditing.surroundings import Doubt
 from stepguard.errors import ExpressionError
 from stepguard.language.expressions import RESERVED, Name, Number, parse_expression
+from stepguard.language.typeset import as_expression
 from stepguard.procedure.steps import Step
 
 __all__ = ["Entry", "Names", "is_copy", "joined"]
@@ -92,7 +93,7 @@ class Names:
         """A side in the names of the procedure, None where it is no expression."""
         if not side:
             return None
-        renamed = _NAME.sub(lambda word: self.find(word[0]) or word[0], side)
+        renamed = _NAME.sub(lambda word: self.find(word[0]) or word[0], as_expression(side))
         try:
             parse_expression(renamed)
         except ExpressionError:

@@ -6,9 +6,10 @@ must be the step's expression up to harmless rewriting (see `stepguard.language.
 the step reads, and every link of the chain must be true. Following a procedure and being right are different things,
 and this check asks for both.
 
-Working is read as it is usually written: with LaTeX operators and fractions, ``6 x 7``, ``6²``, ``√36``, ``¾``,
-currencies next to amounts, ``mod``, and percentages (``50 * 10%``, ``10% of 50``). The working of a percentage may
-multiply by 100, from its first link on or in a later one that says so (``12 / 48 = 0.25 * 100 = 25``). Of money, an
+Working is read as it is usually written (see `stepguard.language.typeset`), with currencies next to amounts, ``mod``,
+digits that go on (``3.333...``) and percentages (``50 * 10%``, ``10% of 50``). The working of a percentage may
+multiply by 100, from its first link on or in a later one that says so (``12 / 48 = 0.25 * 100 = 25``). What choices
+and roundings came to may stand in their place (``(46.5 - 40) * 18.20`` of ``max(0, h - 40) * rate``). Of money, an
 amount in another currency is no working, nor is a sum or the largest of several; a product may convert one.
 """
 
@@ -18,7 +19,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
-from unicodedata import normalize
 
 from stepguard.core.verdicts import Claim, DeviationKind, Verdict
 from stepguard.errors import EvaluationError, ExpressionError, ValueRefused
@@ -36,7 +36,8 @@ from stepguard.language.expressions import (
     parse_expression,
 )
 from stepguard.language.numerals import Exact, format_exact, read_numeral
-from stepguard.language.same_working import normal_form, operands_of
+from stepguard.language.same_working import normal_form, operands_of, settled_forms
+from stepguard.language.typeset import as_expression, plain
 from stepguard.language.values import ROUNDINGS, Rounding, Value, round_exact, show_value
 
 if TYPE_CHECKING:
@@ -47,20 +48,11 @@ __all__ = ["check_arithmetic", "check_defined"]
 
 _NAME = "arithmetic"
 _PASS = Verdict("pass", _NAME, strength="proved")
-# A blank for what only typesets, so that nothing grows together: `1\left2` is no 12.
-_LATEX_SIGNS = {"times": " * ", "cdot": " * ", "div": " / ", "bmod": " mod ", "left": " ", "right": " "}
-_LATEX = re.compile(r"\\(times|cdot|div|bmod|left|right)(?![A-Za-z])")
-_LATEX_CALL = re.compile(r"\\[dt]?frac ?(?:\{([^{}]*)\}|([0-9])) ?(?:\{([^{}]*)\}|([0-9]))|\\sqrt ?\{([^{}]*)\}")
-_LATEX_LEVELS = 5
-_LATEX_GROUP = re.compile(r"(?<=[0-9])\{,\}(?=[0-9]{3}(?![0-9]))")
-_CROSS = re.compile(r"(?<=[0-9)\]$€£]) [xX] (?=[($€£-]{0,2}[.0-9])")
-_RAISED = re.compile(r"(?<=[0-9a-z_)\]])[⁻⁺]?[⁰¹²³⁴-⁹]+(?!\s*(?:\^|\*\*))")
-_ROOT = re.compile(r"√(?=\()|√([0-9]+(?:\.[0-9]+)?)(?![\w.,]|\s*(?:\^|\*\*|!))")
-_VULGAR = re.compile(r"(?<![\w.,)\]])(?<![0-9] )[¼-¾⅐-⅞](?!\w)")
+_DIGITS_GO_ON = re.compile(r"(?<=\.)([0-9]{1,300})(?:\.\.\.|\u2026)\s*\Z")
 # A sign of percent and not of a remainder: nothing follows that could be divided by.
 _PERCENT = re.compile(
     r"(?<![0-9A-Za-z_.,])([0-9][0-9.,]*)"
-    r"(?: ?\\?%(?: +(of)\b|(?=\s*(?:[*/)\]<>=!≤≥≠,]|\Z)))|\\?%(?= +[-+] ))"
+    r"(?: ?(?:\\?%|(?i:per ?cent)\b)(?: +(of)\b|(?=\s*(?:[*/)\]<>=!≤≥≠,]|\Z)))|\\?%(?= +[-+] ))"
 )
 _FOREIGN = "_in_another_currency_"
 _KEEPING = frozenset({"min", "max", "abs", "round", "floor", "ceil", "trunc"})
@@ -192,10 +184,11 @@ def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...])
             return None  # copying a value takes no working
         return "unfaithful_work", "no working is shown"
     for index, shown in enumerate(work):
-        link = _untypeset(shown, crosses=not {"x", "X"}.intersection(step.reads))
-        plain, currencies = _plain(link)
+        link = as_expression(plain(shown, crosses=not {"x", "X"}.intersection(step.reads)))
+        link, cut = _DIGITS_GO_ON.subn(r"\1", link)
+        bare, currencies = _bare(link)
         try:
-            written = parse_expression(plain, commas_separate=True)
+            written = parse_expression(bare, commas_separate=True)
         except ExpressionError as error:
             return "malformed", f"the working cannot be read: {error}"
         foreign = [name for name in names_in(written) if name not in step.reads]
@@ -213,38 +206,17 @@ def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...])
                     kind = "wrong_operand" if not _equals(written, values, target.value) else kind
                 return kind, f"the working {shown.strip()!r} is not {format_expression(tree)!r}"
             target = meant
-        elif target is not targets[-1] and _times_hundred(written) and _true_link(plain, written, targets[-1]):
+        elif target is not targets[-1] and _times_hundred(written) and _true_link(bare, written, targets[-1]):
             target = targets[-1]
-        if not _true_link(plain, written, target):
+        if not _true_link(bare, written, target, cut=bool(cut)):
             return "unfaithful_work", f"{shown.strip()!r} is not equal to {format_expression(target.tree)!r}"
     return None
 
 
-def _plain(link: str) -> tuple[str, frozenset[str]]:
+def _bare(link: str) -> tuple[str, frozenset[str]]:
     """Working with percentages as the numbers they are and without its currencies; and which these are."""
     link, currencies = without_currencies(link)
     return _PERCENT.sub(_hundredth, link), currencies
-
-
-def _untypeset(link: str, *, crosses: bool) -> str:
-    """Working without what only typesets it; an ``x`` between numbers is a sign only where no variable is called so."""
-    if "\\" in link or "{" in link:  # no mutate: only faster
-        for _ in range(_LATEX_LEVELS):  # from the inside out
-            link = _LATEX_CALL.sub(_called, link)
-        link = _LATEX.sub(lambda found: _LATEX_SIGNS[found[1]], link)
-        link = _LATEX_GROUP.sub(",", link)
-    if crosses:
-        link = _CROSS.sub(" * ", link)
-    if link.isascii():  # no mutate: only faster
-        return link
-    link = _VULGAR.sub(lambda found: f"({normalize('NFKC', found[0])})".replace("\u2044", "/"), link)
-    link = _ROOT.sub(lambda found: f"sqrt({found[1]})" if found[1] else "sqrt", link)
-    return _RAISED.sub(lambda found: f"^{normalize('NFKC', found[0])}", link)
-
-
-def _called(found: re.Match[str]) -> str:
-    over, under = found[1] or found[2] or "", found[3] or found[4] or ""
-    return f"sqrt({found[5]})" if found[5] is not None else f"(({over}) / ({under}))"
 
 
 def _keeps_foreign(link: str, others: list[str]) -> bool:
@@ -293,7 +265,12 @@ def _hundredth(found: re.Match[str]) -> str:
 
 def _same_work(written: Expression, tree: Expression, values: Mapping[str, Value]) -> bool:
     found, inner = normal_form(written, values), _unrounded(tree)
-    return found == normal_form(tree, values) or (inner is not tree and found == normal_form(inner, values))
+    if found == normal_form(tree, values) or (inner is not tree and found == normal_form(inner, values)):
+        return True
+    try:
+        return any(found == each for each in settled_forms(inner, values))
+    except EvaluationError:
+        return False
 
 
 def _unrounded(tree: Expression) -> Expression:
@@ -311,7 +288,12 @@ def _equals(tree: Expression, values: Mapping[str, Value], wanted: Exact | bool 
     return found == wanted
 
 
-def _true_link(link: str, tree: Expression, target: _Target) -> bool:
+def _true_link(link: str, tree: Expression, target: _Target, *, cut: bool = False) -> bool:
+    """Whether a link is what it has to be equal to; `cut`: whether dots say that its digits go on."""
+    if cut and type(tree) is Number:
+        before = target.value if target.rounding is None else target.rounding[0]
+        places = len(link.partition(".")[2].strip())
+        return not isinstance(before, bool | str) and round_exact(before, places, "down") == tree.value != before
     if _equals(tree, target.values, target.value):
         return True
     if target.within is not None and type(tree) is Number:

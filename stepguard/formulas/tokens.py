@@ -12,7 +12,9 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from stepguard.errors import ExpressionError
-from stepguard.language.numerals import Exact, exact
+from stepguard.language import typeset as markup
+from stepguard.language.numerals import VULGAR, Exact, exact, vulgar_fraction
+from stepguard.language.typeset import COMMANDS, FRACTIONS, OPERATORS, SPACING, TEXT
 
 __all__ = ["FUNCTIONS", "GREEK", "MATRIX_FUNCTIONS", "MAX_DIGITS", "MAX_LENGTH", "NO_NUMBERS", "Token", "tokenize"]
 
@@ -58,33 +60,18 @@ GREEK: Final = frozenset(_GREEK.values())
 """The names that Greek letters have."""
 
 _SIGNS: Final = {
-    "**": "^", "\u2212": "-", "\u2013": "-", "\u00d7": "*", "\u00b7": "*", "\u22c5": "*", "\u2217": "*",
-    "\u00f7": "/", "\u2215": "/", "==": "=", "≤": "<=", "≥": ">=", "≠": "!=", "\u2228": "or", "∪": "or",
+    **OPERATORS, "**": "^", "==": "=", "\uff1d": "=", "≤": "<=", "≥": ">=", "≠": "!=", "\u2228": "or", "∪": "or",
     "\u2227": "and", "\u2019": "'", "\u2032": "'", "⩽": "<=", "⩾": ">=",
 }  # fmt: skip
 _LATEX: Final = {
-    "cdot": "*", "times": "*", "div": "/", "pm": "±", "le": "<=", "leq": "<=", "ge": ">=", "geq": ">=", "ne": "!=",
-    "neq": "!=", "lt": "<", "gt": ">", "infty": "∞", "emptyset": "∅", "varnothing": "∅", "cup": "or", "lor": "or",
-    "land": "and", "in": "∈", "lvert": "|", "rvert": "|", "vert": "|", "leqslant": "<=", "geqslant": ">=",
-    "lbrace": "{", "rbrace": "}", "mathbb": "",
+    **COMMANDS, "ne": "!=", "neq": "!=", "pm": "±", "infty": "∞", "emptyset": "∅", "varnothing": "∅", "cup": "or",
+    "lor": "or", "land": "and", "in": "∈", "lvert": "|", "rvert": "|", "vert": "|", "lbrace": "{", "rbrace": "}",
+    "mathbb": "",
 }  # fmt: skip
-_LATEX_BLANK: Final = frozenset(
-    {"left", "right", "quad", "qquad", "displaystyle", "big", "Big", "bigl", "bigr", "limits"}
-)
 _WORDS: Final = frozenset({"or", "and", "in"})
 _SUPER: Final = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _SUB: Final = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
-_VULGAR: Final = {
-    "½": (1, 2),
-    "⅓": (1, 3),
-    "⅔": (2, 3),
-    "¼": (1, 4),
-    "¾": (3, 4),
-    "⅕": (1, 5),
-    "⅙": (1, 6),
-    "⅛": (1, 8),
-}
-_TEXT: Final = re.compile(r"\\(?:text|mathrm|operatorname|mathbf|mathit)\s*\{\s*([A-Za-z ]{1,30}?)\s*\}")
+_TEXT: Final = re.compile(rf"\\(?:{'|'.join(sorted(TEXT - {'boxed', 'fbox'}))})\s*\{{\s*([A-Za-z ]{{1,30}}?)\s*\}}")
 _TOKEN: Final = re.compile(
     r"(?P<blank>[\s\u00a0\u2009\u202f\u2061\u2062]+|\\[,;:! ]|~)"
     r"|(?P<number>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
@@ -92,39 +79,23 @@ _TOKEN: Final = re.compile(
     r"|(?P<latex>\\log_(?:[0-9](?![0-9])|10(?![0-9])|\{[0-9]{1,6}\})|\\[A-Za-z]+)"
     r"|(?P<brace>\\[{}|])"
     r"|(?P<super>[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+)"
-    r"|(?P<vulgar>[½⅓⅔¼¾⅕⅙⅛])"
+    rf"|(?P<vulgar>[{VULGAR}])"
     r"|(?P<greek>[αβγδεθκλμνρστφωπΔ])"
     r"|(?P<root>√)"
-    r"|(?P<sign>\*\*|<=|>=|==|!=|[-+*/^()\[\]{}|,;=<>!±∪∞∅∈'\u2212\u2013\u00d7\u00b7\u22c5\u2217\u00f7\u2215≤≥≠⩽⩾"
-    r"\u2227\u2228\u2019\u2032])"
+    rf"|(?P<sign>\*\*|<=|>=|==|!=|[-+*/^()\[\]{{}}|,;=<>!±∪∞∅∈'{''.join(_SIGNS).replace('*', '')}])"
 )
 _BARE_FRACTION: Final = re.compile(r"\s*([0-9])\s*([0-9])(?![0-9.])")
 _SCIENTIFIC: Final = re.compile(r"[eE][-+]?[0-9]")
-_WRAPPED: Final = (
-    ("$$", "$$"),
-    ("$", "$"),
-    ("\\(", "\\)"),
-    ("\\[", "\\]"),
-    ("`", "`"),
-    ("**", "**"),
-    ("\\boxed{", "}"),
-)
 _LOG_BASE: Final = re.compile(r"log_?([0-9]{1,6})\Z")
 
 
 def unwrap(text: str) -> str:
     """A formula without the markup around it and a full stop behind it."""
-    body = text.strip()
-    changed = len(body) <= MAX_LENGTH  # what is longer is refused anyway
-    while changed and body:
-        changed = False
-        for left, right in _WRAPPED:
-            if len(body) > len(left) + len(right) and body.startswith(left) and body.endswith(right):
-                inner = body[len(left) : -len(right)].strip()
-                if left not in inner and (right not in inner or right == "}"):
-                    body, changed = inner, True
-        if len(body) > 1 and body.endswith("."):
-            body, changed = body[:-1].rstrip(), True
+    if len(text) > MAX_LENGTH:
+        return text.strip()  # it is refused anyway
+    body = markup.unwrap(text)
+    while len(body) > 1 and body.endswith("."):
+        body = markup.unwrap(body[:-1])
     return body
 
 
@@ -167,7 +138,7 @@ def _add(tokens: list[Token], found: re.Match[str], body: str) -> None:
         case "root":
             tokens.append(Token("function", "sqrt", start, end))
         case "vulgar":
-            tokens.append(Token("number", piece, start, end, Fraction(*_VULGAR[piece])))
+            tokens.append(Token("number", piece, start, end, vulgar_fraction(piece)))
         case "super":
             tokens += _raised(piece, body, start, end)
         case "brace":
@@ -183,13 +154,13 @@ def _add_latex(tokens: list[Token], command: str, body: str, start: int, end: in
     if command.startswith("log_"):
         tokens.append(_name(command, start, end))
         return
-    if command in _LATEX_BLANK:
+    if command in SPACING:
         return
     sign = _LATEX.get(command)
     if sign is not None:
         if sign:
             tokens.append(Token("word" if sign in _WORDS else "sign", sign, start, end))
-    elif command in ("frac", "dfrac", "tfrac", "nicefrac", "cfrac", "sfrac"):
+    elif command in FRACTIONS:
         tokens.append(Token("sign", "\\frac", start, end))
     elif command in GREEK or command in FUNCTIONS or command in _OTHER_NAMES:
         tokens.append(_name(command, start, end))

@@ -25,7 +25,8 @@ from fractions import Fraction
 from typing import Final, cast
 
 from stepguard.errors import ExpressionError
-from stepguard.language.numerals import MINUS_SIGNS, Exact, exact, format_exact
+from stepguard.language.numerals import Exact, exact, format_exact
+from stepguard.language.typeset import OPERATORS, join_blank_groups
 from stepguard.language.values import ROUNDINGS, Rounding
 
 __all__ = [
@@ -144,13 +145,7 @@ _GROUPED = re.compile(
     r"(?P<group>(?<![0-9A-Za-z_.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9A-Za-z_,]))"
     r"|(?P<call>[A-Za-z0-9_]\s*\()|(?P<open>\()|\)"
 )
-_BLANK_GROUPS = re.compile(
-    "(?<![0-9A-Za-z_.,])[1-9][0-9]{0,2}(?:[\u00a0\u2009\u202f][0-9]{3})+(?![0-9A-Za-z_,]|[\u00a0\u2009\u202f][0-9])"
-)
-_SYMBOLS = str.maketrans({
-    **dict.fromkeys(MINUS_SIGNS, "-"), "\u00d7": "*", "\u00b7": "*", "\u22c5": "*", "\u2217": "*", "\u00f7": "/",
-    "\u2215": "/", "\u00a0": " ", "\u202f": " ", "\u2009": " ",
-})  # fmt: skip
+_SYMBOLS = str.maketrans({**OPERATORS, **dict.fromkeys("\u00a0\u202f\u2009", " ")})
 _SPELLINGS: Final = {"≤": "<=", "≥": ">=", "≠": "!="}
 _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _PRODUCT: Final = frozenset({"*", "/", "//", "%"})
@@ -176,8 +171,7 @@ def parse_expression(text: str, *, commas_separate: bool = False) -> Expression:
         raise ExpressionError(f"too long: {len(text)} characters, at most {MAX_LENGTH}", text=text, position=MAX_LENGTH)
     plain = text
     if not text.isascii():
-        plain = _BLANK_GROUPS.sub(lambda group: re.sub("[^0-9]", "", group[0]).rjust(len(group[0])), text)
-        plain = plain.translate(_SYMBOLS)
+        plain = join_blank_groups(text).translate(_SYMBOLS)
     return _Parser(text, plain, commas_separate).parse()
 
 

@@ -5,7 +5,7 @@ One grammar for every value that enters stepguard as text. The reading never rou
 
 Read
     ``130,000``  ``-5`` (also with U+2212 and other dashes)  ``1e3``  ``1.0E+3``  ``10^3``  ``1 x 10^3``  ``3/4``
-    ``1 3/4``  ``¾``  ``\\frac{3}{4}``  ``28%``  ``$18``  ``18 USD``  ``$18 USD``  ``**18**``
+    ``1 3/4``  ``¾``  ``1\\frac{3}{4}``  ``28%``  ``$18``  ``18 USD``  ``$18 USD``  ``**18**``
 
 Refused
     wrong grouping (``13,0000``, ``0,123``, ``1_000``), a decimal comma (``2,34``) unless `decimal=","` is given,
@@ -22,11 +22,22 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
+from unicodedata import normalize
 
 from stepguard.errors import ValueRefused
 from stepguard.language.currencies import CODES, SIGNS, WORDS, compatible
 
-__all__ = ["MAX_DIGITS", "MINUS_SIGNS", "Exact", "Numeral", "exact", "format_exact", "read_numeral"]
+__all__ = [
+    "MAX_DIGITS",
+    "MINUS_SIGNS",
+    "VULGAR",
+    "Exact",
+    "Numeral",
+    "exact",
+    "format_exact",
+    "read_numeral",
+    "vulgar_fraction",
+]
 
 Exact = int | Fraction
 """An exact number; a `Fraction` only where the denominator is not 1 (see `exact`)."""
@@ -44,17 +55,18 @@ _SPACED = re.compile(
     "(?P<sign>[-+]? ?)(?P<digits>[1-9][0-9]{0,2}(?:[\u00a0\u2009\u202f][0-9]{3})+)(?![0-9\u00a0\u2009\u202f])"
 )
 _NUMERATOR = re.compile(r"[1-9][0-9]*\Z")
-_VULGAR = {
-    "¼": (1, 4), "½": (1, 2), "¾": (3, 4), "⅐": (1, 7), "⅑": (1, 9), "⅒": (1, 10), "⅓": (1, 3), "⅔": (2, 3),
-    "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5), "⅘": (4, 5), "⅙": (1, 6), "⅚": (5, 6), "⅛": (1, 8), "⅜": (3, 8),
-    "⅝": (5, 8), "⅞": (7, 8),
-}  # fmt: skip
+VULGAR = "\u00bc-\u00be\u2150-\u215e"
+"""The signs of fractions such as ``½``, as a class of a regular expression."""
+
+_VULGAR = re.compile(f"[{VULGAR}]\\Z")
 _SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _POWER = re.compile(
     r"(?:(?P<mantissa>[^ ]+) ?(?:\*|x|×|·|\\times|\\cdot) ?)?10"
     r"(?:(?:\^|\*\*)(?P<open>[({]?)(?P<exponent>[-+]?[0-9]+)(?P<close>[)}]?)|(?P<raised>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+))\Z"
 )
-_LATEX_FRACTION = re.compile(r"\\[dt]?frac ?(?:\{([^{}]*)\}|([0-9])) ?(?:\{([^{}]*)\}|([0-9]))\Z")
+_LATEX_FRACTION = re.compile(
+    r"(?:([0-9]+)(?:[ ~]|\\[,;: ])?)?\\(?:[dtcs]|nice)?frac ?(?:\{([^{}]*)\}|([0-9])) ?(?:\{([^{}]*)\}|([0-9]))\Z"
+)
 _UNSIGNED = re.compile(r"(?:[0-9][0-9.,]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
 _MARKUP = (("**", "**"), ("__", "__"), ("`", "`"), ("\\(", "\\)"), ("$", "$"), ("*", "*"))
 _SYMBOLS = sorted(SIGNS, key=len, reverse=True)
@@ -127,6 +139,12 @@ def read_numeral(text: str, *, decimal: Literal[".", ","] = ".") -> Numeral:
     return Numeral(exact(Fraction(value, 100)) if unit == "%" else exact(value), unit)
 
 
+def vulgar_fraction(sign: str) -> Fraction:
+    """The number that a sign such as ``½`` is."""
+    over, _, under = normalize("NFKC", sign).partition("\u2044")
+    return Fraction(int(over), int(under))
+
+
 def _strip_markup(body: str) -> str:
     stripped = True
     while stripped:
@@ -195,10 +213,15 @@ def _magnitude(body: str, decimal: str, text: str) -> Exact:
     body = _SMALL_FRACTION.sub(r"\1/", body)
     latex = _LATEX_FRACTION.match(body)
     if latex:
-        over, under = (latex[1] or latex[2] or ""), (latex[3] or latex[4] or "")
-        return Fraction(_signed(over.strip(), decimal, text)) / _signed(under.strip(), decimal, text)
-    if body[-1:] in _VULGAR:
-        part = Fraction(*_VULGAR[body[-1]])
+        over, under = (latex[2] or latex[3] or ""), (latex[4] or latex[5] or "")
+        part = Fraction(_signed(over.strip(), decimal, text)) / _signed(under.strip(), decimal, text)
+        if latex[1] is None:
+            return part
+        if not 0 < part < 1 or not (over + under).strip().isdigit():
+            raise ValueRefused("a mixed number, or a product with a fraction", text=text)
+        return _whole(latex[1], text) + part
+    if _VULGAR.search(body):
+        part = vulgar_fraction(body[-1])
         whole = body[:-1].strip()
         return part if not whole else part + _whole(whole, text)
     power = _POWER.match(body)

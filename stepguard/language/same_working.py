@@ -2,26 +2,30 @@
 
 Two expressions are the same working when their normal forms are equal: values stand for names, signs are folded
 into terms and factors, sums and products are unordered, brackets around sums and products are dissolved, ``x^2`` is
-``x * x``. So ``-96 + 106`` is the working of ``-96 - (-106)``, and ``5 + 5`` is not, although all three are 10.
-Nothing is computed: no term is merged, no factor cancelled, no product multiplied out.
+``x * x``, and a factor of one is none. So ``-96 + 106`` is the working of ``-96 - (-106)``, and ``5 + 5`` is not,
+although all three are 10. Nothing is computed: no term is merged, no factor cancelled, no product multiplied out.
 
 A normal form is text: cheap to build, to compare and to read in a test.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Final, cast
 
-from stepguard.language.expressions import Call, Chain, Compare, Expression, Name, Negate, Number, Power
+from stepguard.language.evaluation import evaluate
+from stepguard.language.expressions import Call, Chain, Compare, Expression, Name, Negate, Number, Power, walk
 from stepguard.language.numerals import Exact
 from stepguard.language.values import Value, show_value, to_exact
 
-__all__ = ["normal_form", "operands_of"]
+__all__ = ["normal_form", "operands_of", "settled_forms"]
 
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _UNORDERED: Final = frozenset({"min", "max"})
 _MAX_REPEATED: Final = 100
+_MAX_SETTLED: Final = 64
+_SETTLING: Final = frozenset({"min", "max", "abs", "floor", "ceil", "trunc", "round"})
 
 _Factors = dict[tuple[str, bool], int]  # (text, whether it divides) -> how many times
 
@@ -33,6 +37,70 @@ def normal_form(tree: Expression, values: Mapping[str, Value]) -> str:
         KeyError: a variable has no value.
     """
     return _Form(values).text(tree)
+
+
+def settled_forms(tree: Expression, values: Mapping[str, Value]) -> Iterator[str]:
+    """The normal forms of `tree` with functions written as what they came to, at most `_MAX_SETTLED` of them.
+
+    Of ``max(0, h - 40) * rate`` with 46.5 for h these are ``(46.5 - 40) * 18.2`` and ``6.5 * 18.2``: the argument that
+    was taken, and its value. The value of the expression as a whole is none of its workings.
+    """
+    if any(type(node) is Call and node.function in _SETTLING for node in walk(tree)):
+        ways = islice(_Settled(values).ways(tree, whole=True), 1, _MAX_SETTLED)
+        yield from (normal_form(each, values) for each in ways)
+
+
+class _Settled:
+    """Writes an expression with the functions in it replaced."""
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self.values = values
+
+    def ways(self, tree: Expression, *, whole: bool = False) -> Iterator[Expression]:
+        """The ways of writing an expression, itself the first.
+
+        Args:
+            tree: the expression.
+            whole: whether it is all that is worked out, so that its value would be no working.
+        """
+        match tree:
+            case Chain(operands, operators):
+                yield from (Chain(each, operators) for each in self.all(operands))
+            case Negate(operand):
+                yield from map(Negate, self.ways(operand, whole=whole))
+            case Power(base, exponent):
+                yield from (Power(*each) for each in self.all((base, exponent)))
+            case Compare(operator, left, right):
+                yield from (Compare(operator, *each) for each in self.all((left, right)))
+            case Call(function, arguments, mode):
+                yield from (Call(function, each, mode) for each in self.all(arguments))
+                if function in _SETTLING:
+                    yield from self.taken(tree)
+                    if not whole:
+                        yield Number(cast(Exact, evaluate(tree, self.values)))
+            case _:
+                yield tree
+
+    def all(self, parts: tuple[Expression, ...]) -> Iterator[tuple[Expression, ...]]:
+        """The ways of writing several expressions."""
+        if not parts:
+            yield ()
+            return
+        for rest in self.all(parts[1:]) if len(parts) > 1 else [()]:
+            for first in self.ways(parts[0]):
+                yield (first, *rest)
+
+    def taken(self, tree: Call) -> Iterator[Expression]:
+        """The arguments that the least, the greatest or an absolute value is."""
+        if tree.function in ("min", "max"):
+            value = evaluate(tree, self.values)
+            for argument in tree.arguments:
+                if evaluate(argument, self.values) == value:
+                    yield from self.ways(argument)
+        elif tree.function == "abs":
+            (argument,) = tree.arguments
+            negative = cast(Exact, evaluate(argument, self.values)) < 0
+            yield from map(Negate, self.ways(argument)) if negative else self.ways(argument)
 
 
 def operands_of(tree: Expression, values: Mapping[str, Value]) -> tuple[str, ...]:
@@ -86,7 +154,7 @@ class _Form:
             f"{'/' if divides else ''}{text}{f'^{times}' if times > 1 else ''}"
             for (text, divides), times in factors.items()
         )
-        text = "*".join(shown)
+        text = "*".join(shown) or "1"
         if any(not divides and factor in self.zeros for factor, divides in factors):
             self.zeros.add(text)
         return negative and text not in self.zeros, text
@@ -182,5 +250,7 @@ def _is_sum(tree: Expression) -> bool:
 
 
 def _put(text: str, times: int, found: _Factors) -> None:
+    if text == "1":  # changes nothing, as 100% does not
+        return
     key = text, times < 0
     found[key] = found.get(key, 0) + abs(times)

@@ -1,49 +1,102 @@
 """How people and models typeset arithmetic, rewritten as the expression language writes it.
 
-`plain` keeps the length of a text, so that every offset in the result is an offset in the original.
+One reader for the working in replies, for transcripts and, with its tables, for formulas. `plain` keeps the length of a
+text, so that every offset in the result is an offset in the original; `as_expression` rewrites what needs more room.
+What is not understood is left as it is, so that it cannot be read by mistake.
+
+======================  =======================================================================================
+signs                   ``× · ÷ ⁄ − ＋ ＝`` and the other full-width ones, ``10x3``, ``10 x 3``
+words                   ``plus``, ``minus``, ``times``, ``multiplied by``, ``divided by``, ``10% of 50``
+LaTeX                   ``\\times``, ``\\frac{a}{b}``, ``\\sqrt{a}``, ``x^{2}``, ``t_{1}``, ``1{,}200``, ``\\boxed{7}``,
+                        ``\\text{...}``; ``3\\frac{1}{4}`` is 13/4, ``3.\\overline{3}`` is 10/3
+Markdown                ``**12** + `7` ``
+by `as_expression`      ``½``, ``3¼``, ``3 1/4``, ``6²``, ``√36``
+======================  =======================================================================================
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final
+from unicodedata import normalize
 
-from stepguard.language.numerals import MINUS_SIGNS
+from stepguard.language.numerals import MINUS_SIGNS, VULGAR, vulgar_fraction
 
-__all__ = ["LABEL", "Lines", "Place", "plain"]
+__all__ = [
+    "COMMANDS", "FRACTIONS", "OPERATORS", "SPACING", "TEXT", "as_expression", "join_blank_groups", "plain", "unwrap",
+]  # fmt: skip
 
-_SIGNS: Final = str.maketrans({
-    **dict.fromkeys(MINUS_SIGNS, "-"), "\u00d7": "*", "\u00b7": "*",
-    "\u22c5": "*", "\u2217": "*", "\u2022": "\u2022", "\u00f7": "/", "\u2215": "/", "\u2044": "/", "\u00a0": " ",
-    "\u202f": " ", "\u2009": " ", "\u3000": " ", "`": " ", "\u2019": "'", "\t": " ", "\x0b": "\n", "\x0c": "\n",
-    "\x1c": "\n", "\x1d": "\n", "\x1e": "\n", "\x85": "\n", "\u2028": "\n", "\u2029": "\n", "\uff1d": "=",
-    "\uff1a": ":",
-})  # fmt: skip
-_COMMANDS: Final = {
+OPERATORS: Final = {
+    **dict.fromkeys(MINUS_SIGNS, "-"),
+    **dict.fromkeys("\u00d7\u00b7\u22c5\u2217\u2715\u2716\u2a2f\uff0a", "*"),
+    **dict.fromkeys("\u00f7\u2215\uff0f", "/"),
+    "\uff0b": "+",
+}
+"""Signs of operations, each with that of the expression language."""
+COMMANDS: Final = {
     **dict.fromkeys(("times", "cdot", "ast"), "*"),
     "div": "/",
-    **dict.fromkeys(("approx", "simeq", "sim"), "\u2248"),
     **dict.fromkeys(("ne", "neq"), "\u2260"),
+    **dict.fromkeys(("le", "leq", "leqslant"), "<="),
+    **dict.fromkeys(("ge", "geq", "geqslant"), ">="),
+    "lt": "<",
+    "gt": ">",
+}
+"""LaTeX commands for operations and relations."""
+FRACTIONS: Final = frozenset({"frac", "dfrac", "tfrac", "cfrac", "sfrac", "nicefrac"})
+TEXT: Final = frozenset({
+    "text", "textbf", "textit", "textrm", "mathrm", "mathbf", "mathit", "operatorname", "boxed", "fbox",
+})  # fmt: skip
+"""LaTeX commands that leave their argument what it is."""
+SPACING: Final = frozenset({
+    "left", "right", "big", "Big", "bigl", "bigr", "quad", "qquad", "displaystyle", "limits",
+})  # fmt: skip
+"""LaTeX commands that mean nothing."""
+
+_SIGNS: Final = str.maketrans({
+    # The full-width comma stays: it ends a clause, and groups no digits.
+    **{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if code != 0xFF0C},
+    **OPERATORS, "\u2044": "/", "`": " ", "\u2019": "'", **dict.fromkeys("\u2243\u2245", "\u2248"),
+    **dict.fromkeys("\u00a0\u202f\u2009\u3000\t", " "),
+    **dict.fromkeys("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", "\n"),
+})  # fmt: skip
+_DOUBLED: Final = re.compile(
+    r"((?=[*/]*[^*/])[*/\u00d7\u00b7\u22c5\u2217\u2715\u2716\u2a2f\uff0a\u00f7\u2215\uff0f\u2044]{2,})"
+)
+_STRUCTURE: Final = {
+    **{command: f" {sign}" for command, sign in COMMANDS.items()},
+    **dict.fromkeys(SPACING, " "),
+    **dict.fromkeys(("approx", "simeq", "sim"), "\u2248"),
     **dict.fromkeys(("Rightarrow", "implies", "therefore", "Longrightarrow", "newline"), ";"),
     **dict.fromkeys(("rightarrow", "to"), "\u2192"),
-    **dict.fromkeys(("left", "right", "quad", "qquad", "displaystyle", "begin", "end", "hline"), " "),
+    **dict.fromkeys(("dots", "ldots"), "..."),
+    **dict.fromkeys(("bmod", "mod"), "mod"),
+    "hline": " ",
 }
-_NUMERAL: Final = r"-?[0-9][0-9.,]{0,40}"
+_BLANK_GROUPS: Final = re.compile(
+    "(?<![0-9A-Za-z_.,])[1-9][0-9]{0,2}(?:[\u00a0\u2009\u202f][0-9]{3})+(?![0-9A-Za-z_,]|[\u00a0\u2009\u202f][0-9])"
+)
+_LATEX_GROUPS: Final = re.compile(r"(?<![0-9.,])[0-9]{1,3}(?:(?:\{,\}|\\,)[0-9]{3})+(?![0-9])")
 _LATEX: Final = re.compile(
-    rf"\\[dt]?frac ?\{{(?P<over>{_NUMERAL})\}}\{{(?P<under>{_NUMERAL})\}}"
-    r"|\\(?:text(?:bf|it|rm)?|math(?:rm|bf|it)|operatorname|boxed|fbox) ?\{(?P<inside>[^{}\n]{0,200})\}"
-    r"|\\(?P<command>[A-Za-z]{1,20})(?P<environment>\{[a-z]{1,12}\*?\})?"
-    r"|\\(?P<sign>[^A-Za-z\s])"
+    r"\\(?:(?P<command>[A-Za-z]{1,20})(?P<environment>(?<=\\begin)\{[a-z]{1,12}\*?\}|(?<=\\end)\{[a-z]{1,12}\*?\})?"
+    r"|(?P<sign>[^A-Za-z\s]))|(?P<raised>\^)(?=\{)"
 )
-_BRACED: Final = re.compile(
-    r"(?<=[A-Za-z])_\{(?P<index>[A-Za-z0-9]{1,20})\}|\^\{(?P<exponent>-?[0-9]{1,4})\}|(?<=[A-Za-z0-9])(?P<plain>(?:\\_[A-Za-z0-9]+)+)"
+_BRACE: Final = re.compile(r"\\.|[{}\n]")
+_DEEPEST: Final = 20
+_NAMED: Final = re.compile(
+    r"(?<=[A-Za-z])_\{(?P<index>[A-Za-z0-9]{1,20})\}|(?<=[A-Za-z0-9])(?P<escaped>(?:\\_[A-Za-z0-9]+)+)"
 )
+_WHOLE: Final = re.compile(r"(?<![\w.,)\]}])[0-9]{1,9}(?=(?:[ ~]|\\[,;: ])?\Z)")
+_DECIMAL: Final = re.compile(r"(?<![\w.,])[0-9]{1,12}\.[0-9]{0,12}\Z")
+_DIGITS: Final = re.compile(r"[0-9]{1,300}\Z")
 _SUBSCRIPTS: Final = str.maketrans("\u2080\u2081\u2082\u2083\u2084\u2085\u2086\u2087\u2088\u2089", "0123456789")
 _INDEX: Final = re.compile(r"(?<=[A-Za-z])[\u2080-\u2089]+")  # not that of a number, which is its base
 _BOLD: Final = re.compile(r"\*\*|__(?=\S)|(?<=\S)__")
-_TIMES: Final = re.compile(r"(?<![\w.])([0-9][0-9.,]{0,40})[xX](?=\(?\$?[0-9])|(?<=[0-9)]) [xX] (?=[$(]{0,2}[-.0-9])")
+_CROSS: Final = re.compile(
+    r"(?<![\w.])([0-9][0-9.,]{0,40})[xX](?=\(?\$?[0-9])"
+    r"|(?<=\))[xX](?=\()|(?<=[0-9)\]$\u20ac\u00a3%]) [xX] (?=[($\u20ac\u00a3-]{0,2}[-.0-9])"
+)
 _WORDS: Final = re.compile(
     r"(?<=[\w)] )(?:(?P<plus>plus)|(?P<minus>minus)|(?P<times>times|multiplied by)|(?P<over>divided by))(?= [-\w($.])"
     r"|(?<=%) of (?=[$0-9(])",
@@ -52,62 +105,199 @@ _WORDS: Final = re.compile(
 _AMPERSAND: Final = re.compile(r"&(?=[ ]{0,3}=)|(?<==)&")
 _SPOKEN: Final = {"plus": "+", "minus": "-", "times": "*", "over": "/"}
 
-LABEL: Final = re.compile(
-    r"[ ]{0,40}(?:>[ ]?){0,3}(?:\#{1,6} )?(?:[-*+\u2022] +)?"
-    r"(?:(?:\*\*|__)?"
-    r"(?:(?:step|line|no\.?|number) ?\#?(?P<step>[0-9]{1,9})(?:\*\*|__)?[ ]{0,3}(?:[:.)=\u2014]|- |(?=\n)|\Z)"
-    r"|\((?P<round>[0-9]{1,9})\)(?![-+/^(0-9])|\[(?P<square>[0-9]{1,9})\]"
-    r"|(?P<number>[0-9]{1,9})(?:[.)](?=[ *_]|[A-Za-z])|:(?= )))"
-    r"(?:\*\*|__)?[ ]*)?",
-    re.IGNORECASE,
+_MIXED: Final = re.compile(
+    rf"(?<![\w.,)\]^])(?<![0-9)\]] )(?:(?P<whole>[0-9]{{1,9}}) ?)?(?P<vulgar>[{VULGAR}])(?!\w| ?(?:\^|\*\*|!))"
+    r"|(?<![\w.,)\]/^])(?<![0-9)\]/^] )(?P<sum>[0-9]{1,9}) (?P<over>[1-9][0-9]?)/(?P<under>[1-9][0-9]{0,2})"
+    r"(?![\w.,/]| ?(?:\^|\*\*|!|/))"
 )
-"""What may stand in front of a line: quotation marks, headings, bullets, ``Step 3:``, ``**3.**``, ``(3)``."""
+_RAISED: Final = re.compile(r"(?<=[0-9a-z_)\]])[⁻⁺]?[⁰¹²³⁴-⁹]+(?!\s*(?:\^|\*\*))")
+_ROOT: Final = re.compile(r"√(?=\()|√([0-9]+(?:\.[0-9]+)?)(?![\w.,]|\s*(?:\^|\*\*|!))")
+_AROUND: Final = (
+    ("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$"), ("**", "**"), ("`", "`"),
+    *((f"\\{each}{{", "}") for each in sorted(TEXT)),
+)  # fmt: skip
+_FIRST: Final = frozenset(left[0] for left, _ in _AROUND)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where something stands in a text: the offsets of its first character and behind its last, its 1-based line."""
-
-    start: int
-    end: int
-    line: int
-
-
-class Lines:
-    """The lines of a text, as an editor counts them."""
-
-    def __init__(self, text: str) -> None:
-        self.starts = [0, *(found.end() for found in re.finditer(r"\r\n|\r|\n", text))]
-        self._end = len(text)
-
-    def place(self, start: int, end: int) -> Place:
-        """The place of a part of the text."""
-        return Place(start, end, bisect_right(self.starts, start))
-
-    def spans(self) -> list[tuple[int, int]]:
-        """Start and end of every line, its break included."""
-        return list(zip(self.starts, [*self.starts[1:], self._end], strict=True))
+def unwrap(text: str) -> str:
+    """A text without the markup that stands around the whole of it: ``$...$``, ``**...**``, ``\\boxed{...}``."""
+    text = text.strip()
+    changed = text[:1] in _FIRST
+    while changed:
+        changed = False
+        for left, right in _AROUND:
+            if len(text) > len(left) + len(right) and text.startswith(left) and text.endswith(right):
+                inside = text[len(left) : -len(right)]
+                if left not in inside and (right != "}" or _balanced(inside)):
+                    text, changed = inside.strip(), True
+    return text
 
 
-def plain(text: str) -> str:
+def _balanced(text: str) -> bool:
+    depth = 0
+    for found in _BRACE.finditer(text):
+        depth += (found[0] == "{") - (found[0] == "}")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def join_blank_groups(text: str) -> str:
+    """Digits that no-break and thin blanks group, joined, in a text of the same length."""
+    return _BLANK_GROUPS.sub(lambda group: re.sub("[^0-9]", "", group[0]).rjust(len(group[0])), text)
+
+
+def plain(text: str, *, crosses: bool = True) -> str:
     """A text of the same length with LaTeX, Markdown and words for operations as the expression language has them.
 
-    What is not understood is left as it is, so that it cannot be read by mistake.
+    Args:
+        text: what was written.
+        crosses: whether an ``x`` between numbers is a sign; not where a variable may be called so.
     """
-    body = text if text.isascii() and "`" not in text and "\t" not in text else text.translate(_SIGNS)
+    body = text
     if not body.isascii():
-        body = _INDEX.sub(lambda found: found[0].translate(_SUBSCRIPTS), body)
+        body = _INDEX.sub(lambda found: found[0].translate(_SUBSCRIPTS), join_blank_groups(body))
+    if not body.isascii() or "`" in body or "\t" in body:
+        # Two signs such as `\u00d7\u00d7` are no power, and stay what they are.
+        runs = _DOUBLED.split(body)
+        body = "".join(each if at % 2 else each.translate(_SIGNS) for at, each in enumerate(runs))
     if "\r" in body:
         body = body.replace("\r", " ") if "\n" in body else body.replace("\r", "\n")
     if "\\" in body or "{" in body:
-        body = _BRACED.sub(_unbraced, body)
-        body = _LATEX.sub(_latex, body)
+        body = _NAMED.sub(_unbraced, body)
+        body = _LATEX_GROUPS.sub(lambda found: re.sub(r"\{,\}|\\,", ",", found[0]).rjust(len(found[0])), body)
+        body = _Latex(body).part(0, len(body), 0)
     if "&" in body:
         body = _AMPERSAND.sub(" ", body)
     if "**" in body or "__" in body:
         body = _without_bold(body)
-    body = _TIMES.sub(_times, body)
+    if crosses:
+        body = _CROSS.sub(_times, body)
     return _WORDS.sub(_spoken, body)
+
+
+def as_expression(text: str) -> str:
+    """Plain arithmetic with mixed numbers, roots and raised digits as the expression language writes them."""
+    if "/" in text or not text.isascii():
+        text = _MIXED.sub(_mixed, text)
+    if text.isascii():
+        return text
+    text = _ROOT.sub(lambda found: f"sqrt({found[1]})" if found[1] else "sqrt", text)
+    return _RAISED.sub(lambda found: f"^{normalize('NFKC', found[0])}", text)
+
+
+def _mixed(found: re.Match[str]) -> str:
+    if found["vulgar"]:
+        part = vulgar_fraction(found["vulgar"])
+    else:
+        part = Fraction(int(found["over"]), int(found["under"]))
+        if part >= 1:
+            return found[0]
+    value = int(found["whole"] or found["sum"] or 0) + part
+    return f"({value.numerator}/{value.denominator})"
+
+
+class _Latex:
+    """Rewrites LaTeX in a text, from the inside out, keeping its length."""
+
+    def __init__(self, body: str) -> None:
+        self.body = body
+        self.closing: dict[int, int] = {}
+        opened: list[int] = []
+        for found in _BRACE.finditer(body):
+            if found[0] == "{":
+                opened.append(found.start())
+            elif found[0] == "}" and opened:
+                self.closing[opened.pop()] = found.start()
+            elif found[0] == "\n":  # a group ends in its line
+                opened.clear()
+
+    def part(self, start: int, end: int, depth: int) -> str:
+        """The part of the text from `start` to `end`."""
+        if depth > _DEEPEST:
+            return self.body[start:end]
+        pieces: list[str] = []
+        at = start
+        while (found := _LATEX.search(self.body, at, end)) is not None:
+            first, last = found.span()
+            written: str | None = None
+            if (command := found["command"]) is not None:
+                first, last, written = self.command(command, found, at, end, depth)
+            elif found["raised"]:
+                if (group := self.groups(last, end, 1)) is not None:
+                    (inside,), last = group
+                    written = f"^({self.part(*inside, depth + 1)})"
+            else:
+                written = _sign(found["sign"])
+            room = last - first
+            pieces.append(self.body[at:first])
+            if written is None or len(written) > room:
+                first, last, written = *found.span(), found[0]
+                pieces[-1] = self.body[at:first]
+            pieces.append(written.ljust(last - first))
+            at = last
+        pieces.append(self.body[at:end])
+        return "".join(pieces)
+
+    def command(self, command: str, found: re.Match[str], at: int, end: int, depth: int) -> tuple[int, int, str | None]:
+        """Where a command with its arguments begins and ends, and what it is rewritten as."""
+        first, last = found.span()
+        if command in _STRUCTURE or found["environment"]:
+            return first, last, _STRUCTURE.get(command, " ")
+        group = self.groups(last, end, 2 if command in FRACTIONS else 1)
+        if group is None:
+            return first, last, None
+        insides, last = group
+        shown = [self.part(*inside, depth + 1).strip() for inside in insides]
+        if command in FRACTIONS:
+            whole = _WHOLE.search(self.body, max(at, first - 12), first)
+            if whole is not None and (mixed := self.mixed(whole, shown, last)) is not None:
+                return whole.start(), last, mixed.rjust(last - whole.start())
+            under = shown[1] if _DIGITS.match(shown[1]) else f"({shown[1]})"
+            return first, last, f"(({shown[0]})/{under})".rjust(last - first)
+        if command in TEXT:
+            return first, last, f"{self.part(*insides[0], depth + 1)} ".rjust(last - first)
+        if command == "sqrt":
+            return first, last, f"sqrt({shown[0]})"
+        if command == "overline" and _DIGITS.match(shown[0]):
+            number = _DECIMAL.search(self.body, max(at, first - 26), first)
+            if number is not None and len(shown[0]) <= 12:
+                return number.start(), last, _repeating(number[0], shown[0])
+        return first, last, None
+
+    def groups(self, at: int, end: int, count: int) -> tuple[list[tuple[int, int]], int] | None:
+        """Where the arguments of a command begin and end, groups in braces or single digits, and where the last one
+        ends; None where there are fewer."""
+        found: list[tuple[int, int]] = []
+        for _ in range(count):
+            at += self.body[at : at + 1] == " "
+            closing = self.closing.get(at)
+            if closing is not None and closing < end:
+                found.append((at + 1, closing))
+                at = closing + 1
+            elif self.body[at : at + 1] in set("0123456789") and at < end:
+                found.append((at, at + 1))
+                at += 1
+            else:
+                return None
+        return found, at
+
+    def mixed(self, whole: re.Match[str], shown: list[str], end: int) -> str | None:
+        """The fraction that a whole number and a fraction of digits are, None where a product may be meant."""
+        if not all(map(_DIGITS.match, shown)) or not 0 < int(shown[0]) < int(shown[1]):
+            return None
+        before = self.body[max(whole.start() - 9, 0) : whole.start()].rstrip(" ~")
+        if before.endswith(("/", "^", "\\sqrt")) or self.body[end : end + 2].lstrip()[:1] in ("^", "!"):
+            return None
+        return f"({int(whole[0]) * int(shown[1]) + int(shown[0])}/{shown[1]})"
+
+
+def _repeating(digits: str, period: str) -> str:
+    """``3.`` with the period ``3`` as a fraction."""
+    whole, _, part = digits.partition(".")
+    scale = 10 ** len(part)
+    value = Fraction(int(whole + part), scale) + Fraction(int(period), scale * (10 ** len(period) - 1))
+    return f"({value.numerator}/{value.denominator})"
 
 
 def _pad(text: str, found: re.Match[str]) -> str:
@@ -115,23 +305,13 @@ def _pad(text: str, found: re.Match[str]) -> str:
 
 
 def _unbraced(found: re.Match[str]) -> str:
-    if found["exponent"] is not None:
-        return f"^({found['exponent']})"
-    return _pad(f"_{found['index']}" if found["index"] else found["plain"].replace("\\", ""), found)
+    return _pad(f"_{found['index']}" if found["index"] else found["escaped"].replace("\\", ""), found)
 
 
-def _latex(found: re.Match[str]) -> str:
-    if found["over"] is not None:
-        return f"(({found['over']})/{found['under']})".rjust(len(found[0]))
-    if found["inside"] is not None:
-        return f"{found['inside']} ".rjust(len(found[0]))
-    if found["command"] is not None:
-        sign = _COMMANDS.get(found["command"])
-        return found[0] if sign is None else _pad(sign, found)
-    sign = found["sign"]
+def _sign(sign: str) -> str | None:
     if sign in "%$*#&":
         return f" {sign}"
-    return "; " if sign == "\\" else "  " if sign in "()[],;:! " else found[0]
+    return "; " if sign == "\\" else "  " if sign in "()[],;:! " else None
 
 
 def _without_bold(body: str) -> str:
@@ -152,7 +332,7 @@ def _without_bold(body: str) -> str:
 def _times(found: re.Match[str]) -> str:
     number = found[1]
     if number is None:
-        return " * "
+        return found[0].lower().replace("x", "*")
     return found[0] if number == "0" else f"{number}*"  # 0x10 is no product
 
 

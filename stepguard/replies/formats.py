@@ -11,12 +11,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from stepguard.core.verdicts import Claim, Deviation, shorten
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.decimal_comma import with_comma, with_point
 from stepguard.language.strict_json import LATEX_LOST, JsonNumber, JsonObject, decode
+from stepguard.language.typeset import plain, unwrap
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -31,6 +33,7 @@ RESPONSE_NAME: Final = "Steps"
 FieldKind = Literal["equation", "value", "work_and_value"]
 
 _EQUALS = re.compile(r"(?<![<>=!:])=(?!=)|\u2248")
+_COMMAND = re.compile(r"\\[A-Za-z]+")
 _MAX_LINKS: Final = 100
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # What JSON makes of LaTeX: of frac, beta and right always; line breaks and tabs only where neq or times is left behind.
@@ -44,11 +47,7 @@ _TAKEN_BACK = re.compile(
     re.IGNORECASE,
 )
 _OUTER_SPACE: Final = " \t\r\n"
-
-
-_AROUND = (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$"), ("**", "**"), ("`", "`"))
-
-_MARKS = frozenset(left[0] for left, _ in _AROUND)
+_EDGES: Final = " \t\r\n&\u00a0\u2009\u202f\u2007\u3000"
 
 
 _INSTRUCTIONS: Final = (
@@ -203,19 +202,24 @@ def _copied_text(step: Step, text: str) -> Claim | Deviation:
 
 
 def _equation(step: Step, text: str) -> Claim | Deviation:
-    line = _bare(text.rstrip(_OUTER_SPACE), step.id)
+    line = _without_name(unwrap(text.rstrip(_OUTER_SPACE)), step.id)
     if (bad := _UNPRINTABLE.search(line)) is not None:
         return Deviation("malformed", step.id, f"bad escaping: the character {bad[0]!r} in an equation")
     if (back := _taken_back(step, line)) is not None:
         return back
-    links = [link.strip() for link in _EQUALS.split(line, _MAX_LINKS)]
+    links, at = [], 0
+    for found in islice(_EQUALS.finditer(plain(line)), _MAX_LINKS + 1):
+        links.append(line[at : found.start()].strip(_EDGES))
+        command = _COMMAND.match(line, found.start())
+        at = found.end() if command is None else command.end()
+    links.append(line[at:].strip(_EDGES))
     if len(links) > _MAX_LINKS:
         return Deviation("malformed", step.id, f"an equation of more than {_MAX_LINKS} sides: {shorten(line)!r}")
-    if len(links) > 1 and links[0] == step.id:  # "t1 = x + y = 12 + 7 = 19"
+    if len(links) > 1 and _folded(plain(links[0])) == _folded(step.id):  # "t_{1} = x + y = 12 + 7 = 19"
         del links[0]
     if not all(links):
         return Deviation("malformed", step.id, f"an equation with an empty side: {shorten(line)!r}")
-    return Claim(step.id, tuple(links[:-1]), links[-1], text)
+    return Claim(step.id, tuple(links[:-1]), _value(links[-1]), text)
 
 
 def _taken_back(step: Step, text: str) -> Deviation | None:
@@ -226,17 +230,22 @@ def _taken_back(step: Step, text: str) -> Deviation | None:
     return None
 
 
-def _bare(text: str, step_id: str) -> str:
-    """An equation without markup around the whole of it, and without the step's own name and a colon in front."""
-    if text[:1] not in _MARKS and ":" not in text:  # no mutate: only faster
-        return text
-    for left, right in _AROUND:
-        inside = text[len(left) : len(text) - len(right)]
-        if len(text) > len(left) + len(right) and text.startswith(left) and text.endswith(right) and left not in inside:
-            text = inside.strip()
-            break
+def _without_name(text: str, step_id: str) -> str:
+    """An equation without the step's own name and a colon in front."""
     name, colon, rest = text.partition(":")
     return rest if colon and name.strip() == step_id else text
+
+
+def _folded(name: str) -> str:
+    return name.strip().replace("_", "")
+
+
+def _value(written: str) -> str:
+    """The last side of an equation; LaTeX around it goes, but for fractions, which are read as they are."""
+    if "\\" not in written:
+        return written
+    inside = unwrap(written)
+    return inside if "frac" in inside else plain(inside).strip()
 
 
 def _describe(field: object) -> str:

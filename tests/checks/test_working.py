@@ -131,7 +131,7 @@ FAILED: list[tuple[str, str, str, str]] = [
     ("x + y", "number", "x + y = x + z = 19", "wrong_operand"),
     ("x + y", "number", "x + y = x + unknown = 19", "wrong_operand"),
     ("x + y", "number", "12 + 7 + 0 = 19", "unfaithful_work"),
-    ("x + y", "number", "twelve plus seven = 19", "malformed"),
+    ("x + y", "number", "twelve plus seven = 19", "wrong_operand"),
     ("x + y", "number", "__import__('os').getpid() = 19", "malformed"),
     ("x + y", "number", "9^9^9 = 19", "wrong_operand"),
     ("x + y", "number", "1/0 = 19", "wrong_operand"),
@@ -273,12 +273,11 @@ DIFFERENT: list[tuple[str, str]] = [
     ("x^(n * n)", "(x^n)^n"),
     ("2^3^2", "(2^3)^2"),
     ("x + y", "x + y + 0"),
-    ("x * y", "x * y * 1"),
     ("x + x", "2 * x"),
     ("x + y - y", "x"),
     ("x * y / y", "x"),
     ("x - max(1 * 0 * 3, 5)", "x + max(1 * 0 * 3, 5)"),
-    ("x - (n - 2 * 1)^y", "x + (n - 2 * 1)^y"),
+    ("x - (n - 3 * 1)^y", "x + (n - 3 * 1)^y"),
     ("x * (y + n)", "x * y + x * n"),
     ("abs(x - y)", "abs(y - x)"),
     ("round(x, 1)", "round(x, 2)"),
@@ -501,13 +500,14 @@ signed_numbers = st.lists(st.tuples(st.sampled_from(["+", "-"]), st.integers(-3,
 def test_sums_and_products_are_multisets_of_signed_operands(
     one: list[tuple[str, int]], other: list[tuple[str, int]]
 ) -> None:
-    """Two sums are the same work if their signed terms are, two products if their factors and joint sign are."""
+    """Two sums are the same work if their signed terms are, two products if their factors but ones and their sign."""
 
     def terms(numbers: list[tuple[str, int]]) -> list[int]:
         return sorted(number if sign == "+" else -number for sign, number in numbers)
 
     def factors(numbers: list[tuple[str, int]]) -> tuple[list[tuple[bool, int]], int]:
-        sides = sorted((sign == "-" and at > 0, abs(number)) for at, (sign, number) in enumerate(numbers))
+        held = [(sign, number) if at else ("+", number) for at, (sign, number) in enumerate(numbers)]
+        sides = sorted((sign == "-", abs(number)) for sign, number in held if abs(number) != 1)
         sign = 0 if (False, 0) in sides else sum(number < 0 for _, number in numbers) % 2
         return sides, sign
 

@@ -150,7 +150,7 @@ def test_fractions(text: str, value: Exact) -> None:
         ("x½", "plain digits"), ("½½", "plain digits"), ("²½", "plain digits"), ("½1", "single"),
         ("1 3/0", "division by zero"),
         ("\\frac{}{4}", "empty"), ("\\frac{3}{}", "empty"), ("\\frac{3}{4}5", "single"), ("\\frac{3}", "single"),
-        ("\\frac{{3}}{4}", "single"), ("1\\frac{1}{2}", "single"), ("\\frac{0}{0}", "division by zero"),
+        ("\\frac{{3}}{4}", "single"), ("1\\frac{5}{4}", "mixed"), ("\\frac{0}{0}", "division by zero"),
     ],
 )  # fmt: skip
 def test_what_is_no_fraction(text: str, says: str) -> None:

@@ -1,0 +1,46 @@
+"""The lines of a transcript: what may stand in front of one, and where something stands."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["LABEL", "Lines", "Place"]
+
+LABEL: Final = re.compile(
+    r"[ ]{0,40}(?:>[ ]?){0,3}(?:\#{1,6} )?(?:[-*+\u2022] +)?"
+    r"(?:(?:\*\*|__)?"
+    r"(?:(?:step|line|no\.?|number) ?\#?(?P<step>[0-9]{1,9})(?:\*\*|__)?[ ]{0,3}(?:[:.)=\u2014]|- |(?=\n)|\Z)"
+    r"|\((?P<round>[0-9]{1,9})\)(?![-+/^(0-9])|\[(?P<square>[0-9]{1,9})\]"
+    r"|(?P<number>[0-9]{1,9})(?:[.)](?=[ *_]|[A-Za-z])|:(?= )))"
+    r"(?:\*\*|__)?[ ]*)?",
+    re.IGNORECASE,
+)
+"""What may stand in front of a line: quotation marks, headings, bullets, ``Step 3:``, ``**3.**``, ``(3)``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands in a text: the offsets of its first character and behind its last, its 1-based line."""
+
+    start: int
+    end: int
+    line: int
+
+
+class Lines:
+    """The lines of a text, as an editor counts them."""
+
+    def __init__(self, text: str) -> None:
+        self.starts = [0, *(found.end() for found in re.finditer(r"\r\n|\r|\n", text))]
+        self._end = len(text)
+
+    def place(self, start: int, end: int) -> Place:
+        """The place of a part of the text."""
+        return Place(start, end, bisect_right(self.starts, start))
+
+    def spans(self) -> list[tuple[int, int]]:
+        """Start and end of every line, its break included."""
+        return list(zip(self.starts, [*self.starts[1:], self._end], strict=True))
