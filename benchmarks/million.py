@@ -237,7 +237,7 @@ def run_part(state: State, steps: int, seed: int) -> State:
     )
     begun = time.perf_counter()
     result = guard.run(procedure, {first.name: value})
-    if not result.verified:
+    if result.problem is not None:
         raise SystemExit(f"{state.task}: {result.status} at {result.problem}")
     return replace(
         state,

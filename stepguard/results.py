@@ -33,16 +33,19 @@ __all__ = [
     "StepRecord",
 ]
 
-Status = Literal["verified", "unverified", "abstained", "exhausted", "failed"]
+Status = Literal["verified", "checked", "unverified", "abstained", "exhausted", "failed"]
 """How a run ended.
 
 ==========  =======================================================================================
-verified    completed; every check of every step passed, and each step had at least one
-unverified  completed, but some steps had no applicable check (or the run only observed)
+verified    completed; every step is proved: no other value would have passed
+checked     completed; every step passed a check of its own, but for some other values would have passed, too
+unverified  completed, but some steps had no applicable check, or rest on such (or the run only observed)
 abstained   a step could not be verified: it is named, the verified part is kept
 exhausted   a budget or deadline stopped it; the verified part is kept
 failed      a backend, tool or procedure error stopped it; the verified part is kept
 ==========  =======================================================================================
+
+The first three go by the weakest step; see `stepguard.core.verdicts.Strength`.
 """
 
 Assistance = Literal["none", "rephrased", "rewritten", "split", "model", "person", "code"]
@@ -86,9 +89,10 @@ class StepRecord:
     Attributes:
         occurrence: which step.
         value: its value.
-        verified: whether at least one check applied and all that did passed (or code performed the step), and the
-            same holds for everything it rests on; inputs are taken as given. What is only agreed on is not verified.
         strength: what stands behind the value itself, whatever it rests on; see `stepguard.core.verdicts.Strength`.
+            Code proves what it performs.
+        support: the weakest strength among this step and all that it rests on, inputs being taken as given;
+            ``unverified`` in a run that only observes.
         verdicts: what each check said of the accepted claim; empty for a step performed by code.
         claim: the accepted entry of the reply as it was written, None for a step performed by code.
         tries: 1 and one more for every time the step was not accepted; of a step that code performed only those.
@@ -98,13 +102,18 @@ class StepRecord:
 
     occurrence: Occurrence
     value: Value
-    verified: bool
     strength: Strength = "unverified"
+    support: Strength = "unverified"
     verdicts: tuple[Verdict, ...] = ()
     claim: str | None = None
     tries: int = 1
     assistance: Assistance = "none"
     deviations: tuple[Deviation, ...] = ()
+
+    @property
+    def verified(self) -> bool:
+        """Whether it is proved, and so is everything it rests on."""
+        return self.support == "proved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +181,10 @@ class Result:
         error: the exception behind ``failed``.
         completed: how many steps were completed; more than `steps` holds when the guard keeps a limited history.
         total: how many steps the procedure has.
-        strength: what stands behind the weakest of the completed steps; ``unverified`` where none is completed.
-        unverified: the ids of completed steps that no check vouches for (the first of them, under a limited history).
+        strength: what stands behind the weakest of the completed steps; ``unverified`` where none is completed, and
+            where the run only observed.
+        weak: the completed steps that are less than proved, or rest on such, each with its `StepRecord.support`; the
+            first of them under a limited history.
         assisted: how many steps were completed with each assistance, without those that had none.
         profile: what this run has shown of the model; see `stepguard.core.profile`.
         profiled: whether the guard had been given a profile, so that the run began with what others had shown.
@@ -194,7 +205,7 @@ class Result:
     total: int
     cost: Decimal | None = None
     strength: Strength = "unverified"
-    unverified: tuple[str, ...] = ()
+    weak: Mapping[str, Strength] = field(default_factory=dict)
     assisted: Mapping[Assistance, int] = field(default_factory=dict)
     profile: Profile = field(default_factory=Profile)
     profiled: bool = False
@@ -204,12 +215,14 @@ class Result:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+        object.__setattr__(self, "weak", MappingProxyType(dict(self.weak)))
         object.__setattr__(self, "assisted", MappingProxyType(dict(self.assisted)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A read-only mapping cannot be pickled.
         facts = {each.name: getattr(self, each.name) for each in fields(self)}
-        return _rebuild, ({**facts, "values": dict(self.values), "assisted": dict(self.assisted)},)
+        plain = {name: dict(facts[name]) for name in ("values", "weak", "assisted")}
+        return _rebuild, ({**facts, **plain},)
 
     def __str__(self) -> str:
         if self.problem is not None:
@@ -225,42 +238,49 @@ class Result:
 
     @property
     def verified(self) -> bool:
-        """Whether every step was verified."""
+        """Whether every step is proved."""
         return self.status == "verified"
 
-    def raise_for_status(self, *, allow_unverified: bool = False, at_least: Strength = "grounded") -> Result:
-        """Return self if the run was verified; raise what went wrong otherwise.
+    @property
+    def unverified(self) -> tuple[str, ...]:
+        """The ids of the completed steps that no check vouches for, or that rest on such; see `weak`."""
+        return tuple(step for step, support in self.weak.items() if support == "unverified")
+
+    def raise_for_status(self, *, at_least: Strength = "proved") -> Result:
+        """Return self if the run completed and every step is as strong as asked; raise what went wrong otherwise.
 
         Args:
-            allow_unverified: accept a completed run in which some steps had no applicable check.
-            at_least: what is to stand behind every step of a verified run; ``"proved"`` refuses values that are only
-                constrained or grounded.
+            at_least: what is to stand behind every step. ``"proved"``, the default, takes ``verified`` alone; a weaker
+                one takes also ``checked`` runs whose steps are all as strong as that, and ``"unverified"`` every
+                completed run.
 
         Raises:
-            StepNotVerified, RunUnverified, BudgetExhausted, RunFailed: by status; each carries this result.
+            RunUnverified: the run completed, and a step is weaker than asked.
+            StepNotVerified, BudgetExhausted, RunFailed: it did not complete, by status. Each carries this result.
             ConfigError: `at_least` is no strength.
         """
         if at_least not in STRENGTHS:
             raise ConfigError(f"{at_least!r} is no strength: use one of {', '.join(STRENGTHS)}", option="at_least")
         match self.status:
-            case "verified":
-                if STRENGTHS.index(self.strength) >= STRENGTHS.index(at_least):
+            case "verified" | "checked" | "unverified":
+                if not _weaker(self.strength, at_least):
                     return self
-                weak = [each for each in self.steps if STRENGTHS.index(each.strength) < STRENGTHS.index(at_least)]
-                told = (
-                    _listed([f"{each.occurrence} is {each.strength}" for each in weak]) or f"a step is {self.strength}"
-                )
-                raise RunUnverified(f"{self.procedure}: {told}, not {at_least}", result=self)
-            case "unverified":
-                if allow_unverified:
-                    return self
-                raise RunUnverified(f"{self.procedure}: nothing vouches for {_listed(self.unverified)}", result=self)
+                raise RunUnverified(f"{self.procedure}: {self.weakness(at_least)}", result=self)
             case "abstained":
                 raise StepNotVerified(f"{self.procedure}: {self.problem}", result=self)
             case "exhausted":
                 raise BudgetExhausted(f"{self.procedure}: {self.problem}", result=self)
             case "failed":
                 raise RunFailed(f"{self.procedure}: {self.problem or self.error}", result=self) from self.error
+
+    def weakness(self, at_least: Strength = "proved") -> str:
+        """Which steps are weaker than asked, in words; of a run that only observed, that it did."""
+        weak = {step: support for step, support in self.weak.items() if _weaker(support, at_least)}
+        bare = [step for step, support in weak.items() if support == "unverified"]
+        some = [f"{step} is {support}" for step, support in weak.items() if support != "unverified"]
+        parts = [f"nothing vouches for {_listed(bare)}"] if bare else []
+        parts += [f"{_listed(some)}, not {at_least}"] if some else []
+        return "; ".join(parts) or f"the run is {self.strength}, not {at_least}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON data; numbers that JSON would round are text."""
@@ -276,6 +296,7 @@ class Result:
             "total": self.total,
             "values": {name: _json_value(value) for name, value in self.values.items()},
             "unverified": list(self.unverified),
+            "weak": dict(self.weak),
             "assisted": dict(self.assisted),
             "profiled": self.profiled,
             "notes": list(self.notes),
@@ -301,6 +322,10 @@ class Result:
     def to_json(self) -> str:
         """`to_dict` as one line of valid JSON, ASCII only."""
         return json.dumps(self.to_dict(), allow_nan=False)
+
+
+def _weaker(strength: Strength, least: Strength) -> bool:
+    return STRENGTHS.index(strength) < STRENGTHS.index(least)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -335,6 +360,7 @@ def _step(record: StepRecord) -> dict[str, Any]:
         "value": _json_value(record.value),
         "verified": record.verified,
         "strength": record.strength,
+        "support": record.support,
         "claim": record.claim,
         "tries": record.tries,
         "assistance": record.assistance,

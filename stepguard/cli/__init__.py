@@ -3,8 +3,8 @@
 Results go to stdout, everything else to stderr. Exit codes:
 
 ===  ==============================================================================
-0    verified; audit: nothing is wrong; serve and mcp: ended by a signal or by the client
-1    completed, but some steps had no applicable check; audit: something could not be judged
+0    verified, or as strong as ``--at-least`` asks; audit: nothing is wrong; serve and mcp: ended from outside
+1    completed, but weaker than that (checked or unverified); audit: something could not be judged
 2    nothing was run: a wrong command line, file, input or option, or no such model
 3    abstained: a step could not be verified; audit: something is wrong
 4    exhausted: a budget stopped the run; bench: --max-cost did
@@ -30,6 +30,7 @@ from typing import Any
 
 from stepguard.cli.signals import Ending, ended_by_signals
 from stepguard.cli.streams import drop, usable_streams
+from stepguard.core.verdicts import STRENGTHS
 from stepguard.errors import StepguardError
 
 __all__ = ["main"]
@@ -159,7 +160,7 @@ def _add_run(commands: Any) -> None:
         "run",
         help="run a procedure from a file",
         description="Run a procedure from a file and print every step, the outcome and what it cost.",
-        epilog="exit codes: 0 verified, 1 completed but not every step could be checked, 2 nothing was run, "
+        epilog="exit codes: 0 verified (or as strong as --at-least asks), 1 completed but weaker, 2 nothing was run, "
         "3 abstained at a step, 4 a budget was spent, 5 failed",
         allow_abbrev=False,
     )
@@ -198,6 +199,12 @@ def _add_run(commands: Any) -> None:
     guard.add_argument("--max-seconds", metavar="S", type=float, help="stop after this time")
     guard.add_argument("--seed", metavar="N", type=int, help="make sampling repeatable, where the model allows it")
     output = parser.add_argument_group("output")
+    output.add_argument(
+        "--at-least",
+        choices=STRENGTHS,
+        default="proved",
+        help="what is to stand behind every step for exit code 0 (default: %(default)s)",
+    )
     output.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
     output.add_argument("--quiet", action="store_true", help="no progress and no table, only the outcome")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from stepguard.cli.listening import listening, log_to_stderr, signals_end_it
+from stepguard.core.verdicts import STRENGTHS
 from stepguard.errors import ConfigError
 
 __all__ = ["add_arguments", "main"]
@@ -32,9 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="audits tell reasons and right values: for people, not for a model that is to try again",
     )
     parser.add_argument(
-        "--allow-unverified",
-        action="store_true",
-        help="answer also where some steps had no check; the answer says so",
+        "--at-least",
+        choices=STRENGTHS,
+        default="proved",
+        help="what is to stand behind every step of an answer, which says so (default: %(default)s)",
     )
     parser.add_argument(
         "--log-level",
@@ -100,7 +102,7 @@ def main(options: argparse.Namespace) -> int:
             "budget": Budget(calls=options.max_calls, tokens=options.max_tokens, seconds=options.max_seconds),
         },
         tell_reasons=options.tell_reasons,
-        allow_unverified=options.allow_unverified,
+        at_least=options.at_least,
     )
     log_to_stderr(options.log_level.upper())
     if options.http:

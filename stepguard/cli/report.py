@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, assert_never
 
 from rich.box import SIMPLE_HEAD
@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stepguard.cli.text import printable, shortened
+from stepguard.core.verdicts import Strength
 from stepguard.language.values import Value, show_value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
@@ -22,6 +23,14 @@ __all__ = ["print_result"]
 _LONGEST: Final = 300
 """Characters of one value or instruction that are shown; ``--json`` has all."""
 
+_STRENGTHS: Final[Mapping[Strength, str]] = {
+    "proved": "verified",
+    "constrained": "constrained",
+    "grounded": "grounded",
+    "agreed": "only agreed on",
+    "unverified": "not checked",
+}
+"""What a step of this strength is called."""
 _HELPED: Final = {"model": "by another model", "person": "by a person"}
 
 Row = tuple[str, str, str, Text]
@@ -40,7 +49,7 @@ def print_result(result: Result, procedure: Procedure, *, model: str, table: boo
     console = _Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
     if table:
         console.print(_table(result, procedure))
-    colour = {"verified": "green", "unverified": "yellow"}.get(result.status, "red")
+    colour = {"verified": "green", "checked": "yellow", "unverified": "yellow"}.get(result.status, "red")
     status = Text(result.status.upper(), style=f"bold {colour}")
     console.print(Text.assemble(status, ": ", printable(_sentence(result, procedure))), soft_wrap=True)
     console.print(Text(f"{_cost(result)}; {printable(model)}"), soft_wrap=True)
@@ -102,13 +111,11 @@ def _written(answer: Value, procedure: Procedure) -> str:
 
 def _how(record: StepRecord) -> Text:
     if record.assistance == "code":
-        return Text("by code" if record.verified else "by code, from unverified values", style="green")
-    done: str
-    if record.verified:
-        done = "verified" if record.strength == "proved" else record.strength
-    else:
-        weak = {"unverified": "not checked", "agreed": "only agreed on"}
-        done = weak.get(record.strength, "right, from unverified values")
+        done = "by code" if record.verified else f"by code, from what is {_STRENGTHS[record.support]}"
+        return Text(done, style="green" if record.verified else "yellow")
+    done = _STRENGTHS[record.strength]
+    if record.support != record.strength:
+        done += f", from what is {_STRENGTHS[record.support]}"
     if record.assistance != "none":
         done += f", {_HELPED.get(record.assistance, record.assistance)}"
     if record.deviations:
@@ -136,8 +143,11 @@ def _sentence(result: Result, procedure: Procedure) -> str:
     total = f"all {result.total} steps" if result.total > 1 else "the one step"
     match result.status:
         case "verified":
-            weakest = "" if result.strength == "proved" else f" (the weakest only {result.strength})"
-            return f"{total} of {result.procedure}{weakest}; {answer}"
+            return f"{total} of {result.procedure}; {answer}"
+        case "checked":
+            named = ", ".join(f"{step} is {support}" for step, support in list(result.weak.items())[:5])
+            more = " ..." if len(result.weak) > 5 else ""
+            return f"{result.procedure} completed, each step checked, but not all proved: {named}{more}; {answer}"
         case "unverified":
             names = ", ".join(result.unverified[:5]) + (" ..." if len(result.unverified) > 5 else "")
             why = f"no check vouches for {names}" if names else "the run only observed"
@@ -166,8 +176,8 @@ def _reason(result: Result) -> str:
 def _kept(result: Result) -> str:
     if not result.completed:
         return "No step was completed"
-    loose = len(result.unverified)
-    checked = f", {loose} of them not verified" if loose else " and verified"
+    weak = len(result.weak)
+    checked = f", {weak} of them not proved" if weak else " and verified"
     return f"{result.completed} of {result.total} steps are completed{checked}"
 
 

@@ -11,21 +11,33 @@ from typing import Any, Final
 
 from stepguard.cli.arguments import load_file, read_inputs, read_price
 from stepguard.core.profile import Profile
+from stepguard.core.verdicts import Strength
 from stepguard.engine.budget import Budget
-from stepguard.errors import ConfigError
+from stepguard.errors import ConfigError, RunError
 from stepguard.guard import Guard
 from stepguard.options import GuardOptions
-from stepguard.results import Status
+from stepguard.results import Result, Status
 
-__all__ = ["EXIT_CODES", "run"]
+__all__ = ["EXIT_CODES", "exit_code", "run"]
 
 EXIT_CODES: Final[Mapping[Status, int]] = {
     "verified": 0,
+    "checked": 1,
     "unverified": 1,
     "abstained": 3,
     "exhausted": 4,
     "failed": 5,
 }
+"""By status, where nothing weaker than ``verified`` was asked for."""
+
+
+def exit_code(result: Result, at_least: Strength) -> int:
+    """The exit code for a run: 0 where every step is as strong as asked."""
+    try:
+        result.raise_for_status(at_least=at_least)
+    except RunError:
+        return EXIT_CODES[result.status]
+    return 0
 
 
 def run(options: argparse.Namespace) -> int:
@@ -75,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
                 (under_way.result().profile + (_known(learned) or Profile())).save(learned)
     if interrupted is not None:
         raise interrupted
-    return EXIT_CODES[result.status]
+    return exit_code(result, options.at_least)
 
 
 def _known(learned: Path | None) -> Profile | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from stepguard.cli.listening import listening, log_to_stderr, signals_end_it
+from stepguard.core.verdicts import STRENGTHS
 from stepguard.errors import MissingExtraError
 
 __all__ = ["add_arguments", "main"]
@@ -44,9 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--guarded-only", action="store_true", help="refuse chats that would be passed on")
     parser.add_argument(
-        "--allow-unverified",
-        action="store_true",
-        help="answer also where some steps had no check; the answer says so",
+        "--at-least",
+        choices=STRENGTHS,
+        default="proved",
+        help="what is to stand behind every step of an answer, which says so (default: %(default)s)",
     )
     parser.add_argument(
         "--tell-reasons",
@@ -114,7 +116,7 @@ def main(options: argparse.Namespace) -> int:
         strict=False if options.no_strict else None,
         trust=Trust(procedures=_roles(options.trust_procedures), inputs=_roles(options.trust_inputs)),
         guarded_only=options.guarded_only,
-        allow_unverified=options.allow_unverified,
+        at_least=options.at_least,
         reasons=options.tell_reasons,
         api_key=os.environ.get(_KEY) or None,
         upstream_key=os.environ.get(_UPSTREAM_KEY) or None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
@@ -20,6 +21,7 @@ __all__ = [
     "Verdict",
     "check_strength",
     "shorten",
+    "weakest",
 ]
 
 DeviationKind = Literal[
@@ -70,7 +72,7 @@ Strength = Literal["unverified", "agreed", "grounded", "constrained", "proved"]
 
 ===========  ===================================================================================
 unverified   nothing
-agreed       several answers, or another model, say the same
+agreed       several answers, or another model, say the same: they may be wrong in the same way
 grounded     it stands in the document that it was read from
 constrained  it has properties that a right value has; another value may have them too
 proved       it was worked out independently, or shown to be right: no other value would pass
@@ -79,6 +81,12 @@ proved       it was worked out independently, or shown to be right: no other val
 
 STRENGTHS: Final[tuple[Strength, ...]] = get_args(Strength)
 """From the weakest to the strongest."""
+
+
+def weakest(strengths: Iterable[Strength]) -> Strength:
+    """The weakest of some strengths; ``proved`` where there is none."""
+    return min(strengths, key=STRENGTHS.index, default="proved")
+
 
 _OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")

@@ -8,7 +8,7 @@ from typing import Final
 
 from stepguard.backends.base import Completion
 from stepguard.core.usage import Usage
-from stepguard.core.verdicts import FORMAL, STRENGTHS, DeviationKind, Strength
+from stepguard.core.verdicts import FORMAL, DeviationKind, Strength, weakest
 from stepguard.engine.flights import Flight, Rejection, Reply
 from stepguard.results import ASSISTANCE, Assistance, Attempt, AttemptOutcome, StepRecord
 
@@ -30,7 +30,7 @@ class History:
         self._calls = 0
         self._records: deque[StepRecord] = deque(maxlen=keep)
         self._attempts: deque[Attempt] = deque(maxlen=keep)
-        self._unverified: list[str] = []
+        self._weak: dict[str, Strength] = {}
         self._assisted: Counter[Assistance] = Counter()
         self._strength: Strength | None = None
         self._kinds: Counter[DeviationKind] = Counter()
@@ -74,17 +74,17 @@ class History:
         return fresh[::-1]
 
     @property
-    def unverified(self) -> tuple[str, ...]:
-        """The first completed steps that no check vouches for."""
-        return tuple(self._unverified)
+    def weak(self) -> dict[str, Strength]:
+        """The first completed steps that are less than proved, or rest on such, with what stands behind them."""
+        return dict(self._weak)
 
     def add(self, record: StepRecord) -> None:
         """Book a completed step."""
         self._records.append(record)
         self._assisted[record.assistance] += 1
-        self._strength = min(self._strength or record.strength, record.strength, key=STRENGTHS.index)
-        if not record.verified and (self._keep is None or len(self._unverified) < self._keep):
-            self._unverified.append(record.occurrence.step)
+        self._strength = weakest((self._strength or record.support, record.support))
+        if not record.verified and (self._keep is None or len(self._weak) < self._keep):
+            self._weak.setdefault(record.occurrence.step, record.support)
 
     def book_reply(
         self,

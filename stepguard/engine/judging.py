@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stepguard.checks import Judgement
-from stepguard.core.verdicts import Claim, Deviation, Strength
+from stepguard.core.verdicts import Claim, Deviation, Strength, weakest
 from stepguard.engine.actions import Check, Commit, deviation_of
 from stepguard.engine.flights import Checking, Committing, Computing, Flight, Rejection, Reply
 from stepguard.engine.landing import Landing
@@ -134,19 +134,19 @@ class ClaimJudge:
     ) -> StepRecord:
         """The record of an accepted step, by its place in the segment; `before` are those of the steps before it."""
         code, where, step = flight.request is None, flight.segment.occurrences[place], flight.segment.steps[place]
-        # What rests on an unverified value is not verified, however right it is in itself.
-        sound = self._schedule.sound(step.reads) and all(before[name].verified for name in step.reads if name in before)
         strength: Strength = "proved"
         if judgement is not None:
             strength = judgement.strength
             if strength == "unverified" and self._needs_votes(flight, judgement):  # and was elected
                 strength = "agreed"
-        passed = strength not in ("unverified", "agreed")
+        # What rests on a weak value is as weak, however right it is in itself.
+        below = (before[name].support for name in step.reads if name in before)
+        support = weakest((strength, self._schedule.support(step.reads), *below))
         return StepRecord(
             occurrence=where,
             value=value,
-            verified=passed and sound and not self._observe,
             strength=strength,
+            support="unverified" if self._observe else support,
             verdicts=() if judgement is None else judgement.verdicts,
             claim=None if code or judgement is None else judgement.claim.text,
             tries=self._repairs.tries(where.index) + (0 if code else 1),

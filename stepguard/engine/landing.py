@@ -58,7 +58,7 @@ class Landing:
         self._learning.accepted(flight, records, self._schedule.read(flight.segment.steps))
         for record in records:
             index = record.occurrence.index
-            self._schedule.complete(record.occurrence, record.value, verified=record.verified)
+            self._schedule.complete(record.occurrence, record.value, record.support)
             self._history.add(record)
             self._repairs.settled(index)
             self._spending.settled(index)

@@ -6,8 +6,10 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Final
 
 from stepguard.core.usage import Usage
+from stepguard.core.verdicts import Strength
 from stepguard.engine.actions import (
     Action,
     Ask,
@@ -41,6 +43,16 @@ from stepguard.repair.policy import Repairs
 from stepguard.results import Attempt, Problem, Result, Status
 
 __all__ = ["Engine"]
+
+
+_STATUS: Final[Mapping[Strength, Status]] = {
+    "proved": "verified",
+    "constrained": "checked",
+    "grounded": "checked",
+    "agreed": "checked",
+    "unverified": "unverified",
+}
+"""How a completed run ends, by its weakest step."""
 
 
 class Engine:
@@ -198,7 +210,7 @@ class Engine:
     def result(self) -> Result:
         """The outcome so far; final when `done`."""
         schedule, history, stop = self._schedule, self._history, self._ending.stop
-        status: Status = "unverified" if history.unverified or self._settings.observe else "verified"
+        status = _STATUS[history.strength]
         problem: Problem | None = None
         if stop is not None:
             status, problem = stop.status, stop.problem
@@ -219,7 +231,7 @@ class Engine:
             completed=schedule.completed,
             total=len(self.procedure),
             strength=history.strength,
-            unverified=history.unverified,
+            weak=history.weak,
             assisted=history.assisted,
             profile=self._learning.profile,
             profiled=self._settings.profile is not None,

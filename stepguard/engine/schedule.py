@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from types import MappingProxyType
 
+from stepguard.core.verdicts import Strength, weakest
 from stepguard.errors import ProcedureError
 from stepguard.language.values import Value
 from stepguard.procedure.lazy_steps import LazySteps
@@ -79,7 +80,7 @@ class Schedule:
         self._parallel = parallel
         self._ahead: set[int] = set()  # completed steps behind the frontier
         self._flying: dict[int, str] = {}  # the ids of the steps on their way, by index
-        self._unsound: set[str] = set()  # values that no check vouches for, or that rest on such
+        self._weak: dict[str, Strength] = {}  # what stands behind the values that are less than proved
         self._kept: list[tuple[int, str]] = []  # of a lazy procedure: a heap of the steps whose values are kept
 
     @property
@@ -104,9 +105,9 @@ class Schedule:
         names = dict.fromkeys(name for step in steps for name in step.reads)
         return MappingProxyType({name: self.values[name] for name in names if name in self.values})
 
-    def sound(self, names: Iterable[str]) -> bool:
-        """Whether all these values are verified, and rest on verified ones alone; inputs are taken as given."""
-        return self._unsound.isdisjoint(names)
+    def support(self, names: Iterable[str]) -> Strength:
+        """What stands behind the weakest of these values and all they rest on; inputs are taken as given."""
+        return weakest(self._weak[name] for name in names if name in self._weak)
 
     def next_segment(self, size: int, again: Callable[[int], Rung | None]) -> Segment | Broken | None:
         """The next steps that can be asked together, None where there are none for now.
@@ -193,10 +194,12 @@ class Schedule:
         for index in segment.indices:
             self._flying.pop(index, None)
 
-    def complete(self, occurrence: Occurrence, value: Value, *, verified: bool) -> None:
+    def complete(self, occurrence: Occurrence, value: Value, support: Strength) -> None:
         """A step has its value."""
         self.values[occurrence.step] = value
-        (self._unsound.discard if verified else self._unsound.add)(occurrence.step)
+        self._weak.pop(occurrence.step, None)
+        if support != "proved":
+            self._weak[occurrence.step] = support
         self._ahead.add(occurrence.index)
         self.completed += 1
         while self.frontier in self._ahead:
@@ -209,4 +212,4 @@ class Schedule:
             while self._kept and self._kept[0][0] < self.frontier - look_back:
                 _, name = heappop(self._kept)
                 self.values.pop(name, None)
-                self._unsound.discard(name)
+                self._weak.pop(name, None)

@@ -84,7 +84,6 @@ def guarded(
     *,
     takes: Takes = ...,
     returns: Literal["answer"],
-    allow_unverified: bool = ...,
     at_least: Strength = ...,
     **options: Unpack[DropInKeywords],
 ) -> _ForAnswer: ...
@@ -94,8 +93,7 @@ def guarded(
     *,
     takes: Takes = "messages",
     returns: Returns = "result",
-    allow_unverified: bool = False,
-    at_least: Strength = "grounded",
+    at_least: Strength = "proved",
     **options: Unpack[DropInKeywords],
 ) -> Any:
     """Decorate a function that asks a model; called with the inputs of a procedure, it carries that out, guarded.
@@ -109,7 +107,6 @@ def guarded(
         takes: what the function takes; see `Takes`.
         returns: what the decorated function returns; see `Returns`. With ``"answer"`` it raises the `RunError` of
             `Result.raise_for_status` where the result is not verified.
-        allow_unverified: with ``returns="answer"``; see `Result.raise_for_status`.
         at_least: with ``returns="answer"``; see there.
         options: those of `stepguard.Guard`.
 
@@ -130,14 +127,14 @@ def guarded(
         if given not in known:
             raise ConfigError(f"{name} is {' or '.join(map(repr, known))}, not {given!r}", option=name)
     check_strength(at_least)
-    if returns == "result" and (allow_unverified or at_least != "grounded"):
-        raise ConfigError('allow_unverified and at_least go with returns="answer"', option="returns")
+    if returns == "result" and at_least != "proved":
+        raise ConfigError('at_least goes with returns="answer"', option="returns")
     check_options(options, of="guarded")
 
     def finish(result: Result) -> object:
         if returns == "result":
             return result
-        return result.raise_for_status(allow_unverified=allow_unverified, at_least=at_least).answer
+        return result.raise_for_status(at_least=at_least).answer
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         before = _parameters_before(function, takes)

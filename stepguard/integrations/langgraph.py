@@ -57,8 +57,7 @@ def procedure_node(
     refusal: str | None = "refusal",
     result: str | None = "result",
     on_unverified: OnUnverified = "raise",
-    allow_unverified: bool = False,
-    at_least: Strength = "grounded",
+    at_least: Strength = "proved",
     name: str | None = None,
 ) -> RunnableLambda[Any, dict[str, Any]]:
     """A node of a graph that runs a procedure, sync and async.
@@ -72,14 +71,12 @@ def procedure_node(
         inputs: see `Inputs`. By default, and for inputs that a mapping leaves out, the key is the input's name.
         answer: the key of the state that gets the answer; None, here and below, to write no such thing.
         values: gets the inputs and the value of every step, by name.
-        status: gets the `stepguard.results.Status`. A verified run that is weaker than `at_least` counts as
-            ``unverified``.
+        status: gets the `stepguard.results.Status`.
         refusal: gets None, or one line on why there is no answer, which a model may be told.
         result: gets `Result.to_dict`: every step, every reply, and the checker's reasons. It is not for a model.
         on_unverified: what is done with a result that is no answer: ``"raise"`` raises the `RunError` of
             `Result.raise_for_status`, whose ``result`` holds what was verified. ``"return"`` writes it: the answer is
             None and there are no values, so that the graph can go on by the status.
-        allow_unverified: hand on answers of completed runs whose steps were not all verified; the status says so.
         at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
         name: what the node is called; the procedure's name by default.
 
@@ -102,7 +99,7 @@ def procedure_node(
         raise ConfigError(f"the key {twice[0]!r} would be written twice: give each its own", option=twice[0])
     if on_unverified == "return" and status is None:
         raise ConfigError('on_unverified="return" needs the key of the status, to tell an answer', option="status")
-    allowed: dict[str, Any] = {"allow_unverified": allow_unverified, "at_least": at_least}
+    allowed: dict[str, Any] = {"at_least": at_least}
 
     def written(found: Result) -> dict[str, Any]:
         if (taken := taken_over(found.error)) is not None:
@@ -114,7 +111,7 @@ def procedure_node(
         data = {
             "answer": told["answer"] if why is None else None,
             "values": told["values"] if why is None else {},
-            "status": "unverified" if why is not None and found.verified else found.status,
+            "status": found.status,
             "refusal": None if why is None else refusal_of(found, at_least=at_least),
             "result": told,
         }

@@ -91,8 +91,7 @@ def procedure_tool(
     description: str | None = None,
     values: Collection[str] | None = None,
     on_unverified: OnUnverified = "refuse",
-    allow_unverified: bool = False,
-    at_least: Strength = "grounded",
+    at_least: Strength = "proved",
     on_result: Callable[[Result], object] | None = None,
 ) -> agents.FunctionTool:
     """A tool that carries out a procedure, guarded.
@@ -113,8 +112,6 @@ def procedure_tool(
         description: what the agent reads of it; by default its inputs, its answer and when to call it.
         values: which steps are told beside the answer; None: all of them. Of a lazy procedure the answer alone is.
         on_unverified: see `OnUnverified`.
-        allow_unverified: hand on answers of completed runs whose steps were not all verified; ``unverified`` names
-            them then.
         at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
         on_result: called with the `Result` of every run when it has ended, however it has; what it raises is logged
             and changes nothing.
@@ -147,7 +144,7 @@ def procedure_tool(
             careful(on_result, result, about=f"run {result.run_id}")
 
     def answer(result: Result) -> str:
-        why = shortfall(result, allow_unverified=allow_unverified, at_least=at_least)
+        why = shortfall(result, at_least=at_least)
         if why is not None:
             if on_unverified == "raise":
                 raise ProcedureNotVerified(refusal(result, at_least=at_least), result=result) from why
@@ -161,8 +158,8 @@ def procedure_tool(
             name: shown_value(types[name], value) for name, value in result.values.items() if name in told
         }
         said["status"] = result.status
-        if result.unverified:
-            said["unverified"] = list(result.unverified)
+        if result.weak:
+            said["weak"] = dict(result.weak)
         return json.dumps(said, ensure_ascii=False, allow_nan=False)
 
     async def invoke(context: ToolContext[Any], arguments: str) -> str:
@@ -199,8 +196,7 @@ def verified_output(
     ignore: Iterable[str] = (),
     read: Callable[[Any], object] | None = None,
     on_wrong: OnWrong = "reject",
-    allow_unverified: bool = False,
-    at_least: Strength = "grounded",
+    at_least: Strength = "proved",
     check_timeout: float | None = 60.0,
     on_check: Callable[[OutputCheck], object] | None = None,
 ) -> agents.ToolOutputGuardrail[Any]:
@@ -222,7 +218,6 @@ def verified_output(
         ignore: names in an output that are not looked at; anything else that is no step makes it wrong.
         read: from an output to what it claims: a value, or a mapping of values by step.
         on_wrong: see `OnWrong`.
-        allow_unverified: accept steps that no check vouches for.
         at_least: what is to stand behind every step.
         check_timeout: seconds after which a check of yours is given up; the output is undecided then. None waits for
             as long as it takes.
@@ -240,7 +235,6 @@ def verified_output(
         steps=steps,
         ignore=ignore,
         read=lambda output: _unwrapped(output if read is None else read(output), checker),
-        allow_unverified=allow_unverified,
         at_least=at_least,
         check_timeout=check_timeout,
         on_check=on_check,

@@ -34,6 +34,7 @@ from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from stepguard.backends.providers import ReplyMode
+from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, MissingExtraError
 from stepguard.integrations.chat.trust import Trust, check_trust
 from stepguard.procedure.folder import load_folder
@@ -71,7 +72,7 @@ def create_app(
     strict: bool | None = None,
     trust: Trust | None = None,
     guarded_only: bool = False,
-    allow_unverified: bool = False,
+    at_least: Strength = "proved",
     reasons: bool = False,
     api_key: str | None = None,
     upstream_key: str | None = None,
@@ -86,8 +87,7 @@ def create_app(
         mode, strict: how the upstream is to bind replies to their form; see `OpenAIBackend`.
         trust: the roles of messages that may be a procedure, or give values of inputs; by default none.
         guarded_only: refuse a request for a chat that would be passed on, and say why.
-        allow_unverified: whether a completed run in which some steps had no applicable check is an answer. The field
-            ``stepguard`` says which it was.
+        at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
         reasons: whether errors tell why a step was not accepted. Reasons may name the right value, and clients that
             are agents give errors to their models: without them an error tells steps and kinds.
         api_key: a key that callers must show, as that of the upstream. Their own are then not passed on.
@@ -113,7 +113,7 @@ def create_app(
         strict=strict,
         trust=check_trust(trust),
         guarded_only=guarded_only,
-        allow_unverified=allow_unverified,
+        at_least=at_least,
         reasons=reasons,
         api_key=api_key,
         upstream_key=upstream_key,
@@ -159,7 +159,7 @@ class Service:
         strict: bool | None,
         trust: Trust,
         guarded_only: bool,
-        allow_unverified: bool,
+        at_least: Strength,
         reasons: bool,
         api_key: str | None,
         upstream_key: str | None,
@@ -188,7 +188,7 @@ class Service:
             limits=limits,
             trust=trust,
             guarded_only=guarded_only,
-            allow_unverified=allow_unverified,
+            at_least=at_least,
             reasons=reasons,
             metrics=self.metrics,
         )

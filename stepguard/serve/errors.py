@@ -148,6 +148,7 @@ def cut(message: str, secret: str | None = None) -> str:
 
 _KINDS: Final[Mapping[Status, str]] = {
     "abstained": "step_not_verified",
+    "checked": "run_unverified",
     "unverified": "run_unverified",
     "exhausted": "budget_exhausted",
     "failed": "run_failed",

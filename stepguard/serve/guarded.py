@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from stepguard.backends.retry import RetryPolicy
 from stepguard.core.usage import Usage
+from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, UsageError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import completion_body
@@ -80,7 +81,7 @@ class Guarded:
         limits: what bounds a run.
         trust: the roles of messages that may be a procedure, or give values of inputs.
         guarded_only: whether a request that would be passed on is refused.
-        allow_unverified: whether a completed run in which some steps had no applicable check is an answer.
+        at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
         reasons: whether errors tell why a step was not accepted.
         metrics: told of every run.
 
@@ -97,7 +98,7 @@ class Guarded:
         limits: Limits,
         trust: Trust,
         guarded_only: bool,
-        allow_unverified: bool,
+        at_least: Strength,
         reasons: bool,
         metrics: Metrics,
     ) -> None:
@@ -107,7 +108,7 @@ class Guarded:
         self._limits: Final = limits
         self._trust: Final = trust
         self._guarded_only: Final = guarded_only
-        self._allow_unverified: Final = allow_unverified
+        self._at_least: Final = at_least
         self._reasons: Final = reasons
         self._metrics: Final = metrics
         check_options(options, of="the guard of a server")
@@ -179,7 +180,7 @@ class Guarded:
                 model=asked.model,
                 job=job,
                 as_json=as_json,
-                allow_unverified=self._allow_unverified,
+                at_least=self._at_least,
                 reasons=self._reasons,
             )
             spent = {name: getattr(result.usage, name) for name in Usage.__slots__}
@@ -211,8 +212,7 @@ class Guarded:
             trust=self._trust,
             guarded_only=self._guarded_only,
             on_unverified="raise",
-            allow_unverified=self._allow_unverified,
-            at_least="grounded",
+            at_least=self._at_least,
             on_call=None,
             backend=self._backend,
             guard=self._options,

@@ -47,15 +47,15 @@ def test_an_expression_proves_its_value() -> None:
 @pytest.mark.parametrize(
     ("checks", "strength", "status"),
     [
-        ((lambda *_: True,), "constrained", "verified"),
-        ((saying(None),), "constrained", "verified"),
+        ((lambda *_: True,), "constrained", "checked"),
+        ((saying(None),), "constrained", "checked"),
         ((saying("proved"),), "proved", "verified"),
-        ((saying("grounded"),), "grounded", "verified"),
-        ((saying("grounded"), saying("constrained")), "constrained", "verified"),
+        ((saying("grounded"),), "grounded", "checked"),
+        ((saying("grounded"), saying("constrained")), "constrained", "checked"),
         ((saying("proved"), saying("grounded")), "proved", "verified"),
-        ((saying("grounded"), lambda *_: None), "grounded", "verified"),
-        ((saying("agreed"),), "agreed", "unverified"),
-        ((saying("agreed"), saying("grounded")), "grounded", "verified"),
+        ((saying("grounded"), lambda *_: None), "grounded", "checked"),
+        ((saying("agreed"),), "agreed", "checked"),
+        ((saying("agreed"), saying("grounded")), "grounded", "checked"),
         ((lambda *_: None,), "unverified", "unverified"),
         ((), "unverified", "unverified"),
     ],
@@ -66,13 +66,14 @@ def test_a_step_is_as_strong_as_its_strongest_pass(checks: Any, strength: str, s
     result = run(words(*checks))
     assert (result.steps[0].strength, result.steps[1].strength) == ("proved", strength)
     assert (result.status, result.strength) == (status, strength)
-    assert result.unverified == (() if status == "verified" else ("city",))
+    assert dict(result.weak) == ({} if status == "verified" else {"city": strength})
+    assert result.unverified == (("city",) if status == "unverified" else ())
 
 
 def test_what_only_votes_agree_on_is_not_verified() -> None:
-    """A vote makes a value agreed on."""
+    """A vote makes a value agreed on, and what rests on it no stronger."""
     result = run(words(), repair=Ladder([Vote(ahead=1)]))
-    assert (result.steps[1].strength, result.status) == ("agreed", "unverified")
+    assert (result.steps[1].strength, result.status) == ("agreed", "checked")
 
 
 def test_a_failure_is_not_made_up_for() -> None:
@@ -86,10 +87,10 @@ def test_a_failure_is_not_made_up_for() -> None:
 def test_a_run_may_be_required_to_be_stronger() -> None:
     """`raise_for_status(at_least=)` names the steps that are weaker."""
     result = run(words(lambda *_: True))
-    assert result.raise_for_status() is result
+    assert result.raise_for_status(at_least="grounded") is result
     assert result.raise_for_status(at_least="constrained") is result
     with pytest.raises(RunUnverified, match="city is constrained, not proved"):
-        result.raise_for_status(at_least="proved")
+        result.raise_for_status()
     proved = run(Procedure.parse("a = 2 * 3"))
     assert proved.raise_for_status(at_least="proved") is proved
     with pytest.raises(ConfigError, match="grounded"):
@@ -98,17 +99,31 @@ def test_a_run_may_be_required_to_be_stronger() -> None:
 
 def test_a_short_history_remembers_the_weakest() -> None:
     """A run that keeps few records knows how weak the others were."""
-    procedure = Procedure(
-        [
-            Step("city", instruction="Name the city.", checks=[lambda *_: True]),
-            Step("a", "2 * 3"),
-        ]
-    )
-    result = run(procedure, history=1)
+    steps = [Step("city", instruction="Name the city.", checks=[lambda *_: True]), Step("a", "2 * 3")]
+    result = run(Procedure(steps), history=1)
     assert [each.occurrence.step for each in result.steps] == ["a"]
     assert result.strength == "constrained"
-    with pytest.raises(RunUnverified, match="a step is constrained, not proved"):
+    with pytest.raises(RunUnverified, match="city is constrained, not proved"):
         result.raise_for_status(at_least="proved")
+
+
+def test_what_rests_on_a_weak_value_is_as_weak() -> None:
+    """A sum is proved in itself and no stronger than what was added up; code's work is no exception."""
+    steps = [
+        Step("n", instruction="How many?", type="integer", checks=[saying("grounded")]),
+        Step("twice", "n * 2"),
+        Step("more", "twice + 1", performer="code"),
+        Step("own", "2 * 3"),
+    ]
+    backend = ScriptedBackend({"n": "3", "twice": "3 * 2 = 6"}, {"own": "2 * 3 = 6"})
+    result = Guard(backend, segment=2).run(Procedure(steps))
+    assert [(each.strength, each.support) for each in result.steps] == [
+        ("grounded", "grounded"),
+        ("proved", "grounded"),
+        ("proved", "grounded"),
+        ("proved", "proved"),
+    ]
+    assert (result.status, list(result.weak)) == ("checked", ["n", "twice", "more"])
 
 
 def test_nothing_stands_behind_nothing() -> None:

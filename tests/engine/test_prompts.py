@@ -279,7 +279,7 @@ def test_prompts_do_not_depend_on_what_a_checker_knows() -> None:
                 inputs=["x"],
             )
             prompts = _prompts(Guard(lambda messages: "", seed=5), procedure, list(REPLIES), change)
-            assert prompts[-1] == "verified"
+            assert prompts[-1] == "checked"
             assert not any(str(expected) in prompt or "424242" in prompt for prompt in prompts)
             seen.add(tuple(prompts))
     assert len(seen) == 1

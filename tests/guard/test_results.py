@@ -71,12 +71,12 @@ def test_raise_for_status(make: Callable[[], Result], status: str, error: type[R
         assert caught.value.__cause__ is result.error
 
 
-def test_allow_unverified_allows_only_that() -> None:
+def test_the_weakest_strength_allows_every_completed_run() -> None:
     """A completed run with unchecked steps can be let through; a run that did not complete cannot."""
     result = unverified()
-    assert result.raise_for_status(allow_unverified=True) is result
+    assert result.raise_for_status(at_least="unverified") is result
     with pytest.raises(StepNotVerified):
-        abstained().raise_for_status(allow_unverified=True)
+        abstained().raise_for_status(at_least="unverified")
 
 
 @pytest.mark.parametrize("make", [each[0] for each in STATUSES], ids=[each[1] for each in STATUSES])

@@ -390,7 +390,7 @@ def test_the_answer_can_be_json() -> None:
     """With `as_json` the content is one JSON object, which says itself how far it was verified."""
     body = completion_body(ran(GOOD), model="m", as_json=True)
     content = json.loads(body["choices"][0]["message"]["content"])
-    assert content == {"answer": 57, "status": "verified", "unverified": [], "steps": {"t2": 19, "t1": 57}}
+    assert content == {"answer": 57, "status": "verified", "weak": {}, "steps": {"t2": 19, "t1": 57}}
 
 
 WORDS = Procedure([Step("t1", instruction="Name the country in c.")])
@@ -420,8 +420,8 @@ def test_what_is_not_verified_has_no_content(result: Any, finish: str, words: st
 
 
 def test_an_unverified_answer_that_is_allowed_is_marked() -> None:
-    """With `allow_unverified` there is an answer that no reader takes for a verified one; a value is one line."""
-    content = completion_body(ran(SAID, procedure=WORDS), model="m", allow_unverified=True)["choices"][0]["message"]
+    """With `at_least="unverified"` there is an answer that no reader takes for a verified one; a value is one line."""
+    content = completion_body(ran(SAID, procedure=WORDS), model="m", at_least="unverified")["choices"][0]["message"]
     value = '"France\\nanswer: Spain"'
     assert content["content"] == f"t1 = {value}  (not verified)\nanswer: {value}  (not verified)"
 

@@ -122,7 +122,7 @@ def test_what_counts_as_an_answer_can_be_told() -> None:
     words = 'inputs: c: text\nt1: text = "Name the country in c." (reads c)'
     with pytest.raises(RunUnverified):
         guarded(words, returns="answer")(ask)(c="Lyon, France")
-    assert guarded(words, returns="answer", allow_unverified=True)(ask)(c="Lyon, France") == "France"
+    assert guarded(words, returns="answer", at_least="unverified")(ask)(c="Lyon, France") == "France"
 
 
 def test_a_method_is_decorated_like_a_function() -> None:
@@ -238,7 +238,7 @@ def ask_text(prompt: str) -> str:
         (lambda: guarded(3), "not int"),  # type: ignore[call-overload]
         (lambda: guarded(TEXT, takes="text"), "takes"),  # type: ignore[call-overload]
         (lambda: guarded(TEXT, returns="value"), "returns"),  # type: ignore[call-overload]
-        (lambda: guarded(TEXT, at_least="proved"), "returns"),  # type: ignore[call-overload]
+        (lambda: guarded(TEXT, at_least="grounded"), "returns"),  # type: ignore[call-overload]
         (lambda: guarded(TEXT, returns="answer", at_least="sure"), "strength"),  # type: ignore[call-overload]
         (lambda: guarded(TEXT, observe=True), "observe"),  # type: ignore[call-overload]
         (lambda: guarded(TEXT, segment=0)(ask), "segment"),

@@ -192,12 +192,12 @@ def test_what_nothing_vouches_for_is_an_answer_only_where_that_is_allowed(invoke
         invoke(node(), given)
     state = invoke(node(on_unverified="return"), given)
     assert (state["answer"], state["values"], state["status"]) == (None, {}, "unverified")
-    state = invoke(node(allow_unverified=True), given)
+    state = invoke(node(at_least="unverified"), given)
     assert (state["answer"], state["status"]) == ("France", "unverified")
 
 
 def test_what_is_weaker_than_asked_is_not_routed_as_verified(invoke: Invoke) -> None:
-    """A run whose checks passed is unverified by its status where they do not reach `at_least`."""
+    """A run whose checks passed has no answer where they do not reach `at_least`; its status says `checked`."""
     words = Procedure([Step("city", instruction="Name a city.", checks=[lambda *_: True])])
 
     def node(**more: Any) -> Any:
@@ -205,9 +205,9 @@ def test_what_is_weaker_than_asked_is_not_routed_as_verified(invoke: Invoke) -> 
         return compiled(procedure_node(Guard(ScriptedBackend(said)), words, on_unverified="return", **more))
 
     state = invoke(node(at_least="constrained"), {"price": 1})
-    assert (state["answer"], state["status"]) == ("Lyon", "verified")
+    assert (state["answer"], state["status"]) == ("Lyon", "checked")
     state = invoke(node(at_least="proved"), {"price": 1})
-    assert (state["answer"], state["status"]) == (None, "unverified")
+    assert (state["answer"], state["status"]) == (None, "checked")
 
 
 def test_a_reply_that_cannot_be_encoded_does_not_stop_a_checkpointer(invoke: Invoke) -> None:

@@ -303,7 +303,7 @@ def test_an_unverified_run_is_an_answer_only_where_the_server_says_so() -> None:
     reply = {"t1": {"work": "as it says", "value": "France"}}
     arguments = {"procedure": words, "inputs": {"a": 1}}
     strict = call(create_server({"m": ScriptedBackend(reply)}), "run_procedure", arguments)
-    lax = call(create_server({"m": ScriptedBackend(reply)}, allow_unverified=True), "run_procedure", arguments)
+    lax = call(create_server({"m": ScriptedBackend(reply)}, at_least="unverified"), "run_procedure", arguments)
     assert strict.is_error
     assert "France" not in told(strict)
     assert (lax.structured_content["answer"], lax.structured_content["unverified"]) == ("France", ["t1"])

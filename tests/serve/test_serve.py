@@ -247,7 +247,7 @@ def test_what_nothing_vouches_for_is_an_answer_only_where_that_is_allowed(chat_s
     with serving(chat_server.url, procedures={"words": words}) as served:
         answer = served.chat("x", model="words@m")
         assert (answer.status, answer.error["type"]) == (422, "run_unverified")
-    with serving(chat_server.url, procedures={"words": words}, allow_unverified=True) as served:
+    with serving(chat_server.url, procedures={"words": words}, at_least="unverified") as served:
         answer = served.chat("x", model="words@m")
     assert (answer.status, answer.headers["x-stepguard-status"]) == (200, "unverified")
     assert answer.json["stepguard"]["unverified"] == ["step1"]

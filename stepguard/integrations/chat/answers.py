@@ -30,6 +30,7 @@ _TOLD: Final = (
     "answer",
     "values",
     "unverified",
+    "weak",
     "problem",
     "assisted",
     "completed",
@@ -40,27 +41,25 @@ _TOLD: Final = (
 )
 
 
-def shortfall(result: Result, *, allow_unverified: bool = False, at_least: Strength = "grounded") -> RunError | None:
+def shortfall(result: Result, *, at_least: Strength = "proved") -> RunError | None:
     """Why a result is not to be handed on as an answer, None where it is; see `Result.raise_for_status`."""
     try:
-        result.raise_for_status(allow_unverified=allow_unverified, at_least=at_least)
+        result.raise_for_status(at_least=at_least)
     except RunError as error:
         return error
     return None
 
 
-def refusal(result: Result, *, at_least: Strength = "grounded") -> str:
+def refusal(result: Result, *, at_least: Strength = "proved") -> str:
     """Why a result is no answer, in one line that a model may be told: steps and kinds, no value and no reason."""
     problem = result.problem
     if problem is not None:
         kind = "" if problem.deviation is None else f" ({problem.deviation.kind})"
         where = f"stopped at step {problem.occurrence}{kind}"
-    elif result.unverified:
-        where = f"nothing vouches for {', '.join(result.unverified[:5])}{' ...' if len(result.unverified) > 5 else ''}"
-    elif result.verified:
-        where = f"the weakest step is {result.strength}, not {at_least}"
+    elif result.error is not None:
+        where = type(result.error).__name__
     else:
-        where = "not every step is verified" if result.error is None else type(result.error).__name__
+        where = result.weakness(at_least)
     done = f"{result.completed} of {result.total} steps completed"
     return f"stepguard gives no answer: {result.procedure} {result.status}, {where}; {done} (run {result.run_id})"
 
@@ -71,8 +70,7 @@ def completion_body(
     model: str,
     job: Job | None = None,
     as_json: bool = False,
-    allow_unverified: bool = False,
-    at_least: Strength = "grounded",
+    at_least: Strength = "proved",
     reasons: bool = True,
 ) -> dict[str, Any]:
     """The body of a chat completion; JSON data.
@@ -81,9 +79,7 @@ def completion_body(
         result: what came of the run.
         model: the model, as the call named it.
         job: what was asked, for the field ``stepguard``.
-        as_json: whether the content is a JSON object, with ``answer``, ``status``, ``unverified`` and ``steps``.
-        allow_unverified: hand on the answer of a completed run whose steps were not all verified; each of them is
-            marked in the content.
+        as_json: whether the content is a JSON object, with ``answer``, ``status``, ``weak`` and ``steps``.
         at_least: what is to stand behind every step; see `Result.raise_for_status`.
         reasons: whether the field ``stepguard`` tells, where there is no answer, why steps were not accepted. Reasons
             may name right values: without them it can be told to a model.
@@ -91,7 +87,7 @@ def completion_body(
     Raises:
         ConfigError: `at_least` is no strength.
     """
-    why = shortfall(result, allow_unverified=allow_unverified, at_least=at_least)
+    why = shortfall(result, at_least=at_least)
     message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None}
     finish = "stop"
     if why is not None:
@@ -145,18 +141,19 @@ def completion_chunks(body: dict[str, Any], *, include_usage: bool = False) -> I
 def _as_text(result: Result) -> str:
     kept_from = result.completed - len(result.steps)
     lines = [f"({kept_from} earlier steps are not kept)"] if kept_from else []
-    lines += [
-        f"{record.occurrence} = {_shown(record.value)}{'' if record.verified else '  (not verified)'}"
-        for record in result.steps
-    ]
-    mark = "" if result.verified else "  (not verified)"
-    return "\n".join([*lines, f"answer: {_shown(result.answer)}{mark}"])
+    lines += [f"{record.occurrence} = {_shown(record.value)}{_mark(record.support)}" for record in result.steps]
+    return "\n".join([*lines, f"answer: {_shown(result.answer)}{_mark(result.strength)}"])
+
+
+def _mark(support: Strength) -> str:
+    """What is said behind a value that is not verified: how strong it is."""
+    return "" if support == "proved" else f"  ({'not verified' if support == 'unverified' else support})"
 
 
 def _as_json(result: Result) -> str:
     told = result.to_dict()
     steps = {record["step"]: record["value"] for record in told["steps"]}
-    content = {name: told[name] for name in ("answer", "status", "unverified")} | {"steps": steps}
+    content = {name: told[name] for name in ("answer", "status", "weak")} | {"steps": steps}
     return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 

@@ -78,7 +78,7 @@ Choice = Procedure | str | None
 
 _FACTS: Final = (
     *("status", "strength", "run_id", "procedure", "answered", "found", "left_out", "completed", "total"),
-    *("unverified", "assisted", "calls", "cost", "seconds"),
+    *("unverified", "weak", "assisted", "calls", "cost", "seconds"),
 )
 
 
@@ -120,8 +120,6 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         guarded_only: refuse a call that would be passed on, and say why.
         on_unverified: ``"raise"`` raises `GuardedCallRefused` where a result is no answer; ``"return"`` answers with a
             message whose content is one block ``{"type": "refusal", ...}`` that names the step.
-        allow_unverified: hand on answers of completed runs whose steps were not all verified; what is not is marked in
-            the text.
         at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
         on_call: called with every `stepguard.integrations.openai.calls.Call` when it is passed on, or when its run has
             ended, however it has; what it raises is logged and changes nothing.
@@ -151,8 +149,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         trust: Trust | None = None,
         guarded_only: bool = False,
         on_unverified: OnUnverified = "raise",
-        allow_unverified: bool = False,
-        at_least: Strength = "grounded",
+        at_least: Strength = "proved",
         on_call: Callable[[Call], object] | None = None,
         settings: ModelSettings | None = None,
         **options: Unpack[DropInKeywords],
@@ -181,7 +178,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         self._trust: Final = check_trust(trust)
         self._guarded_only: Final = bool(guarded_only)
         self._on_unverified: Final[OnUnverified] = on_unverified
-        self._allowed: Final[Mapping[str, Any]] = {"allow_unverified": bool(allow_unverified), "at_least": at_least}
+        self._allowed: Final[Mapping[str, Any]] = {"at_least": at_least}
         self._on_call: Final = on_call
         self._settings: Final = settings
         self._options: Final = options

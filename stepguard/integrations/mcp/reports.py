@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from stepguard.auditing import Audit, FindingKind, StepVerdict
 from stepguard.checks import Judgement
-from stepguard.core.verdicts import DeviationKind, Strength
+from stepguard.core.verdicts import STRENGTHS, DeviationKind, Strength
 from stepguard.integrations.chat.answers import completion_body, shortfall
 from stepguard.language.values import Value, show_value
 from stepguard.procedure.procedure import Procedure
@@ -83,8 +83,9 @@ class RunReport(BaseModel):
         status: see `stepguard.results.Status`.
         answered: whether the answer is handed on. Without it there is none, whatever else stands here.
         answer: the value of the answer; numbers that JSON would round are text.
-        values: the values of the verified steps; with an answer that may be unverified those of all.
+        values: the values of the steps that are as strong as the server asks.
         unverified: the steps that no check vouches for.
+        weak: the steps that are less than proved, with what stands behind them.
         strength: what stands behind the weakest step.
         step: the step at which the run stopped, None where it completed.
         kind: the kind of deviation there, None where it was something else.
@@ -104,6 +105,7 @@ class RunReport(BaseModel):
     answer: bool | int | str | None
     values: dict[str, bool | int | str]
     unverified: list[str]
+    weak: dict[str, Strength]
     strength: Strength
     step: str | None
     kind: DeviationKind | None
@@ -240,14 +242,16 @@ def _told(
     return "; ".join(parts) + "."
 
 
-def report_run(result: Result, *, model: str, allow_unverified: bool) -> tuple[RunReport, str]:
+def report_run(result: Result, *, model: str, at_least: Strength) -> tuple[RunReport, str]:
     """The report on a run, and what the caller is told: the steps and the answer, or that and where there is none."""
-    message = completion_body(result, model=model, allow_unverified=allow_unverified)["choices"][0]["message"]
-    answered = shortfall(result, allow_unverified=allow_unverified) is None
+    message = completion_body(result, model=model, at_least=at_least)["choices"][0]["message"]
+    answered = shortfall(result, at_least=at_least) is None
     problem, usage = result.problem, result.usage
     data = result.to_dict()
     values = {
-        record.occurrence.step: _json(record.value) for record in result.steps if record.verified or allow_unverified
+        record.occurrence.step: _json(record.value)
+        for record in result.steps
+        if STRENGTHS.index(record.support) >= STRENGTHS.index(at_least)
     }
     error = None if result.error is None else type(result.error).__name__
     report = RunReport(
@@ -256,6 +260,7 @@ def report_run(result: Result, *, model: str, allow_unverified: bool) -> tuple[R
         answer=data["answer"] if answered else None,
         values=values,
         unverified=list(result.unverified),
+        weak=dict(result.weak),
         strength=result.strength,
         step=None if problem is None else problem.occurrence.step,
         kind=problem.deviation.kind if problem is not None and problem.deviation is not None else None,

@@ -36,6 +36,7 @@ from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
 
 from stepguard.auditing import audit
 from stepguard.backends.base import as_backend
+from stepguard.core.verdicts import Strength
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError, MissingExtraError, StepguardError
 from stepguard.guard import Guard
@@ -129,7 +130,7 @@ def create_server(
     accept_texts: bool | None = None,
     guard: DropInKeywords | None = None,
     tell_reasons: bool = False,
-    allow_unverified: bool = False,
+    at_least: Strength = "proved",
     max_procedure: int = 100_000,
     max_transcript: int = 200_000,
     max_runs: int = 16,
@@ -147,8 +148,7 @@ def create_server(
         guard: options of `Guard` for every run. Without a budget in it, `DEFAULT_BUDGET` is that of every run.
         tell_reasons: whether ``audit_transcript`` tells reasons and expected values: where people read it, and no
             model that is to do better next time.
-        allow_unverified: whether a completed run in which some steps had no applicable check is an answer. The report
-            says which it was.
+        at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
         max_procedure: the longest text of a procedure, and of all values together, in characters.
         max_transcript: the longest transcript, in characters.
         max_runs: how many runs may go on at once; a call beyond that is an error.
@@ -182,7 +182,7 @@ def create_server(
         accept_texts=not named if accept_texts is None else bool(accept_texts),
         options=options,
         tell_reasons=tell_reasons,
-        allow_unverified=allow_unverified,
+        at_least=at_least,
         limits=limits,
         on_result=on_result,
     )
@@ -207,7 +207,7 @@ class _Tools:
         accept_texts: bool,
         options: Mapping[str, Any],
         tell_reasons: bool,
-        allow_unverified: bool,
+        at_least: Strength,
         limits: Mapping[str, int],
         on_result: Callable[[Result], object] | None,
     ) -> None:
@@ -216,7 +216,7 @@ class _Tools:
         self._accept_texts: Final = accept_texts
         self._options: Final = options
         self._tell_reasons: Final = tell_reasons
-        self._allow_unverified: Final = allow_unverified
+        self._at_least: Final = at_least
         self._limits: Final = limits
         self._on_result: Final = on_result
         self._running = 0
@@ -269,7 +269,7 @@ class _Tools:
             if self._running >= self._limits["runs"]:
                 raise ConfigError(f"{self._running} runs go on already: call again when one has ended", option="runs")
             result = await self._run(parsed, inputs, backend, ctx, found=procedure in self._procedures)
-            report, told = report_run(result, model=name, allow_unverified=self._allow_unverified)
+            report, told = report_run(result, model=name, at_least=self._at_least)
             return _told(report, told, error=not report.answered)
 
         return await _answered(work())

@@ -111,7 +111,6 @@ class Settings:
     trust: Trust
     guarded_only: bool
     on_unverified: Literal["raise", "return"]
-    allow_unverified: bool
     at_least: Strength
     on_call: Callable[[Call], object] | None
     backend: Mapping[str, Any]
@@ -244,7 +243,7 @@ class GuardedCall:
         from stepguard.integrations.openai.types import AsyncGuardedStream, GuardedStream, make_completion
 
         settings = self.settings
-        allowed: dict[str, Any] = {"allow_unverified": settings.allow_unverified, "at_least": settings.at_least}
+        allowed: dict[str, Any] = {"at_least": settings.at_least}
         if settings.on_unverified == "raise" and (why := shortfall(result, **allowed)) is not None:
             raise why
         body = completion_body(result, model=self.model, job=self.job, as_json=self._as_json, **allowed)

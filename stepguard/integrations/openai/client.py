@@ -57,8 +57,7 @@ def wrap(
     trust: Trust | None = None,
     guarded_only: bool = False,
     on_unverified: OnUnverified = "raise",
-    allow_unverified: bool = False,
-    at_least: Strength = "grounded",
+    at_least: Strength = "proved",
     on_call: Callable[[Call], object] | None = None,
     mode: Literal["json_schema", "tools", "json"] | None = None,
     strict: bool | None = None,
@@ -75,8 +74,6 @@ def wrap(
         trust: the roles of messages that may be a procedure, or give values of inputs; by default none.
         guarded_only: refuse a call that would be passed on, and say why.
         on_unverified: see `OnUnverified`.
-        allow_unverified: hand on answers of completed runs whose steps were not all verified; what is not is marked in
-            the text, and `Result.status` is ``unverified``.
         at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
         on_call: called with every `Call` when it is passed on, or when its run has ended, however it has; what it
             raises is logged and changes nothing.
@@ -108,7 +105,6 @@ def wrap(
         trust=check_trust(trust),
         guarded_only=bool(guarded_only),
         on_unverified=on_unverified,
-        allow_unverified=allow_unverified,
         at_least=at_least,
         on_call=on_call,
         backend={name: value for name, value in (("mode", mode), ("strict", strict)) if value is not None},

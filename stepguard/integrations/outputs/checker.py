@@ -52,7 +52,6 @@ class OutputChecker:
             be such as code can compute. None: the answer alone, whatever the others are.
         ignore: names of fields that are not looked at.
         read: from an output to what it claims: a value, or something that has values by step.
-        allow_unverified: accept steps that no check vouches for.
         at_least: what is to stand behind every step.
         check_timeout: seconds that one check of the user's may take; None waits for as long as it takes.
         on_check: called with every `OutputCheck`; what it raises is logged and changes nothing.
@@ -69,8 +68,7 @@ class OutputChecker:
         steps: Iterable[str] | None = None,
         ignore: Iterable[str] = (),
         read: Callable[[Any], object] | None = None,
-        allow_unverified: bool = False,
-        at_least: Strength = "grounded",
+        at_least: Strength = "proved",
         check_timeout: float | None = 60.0,
         on_check: Callable[[OutputCheck], object] | None = None,
     ) -> None:
@@ -97,9 +95,9 @@ class OutputChecker:
         answer = {} if ANSWER in taken else {ANSWER: self.answer}
         self._stands_for: Final = {**{name: name for name in self.ids}, **answer}
         for step in performed:
-            if step.id in self._required and not step.checkable and not allow_unverified:
+            if step.id in self._required and not step.checkable and at_least != "unverified":
                 raise ConfigError(
-                    f"nothing can vouch for step {step.id!r}: give it checks, or pass allow_unverified=True",
+                    f"nothing can vouch for step {step.id!r}: give it checks, or pass at_least='unverified'",
                     option="procedure",
                 )
             if steps is not None and step.id not in self._required and step.expression is None:
@@ -113,7 +111,6 @@ class OutputChecker:
         except InputError as error:
             raise ConfigError(str(error), option="inputs") from error
         self._read: Final = read
-        self._allow_unverified: Final = bool(allow_unverified)
         self._at_least: Final = STRENGTHS.index(at_least)
         self._timeout: Final = check_timeout
         self._on_check: Final = on_check
@@ -246,14 +243,12 @@ class OutputChecker:
 
     def _weigh(self, judging: Judging) -> None:
         """Whether enough stands behind the steps."""
-        if judging.unverified and not self._allow_unverified:
-            names = list(judging.unverified)
-            said = f"nothing vouches for {', '.join(names[:_MOST_NAMES])}"
-            raise NotAccepted(names[0], "unverified", said, retry=False)
-        for each in judging.judged:
-            name = each.claim.step
-            if STRENGTHS.index(each.strength) < self._at_least and name not in judging.unverified:
-                said = f"step {name} is {each.strength}, not {STRENGTHS[self._at_least]}"
+        for name, support in judging.weak.items():
+            if STRENGTHS.index(support) < self._at_least:
+                bare = support == "unverified"
+                said = (
+                    f"nothing vouches for {name}" if bare else f"{name} is {support}, not {STRENGTHS[self._at_least]}"
+                )
                 raise NotAccepted(name, "unverified", said, retry=False)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
 from stepguard.checks import Judgement, ajudge_claims
-from stepguard.core.verdicts import STRENGTHS, Claim, Deviation, DeviationKind, Strength
+from stepguard.core.verdicts import Claim, Deviation, DeviationKind, Strength, weakest
 from stepguard.engine.actions import deviation_of
 from stepguard.errors import EvaluationError
 from stepguard.integrations.outputs.values import read_claim
@@ -27,12 +27,12 @@ class OutputCheck:
 
     Attributes:
         procedure: the name of the procedure, or the id of the step.
-        verified: whether all that it claims is right. With `allow_unverified` there may be steps in `unverified`.
+        verified: whether all that it claims is right. With a weaker `at_least` there may be steps in `weak`.
         step: the step, or the input, that is to blame; None for the output as a whole, and where it is verified.
         kind: why it is rejected; None where it is not.
         reason: the same for people and logs; it may name the right value, and must not reach a model.
         values: inputs and accepted values, those that code computed included, by name.
-        unverified: the steps that nothing vouches for, or that rest on such.
+        weak: the steps that are less than proved, or rest on such, with what stands behind them.
         strength: what stands behind the weakest of the judged steps.
         retry: whether another output could be accepted.
         judgements: on the steps in their order, up to the first that is not accepted.
@@ -44,7 +44,7 @@ class OutputCheck:
     kind: Rejected | None = None
     reason: str = ""
     values: Mapping[str, Value] = dataclasses.field(default_factory=dict)
-    unverified: tuple[str, ...] = ()
+    weak: Mapping[str, Strength] = dataclasses.field(default_factory=dict)
     strength: Strength = "unverified"
     retry: bool = True
     judgements: tuple[Judgement, ...] = ()
@@ -68,7 +68,7 @@ class Judging:
     def __init__(self, values: Mapping[str, Value], timeout: float | None) -> None:
         self.values: Final[dict[str, Value]] = dict(values)
         self.judged: Final[list[Judgement]] = []
-        self.unverified: Final[dict[str, None]] = {}
+        self.weak: Final[dict[str, Strength]] = {}
         self._timeout: Final = timeout
 
     async def step(self, step: Step, given: Iterable[object]) -> None:
@@ -96,9 +96,9 @@ class Judging:
             kind, reason = (deviation.kind, deviation.reason) if deviation else ("undecided", "it cannot be read")
             retry = retry and (judgement.verdict is None or judgement.verdict.retry)
             raise NotAccepted(step.id, kind, reason, retry=retry)
-        weak = judgement.strength in ("unverified", "agreed")
-        if weak or any(name in self.unverified for name in step.reads):
-            self.unverified[step.id] = None
+        support = weakest((judgement.strength, *(self.weak[name] for name in step.reads if name in self.weak)))
+        if support != "proved":
+            self.weak[step.id] = support
         return judgement.value
 
     def _computed(self, step: Step) -> Claim:
@@ -110,7 +110,6 @@ class Judging:
         return Claim(step.id, (), text, text)
 
     def found(self, name: str, no: NotAccepted | None) -> OutputCheck:
-        strengths = [each.strength for each in self.judged] or ["unverified"]
         return OutputCheck(
             procedure=name,
             verified=no is None,
@@ -118,8 +117,8 @@ class Judging:
             kind=None if no is None else no.kind,
             reason="" if no is None else no.reason,
             values=dict(self.values),
-            unverified=tuple(self.unverified),
-            strength=min(strengths, key=STRENGTHS.index),
+            weak=dict(self.weak),
+            strength=weakest(each.strength for each in self.judged) if self.judged else "unverified",
             retry=no is None or no.retry,
             judgements=tuple(self.judged),
         )

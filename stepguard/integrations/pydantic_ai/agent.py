@@ -105,7 +105,6 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
             of trusted roles give them.
         trust: the roles of messages that may be a procedure, or give values of inputs; by default none.
         guarded_only: refuse a request that would go on as it came, and say why.
-        allow_unverified: hand on answers of completed runs whose steps were not all verified, marked as such.
         at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
         mode: how replies are bound to their form. By default a JSON schema where the model's profile knows it,
             otherwise a tool.
@@ -127,8 +126,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         inputs: Mapping[str, object] | Callable[[RunContext[AgentDepsT]], Any] | None = None,
         trust: Trust | None = None,
         guarded_only: bool = False,
-        allow_unverified: bool = False,
-        at_least: Strength = "grounded",
+        at_least: Strength = "proved",
         mode: Mode | None = None,
         on_call: Callable[[Call], object] | None = None,
         id: str | None = None,
@@ -154,7 +152,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         self._inputs: Final = inputs
         self._trust: Final = check_trust(trust)
         self._guarded_only: Final = bool(guarded_only)
-        self._allowed: Final[dict[str, Any]] = {"allow_unverified": allow_unverified, "at_least": at_least}
+        self._allowed: Final[dict[str, Any]] = {"at_least": at_least}
         self._mode: Final[Mode | None] = mode
         self._on_call: Final = on_call
         self._options: Final[DropInKeywords] = {**options}

@@ -76,7 +76,6 @@ class VerifiedOutput(AbstractCapability[AgentDepsT]):  # type: ignore[misc, unus
             checked where they are given.
         ignore: names of fields that are no steps, and are handed on as they are (``explanation``, say). Any other
             one of a dictionary is a deviation, and one of a model or dataclass an error.
-        allow_unverified: hand on steps that nothing vouches for.
         at_least: what is to stand behind every step; see `Result.raise_for_status`.
         check_timeout: seconds that one check of yours may take; None waits for as long as it takes.
         on_check: called with every `OutputCheck`; what it raises is logged and changes nothing.
@@ -93,8 +92,7 @@ class VerifiedOutput(AbstractCapability[AgentDepsT]):  # type: ignore[misc, unus
         inputs: Mapping[str, object] | Callable[[RunContext[AgentDepsT]], Any] | None = None,
         steps: Iterable[str] | None = None,
         ignore: Iterable[str] = (),
-        allow_unverified: bool = False,
-        at_least: Strength = "grounded",
+        at_least: Strength = "proved",
         check_timeout: float | None = 60.0,
         on_check: Callable[[OutputCheck], object] | None = None,
         id: str | None = None,
@@ -108,7 +106,6 @@ class VerifiedOutput(AbstractCapability[AgentDepsT]):  # type: ignore[misc, unus
             inputs=None if callable(inputs) else inputs,
             steps=steps,
             ignore=ignore,
-            allow_unverified=allow_unverified,
             at_least=at_least,
             check_timeout=check_timeout,
             on_check=on_check,
