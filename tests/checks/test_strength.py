@@ -13,7 +13,7 @@ from stepguard.cli.report import print_result
 from stepguard.core.verdicts import STRENGTHS, Strength
 from stepguard.errors import ConfigError, RunUnverified
 from stepguard.repair.rungs import Vote
-from stepguard.testing import ScriptedBackend
+from stepguard.testing import ScriptedBackend, ScriptedSteps
 
 
 def saying(strength: Strength | None) -> Callable[..., Verdict]:
@@ -115,8 +115,7 @@ def test_what_rests_on_a_weak_value_is_as_weak() -> None:
         Step("more", "twice + 1", performer="code"),
         Step("own", "2 * 3"),
     ]
-    backend = ScriptedBackend({"n": "3", "twice": "3 * 2 = 6"}, {"own": "2 * 3 = 6"})
-    result = Guard(backend, segment=2).run(Procedure(steps))
+    result = Guard(ScriptedSteps({"n": "3", "twice": "3 * 2 = 6", "own": "2 * 3 = 6"})).run(Procedure(steps))
     assert [(each.strength, each.support) for each in result.steps] == [
         ("grounded", "grounded"),
         ("proved", "grounded"),

@@ -62,7 +62,7 @@ def test_ninety_one_steps_over_an_invoice_send_it_once_a_call() -> None:
     procedure, answers = _audit(91)
     model = Asked(answers)
     result = Guard(model, segment=16).run(procedure, {"invoice": INVOICE})
-    assert result.status == "verified"
+    assert result.status == "checked"
     assert model.copies() == [1] * 6
     assert sum(len(_text(request)) for request in model.requests) < 6 * len(INVOICE) + 91 * 200
 
@@ -71,7 +71,7 @@ def test_a_document_counts_as_what_a_call_costs() -> None:
     """Segments grow longer where every call sends a document: fewer calls, fewer copies."""
     procedure, answers = _audit(91)
     model = Asked(answers)
-    assert Guard(model).run(procedure, {"invoice": INVOICE}).status == "verified"
+    assert Guard(model).run(procedure, {"invoice": INVOICE}).status == "checked"
     assert model.copies() == [1] * len(model.requests)
     assert len(model.requests) < 6
 
@@ -83,7 +83,7 @@ def test_seven_steps_over_a_long_document_hold_it_once_a_request(segment: int) -
     model = Asked({f"a{number}": 7 for number in range(1, 8)})
     steps = [_reading(f"a{number}", "document") for number in range(1, 8)]
     procedure = Procedure(steps, inputs=[Input("document", "text")])
-    assert Guard(model, segment=segment).run(procedure, {"document": document}).status == "verified"
+    assert Guard(model, segment=segment).run(procedure, {"document": document}).status == "checked"
     quoted = json.dumps(document, ensure_ascii=False)
     assert model.copies(quoted) == [1] * (7 // segment)
     assert all(len(_text(request)) < len(quoted) + 2_500 for request in model.requests)

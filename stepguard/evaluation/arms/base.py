@@ -36,7 +36,8 @@ class Outcome:
         right_lenient: the same, with words around the value allowed, and read from the last step where none is marked.
         trace_right: whether every step's value is right.
         steps_right: how many steps' values are right.
-        verified: whether the arm vouches for its answer.
+        verified: whether the arm vouches for its answer: the guard does where it was `verified` or `checked`, which
+            `status` tells apart.
         abstained: whether it says that it has none.
         silent_errors: 1 where it vouches for something wrong, in the answer or in any step, else 0.
         error: the error that ended it.

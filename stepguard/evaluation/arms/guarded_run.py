@@ -157,7 +157,9 @@ def _outcome(arm: str, task: Task, result: Result, seconds: float, *, observe: b
     values = {record.occurrence.step: record.value for record in result.steps}
     right = {name: same(value, task.truth[name]) for name, value in values.items() if name in task.truth}
     answered = same(result.answer, task.answer)
-    wrong_vouched = any(record.verified and not right.get(record.occurrence.step, True) for record in result.steps)
+    handed_on = [record.occurrence.step for record in result.steps if record.support != "unverified"]
+    wrong_vouched = not all(right.get(step, True) for step in handed_on)
+    vouched = result.status in ("verified", "checked")
     counts: dict[str, int] = {}
     found = [each for attempt in result.attempts for each in attempt.deviations]
     if observe:
@@ -175,9 +177,9 @@ def _outcome(arm: str, task: Task, result: Result, seconds: float, *, observe: b
         right_lenient=answered,
         trace_right=task.whole and result.completed == result.total and all(right.values()),
         steps_right=sum(right.values()),
-        verified=result.verified,
+        verified=vouched,
         abstained=result.status in ("abstained", "exhausted"),
-        silent_errors=int(wrong_vouched or (result.verified and not answered)),
+        silent_errors=int(wrong_vouched or (vouched and not answered)),
         error=str(result.problem) if result.status == "failed" else None,
         calls=result.usage.calls,
         input_tokens=result.usage.input_tokens,

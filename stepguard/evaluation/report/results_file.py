@@ -71,6 +71,7 @@ def _row(arm: str, task: str, length: int, found: Sequence[Outcome], price: Pric
         "prefix": sum(each.prefix for each in found) / n,
         "scores": {f"lambda_{weight}": _score(found, weight) for weight in (0, 1, 4)},
         "verified": sum(each.verified for each in found) / n,
+        "checked": sum(each.status == "checked" for each in found) / n,
         "abstained": sum(each.abstained for each in found) / n,
         "silent_errors": silent,
         "silent_errors_interval": list(wilson(silent, n)),
