@@ -21,7 +21,7 @@ from stepguard import Procedure
 from stepguard.integrations.chat.trust import Trust
 from stepguard.serve import create_app
 
-pytest.importorskip("starlette")
+pytest.importorskip("prometheus_client")
 uvicorn: Any = pytest.importorskip("uvicorn")
 
 KEY = "sk-SECRET-caller-1"

@@ -1,17 +1,28 @@
-"""What commands that serve share: a socket to listen on, signals that end them, a log on stderr."""
+"""What commands that serve share: a socket to listen on, a server that holds, signals that end it, a log on stderr."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
 import signal
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from stepguard.errors import ConfigError
 
-__all__ = ["listening", "log_to_stderr", "signals_end_it"]
+if TYPE_CHECKING:
+    import uvicorn
+
+    from stepguard.serve.connections import Connections
+
+__all__ = ["bounded_server", "listening", "log_to_stderr", "serve_on", "signals_end_it"]
+
+_QUEUE: Final = 2048
+"""Connections that the system may hold until they are accepted."""
 
 
 @contextlib.contextmanager
@@ -29,7 +40,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
             if os.name == "posix":
                 found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             found.bind((host, port))
-            found.listen(2048)
+            found.listen(_QUEUE)
         except (OSError, OverflowError) as error:
             raise ConfigError(f"cannot listen on {host}:{port}: {error}; choose another --host or --port") from None
         yield found
@@ -46,13 +57,97 @@ def signals_end_it() -> Iterator[None]:
             signal.signal(each, handler)
 
 
-def log_to_stderr(level: str) -> None:
-    """Write the events of stepguard and of the server to stderr, from this level on."""
+def bounded_server(
+    app: Any, connections: Connections, *, last_seconds: float, proxies: Iterable[str] = ()
+) -> uvicorn.Server:
+    """A server of an application, ready to serve.
+
+    Args:
+        app: the application.
+        connections: what bounds its connections.
+        last_seconds: how long requests may go on once it is to stop.
+        proxies: the addresses whose word is taken for whom they speak for (``X-Forwarded-For``).
+    """
+    import uvicorn
+
+    from stepguard.serve.connections import ACCEPTED_AT_ONCE
+
+    config = uvicorn.Config(
+        app,
+        http=connections.protocol,  # type: ignore[arg-type]
+        ws="none",
+        backlog=ACCEPTED_AT_ONCE,
+        log_config=None,
+        access_log=False,  # it would hold whole addresses, with the keys that some callers put there
+        server_header=False,
+        date_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
+        timeout_graceful_shutdown=int(last_seconds),
+    )
+    return uvicorn.Server(config)
+
+
+async def serve_on(server: uvicorn.Server, found: socket.socket) -> None:
+    """Serve on a socket until a signal."""
+    serving = asyncio.create_task(server.serve([found]), name="uvicorn")
+    while not (server.started or serving.done()):
+        await asyncio.sleep(0.01)
+    if not serving.done():
+        found.listen(_QUEUE)  # asyncio has set it to as many as it may accept at once
+    await serving
+
+
+def log_to_stderr(level: str, secrets: Iterable[str] = ()) -> None:
+    """Write the events of stepguard and of the server to stderr, from this level on, and none of these secrets."""
     # Not the root logger: HTTP libraries log addresses, and with them the keys that some callers put there.
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    for name in ("stepguard", "uvicorn.error"):
+    handler.setFormatter(_Masked(secrets))
+    handler.addFilter(_Sparse())
+    for name in ("stepguard", "uvicorn.error", "asyncio"):
         logger = logging.getLogger(name)
         logger.setLevel(level)
         logger.addHandler(handler)
         logger.propagate = False
+
+
+class _Masked(logging.Formatter):
+    """Lines that hold none of these secrets."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+        self._mask: Callable[[str], str] | None = None
+        if known := tuple(secrets):
+            from stepguard.serve.blackout import Mask
+
+            self._mask = Mask(known).text
+
+    def format(self, record: logging.LogRecord) -> str:
+        """A record as a line."""
+        line = super().format(record)
+        return line if self._mask is None else self._mask(line)
+
+
+class _Sparse(logging.Filter):
+    """A filter that lets the same message through once in a while, so that nobody can fill a log from outside."""
+
+    def __init__(self, seconds: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._seconds: Final = seconds
+        self._clock: Final = clock
+        self._last: Final[dict[object, tuple[float, int]]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is written; it then tells how many were left out before it."""
+        now = self._clock()
+        key = (record.name, record.levelno, record.msg)
+        last, left_out = self._last.get(key, (-self._seconds, 0))
+        if now - last < self._seconds:
+            self._last[key] = (last, left_out + 1)
+            return False
+        if len(self._last) > 1000:
+            self._last.clear()
+        self._last[key] = (now, 0)
+        if left_out:
+            record.msg = f"{record.msg} ({left_out} more since)"
+        return True

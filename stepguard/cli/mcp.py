@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.cli.listening import listening, log_to_stderr, signals_end_it
+from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it
 from stepguard.core.verdicts import STRENGTHS
 from stepguard.errors import ConfigError
 
@@ -133,22 +133,16 @@ def _models(options: argparse.Namespace) -> dict[str, object] | None:
 
 
 def _serve_http(server: Any, host: str, port: int) -> None:
-    import uvicorn
-
     from stepguard.integrations.mcp.wire import ExactBodies
+    from stepguard.serve.connections import Connections, files_allowed
+    from stepguard.serve.limits import Limits
 
     with listening(host, port) as found:
         address, taken = found.getsockname()[:2]
-        config = uvicorn.Config(
-            ExactBodies(server.streamable_http_app(host=host)),
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            timeout_graceful_shutdown=_LAST_SECONDS,
-        )
         shown = f"[{address}]" if ":" in address else address
         sys.stdout.write(f"stepguard serves MCP at http://{shown}:{taken}/mcp\n")
         sys.stdout.flush()
+        app = ExactBodies(server.streamable_http_app(host=host))
         with signals_end_it():
-            asyncio.run(uvicorn.Server(config).serve([found]))
+            connections = Connections(Limits(), files=files_allowed())
+            asyncio.run(serve_on(bounded_server(app, connections, last_seconds=_LAST_SECONDS), found))

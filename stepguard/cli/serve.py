@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import os
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.cli.listening import listening, log_to_stderr, signals_end_it
+from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it
 from stepguard.core.verdicts import STRENGTHS
-from stepguard.errors import MissingExtraError
+from stepguard.errors import ConfigError, MissingExtraError
 
 __all__ = ["add_arguments", "main"]
 
@@ -68,10 +70,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mode", choices=["json_schema", "tools", "json"], help="how the upstream binds a reply to its form"
     )
     guard.add_argument("--no-strict", action="store_true", help="for an upstream that does not know the word strict")
+    parser.add_argument(
+        "--pass",
+        dest="passed",
+        metavar="ROUTE",
+        action="append",
+        default=[],
+        help="pass this on as well, such as 'GET /files/{id}'; repeat for more. What is not on the list is not found",
+    )
+    parser.add_argument(
+        "--trusted-proxy",
+        metavar="ADDRESS",
+        action="append",
+        default=[],
+        help="a proxy in front of this server, whose word is taken for whom it speaks for; repeat for more",
+    )
+    parser.add_argument(
+        "--metrics-port",
+        metavar="N",
+        type=int,
+        help="serve /metrics at a port of its own, without a key (default: at the port of the API, with its key)",
+    )
+    parser.add_argument(
+        "--metrics-host", metavar="HOST", default="127.0.0.1", help="where to listen for it (default: %(default)s)"
+    )
     limits = parser.add_argument_group("limits")
     limits.add_argument("--max-body", metavar="BYTES", type=int, help="the largest request (default: 16 MiB)")
+    limits.add_argument(
+        "--max-memory", metavar="BYTES", type=int, help="for all requests in flight together (default: 512 MiB)"
+    )
     limits.add_argument("--concurrent", metavar="N", type=int, help="requests at once (default: 100)")
-    limits.add_argument("--waiting", metavar="N", type=int, help="requests that may wait (default: 1000)")
+    limits.add_argument("--waiting", metavar="N", type=int, help="requests that may wait (default: 500)")
+    limits.add_argument("--connections", metavar="N", type=int, help="open connections (default: 1000)")
+    limits.add_argument(
+        "--client-share", metavar="PART", type=float, help="what one client may take of these (default: 0.5)"
+    )
     limits.add_argument("--max-seconds", metavar="S", type=float, help="for one request (default: 600)")
     limits.add_argument(
         "--upstream-seconds", metavar="S", type=float, help="how long the upstream may be silent (default: 300)"
@@ -87,23 +120,28 @@ def main(options: argparse.Namespace) -> int:
     Raises:
         StepguardError: nothing was served, because of the options, the procedures or a missing package.
     """
-    try:
-        import uvicorn
-    except ImportError:
-        raise MissingExtraError("stepguard serve", extra="serve") from None
     from stepguard.engine.budget import Budget
     from stepguard.integrations.chat.trust import Trust
     from stepguard.serve import Limits, create_app
 
+    try:
+        from stepguard.serve.connections import Connections, files_allowed
+    except ModuleNotFoundError:
+        raise MissingExtraError("stepguard serve", extra="serve") from None
     given = {
         "body": options.max_body,
+        "memory": options.max_memory,
         "concurrent": options.concurrent,
         "waiting": options.waiting,
+        "connections": options.connections,
+        "client_share": options.client_share,
         "seconds": options.max_seconds,
         "upstream_seconds": options.upstream_seconds,
         "grace_seconds": options.grace_seconds,
     }
     limits = Limits(**{name: value for name, value in given.items() if value is not None})
+    connections = Connections(limits, files=files_allowed(), trusted=frozenset(options.trusted_proxy))
+    limits = connections.fitted(limits)
     guard: dict[str, Any] = {"segment": options.segment, "repair": options.retries}
     guard["budget"] = Budget(calls=options.max_calls, tokens=options.max_tokens)
     guard["stop_early"] = options.stop_early
@@ -118,26 +156,27 @@ def main(options: argparse.Namespace) -> int:
         guarded_only=options.guarded_only,
         at_least=options.at_least,
         reasons=options.tell_reasons,
-        api_key=os.environ.get(_KEY) or None,
+        api_key=(os.environ.get(_KEY) or "").split(",") if os.environ.get(_KEY) else None,
         upstream_key=os.environ.get(_UPSTREAM_KEY) or None,
+        more_paths=options.passed,
+        metrics=options.metrics_port is None,
     )
-    app.state.stepguard.connect()
-    log_to_stderr(options.log_level.upper())
-    with listening(options.host, options.port) as found:
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,  # it would hold whole addresses, with the keys that some callers put there
-            server_header=False,
-            date_header=False,
-            timeout_graceful_shutdown=int(limits.grace_seconds + 2 * _LAST_SECONDS),
+    service = app.state.stepguard
+    service.connect()
+    log_to_stderr(options.log_level.upper(), service.secrets)
+    with (
+        listening(options.host, options.port) as found,
+        _metrics_at(options.metrics_host, options.metrics_port, service),
+    ):
+        server = bounded_server(
+            app, connections, last_seconds=limits.grace_seconds + 2 * _LAST_SECONDS, proxies=options.trusted_proxy
         )
         host, port = found.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         sys.stdout.write(f"stepguard serves http://{shown}:{port}/v1 in front of {options.upstream}\n")
         sys.stdout.flush()
         with signals_end_it():
-            asyncio.run(_serve(uvicorn.Server(config), app.state.stepguard, found))
+            asyncio.run(_serve(server, service, found))
     return 0
 
 
@@ -145,9 +184,29 @@ def _roles(given: str | None) -> list[str]:
     return [role.strip() for role in (given or "").split(",") if role.strip()]
 
 
-async def _serve(server: Any, service: Any, listening: socket.socket) -> None:
+@contextlib.contextmanager
+def _metrics_at(host: str, port: int | None, service: Any) -> Iterator[None]:
+    """The metrics at a port of their own, to whoever reaches it; nothing where none is given."""
+    if port is None:
+        yield
+        return
+    from prometheus_client import start_http_server
+
+    try:
+        server, thread = start_http_server(port, host, service.metrics.registry)
+    except (OSError, OverflowError) as error:
+        raise ConfigError(f"cannot listen on {host}:{port}: {error}; choose another --metrics-port") from None
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+async def _serve(server: Any, service: Any, found: socket.socket) -> None:
     """Serve until a signal; then no request is taken any more, and those in flight end or are told that they do not."""
-    serving = asyncio.create_task(server.serve([listening]), name="uvicorn")
+    serving = asyncio.create_task(serve_on(server, found), name="stepguard-serve")
     while not (serving.done() or server.should_exit):
         await asyncio.sleep(0.05)
     stopping = asyncio.create_task(service.stop(), name="stepguard-stop")

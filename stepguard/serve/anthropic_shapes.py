@@ -93,9 +93,6 @@ class Messages:
     def error_event(self, problem: Problem) -> bytes:
         return sse(self.error(problem), "error")
 
-    def answers(self, body: Mapping[str, Any]) -> bool:
-        return isinstance(body.get("content"), list)
-
     def ends(self, event: Mapping[str, Any]) -> bool:
         return event.get("type") in ("message_stop", "error")
 

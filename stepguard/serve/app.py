@@ -7,49 +7,66 @@ path                                   what happens
 ``POST /v1/responses``                 the same
 ``POST /v1/messages``                  the same, in Anthropic's protocol
 ``GET /v1/models``                     the upstream's, and every one of them behind every procedure
-any other below ``/v1``                passed on, but for what would ask a model for a procedure
-``GET /health``, ``GET /metrics``      of this server itself
+what is on the list below ``/v1``      passed on, but for what would ask a model for a procedure
+``GET /health``                        that this server lives
+``GET /metrics``                       of this server itself; with the key, where there is one
+any other                              status 404
 =====================================  ==================================================================
 
-A slash too many, or capital letters, in the path of what is guarded make no difference.
+The list is `stepguard.serve.paths.PASSED` and what the operator adds. Each path is written in one way: one that others
+could read as another is refused.
 
 A request whose model is ``NAME@MODEL`` runs the procedure of this name on the model, from the values in its field
 ``inputs``; one with a field ``procedure`` runs that. Messages are read where the host trusts their roles. Everything
-else is passed on, bytes as they are. Which of the two happened stands in the header ``x-stepguard`` (``guarded`` or
-``passed``), why it was passed in ``x-stepguard-reason``, the id of a run in ``x-stepguard-run``. An answer of the guard
-has a field ``stepguard``; a run that is not verified is an error (`stepguard.serve.errors`).
+else is passed on, and what is answered to it, bytes as they are. Which of the two happened stands in the header
+``x-stepguard`` (``guarded`` or ``passed``), why it was passed in ``x-stepguard-reason``, the id of a run in
+``x-stepguard-run``. An answer of the guard has a field ``stepguard``; a run that is not verified is an error
+(`stepguard.serve.errors`). Keys of the operator stand in no response, whatever the upstream quotes.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote, unquote
+from urllib.parse import quote
+
+from prometheus_client import generate_latest
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from stepguard.backends.providers import ReplyMode
 from stepguard.core.verdicts import Strength
-from stepguard.errors import ConfigError, MissingExtraError
+from stepguard.errors import ConfigError
 from stepguard.integrations.chat.trust import Trust, check_trust
 from stepguard.procedure.folder import load_folder
 from stepguard.procedure.procedure import Procedure
+from stepguard.serve.admission import Charge, Gate, Memory
 from stepguard.serve.anthropic_shapes import Messages
-from stepguard.serve.errors import Problem, wrong_request
-from stepguard.serve.exchange import Exchange, Gone, Receive, Scope, Send
+from stepguard.serve.blackout import SHORTEST, Blackout
+from stepguard.serve.bodies import Body, check_messages, read_body
+from stepguard.serve.call import Call
+from stepguard.serve.errors import Problem, too_slow, wrong_request
 from stepguard.serve.guarded import Guarded, split_model
-from stepguard.serve.limits import Gate, Limits
-from stepguard.serve.metrics import CONTENT_TYPE, Metrics
+from stepguard.serve.limits import Limits
+from stepguard.serve.metrics import Metrics
 from stepguard.serve.openai_shapes import Chat, read_completion
-from stepguard.serve.paths import GUARDED, Tidied, speaks
-from stepguard.serve.relay import read_object, relay, relay_raw
+from stepguard.serve.paths import GUARDED, PASSED, OnePath, read_route, says_nothing
+from stepguard.serve.relay import composed, passed
 from stepguard.serve.responses_shape import Responses
-from stepguard.serve.shapes import Shape
+from stepguard.serve.shapes import AsciiJSON, Shape
 from stepguard.serve.upstream import Upstream
 from stepguard.telemetry.logging import tell
 
@@ -59,7 +76,11 @@ _LOG: Final = logging.getLogger("stepguard.serve")
 _CHAT: Final = Chat()
 _MESSAGES: Final = Messages()
 
-Work = Callable[[Exchange], Awaitable[None]]
+_METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
+_OURS: Final = ("procedure", "inputs")
+_SAID: Final = ("messages", "input", "prompt", "system", "instructions")
+
+Work = Callable[[Call, Charge], Awaitable[Response]]
 
 
 def create_app(
@@ -74,9 +95,11 @@ def create_app(
     guarded_only: bool = False,
     at_least: Strength = "proved",
     reasons: bool = False,
-    api_key: str | None = None,
+    api_key: str | Iterable[str] | None = None,
     upstream_key: str | None = None,
-) -> Any:
+    more_paths: Iterable[str] = (),
+    metrics: bool = True,
+) -> Starlette:
     """The Starlette application; its lifespan must run, which a server does and `Mount` does not.
 
     Args:
@@ -90,20 +113,17 @@ def create_app(
         at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
         reasons: whether errors tell why a step was not accepted. Reasons may name the right value, and clients that
             are agents give errors to their models: without them an error tells steps and kinds.
-        api_key: a key that callers must show, as that of the upstream. Their own are then not passed on.
+        api_key: a key that callers must show, as that of the upstream, or several: then each is a client, whatever its
+            address. Callers' own keys, and headers that choose an account, are then not passed on.
         upstream_key: the key that the upstream is asked with instead of the callers'; only with `api_key`.
+        more_paths: what is passed on beside `stepguard.serve.paths.PASSED`, such as ``["GET /files/{id}"]``.
+        metrics: whether ``/metrics`` is served, or only `Service.metrics` holds them.
 
     Raises:
         ConfigError: an argument cannot work.
         ProcedureError: a file holds no procedure; the message names it.
         MissingExtraError: starlette is not installed.
     """
-    try:
-        from starlette.applications import Starlette
-        from starlette.middleware import Middleware
-        from starlette.routing import Route
-    except ImportError:
-        raise MissingExtraError("the server", extra="serve") from None
     service = Service(
         upstream,
         procedures=load_folder(Path(procedures)) if isinstance(procedures, str | Path) else dict(procedures or {}),
@@ -115,8 +135,8 @@ def create_app(
         guarded_only=guarded_only,
         at_least=at_least,
         reasons=reasons,
-        api_key=api_key,
-        upstream_key=upstream_key,
+        api_keys=_keys("api_key", api_key),
+        upstream_keys=_keys("upstream_key", upstream_key),
     )
 
     @asynccontextmanager
@@ -124,25 +144,61 @@ def create_app(
         async with service.running():
             yield
 
-    def route(path: str, endpoint: _Endpoint, *methods: str) -> Route:
-        return Route(path, endpoint, methods=list(methods) or None)
-
-    endpoints = service.endpoints()
+    shaped: tuple[Shape, ...] = (_CHAT, Responses(), _MESSAGES)
+    shapes = {shape.name: shape for shape in shaped}
+    routes = [
+        Route("/health", service.health, methods=["GET"]),
+        *(Route(path, service.converse(shapes[name]), methods=["POST"]) for path, name in GUARDED.items()),
+        Route("/v1/models", service.endpoint("models", service.list_models), methods=["GET"]),
+        Route("/v1/models/{model:path}", service.endpoint("models", service.list_models), methods=["GET"]),
+    ]
+    if metrics:
+        routes.append(Route("/metrics", service.tell_metrics, methods=["GET"]))
+    for text in (*PASSED, *more_paths):
+        method, path = read_route(text)
+        routes.append(Route(f"/v1{path}", service.endpoint("other", service.pass_on), methods=[method]))
     app = Starlette(
-        routes=[
-            route("/health", endpoints["health"], "GET"),
-            route("/metrics", endpoints["metrics"], "GET"),
-            *(route(path, endpoints[name], "POST") for path, name in GUARDED.items()),
-            route("/v1/models", endpoints["models"], "GET"),
-            route("/v1/models/{model:path}", endpoints["models"], "GET"),
-            route("/v1/{rest:path}", endpoints["other"]),
-            route("/{rest:path}", endpoints["nowhere"]),
-        ],
-        middleware=[Middleware(Tidied)],
+        routes=routes,
+        middleware=[Middleware(Blackout, secrets=service.secrets), Middleware(OnePath, refusal=_refusal)],
+        exception_handlers={HTTPException: _no_route, Problem: _refusal},  # type: ignore[dict-item]
         lifespan=lifespan,
     )
+    app.router.redirect_slashes = False
     app.state.stepguard = service
     return app
+
+
+def _keys(option: str, given: str | Iterable[str] | None) -> tuple[str, ...]:
+    """The keys of an option, without what stands around them in a file or a variable; none where it is None."""
+    if given is None:
+        return ()
+    keys = [key.strip() for key in ([given] if isinstance(given, str) else given)]
+    if not keys or not all(key.isascii() and key.isprintable() and len(key) >= SHORTEST for key in keys):
+        raise ConfigError(
+            f"{option} is text that a header can carry, of {SHORTEST} characters or more: a shorter one can be "
+            "guessed, and is not to be told from words",
+            option=option,
+        )
+    return tuple(dict.fromkeys(keys))
+
+
+def _refusal(request: Request, problem: Problem, shape: Shape = _CHAT) -> JSONResponse:
+    """What tells a problem, in the protocol of the request."""
+    shape = _MESSAGES if "anthropic-version" in request.headers else shape
+    return AsciiJSON(shape.error(problem), problem.status, problem.headers())
+
+
+async def _no_route(request: Request, error: HTTPException) -> JSONResponse:
+    known = request.url.path.startswith("/v1/")
+    where = (
+        "this server does not pass it on, unless its operator adds it to the list (--pass)"
+        if known
+        else "the paths of the API begin with /v1"
+    )
+    problem = wrong_request(
+        f"there is nothing to {request.method} at this path: {where}", status=error.status_code, code="unknown_path"
+    )
+    return _refusal(request, problem)
 
 
 class Service:
@@ -161,15 +217,10 @@ class Service:
         guarded_only: bool,
         at_least: Strength,
         reasons: bool,
-        api_key: str | None,
-        upstream_key: str | None,
+        api_keys: tuple[str, ...],
+        upstream_keys: tuple[str, ...],
     ) -> None:
-        # As it comes out of a file or a variable; callers cannot send the blanks around it.
-        api_key, upstream_key = (key.strip() if isinstance(key, str) else key for key in (api_key, upstream_key))
-        for name, key in (("api_key", api_key), ("upstream_key", upstream_key)):
-            if key is not None and not (isinstance(key, str) and key and key.isascii() and key.isprintable()):
-                raise ConfigError(f"{name} is text that a header can carry, and not empty", option=name)
-        if upstream_key is not None and api_key is None:
+        if upstream_keys and not api_keys:
             raise ConfigError(
                 "with upstream_key alone everybody who reaches this server spends that key: give api_key as well",
                 option="upstream_key",
@@ -179,8 +230,12 @@ class Service:
                 raise ConfigError(f"{name!r} cannot name a procedure: NAME@MODEL is told by its @", option="procedures")
         self.limits: Final = limits
         self.metrics: Final = Metrics()
+        self.secrets: Final = (*api_keys, *upstream_keys)
+        """The keys of the operator."""
         self._procedures: Final = dict(procedures)
-        self._upstream: Final = Upstream(upstream, limits=limits, key=upstream_key, own_keys=api_key is not None)
+        self._upstream: Final = Upstream(
+            upstream, limits=limits, key=upstream_keys[0] if upstream_keys else None, own_keys=bool(api_keys)
+        )
         self._guarded: Final = Guarded(
             procedures,
             guard,
@@ -192,7 +247,9 @@ class Service:
             reasons=reasons,
             metrics=self.metrics,
         )
-        self._key: Final = api_key
+        self._keys: Final = api_keys
+        self._trusts_none: Final = trust == Trust()
+        self._memory: Final = Memory(limits)
         self._gate: Gate | None = None
 
     def connect(self) -> None:
@@ -207,6 +264,7 @@ class Service:
     async def running(self) -> AsyncIterator[None]:
         """Be ready for requests, on the running event loop."""
         self._gate = Gate(self.limits)
+        self.metrics.watch(self._gate)
         async with self._upstream.opened():
             try:
                 yield
@@ -220,114 +278,48 @@ class Service:
         if self._gate is not None:
             await self._gate.close()
 
-    def endpoints(self) -> dict[str, _Endpoint]:
-        """The ASGI applications behind the paths."""
-        shaped = {shape.name: shape for shape in (_CHAT, Responses(), _MESSAGES)}
-        return {
-            **{name: _Endpoint(self, name, shape, self._conversing(shape)) for name, shape in shaped.items()},
-            "models": _Endpoint(self, "models", _CHAT, self._models),
-            "other": _Endpoint(self, "other", _CHAT, self._other),
-            "health": _Endpoint(self, "health", _CHAT, self._health, own=True),
-            "metrics": _Endpoint(self, "metrics", _CHAT, self._metrics, own=True),
-            "nowhere": _Endpoint(self, "nowhere", _CHAT, _nowhere, own=True),
-        }
-
-    async def serve(self, exchange: Exchange, endpoint: _Endpoint) -> None:
-        """Answer one request; never raises but for cancellation."""
-        shape = _MESSAGES if exchange.header("anthropic-version") is not None else endpoint.shape
-        outcome = None
-        try:
-            if endpoint.own:
-                await endpoint.work(exchange)
-                return
-            if self._gate is None:
-                raise RuntimeError("the lifespan of the application did not run")
-            self._authenticate(exchange)
-            async with self._gate.admit(exchange):
-                await endpoint.work(exchange)
-        except Gone:
-            outcome = "gone"
-        except Problem as problem:
-            told = problem
-            if told.facts is None and exchange.facts is not None:
-                told = told.knowing(exchange.facts())
-            outcome = str(told.status)
-            await exchange.fail(told, shape.error(told))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the caller is to have an answer
-            outcome = "500"
-            # Not its text, which may hold content.
-            where = "".join(traceback.format_tb(error.__traceback__))
-            _LOG.error("event='request_failed' endpoint=%r error=%r\n%s", endpoint.name, type(error).__name__, where)
-            told = Problem(
-                "a fault of this server", status=500, kind="server_error", code="internal_error", retry=False
-            )
-            await exchange.fail(told, shape.error(told))
-        finally:
-            if not endpoint.own:
-                self._record(exchange, endpoint, outcome)
-
-    def _record(self, exchange: Exchange, endpoint: _Endpoint, outcome: str | None) -> None:
-        handling: Any = exchange.told.get("x-stepguard", "refused")
-        seconds = time.monotonic() - exchange.began
-        said = outcome or str(exchange.status or "gone")
-        self.metrics.request(endpoint.name, handling, said, seconds)
-        run = exchange.told.get("x-stepguard-run")
-        tell(
-            "request_done",
-            endpoint=endpoint.name,
-            handling=handling,
-            outcome=said,
-            seconds=round(seconds, 3),
-            run_id=run,
-        )
-
-    def _authenticate(self, exchange: Exchange) -> None:
-        if self._key is None:
-            return
-        told = exchange.header("authorization") or ""
-        scheme, _, token = told.partition(" ")
-        shown = token.strip() if scheme.lower() == "bearer" else exchange.header("x-api-key") or ""
-        if not hmac.compare_digest(shown.encode("utf-8", "surrogateescape"), self._key.encode()):
-            raise Problem(
-                "the key is not one of this server", status=401, kind="authentication_error", code="invalid_api_key"
-            )
-
     # What answers
 
-    def _conversing(self, shape: Shape) -> Work:
-        async def converse(exchange: Exchange) -> None:
-            sent = await exchange.read()
-            body = read_object(sent)
-            if body is None:
-                raise wrong_request("the body is no JSON object", code="invalid_json")
-            await exchange.attend(self._converse(exchange, shape, sent, body))
+    async def health(self, request: Request) -> Response:
+        """That the server lives, and nothing else, to everybody."""
+        ready = self._gate is not None and not self._gate.closed
+        return AsciiJSON({"status": "ok" if ready else "stopping"}, 200 if ready else 503)
 
-        return converse
+    async def tell_metrics(self, request: Request) -> Response:
+        """The metrics, to whoever has a key of this server."""
+        self._authenticate(request)
+        return Response(generate_latest(self.metrics.registry), headers={"content-type": _METRICS})
 
-    async def _converse(self, exchange: Exchange, shape: Shape, sent: bytes, body: dict[str, Any]) -> None:
-        asked = shape.read(body)
-        found = await self._guarded.find(asked, sent)
-        if found is not None:
+    def endpoint(self, name: str, work: Work, shape: Shape = _CHAT) -> _Endpoint:
+        """The ASGI application behind a path."""
+        return _Endpoint(self, name, shape, work)
+
+    def converse(self, shape: Shape) -> _Endpoint:
+        """The ASGI application behind a path of what is guarded."""
+
+        async def answer(call: Call, charge: Charge) -> Response:
+            body = await read_body(call.body, self.limits, charge)
+            check_messages(body.data, self.limits)
+            self._check_names(body)
+            asked = shape.read(body.data)
+            found = await self._guarded.find(asked, call.body)
+            if found is None:
+                call.told["x-stepguard-reason"] = await self._guarded.pass_reason(asked, len(call.body))
+                del body, asked
+                charge.becomes(len(call.body))
+                return await self._pass_on(call, shape)
+            if body.doubt:
+                raise wrong_request(f"the body can be read in more than one way: {body.doubt}", code="invalid_json")
             job, model = found
-            await self._guarded.run(exchange, self._upstream, shape, asked, job, model)
-            return
-        exchange.told["x-stepguard-reason"] = await self._guarded.pass_reason(asked, len(sent))
-        exchange.told["x-stepguard"] = "passed"
-        async with self._upstream.passing(exchange, sent, read=True) as response:
-            usage = await relay(
-                exchange, self._upstream, response, answers=shape.answers, shape=shape, limits=self.limits
-            )
-        self.metrics.tokens("passed", usage)
+            return await self._guarded.run(call, self._upstream, shape, asked, job, model)
 
-    async def _models(self, exchange: Exchange) -> None:
-        sent = await exchange.read()
-        await exchange.attend(self._list_models(exchange, sent))
+        return self.endpoint(shape.name, answer, shape)
 
-    async def _list_models(self, exchange: Exchange, sent: bytes) -> None:
-        exchange.told["x-stepguard"] = "passed"
-        asked = unquote(exchange.raw_path.removeprefix("/v1/models").strip("/"))
+    async def list_models(self, call: Call, charge: Charge) -> Response:
+        """The models of the upstream, and each behind every procedure; or one of them."""
+        call.told["x-stepguard"] = "passed"
+        asked = call.request.path_params.get("model", "")
         name, model = split_model(asked, self._procedures)
-        path = None if name is None else f"/models/{quote(model, safe='/:@')}"
 
         def change(found: dict[str, Any]) -> dict[str, Any]:
             if asked:
@@ -340,79 +332,132 @@ class Service:
             listed = isinstance(data, list) and all(isinstance(each, dict) and "id" in each for each in data)
             return "id" in body if asked else listed
 
-        changed = name is not None or (not asked and self._procedures)
-        async with self._upstream.passing(exchange, sent, path=path, read=True) as response:
-            await relay(
-                exchange,
-                self._upstream,
-                response,
-                answers=answers,
-                shape=_CHAT,
-                limits=self.limits,
-                change=change if changed else None,
+        if name is None and (asked or not self._procedures):
+            return await self._pass_on(call, _CHAT)
+        path = None if name is None else f"/models/{quote(model, safe='/:@')}"
+        response = await call.resources.enter_async_context(self._upstream.passing(call, path=path))
+        return await composed(self._upstream, response, call, self.limits, answers=answers, change=change)
+
+    async def pass_on(self, call: Call, charge: Charge) -> Response:
+        """What is on the list of the paths, unless it asks for a procedure."""
+        silent = says_nothing(call.request.scope["path"])
+        kind = call.request.headers.get("content-type", "").partition("/")[0].strip().lower()
+        if kind != "multipart" and call.body.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
+            body = await read_body(call.body, self.limits, charge)
+            self._check_names(body)
+            # An upstream that does not care for names would answer a procedure's request as any other.
+            asked = read_completion(body.data)
+            named = split_model(asked.model, self._procedures)[0] is not None
+            if named or (not silent and await self._guarded.find(asked, call.body) is not None):
+                raise wrong_request(
+                    "procedures are run at /v1/chat/completions, /v1/responses and /v1/messages, not at this path",
+                    status=404,
+                    code="unknown_path",
+                )
+            if not silent:
+                call.told["x-stepguard-reason"] = await self._guarded.pass_reason(asked, len(call.body))
+            del body, asked
+            charge.becomes(len(call.body))
+        return await self._pass_on(call, None)
+
+    async def _pass_on(self, call: Call, shape: Shape | None) -> Response:
+        call.told["x-stepguard"] = "passed"
+        response = await call.resources.enter_async_context(self._upstream.passing(call))
+        return await passed(call, self._upstream, response, shape, self.metrics)
+
+    def _check_names(self, body: Body) -> None:
+        """See that it is plain what a request asks: of a name that stands twice another server may read the other."""
+        models = body.twice.get("model", [body.data.get("model")])
+        if not all(model is None or isinstance(model, str) for model in models):
+            raise wrong_request("the model is named by a text", code="invalid_json", param="model")
+        procedures = {split_model(model or "", self._procedures)[0] for model in models}
+        if len(procedures) > 1 or not body.twice.keys().isdisjoint(_OURS if self._trusts_none else _OURS + _SAID):
+            raise wrong_request("what the request asks stands in it twice", code="invalid_json")
+
+    # One request
+
+    async def serve(self, call: Call, endpoint: _Endpoint) -> None:
+        """Answer one request; never raises but for cancellation."""
+        outcome = None
+        try:
+            if self._gate is None:
+                raise RuntimeError("the lifespan of the application did not run")
+            call.client = self._authenticate(call.request) or call.client
+            with self._memory.holding(call.client) as charge:
+                await call.read(charge, packed=says_nothing(call.request.scope["path"]))
+                await call.attend(self._work(call, endpoint, charge, self._gate))
+        except ClientDisconnect:
+            outcome = "gone"
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller is to have an answer
+            problem = error if isinstance(error, Problem) else _fault(error, endpoint)
+            if problem.facts is None and call.facts is not None:
+                problem.facts, problem.retry = call.facts(), False  # it has cost something
+            outcome = str(problem.status)
+            await call.fail(problem, _refusal(call.request, problem, endpoint.shape))
+        finally:
+            self._record(call, endpoint, outcome)
+
+    async def _work(self, call: Call, endpoint: _Endpoint, charge: Charge, gate: Gate) -> None:
+        seconds = self.limits.seconds
+        async with gate.admit(call):
+            try:
+                async with asyncio.timeout(seconds) as timer, call.resources:
+                    await call.respond(await endpoint.work(call, charge))
+            except TimeoutError:
+                if not timer.expired():
+                    raise
+                raise too_slow(f"no answer within {seconds:g} s") from None
+
+    def _record(self, call: Call, endpoint: _Endpoint, outcome: str | None) -> None:
+        handling: Any = call.told.get("x-stepguard", "refused")
+        seconds = time.monotonic() - call.began
+        said = outcome or str(call.status or "gone")
+        self.metrics.request(endpoint.name, handling, said, seconds)
+        tell(
+            "request_done",
+            endpoint=endpoint.name,
+            handling=handling,
+            outcome=said,
+            seconds=round(seconds, 3),
+            run_id=call.told.get("x-stepguard-run"),
+        )
+
+    def _authenticate(self, request: Request) -> str | None:
+        """See that a request shows a key of this server; whose it is, where that tells more than its address."""
+        if not self._keys:
+            return None
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        shown = token.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")
+        given = shown.encode("utf-8", "surrogateescape")
+        known = [hmac.compare_digest(given, key.encode()) for key in self._keys]
+        if not any(known):
+            raise Problem(
+                "the key is not one of this server", status=401, kind="authentication_error", code="invalid_api_key"
             )
+        return f"key {known.index(True)}" if len(known) > 1 else None
 
-    async def _other(self, exchange: Exchange) -> None:
-        spoken = speaks(unquote(exchange.raw_path))
-        sent = await exchange.read(packed=not spoken)
-        body = (read_object(sent) or {}) if spoken or sent[:1].isspace() or sent[:1] == b"{" else {}
-        asked = read_completion(body) if spoken else None
-        # An upstream that does not care for names would answer a procedure's request as any other.
-        model = body.get("model")
-        named = isinstance(model, str) and split_model(model, self._procedures)[0] is not None
-        if named or (asked is not None and await self._guarded.find(asked, sent) is not None):
-            raise wrong_request(
-                "procedures are run at /v1/chat/completions, /v1/responses and /v1/messages, not at this path",
-                status=404,
-                code="unknown_path",
-            )
-        if asked is not None:
-            exchange.told["x-stepguard-reason"] = await self._guarded.pass_reason(asked, len(sent))
-        await exchange.attend(self._pass_on(exchange, sent))
 
-    async def _pass_on(self, exchange: Exchange, sent: bytes) -> None:
-        exchange.told["x-stepguard"] = "passed"
-        async with self._upstream.passing(exchange, sent, read=False) as response:
-            await relay_raw(exchange, self._upstream, response)
-
-    async def _health(self, exchange: Exchange) -> None:
-        gate = self._gate
-        ready = gate is not None and not gate.closed
-        body = {
-            "status": "ok" if ready else "stopping",
-            "in_flight": gate.in_flight if gate else 0,
-            "waiting": gate.waiting if gate else 0,
-            "procedures": sorted(self._procedures),
-        }
-        await exchange.answer(200 if ready else 503, body)
-
-    async def _metrics(self, exchange: Exchange) -> None:
-        assert self._gate is not None
-        body = self.metrics.render(self._gate).encode()
-        await exchange.respond(200, [("content-type", CONTENT_TYPE)], body)
+def _fault(error: Exception, endpoint: _Endpoint) -> Problem:
+    """A fault of this server. The text of the error is not told: it may hold content."""
+    where = "".join(traceback.format_tb(error.__traceback__))
+    _LOG.error("event='request_failed' endpoint=%r error=%r\n%s", endpoint.name, type(error).__name__, where)
+    return Problem("a fault of this server", status=500, kind="server_error", code="internal_error", retry=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Endpoint:
-    """An ASGI application: one path. `own` ones ask nobody, and are answered at once."""
+    """An ASGI application: one path."""
 
     service: Service
     name: str
     shape: Shape
     work: Work
-    own: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.service.serve(Exchange(scope, receive, send, self.service.limits), self)
+        await self.service.serve(Call(scope, receive, send, self.service.limits), self)
 
 
 def _named(model: Mapping[str, Any], procedure: str) -> dict[str, Any]:
     """The entry of a model behind a procedure."""
     owner = {"owned_by": "stepguard"} if "owned_by" in model else {}
     return {**model, "id": f"{procedure}@{model['id']}", **owner}
-
-
-async def _nowhere(exchange: Exchange) -> None:
-    raise wrong_request(
-        "there is nothing at this path: those of the API begin with /v1", status=404, code="unknown_path"
-    )

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final
 
 from stepguard.core.redaction import redact
@@ -43,6 +44,7 @@ __all__ = [
 _LONGEST: Final = 500
 
 
+@dataclass(eq=False)
 class Problem(Exception):
     """Why a request gets no answer. It never leaves the application: it becomes the body of a response.
 
@@ -57,27 +59,15 @@ class Problem(Exception):
         facts: what a guarded run had by then, for the field ``stepguard``.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        status: int,
-        kind: str,
-        code: str | None = None,
-        param: str | None = None,
-        retry_after: float | None = None,
-        retry: bool | None = None,
-        facts: Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.status = status
-        self.kind = kind
-        self.code = code
-        self.param = param
-        self.retry_after = retry_after
-        self.retry = retry
-        self.facts = facts
+    message: str
+    _: KW_ONLY
+    status: int
+    kind: str
+    code: str | None = None
+    param: str | None = None
+    retry_after: float | None = None
+    retry: bool | None = None
+    facts: Mapping[str, Any] | None = None
 
     def headers(self) -> dict[str, str]:
         """The headers that belong to it."""
@@ -87,19 +77,6 @@ class Problem(Exception):
         if self.retry is not None:
             found["x-should-retry"] = "true" if self.retry else "false"
         return found
-
-    def knowing(self, facts: Mapping[str, Any]) -> Problem:
-        """The same problem of a run that had come so far, and had cost something."""
-        return Problem(
-            self.message,
-            status=self.status,
-            kind=self.kind,
-            code=self.code,
-            param=self.param,
-            retry_after=self.retry_after,
-            retry=False,
-            facts=facts,
-        )
 
 
 def wrong_request(message: str, *, status: int = 400, code: str | None = None, param: str | None = None) -> Problem:
@@ -138,9 +115,9 @@ def unreadable(message: str) -> Problem:
     return Problem(cut(message), status=502, kind="upstream_error", code="upstream_unreadable")
 
 
-def cut(message: str, secret: str | None = None) -> str:
+def cut(message: str) -> str:
     """A message from elsewhere: no key in it, and not long."""
-    said = redact(message[: 20 * _LONGEST], secret)
+    said = redact(message[: 20 * _LONGEST])
     return said if len(said) <= _LONGEST else f"{said[: _LONGEST - 3]}..."
 
 

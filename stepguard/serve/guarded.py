@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
+
+from starlette.responses import Response, StreamingResponse
 
 from stepguard.backends.retry import RetryPolicy
 from stepguard.core.usage import Usage
@@ -25,22 +27,27 @@ from stepguard.options import GuardOptions, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 from stepguard.run import Run
+from stepguard.serve.call import Call
 from stepguard.serve.errors import cut, from_result, wrong_request
-from stepguard.serve.exchange import Exchange
 from stepguard.serve.limits import Limits
 from stepguard.serve.metrics import Metrics
-from stepguard.serve.shapes import Asked, Finished, Parameters, Shape
+from stepguard.serve.shapes import AsciiJSON, Asked, Finished, Parameters, Shape
 from stepguard.serve.upstream import Upstream
 
 __all__ = ["Guarded", "split_model"]
 
 _VERSION: Final = re.compile(r"latest|default|[0-9]{3,8}")
 """What some providers write behind an @ of their own, as in ``some-model@20260601``."""
-_LARGE: Final = 64 * 1024
+_LARGE: Final = 4 * 1024
 """Bytes of a request from which on it is searched in a thread."""
 _OURS: Final = ("procedure", "inputs")
 """The fields of a request that are not the upstream's."""
 _WORKING: Final = b": stepguard is working\n\n"
+_EVENTS: Final = {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+    "x-accel-buffering": "no",  # nginx holds back what it proxies, unless it is told not to
+}
 
 
 def split_model(model: str, procedures: Mapping[str, Procedure]) -> tuple[str | None, str]:
@@ -156,9 +163,7 @@ class Guarded:
         except ConfigError as error:
             raise wrong_request(cut(str(error)), code="not_guarded", param=error.option) from error
 
-    async def run(
-        self, exchange: Exchange, upstream: Upstream, shape: Shape, asked: Asked, job: Job, model: str
-    ) -> None:
+    async def run(self, call: Call, upstream: Upstream, shape: Shape, asked: Asked, job: Job, model: str) -> Response:
         """Run a job, and answer with what came of it.
 
         Raises:
@@ -166,13 +171,13 @@ class Guarded:
         """
         if not model.strip():
             raise wrong_request("the request names no model", code="invalid_model", param="model")
-        exchange.told["x-stepguard"] = "guarded"
+        call.told["x-stepguard"] = "guarded"
         parameters = shape.parameters({name: value for name, value in asked.body.items() if name not in _OURS})
-        guard = self._guard(upstream.client(exchange), job, model, parameters)
+        guard = self._guard(upstream.client(call), job, model, parameters)
         form = parameters.arguments.get("response_format")
         as_json = isinstance(form, Mapping) and form.get("type") == "json_object"
         run = guard.start(job.procedure, job.inputs, label=job.label)
-        exchange.told["x-stepguard-run"] = run.id
+        call.told["x-stepguard-run"] = run.id
 
         def completion(result: Result) -> dict[str, Any]:
             body = completion_body(
@@ -187,23 +192,40 @@ class Guarded:
             body["stepguard"] |= {"usage": spent, "set_aside": list(parameters.set_aside)}
             return body
 
-        exchange.facts = lambda: completion(run.result())["stepguard"]
-        result: Result | None = None
+        def answer(result: Result) -> Finished:
+            body = completion(result)
+            if not body["stepguard"]["answered"]:
+                raise from_result(result, body)
+            return Finished(run.id, asked.model, body, result.usage, asked.include_usage)
+
+        call.facts = lambda: completion(run.result())["stepguard"]
+        driven = asyncio.create_task(guard.adrive(run), name=f"stepguard-run-{run.id}")
+        call.resources.push_async_callback(self._leave, driven, run)
+        done, _ = await asyncio.wait({driven}, timeout=self._limits.keep_alive_seconds if asked.stream else None)
+        if done:
+            call.told["x-stepguard-status"] = driven.result().status
+            finished = answer(driven.result())
+            if not asked.stream:
+                return AsciiJSON(shape.answer(finished))
+        call.last_event = shape.error_event
+
+        async def events() -> AsyncIterator[bytes]:
+            while not driven.done():
+                yield _WORKING
+                await asyncio.wait({driven}, timeout=self._limits.keep_alive_seconds)
+            for event in shape.events(answer(driven.result())):
+                yield event
+
+        return StreamingResponse(events(), headers=_EVENTS)
+
+    async def _leave(self, driven: asyncio.Task[Result], run: Run) -> None:
+        """See that a run has ended when its request has, and count it."""
+        driven.cancel()
         try:
-            result = await self._drive(guard, run, exchange, shape, asked.stream)
+            await asyncio.wait({driven})
         finally:
-            self._metrics.run(job.label, result or run.result(), cancelled=result is None)
-        body = completion(result)
-        exchange.told["x-stepguard-status"] = result.status
-        if not body["stepguard"]["answered"]:
-            raise from_result(result, body)
-        finished = Finished(run.id, asked.model, body, result.usage, asked.include_usage)
-        if not asked.stream:
-            await exchange.answer(200, shape.answer(finished))
-            return
-        if exchange.status is None:
-            await exchange.start_events(shape.error_event)
-        await exchange.write(b"".join(shape.events(finished)), more=False)
+            ended = driven.done() and not driven.cancelled() and driven.exception() is None
+            self._metrics.run(run.label, driven.result() if ended else run.result(), cancelled=not ended)
 
     def _guard(self, client: object, job: Job, model: str, parameters: Parameters) -> Guard:
         settings = Settings(
@@ -221,22 +243,6 @@ class Guarded:
             return GuardedCall(settings, job, {**parameters.arguments, "model": model}).guard
         except ConfigError as error:
             raise wrong_request(cut(str(error)), code="unsupported_parameter", param=error.option) from error
-
-    async def _drive(self, guard: Guard, run: Run, exchange: Exchange, shape: Shape, stream: bool) -> Result:
-        """The result of a run; what is streamed gets a comment from time to time meanwhile."""
-        if not stream:
-            return await guard.adrive(run)
-        driven = asyncio.create_task(guard.adrive(run), name=f"stepguard-run-{run.id}")
-        try:
-            while not (await asyncio.wait({driven}, timeout=self._limits.keep_alive_seconds))[0]:
-                if exchange.status is None:
-                    await exchange.start_events(shape.error_event)
-                await exchange.write(_WORKING)
-            return driven.result()
-        finally:
-            if not driven.done():
-                driven.cancel()
-                await asyncio.gather(driven, return_exceptions=True)
 
 
 def _exact_inputs(sent: bytes) -> Any:

@@ -1,34 +1,47 @@
-"""What the server takes on: the size of a request, how many at once, how long; and how it stops."""
+"""What the server takes on: the size of a request, how many at once, how long."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import math
 from dataclasses import dataclass, fields
-from typing import Final, Protocol
+from typing import Final
 
 from stepguard.core.deadlines import is_seconds
 from stepguard.errors import ConfigError
-from stepguard.serve.errors import Problem, busy, stopping
 
-__all__ = ["Gate", "Interruptible", "Limits"]
+__all__ = ["Limits"]
+
+_MAY_BE_NONE: Final = ("seconds", "upstream_seconds")
+_MAY_BE_ZERO: Final = ("waiting", "grace_seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What one server takes on. None is no limit, where it is allowed.
 
+    A client is an address, or a key where the server knows several.
+
     Args:
         body: the largest request, in bytes; a larger one gets status 413.
-        answer: the largest answer of the upstream that is held whole, in bytes, and the largest event of a streamed
-            one; beyond it the caller gets status 502. What the server does not read it passes on at any size.
+        messages: the most messages of a request; more get status 413.
+        values: the most values in the JSON of a request, and so the most objects that are made of it; as `messages`.
+        depth: how deeply the JSON of a request may be nested; deeper is status 400.
+        memory: bytes that all requests in flight may take together, with what reading them takes; a request that finds
+            no room gets status 429.
+        answer: the largest answer of the upstream that is held whole, in bytes; beyond it the caller gets status 502.
+            What the server does not read it passes on at any size.
+        connections: how many connections are open at once; the command takes fewer where the system allows fewer
+            files. Beyond it those that hold no whole request are closed, the oldest of the client with the most first.
         concurrent: how many requests are worked on at once.
-        waiting: how many more may wait for their turn; the next one gets status 429 at once.
-        wait_seconds: how long one waits for its turn before it gets status 429.
+        waiting: how many more may wait for their turn; the next one gets status 429 at once. Clients take turns.
+        client_share: the part of `connections`, `concurrent`, `waiting` and `memory` that one client may take.
+        head_seconds: how long the head of a request may take from the last response on, or from the connection.
+        silence_seconds: how long a caller may pause within a request; then it gets status 408.
         upload_seconds: how long a caller may take to send a request; then it gets status 408.
-        seconds: how long a request may take from then on, its wait not counted; then it gets status 504, and what
-            runs for it is cancelled. None sets no limit.
+        wait_seconds: how long a request waits for its turn before it gets status 429.
+        send_seconds: how long a caller may leave a part of a response unread before it is left.
+        seconds: how long a request may take from its turn on; then it gets status 504, and what runs for it is
+            cancelled. None sets no limit.
         connect_seconds: how long it may take to reach the upstream.
         upstream_seconds: how long the upstream may be silent. None sets no limit.
         keep_alive_seconds: after so long without a word a streamed answer of the guard gets a comment, so that what
@@ -37,15 +50,24 @@ class Limits:
             for them is cancelled.
 
     Raises:
-        ConfigError: a limit is no number above 0.
+        ConfigError: a limit is no number above 0, or no request as large as `body` could be held in `memory`.
     """
 
     body: int = 16 * 2**20
-    answer: int = 64 * 2**20
+    messages: int = 10_000
+    values: int = 500_000
+    depth: int = 100
+    memory: int = 512 * 2**20
+    answer: int = 16 * 2**20
+    connections: int = 1000
     concurrent: int = 100
-    waiting: int = 1000
-    wait_seconds: float = 30.0
+    waiting: int = 500
+    client_share: float = 0.5
+    head_seconds: float = 10.0
+    silence_seconds: float = 10.0
     upload_seconds: float = 60.0
+    wait_seconds: float = 30.0
+    send_seconds: float = 30.0
     seconds: float | None = 600.0
     connect_seconds: float = 10.0
     upstream_seconds: float | None = 300.0
@@ -55,92 +77,23 @@ class Limits:
     def __post_init__(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
-            least_is_zero = each.name in ("waiting", "grace_seconds")
-            if value is None and each.name in ("seconds", "upstream_seconds"):
+            if value is None and each.name in _MAY_BE_NONE:
                 continue
-            whole = not each.name.endswith("seconds")
+            whole = not each.name.endswith(("seconds", "share"))
             number = is_seconds(value) and (isinstance(value, int) or not whole)
-            if not number or (value == 0 and not least_is_zero):
-                kind = "a whole number" if whole else "a number of seconds"
-                bound = "of 0 or more" if least_is_zero else "above 0"
+            if not number or (value == 0 and each.name not in _MAY_BE_ZERO):
+                kind = "a whole number" if whole else "a number"
+                bound = "of 0 or more" if each.name in _MAY_BE_ZERO else "above 0"
                 raise ConfigError(f"{each.name} is {kind} {bound}, not {value!r}", option=each.name)
+        if self.client_share > 1:
+            raise ConfigError(f"client_share is a part: at most 1, not {self.client_share!r}", option="client_share")
+        if self.share(self.memory) < self.body:
+            raise ConfigError(
+                f"no request of {self.body:,} bytes fits into the share of one client in memory "
+                f"({self.share(self.memory):,} bytes): raise memory or lower body",
+                option="memory",
+            )
 
-
-class Interruptible(Protocol):
-    """A request that can be ended from outside."""
-
-    def interrupt(self, problem: Problem) -> None:
-        """End it with this problem; the first one counts."""
-        ...
-
-
-class Gate:
-    """Lets requests in, so many at a time, and none any more once the server is to stop.
-
-    A gate belongs to one event loop.
-    """
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits: Final = limits
-        self._slots: Final = asyncio.Semaphore(limits.concurrent)
-        self._inside: Final[set[Interruptible]] = set()
-        self._empty: Final = asyncio.Event()
-        self._empty.set()
-        self.waiting = 0
-        self.closed = False
-
-    @property
-    def in_flight(self) -> int:
-        """How many requests are worked on now."""
-        return len(self._inside)
-
-    @asynccontextmanager
-    async def admit(self, request: Interruptible) -> AsyncIterator[None]:
-        """Wait for the turn of a request, and hold its place.
-
-        Raises:
-            Problem: too many are waiting, it has waited too long, or the server is to stop.
-        """
-        if self.closed:
-            raise stopping()
-        await self._take_slot()
-        try:
-            if self.closed:  # meanwhile
-                raise stopping()
-            self._inside.add(request)
-            self._empty.clear()
-            yield
-        finally:
-            self._inside.discard(request)
-            if not self._inside:
-                self._empty.set()
-            self._slots.release()
-
-    async def _take_slot(self) -> None:
-        if not self._slots.locked():
-            await self._slots.acquire()
-            return
-        if self.waiting >= self._limits.waiting:
-            raise busy()
-        self.waiting += 1
-        try:
-            async with asyncio.timeout(self._limits.wait_seconds):
-                await self._slots.acquire()
-        except TimeoutError:
-            raise busy() from None
-        finally:
-            self.waiting -= 1
-
-    async def close(self) -> None:
-        """Let no request in any more, and return when the last one has left.
-
-        After the seconds of grace those that are still here are interrupted.
-        """
-        self.closed = True
-        try:
-            async with asyncio.timeout(self._limits.grace_seconds):
-                await self._empty.wait()
-        except TimeoutError:
-            for request in tuple(self._inside):
-                request.interrupt(stopping())
-            await self._empty.wait()
+    def share(self, number: int) -> int:
+        """What one client may take of so many."""
+        return math.ceil(number * self.client_share)

@@ -55,9 +55,6 @@ class Chat:
     def error_event(self, problem: Problem) -> bytes:
         return sse(self.error(problem))
 
-    def answers(self, body: Mapping[str, Any]) -> bool:
-        return isinstance(body.get("choices"), list)
-
     def ends(self, event: Mapping[str, Any]) -> bool:
         choices = event.get("choices")
         return isinstance(choices, list) and any(

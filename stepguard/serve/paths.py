@@ -1,48 +1,125 @@
-"""Paths by their words: what is guarded is guarded, with however many slashes its path was written.
+"""One path for every request: written in one way only, and on the list of what is served or passed on.
 
-Many upstreams answer at ``/v1/chat/completions/`` what they answer at ``/v1/chat/completions``. A procedure that was
-passed on there would be answered unguarded.
+What is routed by is what the upstream is asked at. The key of the operator, and every caller's, goes nowhere else.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Final
+from unicodedata import normalize
+from urllib.parse import quote, unquote
 
-from stepguard.serve.exchange import Receive, Scope, Send
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-__all__ = ["GUARDED", "Tidied", "speaks"]
+from stepguard.errors import ConfigError
+from stepguard.serve.errors import Problem, wrong_request
+
+__all__ = ["GUARDED", "PASSED", "OnePath", "encode", "one_path", "read_route", "says_nothing"]
 
 GUARDED: Final = {"/v1/chat/completions": "chat", "/v1/responses": "responses", "/v1/messages": "messages"}
 """The paths of what is guarded, and the names of their endpoints."""
-_SPOKEN: Final = re.compile(
-    r"/(?:completions|responses/compact|conversations(?:/[^/]+/items)?|assistants(?:/[^/]+)?"
-    r"|threads(?:/runs|/[^/]+/(?:messages|runs))?)\Z"
+
+PASSED: Final = (
+    "POST /audio/speech",
+    "POST /audio/transcriptions",
+    "POST /audio/translations",
+    "POST /completions",
+    "POST /embeddings",
+    "POST /images/edits",
+    "POST /images/generations",
+    "POST /images/variations",
+    "POST /messages/count_tokens",
+    "POST /moderations",
+    "POST /rerank",
+    "POST /responses/input_tokens",
 )
+"""What is passed on beside chat completions, responses, messages and models: what asks a model and keeps nothing.
+
+Files, batches, assistants, stored responses and the like belong to the account behind a key.
+"""
+
+_ROUTE: Final = re.compile(r"(GET|POST|PUT|PATCH|DELETE) ((?:/(?:[A-Za-z0-9._~-]+|\{[a-z_]+\}))+)")
+_SILENT: Final = ("/v1/audio/", "/v1/embeddings", "/v1/images/", "/v1/moderations", "/v1/rerank")
 
 
-class Tidied:
-    """An application that finds what is guarded at every way of writing its path.
+class OnePath:
+    """An application that sees each path written in one way, and none that could be read in two.
 
-    What is passed on goes to the path that was written: only the path that is routed by is another.
+    Args:
+        app: the application.
+        refusal: what answers the other requests.
     """
 
-    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
+    def __init__(self, app: ASGIApp, refusal: Callable[[Request, Problem], Response]) -> None:
         self._app: Final = app
+        self._refusal: Final = refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].startswith("/v1/") and (path := _tidy(scope["path"])) in GUARDED:
-            scope = {**scope, "path": path}
+        if scope["type"] == "http":
+            raw = scope.get("raw_path")
+            given = quote(scope["path"]) if raw is None else raw.decode("latin-1").partition("?")[0]
+            try:
+                path = one_path(given)
+            except Problem as problem:
+                await self._refusal(Request(scope), problem)(scope, receive, send)
+                return
+            scope = {**scope, "path": path, "raw_path": encode(path).encode("ascii")}
         await self._app(scope, receive, send)
 
 
-def speaks(path: str) -> bool:
-    """Whether something can be said to a model at a path: one of completions, such as ``/v1/completions`` or that of
-    an Azure deployment, or one of conversations, or of assistants and their threads.
+def one_path(written: str) -> str:
+    """A path as it is routed and passed on: its escapes read once, a slash between any two words.
+
+    A slash may be escaped in the name of a model alone.
+
+    Raises:
+        Problem: others could read it as another path.
     """
-    return _SPOKEN.search(_tidy(path)) is not None
+    if not written.startswith("/"):
+        raise _refused("a slash comes first")
+    words = [unquote(word, errors="surrogateescape") for word in written.split("/") if word]
+    path = "/" + "/".join(words)
+    if not path.isprintable() or normalize("NFKC", path) != path:
+        raise _refused("no character is unseen, or another in disguise")
+    if any(sign in path for sign in "%\\;?#"):
+        raise _refused("there are no parameters, and what is escaped is so once")
+    if any(not part.strip(". ") for part in path[1:].split("/") if path != "/"):
+        raise _refused("no word is empty or of dots alone")
+    if not path.startswith("/v1/models/") and any("/" in word for word in words):
+        raise _refused("a slash is written as one, but in the name of a model")
+    return path
 
 
-def _tidy(path: str) -> str:
-    return "".join(f"/{word}" for word in path.lower().split("/") if word)
+def encode(path: str) -> str:
+    """A path of `one_path` as it is sent."""
+    return quote(path, safe="/:@!$&'()*+,=~")
+
+
+def _refused(rule: str) -> Problem:
+    return wrong_request(
+        f"this path can be read in more than one way: in a path {rule}", status=404, code="unknown_path"
+    )
+
+
+def read_route(text: str) -> tuple[str, str]:
+    """The method and the path of a route as the operator writes it, such as ``GET /files/{id}``.
+
+    Raises:
+        ConfigError: this is none.
+    """
+    route = _ROUTE.fullmatch(text.strip())
+    if route is None or any(word.strip(".") == "" for word in route[2].split("/")[1:]):
+        raise ConfigError(
+            f"{text!r} is no route: write a method and what stands behind /v1, such as 'GET /files/{{id}}'",
+            option="passed",
+        )
+    return route[1], route[2]
+
+
+def says_nothing(path: str) -> bool:
+    """Whether what is posted at a path is said to no model that would answer in words."""
+    return path.startswith(_SILENT)

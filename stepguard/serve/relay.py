@@ -1,128 +1,156 @@
-"""What the upstream answers, handed on: unchanged where it is an answer, as an error where it is none."""
+"""What the upstream answers, handed on: byte by byte where it is an answer, otherwise as an error that can be read."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Final
 
+from starlette.responses import Response, StreamingResponse
+
 from stepguard.core.usage import Usage
+from stepguard.serve.blackout import Mask
+from stepguard.serve.bodies import read_object
+from stepguard.serve.call import Call
 from stepguard.serve.errors import Problem, cut, kind_of, unreachable, unreadable
-from stepguard.serve.exchange import Exchange
 from stepguard.serve.limits import Limits
+from stepguard.serve.metrics import Metrics
 from stepguard.serve.shapes import Shape, usage_of
 from stepguard.serve.upstream import Upstream, response_headers
 
-__all__ = ["read_object", "relay", "relay_raw", "take_whole"]
+__all__ = ["composed", "passed"]
 
-_BOUNDARY: Final = re.compile(rb"\r\n\r\n|\n\n|\r\r")
-_LINE: Final = re.compile(r"\r\n|\n|\r")
-_DONE: Final = "[DONE]"
-
-
-def _refuse(name: str) -> object:
-    raise ValueError(f"{name} is no JSON")
-
-
-def read_object(body: bytes) -> dict[str, Any] | None:
-    """The JSON object that a body is, None where it is none."""
-    try:
-        found = json.loads(body, parse_constant=_refuse)
-    except (ValueError, RecursionError):  # a number of too many digits is a ValueError, too
-        return None
-    return found if isinstance(found, dict) else None
+_DONE: Final = b"[DONE]"
+_KEPT: Final = 2**20
+"""Bytes of an answer that are kept, and of a line of a stream, to read in them what it cost."""
+_HELD: Final = 2**16
+"""Bytes of an answer that is no stream that are waited for before any is handed on."""
+_QUOTED: Final = 2000
 
 
-async def relay_raw(exchange: Exchange, upstream: Upstream, response: Any) -> None:
-    """Hand a response on as it comes, whatever it is.
-
-    Raises:
-        Problem: the upstream went away in the middle of it, or its status is none.
-    """
-    if not 200 <= response.status_code < 600:
-        raise unreadable(f"the upstream answered with status {response.status_code}")
-    await exchange.start(response.status_code, response_headers(response, decoded=False))
-    with upstream.failures():
-        async for part in response.aiter_raw():
-            await exchange.write(part)
-    await exchange.write(b"", more=False)
-
-
-async def take_whole(upstream: Upstream, response: Any, limits: Limits) -> bytes:
-    """The body of a response, decoded.
-
-    Raises:
-        Problem: the upstream went away in the middle of it, or it is too large.
-    """
-    parts: list[bytes] = []
-    size = 0
-    with upstream.failures():
-        async for part in response.aiter_bytes():
-            size += len(part)
-            if size > limits.answer:
-                raise unreadable(f"the upstream answered with more than {limits.answer:,} bytes")
-            parts.append(part)
-    return b"".join(parts)
-
-
-async def relay(
-    exchange: Exchange,
-    upstream: Upstream,
-    response: Any,
-    *,
-    answers: Callable[[Mapping[str, Any]], bool],
-    shape: Shape,
-    limits: Limits,
-    change: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
-) -> Usage:
-    """Hand a response on once it is seen to be an answer, or an error, that the caller's SDK can read.
+async def passed(call: Call, upstream: Upstream, response: Any, shape: Shape | None, metrics: Metrics) -> Response:
+    """A response of the upstream as it comes.
 
     Args:
-        exchange: the request.
+        call: the request.
         upstream: who answered.
         response: the response, open.
-        answers: whether an object is an answer.
-        shape: the protocol.
-        limits: what bounds it.
-        change: what becomes of an answer before it is handed on.
-
-    Returns:
-        the tokens that it tells.
+        shape: the protocol in which something was asked; None where whatever comes is right.
+        metrics: told what it cost.
 
     Raises:
-        Problem: it is neither.
+        Problem: it is an error in a form that no SDK reads, or no response at all.
     """
     status: int = response.status_code
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if 200 <= status < 300 and kind == "text/event-stream":
-        return await _relay_events(exchange, upstream, response, shape, limits)
-    body = await take_whole(upstream, response, limits)
-    found = read_object(body)
-    if 400 <= status < 600:
-        if found is None or not isinstance(found.get("error"), Mapping):
-            raise _refusal(status, response, found, body)
-    elif not 200 <= status < 300:
+    if status >= 400:
+        return await _error(call, upstream, response)
+    if not 200 <= status < (400 if shape is None else 300) or (shape is not None and status == 204):
         raise unreadable(f"the upstream answered with status {status}")
-    elif found is None:
-        raise unreadable("the upstream answered with what is no JSON object")
-    elif not answers(found):
-        words = _words(found)
-        raise unreadable(f"the upstream answered with no {shape.name} answer{f': {words}' if words else ''}")
-    elif change is not None:
-        body = json.dumps(change(found), ensure_ascii=False).encode("utf-8", "surrogatepass")
-    headers = [each for each in response_headers(response, decoded=True) if each[0] != "content-type"]
-    await exchange.respond(status, [*headers, ("content-type", "application/json")], body)
-    return usage_of(found)
+    parts = _parts(upstream, response)
+    # What breaks at once, or is short and breaks, is an error with a status of its own.
+    first = await anext(parts, b"")
+    while shape is not None and kind == "application/json" and len(first) < _HELD and (part := await anext(parts, b"")):
+        first += part
+    reading = None if shape is None else _Reading(shape, events=kind == "text/event-stream")
+
+    async def body() -> AsyncIterator[bytes]:
+        part = first
+        try:
+            while part:
+                if reading is not None:
+                    reading.see(part)
+                yield part
+                part = await anext(parts, b"")
+            if reading is not None and not reading.whole():
+                raise unreachable("the stream of the upstream ended before the answer did")
+        except Problem:
+            if reading is None or not reading.ended:  # what is missing behind the end is nothing that a caller needs
+                raise
+        finally:
+            if reading is not None:
+                metrics.tokens("passed", reading.usage)
+
+    if reading is not None and reading.events:
+        call.last_event = lambda problem: b"\n\n" + shape.error_event(problem) if shape is not None else b""
+    return _response(StreamingResponse(body(), status), response, as_it_is=True)
 
 
-def _refusal(status: int, response: Any, found: Mapping[str, Any] | None, body: bytes) -> Problem:
-    """An error that came in a form of its own, or in none."""
+async def composed(
+    upstream: Upstream,
+    response: Any,
+    call: Call,
+    limits: Limits,
+    *,
+    answers: Callable[[Mapping[str, Any]], bool],
+    change: Callable[[dict[str, Any]], dict[str, Any]],
+) -> Response:
+    """A response of the upstream with something of this server's in it.
+
+    Args:
+        upstream: who answered.
+        response: the response, open.
+        call: the request.
+        limits: what bounds it.
+        answers: whether an object is an answer.
+        change: what becomes of one.
+
+    Raises:
+        Problem: it is no answer.
+    """
+    status: int = response.status_code
+    if status >= 400:
+        return await _error(call, upstream, response)
+    found = read_object(await _whole(upstream, response, limits.answer)) if 200 <= status < 300 else None
+    if found is None or not answers(found):
+        raise unreadable(f"the upstream answered with status {status} and what is no list of models")
+    body = json.dumps(change(found), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return _response(Response(body, status, media_type="application/json"), response, as_it_is=False)
+
+
+def _response(made: Response, response: Any, *, as_it_is: bool) -> Response:
+    ours = set(made.headers)
+    for name, value in response_headers(response, as_it_is=as_it_is):
+        if name not in ours:
+            made.raw_headers.append((name.encode("latin-1"), value.encode("latin-1")))
+    if as_it_is and made.headers.get("content-type", "").startswith("text/event-stream"):
+        made.headers["cache-control"] = "no-cache"
+        made.headers["x-accel-buffering"] = "no"  # nginx holds back what it proxies, unless it is told not to
+    return made
+
+
+async def _parts(upstream: Upstream, response: Any) -> AsyncIterator[bytes]:
+    with upstream.failures():
+        async for part in response.aiter_bytes():
+            if part:
+                yield part
+
+
+async def _whole(upstream: Upstream, response: Any, most: int) -> bytes:
+    body = bytearray()
+    async for part in _parts(upstream, response):
+        body += part
+        if len(body) > most:
+            raise unreadable(f"the upstream answered with more than {most:,} bytes")
+    return bytes(body)
+
+
+async def _error(call: Call, upstream: Upstream, response: Any) -> Response:
+    """An error as it came; one in a form of its own, or in none, is raised in that of the protocol."""
+    status: int = response.status_code
+    body = await _whole(upstream, response, _KEPT)
+    found = read_object(body)
+    if 400 <= status < 600 and found is not None and isinstance(found.get("error"), Mapping):
+        return _response(Response(body, status), response, as_it_is=False)
     words = _words(found) if found is not None else None
     if words is None and body.lstrip()[:1] != b"<":
-        words = body[:2000].decode("utf-8", "replace").strip()
-    return Problem(
-        cut(f"the upstream answered with status {status}{f': {words}' if words else ''}"),
+        words = body[: 2 * _QUOTED].decode("utf-8", "replace").strip()
+    if words:
+        # Before it is cut, or half of a key could stay.
+        words = Mask(upstream.keys(call), parts=True).text(words)
+    status = status if status < 600 else 502
+    raise Problem(
+        cut(f"the upstream answered with status {response.status_code}{f': {words}' if words else ''}"),
         status=status,
         kind=kind_of(status),
         code="upstream_error",
@@ -146,79 +174,51 @@ def _seconds(told: str | None) -> float | None:
     return float(told) if told is not None and told.isdecimal() and len(told) < 7 else None
 
 
-# Streams
+class _Reading:
+    """What of an answer on its way is understood here: what it cost, and whether a stream of it has ended."""
 
-
-async def _relay_events(exchange: Exchange, upstream: Upstream, response: Any, shape: Shape, limits: Limits) -> Usage:
-    events = _Events(shape, limits)
-    await exchange.start_events(shape.error_event, response_headers(response, decoded=True))
-    try:
-        with upstream.failures():
-            async for part in response.aiter_bytes():
-                if whole := events.take(part):
-                    await exchange.write(whole)
-                if events.problem is not None:
-                    raise events.problem
-        if rest := events.rest():
-            await exchange.write(rest)
-        if not events.ended:
-            raise unreachable("the stream of the upstream ended before the answer did")
-    except Problem:
-        if not events.ended:  # what is missing behind the end is nothing that a caller needs
-            raise
-    await exchange.write(b"", more=False)
-    return events.usage
-
-
-class _Events:
-    """Server-sent events on their way: only whole ones, only such as can be read, and whether the last has come."""
-
-    def __init__(self, shape: Shape, limits: Limits) -> None:
+    def __init__(self, shape: Shape, *, events: bool) -> None:
         self._shape: Final = shape
-        self._most: Final = limits.answer
         self._held = bytearray()
-        self.problem: Problem | None = None
+        self._lost = False
+        self.events: Final = events
         self.ended = False
         self.usage = Usage()
 
-    def take(self, part: bytes) -> bytes:
-        """The whole events that have come by now; those before the first that cannot be read (`problem`)."""
-        searched = max(0, len(self._held) - 3)
-        self._held += part
-        end = 0
-        for boundary in _BOUNDARY.finditer(self._held, searched):
-            try:
-                self._see(self._held[end : boundary.end()])
-            except Problem as problem:
-                self.problem = problem
-                break
-            end = boundary.end()
-        whole = bytes(self._held[:end])
-        del self._held[:end]
-        if self.problem is None and len(self._held) > self._most:
-            self.problem = unreadable(f"an event of the upstream's stream is larger than {self._most:,} bytes")
-        return whole
+    def see(self, part: bytes) -> None:
+        """A part is handed on."""
+        if not self.events:
+            if len(self._held) + len(part) <= _KEPT:
+                self._held += part
+            else:
+                self._lost = True
+            return
+        *lines, rest = part.replace(b"\r", b"\n").split(b"\n")
+        for line in lines:
+            self._see_line(bytes(self._held) + line)
+            self._held.clear()
+            self._lost = False
+        if len(self._held) + len(rest) <= _KEPT:
+            self._held += rest
+        else:
+            self._lost = self.ended = True  # nobody here can tell what such a line is
 
-    def rest(self) -> bytes:
-        """What stands behind the last boundary, once no more comes: an event that only lacks its end, or nothing."""
-        rest = bytes(self._held).rstrip()
-        self._held.clear()
-        if not rest:
-            return b""
-        try:
-            self._see(rest)
-        except Problem:
-            return b""
-        return rest + b"\n\n"
+    def whole(self) -> bool:
+        """Whether nothing is missing, now that no more comes."""
+        if self.events:
+            self._see_line(bytes(self._held))
+            return self.ended
+        if not self._lost and (found := read_object(bytes(self._held))) is not None:
+            self.usage = usage_of(found)
+        return True
 
-    def _see(self, event: bytes | bytearray) -> None:
-        for data in _data(event):
-            if data.strip() == _DONE:
-                self.ended = True
-                continue
-            found = read_object(data.encode("utf-8", "surrogatepass"))
-            if found is None:
-                raise unreadable("an event of the upstream's stream is no JSON object")
+    def _see_line(self, line: bytes) -> None:
+        if self._lost or not line.startswith(b"data:"):
+            return
+        data = line[5:].strip()
+        if data == _DONE:
+            self.ended = True
+        elif (found := read_object(data)) is not None:
             if found.get("error") or self._shape.ends(found):
                 self.ended = True
             told = usage_of(found)
@@ -227,11 +227,3 @@ class _Events:
                     input_tokens=max(self.usage.input_tokens, told.input_tokens),
                     output_tokens=max(self.usage.output_tokens, told.output_tokens),
                 )
-
-
-def _data(event: bytes | bytearray) -> Iterator[str]:
-    lines = [
-        line[5:].removeprefix(" ") for line in _LINE.split(event.decode("utf-8", "replace")) if line[:5] == "data:"
-    ]
-    if lines:
-        yield "\n".join(lines)

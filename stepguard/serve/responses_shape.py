@@ -96,9 +96,6 @@ class Responses:
         top = {name: told[name] for name in ("message", "code", "param")}
         return sse({"type": "error", "sequence_number": 0, **top, "error": told}, "error")
 
-    def answers(self, body: Mapping[str, Any]) -> bool:
-        return isinstance(body.get("output"), list)
-
     def ends(self, event: Mapping[str, Any]) -> bool:
         return event.get("type") in _LAST
 

@@ -7,13 +7,34 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from starlette.responses import JSONResponse
+
 from stepguard.core.usage import Usage
 from stepguard.serve.errors import Problem, wrong_request
 
-__all__ = ["Asked", "Finished", "Parameters", "Shape", "error_body", "left_over", "pieces", "refuse", "sse", "usage_of"]
+__all__ = [
+    "AsciiJSON",
+    "Asked",
+    "Finished",
+    "Parameters",
+    "Shape",
+    "error_body",
+    "left_over",
+    "pieces",
+    "refuse",
+    "sse",
+    "usage_of",
+]
 
 _PIECE: Final = 400
 """Characters of one chunk of a streamed answer."""
+
+
+class AsciiJSON(JSONResponse):
+    """A response of JSON in ASCII: half a surrogate pair, which JSON can hold, is no UTF-8."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, allow_nan=False).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +138,6 @@ class Shape(Protocol):
 
     def error_event(self, problem: Problem) -> bytes:
         """The event that ends a stream which went wrong."""
-        ...
-
-    def answers(self, body: Mapping[str, Any]) -> bool:
-        """Whether this is a body that an upstream may answer with."""
         ...
 
     def ends(self, event: Mapping[str, Any]) -> bool:

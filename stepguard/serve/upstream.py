@@ -11,15 +11,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Final
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, urlsplit
+
+from starlette.requests import Request
 
 from stepguard.backends.providers import connected
 from stepguard.errors import ConfigError
-from stepguard.serve.errors import Problem, too_slow, unreachable, wrong_request
-from stepguard.serve.exchange import Exchange, Header
+from stepguard.serve.blackout import keys_of
+from stepguard.serve.call import Call
+from stepguard.serve.errors import Problem, too_slow, unreachable, unreadable, wrong_request
 from stepguard.serve.limits import Limits
+from stepguard.serve.paths import encode
 
 __all__ = ["Upstream", "response_headers"]
+
+Header = tuple[str, str]
 
 _HOP: Final = frozenset(
     {
@@ -28,7 +34,13 @@ _HOP: Final = frozenset(
     }
 )
 _OURS: Final = _HOP | {"host", "content-length", "expect", "accept-encoding"}
-_KEYS: Final = ("authorization", "x-api-key", "api-key")
+_HARMLESS: Final = frozenset(
+    {
+        *("accept", "accept-language", "anthropic-beta", "anthropic-version", "content-encoding", "content-type"),
+        *("idempotency-key", "openai-beta", "traceparent", "tracestate", "user-agent", "x-request-id"),
+    }
+)
+"""What of a caller's headers goes with a key that is not the caller's: none that chooses an account in its place."""
 _IN_ITS_NAME: Final = (
     "openai-organization",
     "openai-project",
@@ -38,8 +50,8 @@ _IN_ITS_NAME: Final = (
     "tracestate",
 )
 """What of a caller's headers goes with the requests of a guarded run, beside the key."""
-_READABLE: Final = "gzip, deflate"
-"""The encodings that every version of the HTTP client reads."""
+_READABLE: Final = ("", "identity", "gzip", "deflate")
+"""The encodings that every version of the HTTP client reads; none is asked for."""
 _PATHS: Final = ("/chat/completions", "/responses", "/messages")
 """What clients add to an address themselves."""
 _UNSET: Final = "none"
@@ -119,28 +131,19 @@ class Upstream:
     # Passing on
 
     @asynccontextmanager
-    async def passing(
-        self, exchange: Exchange, body: bytes, *, path: str | None = None, read: bool
-    ) -> AsyncIterator[Any]:
+    async def passing(self, call: Call, *, path: str | None = None) -> AsyncIterator[Any]:
         """Send a request on as it is, and hold the response of the upstream open.
 
         Args:
-            exchange: the request.
-            body: what it holds.
+            call: the request.
             path: what follows ``/v1``; by default that of the request.
-            read: whether the response is to be read here, so that it must not come in an encoding that cannot be.
 
         Raises:
             Problem: the upstream cannot be reached.
         """
-        url = self._address(exchange.raw_path.removeprefix("/v1") if path is None else path, exchange.query)
-        headers = self._headers(exchange)
-        accepted = exchange.header("accept-encoding")
-        if read:
-            headers.append(("accept-encoding", _READABLE))
-        elif accepted is not None:
-            headers.append(("accept-encoding", accepted))
-        limits = self._limits
+        request, limits = call.request, self._limits
+        query = request.scope["query_string"].decode("latin-1")
+        below = encode(request.scope["path"].removeprefix("/v1")) if path is None else path
         timeout = {
             "connect": limits.connect_seconds,
             "read": limits.upstream_seconds,
@@ -148,11 +151,18 @@ class Upstream:
             "pool": limits.connect_seconds,
         }
         with self.failures():
-            request = self._library.Request(
-                exchange.method, url, headers=headers, content=body or None, extensions={"timeout": timeout}
+            asked = self._library.Request(
+                request.method,
+                f"{self.url}{below}{'?' if query else ''}{query}",
+                headers=self._headers(request),
+                content=call.body or None,
+                extensions={"timeout": timeout},
             )
-            response = await self._client.send(request, stream=True)
+            response = await self._client.send(asked, stream=True)
         try:
+            encoding = response.headers.get("content-encoding", "identity").strip().lower()
+            if encoding not in _READABLE:
+                raise unreadable(f"the upstream answered in the encoding {encoding!r}, which was not asked for")
             yield response
         finally:
             await response.aclose()
@@ -161,25 +171,25 @@ class Upstream:
         """Turns what the HTTP client raises inside of a ``with`` block into problems."""
         return _Failures(self._library, self._limits)
 
-    def _address(self, path: str, query: str) -> str:
-        if any(unquote(part) in (".", "..") for part in path.split("/")):
-            raise wrong_request("a path without dots is needed", status=404, code="unknown_path")
-        return f"{self.url}{path}{'?' if query else ''}{query}"
+    def keys(self, call: Call) -> list[str]:
+        """The keys that a response may quote."""
+        return [*keys_of(call.request.scope), *([] if self._key is None else [self._key])]
 
-    def _headers(self, exchange: Exchange) -> list[Header]:
-        named = {name.strip().lower() for name in (exchange.header("connection") or "").split(",")}
-        dropped = _OURS | named | (set(_KEYS) if self._own_keys else set())
-        kept = [each for each in exchange.headers if each[0] not in dropped]
+    def _headers(self, request: Request) -> list[Header]:
+        named = {name.strip().lower() for name in request.headers.get("connection", "").split(",")}
+        given = [each for each in request.headers.items() if each[0] not in _OURS | named]
+        if self._own_keys:
+            given = [each for each in given if each[0] in _HARMLESS or each[0].startswith("x-stainless-")]
         if self._key is not None:
-            kept = [each for each in kept if each[0] not in _KEYS]
-            kept.append(("authorization", f"Bearer {self._key}"))
-            if exchange.header("anthropic-version") is not None:
-                kept.append(("x-api-key", self._key))
-        return kept
+            given.append(("authorization", f"Bearer {self._key}"))
+            if "anthropic-version" in request.headers:
+                given.append(("x-api-key", self._key))
+        # Where a key might be quoted nothing is packed.
+        return [*given, ("accept-encoding", "identity")]
 
     # Guarded runs
 
-    def client(self, exchange: Exchange) -> Any:
+    def client(self, call: Call) -> Any:
         """A client of the SDK that asks this endpoint with the caller's key, over the connections of all.
 
         Raises:
@@ -187,9 +197,10 @@ class Upstream:
         """
         import openai
 
-        told, key = self._authorization(exchange)
-        headers: dict[str, Any] = {name: exchange.header(name) for name in _IN_ITS_NAME}
-        headers = {name: value for name, value in headers.items() if value is not None}
+        told, key = self._authorization(call.request)
+        given = call.request.headers
+        names = _IN_ITS_NAME if not self._own_keys else [name for name in _IN_ITS_NAME if name in _HARMLESS]
+        headers: dict[str, Any] = {name: given[name] for name in names if name in given}
         if told is not None:
             headers["Authorization"] = told
         limits = self._limits
@@ -208,15 +219,15 @@ class Upstream:
             client._custom_headers = headers
         return client
 
-    def _authorization(self, exchange: Exchange) -> tuple[str | None, str | None]:
+    def _authorization(self, request: Request) -> tuple[str | None, str | None]:
         """The header that a request to the upstream carries, and the key in it."""
         if self._key is not None:
             return f"Bearer {self._key}", self._key
         if self._own_keys:
             return None, None
-        told = exchange.header("authorization") or None
+        told = request.headers.get("authorization") or None
         if told is None:
-            key = exchange.header("x-api-key") or exchange.header("api-key")
+            key = request.headers.get("x-api-key") or request.headers.get("api-key")
             told = None if key is None else f"Bearer {key}"
         if told is None:
             return None, None
@@ -265,9 +276,10 @@ class _Failures:
         return problem
 
 
-def response_headers(response: Any, *, decoded: bool) -> list[Header]:
-    """What of an upstream's headers goes to the caller."""
+def response_headers(response: Any, *, as_it_is: bool) -> list[Header]:
+    """What of an upstream's headers goes to the caller; `as_it_is`: with the body that belongs to them."""
     headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers.raw]
     named = {each.strip().lower() for name, value in headers if name == "connection" for each in value.split(",")}
-    dropped = _HOP | named | ({"content-length", "content-encoding"} if decoded else set())
+    unpacked = response.headers.get("content-encoding", "identity").strip().lower() != "identity"
+    dropped = _HOP | named | {"content-encoding"} | ({"content-length"} if unpacked or not as_it_is else set())
     return [each for each in headers if each[0] not in dropped and not each[0].startswith("x-stepguard")]

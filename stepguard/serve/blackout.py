@@ -1,0 +1,133 @@
+"""Keys that the server knows, taken out of whatever it sends, in each form that such a text can hold them in.
+
+A key is covered by as many asterisks, so that no length changes. Those of the operator are looked for in every
+response, those of the caller in errors, which quote requests; there also what shows a part, such as ``sk-ab***yz``.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterable, Iterator
+from typing import Final
+from urllib.parse import parse_qsl
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["SHORTEST", "Blackout", "Mask", "keys_of"]
+
+SHORTEST: Final = 8
+"""A shorter text is a word like others, such as ``ollama`` or ``dummy``, and no secret."""
+
+_SHOWN: Final = 4
+"""So many letters of a key tell which it is."""
+_LONGEST: Final = 512
+"""A longer one is looked for as it is, and encoded as a whole: a pattern of it would take long to make."""
+_KEY_HEADERS: Final = (b"authorization", b"x-api-key", b"api-key", b"proxy-authorization")
+_KEY_PARAMETERS: Final = frozenset({"key", "api-key", "api_key", "apikey", "token", "access_token"})
+_REST: Final = rb"[\w-]{0,200}?(?:\*+|\.{3,}|\xe2\x80\xa6|(?:\xe2\x80\xa2)+)[\w*.-]{0,200}"
+"""What stands behind the first letters of a key that is shown in part."""
+
+
+class Mask:
+    """Covers secrets in bytes.
+
+    Args:
+        secrets: those that are long enough to be some.
+        parts: whether to cover also what shows the beginning of one, and a mark for the rest.
+    """
+
+    def __init__(self, secrets: Iterable[str], *, parts: bool = False) -> None:
+        known = sorted({each for each in secrets if len(each) >= SHORTEST}, key=len, reverse=True)
+        self._plain: Final = tuple(form for each in known for form in _encoded(each))
+        self._patterns: Final = [re.compile(b"".join(map(_spelled, each))) for each in known if len(each) <= _LONGEST]
+        if parts:
+            self._patterns.extend(
+                re.compile(re.escape(each[:_SHOWN].encode()) + _REST) for each in known if len(each) >= 4 * _SHOWN
+            )
+        # A character may be written as \\u002d; what is shown in part is bounded by its pattern.
+        self.reach: Final = max((8 * len(each) for each in known), default=0) + (1000 if parts else 0)
+
+    def __call__(self, data: bytes) -> bytes:
+        """The same bytes, as many, without the secrets."""
+        for form in self._plain:
+            data = data.replace(form, b"*" * len(form))
+        for pattern in self._patterns:
+            data = pattern.sub(lambda match: b"*" * len(match[0]), data)
+        return data
+
+    def text(self, text: str) -> str:
+        """The same for text."""
+        return self(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
+
+def _encoded(secret: str) -> Iterator[bytes]:
+    """A secret in base 64, wherever in a longer text it stands, and in base 16."""
+    raw = secret.encode()
+    for before in range(3):
+        start, end = -(-before * 8 // 6), (before + len(raw)) * 8 // 6
+        for encode in (b64encode, urlsafe_b64encode):
+            yield encode(b"\0" * before + raw)[start:end]
+    yield raw.hex().encode()
+    yield raw.hex().upper().encode()
+
+
+def _spelled(character: str) -> bytes:
+    """A pattern of a character, as JSON, addresses and HTML may write it."""
+    if character.isalnum():
+        return character.encode()
+    code = ord(character)
+    digits = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in f"{code:02x}")
+    return (
+        rf"(?:\\?{re.escape(character)}|\\+u00{digits}|%(?:25)?{digits}|&#(?:0*{code}|[xX]0*{digits});|&[a-z]{{2,6}};)"
+    ).encode()
+
+
+def keys_of(scope: Scope) -> Iterator[str]:
+    """The keys that a request shows."""
+    for name, value in scope["headers"]:
+        if name.lower() in _KEY_HEADERS:
+            told = value.decode("latin-1").strip()
+            yield from {told, told.rpartition(" ")[2]}
+    query = scope.get("query_string", b"").decode("latin-1")
+    for name, value in parse_qsl(query, max_num_fields=None) if "=" in query else ():
+        if name.lower() in _KEY_PARAMETERS:
+            yield value
+
+
+class Blackout:
+    """An application whose responses hold no key.
+
+    Args:
+        app: the application.
+        secrets: the keys of the operator.
+    """
+
+    def __init__(self, app: ASGIApp, secrets: Iterable[str]) -> None:
+        self._app: Final = app
+        self._secrets: Final = tuple(secrets)
+        self._always: Final = Mask(self._secrets)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        mask = self._always
+        held = b""
+
+        async def send_masked(message: Message) -> None:
+            nonlocal mask, held
+            if message["type"] == "http.response.start":
+                if message["status"] >= 400:
+                    mask = Mask([*self._secrets, *keys_of(scope)], parts=True)
+                message = {**message, "headers": [(name, mask(value)) for name, value in message.get("headers", ())]}
+            elif message["type"] == "http.response.body" and mask.reach:
+                more = message.get("more_body", False)
+                data = mask(held + message.get("body", b""))
+                # No form of a key goes over the end of a line: what stands before it can go.
+                cut = max(len(data) - mask.reach, data.rfind(b"\n") + 1, 0) if more else len(data)
+                held = data[cut:]
+                message = {**message, "body": data[:cut]}
+            await send(message)
+
+        await self._app(scope, receive, send_masked)

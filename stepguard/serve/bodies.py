@@ -1,0 +1,139 @@
+"""The JSON of requests: how much it would take is looked at before it is read, and what others may read otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stepguard.serve.admission import Charge
+from stepguard.serve.errors import Problem, wrong_request
+from stepguard.serve.limits import Limits
+
+__all__ = ["Body", "check_messages", "read_body", "read_object"]
+
+# A text that is not closed goes to the end, or each quote in it would be tried in turn.
+_TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?+|[\[\]{},]', re.DOTALL)
+_OPENING: Final = b"[{"
+_CLOSING: Final = b"]}"
+_LARGE: Final = 64 * 1024
+"""Bytes of a body from which on it is read in a thread."""
+_VALUE_BYTES: Final = 100
+"""About what an object of JSON takes, with its place in another."""
+_DIGITS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The JSON object that a body is.
+
+    Attributes:
+        data: what it holds; of a name that stands twice the last value.
+        twice: the values of each name at its top that stands there twice.
+        doubt: why it cannot be read exactly; empty where it can. It may be passed on, and no run is made of it.
+    """
+
+    data: dict[str, Any]
+    twice: Mapping[str, list[Any]]
+    doubt: str
+
+
+async def read_body(body: bytes, limits: Limits, charge: Charge) -> Body:
+    """Read the JSON object that a body is.
+
+    Raises:
+        Problem: it is none, or one of more than the limits allow; or there is no room for it.
+    """
+    work = asyncio.to_thread if len(body) > _LARGE else _at_once
+    values = await work(_measure, body, limits)
+    # The text of it, and the texts in it, of one to four bytes a character.
+    charge.becomes(len(body) * (3 if body.isascii() else 9) + values * _VALUE_BYTES)
+    found = await work(_decode, body)
+    if found is None:
+        raise wrong_request("the body is no JSON object", code="invalid_json")
+    return found
+
+
+async def _at_once(function: Any, *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+def _measure(body: bytes, limits: Limits) -> int:
+    """About how many values stand in a body: never too few, if it is JSON."""
+    values, depth = 1, 0
+    for token in _TOKEN.finditer(body):
+        sign = token[0]
+        if sign[:1] == b'"':
+            continue
+        if sign in _CLOSING:
+            depth -= 1
+            continue
+        values += 1
+        if sign in _OPENING:
+            depth += 1
+            if depth > limits.depth:
+                raise wrong_request(f"the body is nested deeper than {limits.depth} times", code="invalid_json")
+        if values > limits.values:
+            raise wrong_request(
+                f"the body holds more than {limits.values:,} values", status=413, code="request_too_large"
+            )
+    return values
+
+
+def _decode(body: bytes) -> Body | None:
+    doubts: list[str] = []
+    twice: dict[str, list[Any]] = {}
+
+    def constant(name: str) -> float:
+        doubts.append(f"{name} is no JSON")
+        return float(name.replace("Infinity", "inf"))
+
+    def whole(digits: str) -> int:
+        if len(digits) > _DIGITS:
+            doubts.append(f"a number has more than {_DIGITS:,} digits")
+            return 0
+        return int(digits)
+
+    def pairs(given: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal twice
+        found = dict(given)
+        twice = {}  # of the object that is read last, which is the outermost
+        if len(found) != len(given):
+            doubts.append("a name stands twice in one object")
+            for name, value in given:
+                twice.setdefault(name, []).append(value)
+            twice = {name: values for name, values in twice.items() if len(values) > 1}
+        return found
+
+    try:
+        found = json.loads(body.decode("utf-8-sig"), parse_constant=constant, parse_int=whole, object_pairs_hook=pairs)
+    except (ValueError, RecursionError):
+        return None
+    return Body(found, twice, doubts[0] if doubts else "") if isinstance(found, dict) else None
+
+
+def read_object(body: bytes) -> dict[str, Any] | None:
+    """The JSON object that a response of the upstream is, as far as anybody could read it; None where it is none."""
+    found = _decode(body)
+    return None if found is None else found.data
+
+
+def check_messages(data: dict[str, Any], limits: Limits) -> None:
+    """See that a request does not hold more messages than it may.
+
+    Raises:
+        Problem: it does.
+    """
+    for name in ("messages", "input"):
+        held = data.get(name)
+        if isinstance(held, list) and len(held) > limits.messages:
+            raise Problem(
+                f"the request holds {len(held):,} messages: at most {limits.messages:,}",
+                status=413,
+                kind="invalid_request_error",
+                code="request_too_large",
+                param=name,
+            )
