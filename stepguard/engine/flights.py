@@ -77,6 +77,7 @@ class Reply:
         seconds: how long the reply took from then.
         deviations: what is wrong with the reply itself.
         readable: whether a claim could be read in it.
+        runaway: whether it ran on and on (see `stepguard.replies.runaway`).
     """
 
     completion: Completion
@@ -85,6 +86,7 @@ class Reply:
     seconds: float
     deviations: tuple[Deviation, ...] = ()
     readable: bool = False
+    runaway: bool = False
 
     def all_deviations(self, rejection: Rejection | None) -> tuple[Deviation, ...]:
         """What is wrong with the reply, and with the step that was not accepted."""

@@ -96,12 +96,14 @@ class Landing:
             rung=flight.rung if where == flight.first else FIRST,
             alone=len(segment.steps) == 1,
             unread=_unread(reply),
+            runaway=reply is not None and reply.runaway,
             wrong=rejection.wrong,
             advanced=rejection.advanced,
             hopeless=rejection.hopeless or flight.request is None,  # code will find the same again
             useless=self._learning.useless(kind, deviation),
         )
-        if deviation.kind == "truncated" and flight.request is not None:
+        cut = deviation.kind == "truncated" and flight.request is not None
+        if cut and not self._repairs.has_run_away(where.index):
             self._asker.cut_off(flight)
             self._learning.cut_off(flight)
         if self._ending.stop is None:
@@ -110,12 +112,14 @@ class Landing:
     def _repair(self, where: Occurrence, deviation: Deviation) -> None:
         try:
             again = self._repairs.decide(where.index)
+            why = None if again else self._repairs.explain(where.index)
         except Exception as error:  # noqa: BLE001 - a policy is foreign code
             self._ending.end("failed", where, f"the repair policy failed: {error_text(error)}", deviation, error=error)
             return
         if not again:
             self._learning.given_up()
-            self._ending.end("abstained", where, f"{deviation.kind}: {deviation.reason}", deviation)
+            reason = f"{deviation.kind}: {deviation.reason}" + (f"; {why}" if why else "")
+            self._ending.end("abstained", where, reason, deviation)
 
     def broken(
         self, flight: Flight, error: Exception, reply: Reply | None = None, rejection: Rejection | None = None
@@ -128,9 +132,10 @@ class Landing:
         self._ending.end("failed", flight.first, reason, error=error)
 
 
-def _unread(reply: Reply | None) -> tuple[object, ...] | None:
+def _unread(reply: Reply | None) -> str | None:
     """All that a reply says in which no claim could be read, so that the same is known again; None for any other."""
     if reply is None or reply.readable:
         return None
     completion = reply.completion
-    return completion.text or "", completion.refusal or "", *completion.tool_calls
+    calls = (part for call in completion.tool_calls for part in (call.name, call.arguments))
+    return "\0".join((completion.text or "", completion.refusal or "", *calls))

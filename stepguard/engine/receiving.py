@@ -113,7 +113,7 @@ class Receiver:
         except Exception as error:  # noqa: BLE001 - a reply format is foreign code
             self._landing.broken(flight, error, reply)
             return
-        reply = replace(reply, deviations=reading.deviations, readable=bool(reading.claims))
+        reply = replace(reply, deviations=reading.deviations, readable=bool(reading.claims), runaway=reading.runaway)
         rejection = None
         if reading.failed is not None and flight.stand_in is not None:
             self._landing.close(reject_stand_in(flight, reply, reading.failed), now)

@@ -13,7 +13,7 @@ from typing import Final
 
 from stepguard.core.verdicts import FORMAL
 from stepguard.errors import ConfigError
-from stepguard.repair.policy import Failures
+from stepguard.repair.policy import SOMEBODY_ELSE, Failures
 from stepguard.repair.rungs import FIRST, Draft, Question, Resample, Rewrite, Rung, Split, Vote
 
 __all__ = ["DEFAULT_RUNGS", "Ladder"]
@@ -42,8 +42,6 @@ ten times as many tokens, and comes last.
 
 _CUTS: Final = 3
 """After so many replies in a row that were cut off it is not the cap."""
-_ECHOES: Final = 3
-"""In so many ways of asking the same reply that cannot be read says that it does not depend on them."""
 _WHOLE: Final = Resample(alone=False)
 _LONGER: Final = Rung("longer")
 
@@ -58,7 +56,8 @@ class Ladder:
             systematic, and asking the same way again only costs.
         few: a step is not asked again after a wrong value when fewer values than this are left that it can have:
             "wrong" would be half of the answer. A truth value has two, so it gets no second guess, nor does a step
-            with up to `few` options. Rungs on which somebody else answers are tried all the same.
+            with up to `few` options. Rungs that ask something else in its place are tried all the same, such as the
+            difference whose sign decides a comparison (`Split`), and those on which somebody else answers.
 
     Raises:
         ConfigError: the rungs are no rungs, or a number is out of range.
@@ -103,7 +102,7 @@ class Ladder:
         last, rung = failures.kinds[-1], failures.rungs[-1]
         if failures.hopeless or not self.rungs:
             return None
-        if last == "truncated" and failures.kinds[-_CUTS:].count(last) < _CUTS:
+        if last == "truncated" and not failures.runaways and failures.kinds[-_CUTS:].count(last) < _CUTS:
             return _LONGER if rung in (FIRST, _LONGER, _WHOLE) else rung  # as it was, with a higher cap
         if failures.advanced[-1]:
             return rung  # and what is left of the step is smaller
@@ -112,26 +111,40 @@ class Ladder:
         votes = self.vote is not None and (last == "undecided" or (rung == self.vote and last in FORMAL))
         if self.vote is not None and votes and failures.rungs.count(self.vote) < self.vote.times:
             return self.vote
-        blind = votes or self._gives_away(failures) or self._declines(failures) or self._is_deaf(failures)
+        others_only = votes or self._declines(failures) or failures.futile is not None
+        guessing = self._left(failures) is not None
         for rung in self._open(failures):
-            if (rung.independent or not blind) and failures.can(rung):
+            own = not rung.independent
+            if own and (others_only or (failures.runaways and rung.asks_for_more)):
+                continue
+            if own and guessing and failures.is_choice(rung):
+                continue
+            if failures.can(rung):
                 return rung
         return None
 
-    def _gives_away(self, failures: Failures) -> bool:
-        if failures.choices is None or failures.kinds[-1] != "wrong_value":
-            return False
-        return failures.choices - len(set(failures.wrong)) < self.few
+    def explain(self, failures: Failures) -> str | None:
+        """Why a step that was given up was not asked again, where that is not for want of rungs, and what to do."""
+        left = self._left(failures)
+        if left is not None and self.rungs:
+            many = "no value is left" if left == 0 else "1 value is left" if left == 1 else f"{left} values are left"
+            return (
+                f"it was not asked again as it stands: {many}, so that the next one would be a guess that a check "
+                f"lets through; {SOMEBODY_ELSE}, or let what decides it be steps of their own"
+            )
+        return f"the model declines; {SOMEBODY_ELSE}" if self._declines(failures) else None
+
+    def _left(self, failures: Failures) -> int | None:
+        """How many values are left after a wrong one, where these are so few that the next would be a guess."""
+        if failures.choices is None or "wrong_value" not in failures.kinds:
+            return None
+        left = failures.choices - len(set(failures.wrong))
+        return left if left < self.few else None
 
     def _declines(self, failures: Failures) -> bool:
         """Whether the run's own model will not answer: it has refused, or has said nothing twice."""
         own = [kind for kind, rung in zip(failures.kinds, failures.rungs, strict=True) if not rung.independent]
         return "refused" in own or own.count("empty") > 1
-
-    def _is_deaf(self, failures: Failures) -> bool:
-        """Whether the run's own model says the same that cannot be read, however it is asked."""
-        echoing = failures.rungs[len(failures.rungs) - failures.echoes :]
-        return len({rung.name for rung in echoing if not rung.independent}) >= _ECHOES
 
     def _open(self, failures: Failures) -> list[Rung]:
         """The rungs that are left: the last one again while its bound allows, and those that were not used.

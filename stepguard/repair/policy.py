@@ -23,6 +23,11 @@ __all__ = ["Failures", "Repair", "Repairs"]
 
 _DOUBLINGS: Final = 4
 """How often the cap of a reply that was cut off is doubled before its step is given up."""
+_EQUALS: Final = 3
+"""The same reply that cannot be read, so often in a row, says that it does not depend on how the step is asked."""
+_RUNAWAYS: Final = 3
+"""A model that has run away at a step so often is not asked it again."""
+SOMEBODY_ELSE: Final = "have somebody else answer it: another_model(...) or person(...), a rung of repair=Ladder(...)"
 
 
 @dataclass(slots=True)
@@ -41,8 +46,9 @@ class Failures:
         hopeless: whether a check said that no other claim can fare better.
         unread: whether the last reply said nothing that could be read, so that no step of it is to blame more than
             another. It is counted against the step that led it.
-        echoes: how often in a row, the last failure included, the very same reply came in which no claim could be
-            read; 0 where one could.
+        echoes: how often in a row, the last failure included, the same reply came in which no claim could be read,
+            but for white space; 0 where one could.
+        runaways: how many replies ran on and on at this step; once one has, any that is cut off there counts.
         isolated: whether it was asked by itself and greedily before, as it stands: the same would come back.
         useless: the names of rungs that seldom cured steps of its kind; see `stepguard.core.profile`.
     """
@@ -57,6 +63,7 @@ class Failures:
     hopeless: bool = False
     unread: bool = False
     echoes: int = 0
+    runaways: int = 0
     isolated: bool = False
     useless: frozenset[str] = frozenset()
 
@@ -64,6 +71,21 @@ class Failures:
     def choices(self) -> int | None:
         """How many values the step can have, None where that is not limited."""
         return self.step.type.choices
+
+    @property
+    def futile(self) -> str | None:
+        """Why asking the run's own model again is of no use, whatever the policy says; None where it may be."""
+        own = [rung for rung in self.rungs[len(self.rungs) - self.echoes :] if not rung.independent]
+        if len(own) >= _EQUALS:
+            return f"the same reply came {len(own)} times in a row: nothing changed"
+        if self.runaways >= _RUNAWAYS:
+            return f"{self.runaways} replies ran on like that, which more tokens would only make longer"
+        return None
+
+    def is_choice(self, rung: Rung) -> bool:
+        """Whether what a rung asks has few values, so that a wrong one says much about the right one."""
+        stand_in = rung.stand_in(self.step, self.values)
+        return any(step.type.choices is not None for step in ((self.step,) if stand_in is None else stand_in.steps))
 
     def can(self, rung: Rung) -> bool:
         """Whether a rung asks anything, and anything that was not asked before."""
@@ -73,7 +95,11 @@ class Failures:
 
 
 class Repair(Protocol):
-    """Decides what is tried after a failure."""
+    """Decides what is tried after a failure.
+
+    A policy may have a method ``explain`` beside, which takes the failures of a step that it gave up and says in a few
+    words why, and what to do; or None. The result's reason ends on that.
+    """
 
     def next(self, failures: Failures, /) -> Rung | None:
         """The next rung for a step that has failed at least once; None to give up."""
@@ -176,7 +202,8 @@ class Repairs:
         *,
         rung: Rung,
         alone: bool,
-        unread: object,
+        unread: str | None,
+        runaway: bool,
         wrong: str | None,
         advanced: bool,
         hopeless: bool,
@@ -192,6 +219,7 @@ class Repairs:
             rung: how it was asked.
             alone: whether nothing else was asked.
             unread: all that the reply said where no claim could be read in it, else None.
+            runaway: whether it ran on and on.
             wrong: the value that was claimed, None where there was none.
             advanced: see `Failures`.
             hopeless: see `Failures`.
@@ -205,13 +233,15 @@ class Repairs:
         failures.rungs.append(rung)
         failures.advanced.append(advanced)
         # A reply that was cut off says nothing of how it would have ended.
-        reply = None if unread is None or deviation.kind == "truncated" else (deviation.kind, unread)
+        reply = None if unread is None or deviation.kind == "truncated" else (deviation.kind, "".join(unread.split()))
         again = reply is not None and reply == book.unread
         failures.echoes = failures.echoes + 1 if again else int(reply is not None)
         book.unread = reply
-        failures.last_wrong = wrong
-        if wrong is not None:
-            failures.wrong.append(wrong)
+        if deviation.kind == "truncated" and not rung.independent:
+            failures.runaways += runaway or failures.runaways > 0
+        failures.last_wrong = None if wrong is None else " ".join(wrong.split())
+        if failures.last_wrong is not None:
+            failures.wrong.append(failures.last_wrong)
         failures.hopeless = hopeless
         failures.unread = deviation.step is None
         failures.isolated = failures.isolated or (alone and rung.plain and not rung.temperature)
@@ -230,23 +260,50 @@ class Repairs:
         # A reply that is cut off at the highest cap will be cut off again.
         if failures.hopeless or failures.kinds.count("truncated") > _DOUBLINGS:
             return False
-        seen = replace(
-            failures,
-            kinds=list(failures.kinds),
-            rungs=list(failures.rungs),
-            wrong=list(failures.wrong),
-            advanced=list(failures.advanced),
-        )
-        rung: object = self._policy.next(seen)
+        rung: object = self._policy.next(_copied(failures))
         if rung is None:
             return False
         if not isinstance(rung, Rung):
             raise TypeError(f"a Rung or None was expected, not {type(rung).__name__}")
         if not rung.applies(failures.step, failures.values):
             raise ValueError(f"the rung {rung.name!r} does not apply to step {failures.step.id!r}")
+        if failures.futile and not rung.independent:
+            return False
         book.rung = rung
         return True
+
+    def explain(self, index: int) -> str | None:
+        """Why a step that was given up is not asked again, and what to do; None where its last failure says it all.
+
+        Raises:
+            Exception: whatever the policy raises.
+        """
+        failures = self._failures(index)
+        assert failures is not None
+        if failures.hopeless:
+            return None
+        if failures.futile is not None:
+            return f"{failures.futile}; {SOMEBODY_ELSE}"
+        explain = getattr(self._policy, "explain", None)
+        reason: object = explain(_copied(failures)) if callable(explain) else None
+        return reason if isinstance(reason, str) else None
+
+    def has_run_away(self, index: int) -> bool:
+        """Whether replies ran on and on at a step: a higher cap would only be hit later."""
+        failures = self._failures(index)
+        return failures is not None and failures.runaways > 0
 
     def settled(self, index: int) -> None:
         """The step was accepted."""
         self._books.pop(index, None)
+
+
+def _copied(failures: Failures) -> Failures:
+    """As a policy may see them, which cannot change them so."""
+    return replace(
+        failures,
+        kinds=list(failures.kinds),
+        rungs=list(failures.rungs),
+        wrong=list(failures.wrong),
+        advanced=list(failures.advanced),
+    )

@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import cast
 
 from stepguard.errors import StepguardError
-from stepguard.language.evaluation import substitute
-from stepguard.language.expressions import Chain, Expression, Name, Negate, Number, format_expression
+from stepguard.language.evaluation import evaluate, substitute
+from stepguard.language.expressions import Chain, Compare, Expression, Name, Negate, Number, format_expression
 from stepguard.language.numerals import Exact
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
@@ -31,10 +31,13 @@ class StandIn:
         steps: the steps, in order; all but the last have names of their own, the last one that of the step it
             stands for. They read nothing but each other: the values stand in them as numbers.
         negated: whether the value is the last one's with the other sign.
+        compared: the operator of a comparison, where the last one is the difference of its sides: the value is whether
+            that stands so to zero.
     """
 
     steps: tuple[Step, ...]
     negated: bool = False
+    compared: str | None = None
 
     def behind(self, values: Mapping[str, Value]) -> tuple[Step, ...]:
         """The steps whose values are not known yet."""
@@ -42,7 +45,11 @@ class StandIn:
 
     def restore(self, value: Value) -> Value:
         """The value of the step itself, from that of the last stand-in."""
-        return -cast(int | Decimal | Fraction, value) if self.negated else value
+        number = -cast(int | Decimal | Fraction, value) if self.negated else value
+        if self.compared is None:
+            return number
+        difference = Number(cast(Exact, to_exact(number)))
+        return cast(bool, evaluate(Compare(self.compared, difference, Number(0)), {}))
 
 
 def rewrite(step: Step, values: Mapping[str, Value], *, turned: bool = False) -> StandIn | None:

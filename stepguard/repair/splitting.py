@@ -15,7 +15,7 @@ from stepguard.errors import EvaluationError
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expressions import Call, Chain, Compare, Expression, Name, Negate, Number
 from stepguard.language.numerals import Exact
-from stepguard.language.values import Value
+from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 from stepguard.repair.rewriting import StandIn, leaves_of, number_of, rewrite, stand_in
 
@@ -40,7 +40,9 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
     """A step in smaller ones; None where it cannot be made smaller.
 
     A step of several operations becomes one step for each, whatever the way; one operation on two numbers is taken
-    apart in that way. No small step holds the value of the step as a number, unless the step itself does.
+    apart in that way. Of a comparison the difference of its sides is asked, as a number whose sign decides; it has no
+    other ways but to turn it (``round_numbers``). No small step holds the value of the step as a number, unless the
+    step itself does.
 
     Args:
         step: the step.
@@ -53,6 +55,8 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
         return None
     try:
         parts = _Parts((step.id, *step.reads), values)
+        if isinstance(tree, Compare):
+            return _difference(step, tree, parts, way)
         last: Expression | None = parts.top(tree)
         if parts.steps:
             return _made(step, last, parts)
@@ -75,6 +79,20 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
         return _made(step, last, parts, negated=negated)
     except (EvaluationError, _NoParts):
         return None
+
+
+def _difference(step: Step, tree: Compare, parts: _Parts, way: Way) -> StandIn | None:
+    """The difference whose sign decides a comparison. Finding that sign is the step: code does not order the sides."""
+    left, right = parts.side(tree.left), parts.side(tree.right)
+    turned = way == "round_numbers"
+    if turned:
+        left, right = right, left
+    last = Chain((left, right), ("-",))
+    if isinstance(right, Number) and right.value < 0:  # signs are not doubled
+        last = Chain((left, Number(-right.value)), ("+",))
+    if way == "compensation" or len(parts.steps) >= _MAX_PARTS:
+        return None
+    return StandIn((*parts.steps, Step(step.id, last)), negated=turned, compared=tree.operator)
 
 
 class _NoParts(Exception):
@@ -125,6 +143,14 @@ class _Parts:
                 return Negate(self._leaf(operand))
             case _:
                 raise _NoParts
+
+    def side(self, tree: Expression) -> Expression:
+        """One side of a comparison, as a number."""
+        leaf = self._leaf(tree)
+        value = leaf.value if isinstance(leaf, Number) else self._known[leaf.name] if isinstance(leaf, Name) else None
+        if isinstance(value, bool | str | None) or not _comes_out(to_exact(value)):
+            raise _NoParts
+        return leaf
 
     def _argument(self, tree: Expression) -> Expression:
         # A division inside a rounding stays there: its own digits may have no end.

@@ -1,6 +1,7 @@
 """Replies that are still being written: which entries are complete, and whether one of them is wrong already.
 
-A reply is of no use behind its first wrong step, so that a model that is heard while it writes can be stopped there.
+A reply is of no use behind its first wrong step, so that a model that is heard while it writes can be stopped there,
+and where an entry runs away (`stepguard.replies.runaway`).
 Only what would be judged in the same way at the end counts: complete entries of the steps that were asked, in their
 order, from the beginning of one JSON object, judged by the arithmetic alone. Checks of the user's are not called.
 """
@@ -15,6 +16,7 @@ from stepguard.checks.arithmetic import check_arithmetic
 from stepguard.core.verdicts import Claim
 from stepguard.errors import ValueRefused
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode_at
+from stepguard.replies.runaway import is_runaway
 
 if TYPE_CHECKING:
     from stepguard.language.values import Value
@@ -36,7 +38,11 @@ class PartialReply:
     def __init__(self) -> None:
         self._at = 0
         self._entered = self._first = False
-        self._over = False
+        self._over = self._closed = False
+
+    def unfinished(self, text: str) -> str:
+        """What stands behind the last complete entry of a text whose entries were read; empty where none can come."""
+        return "" if self._closed else text[self._at :]
 
     def entries(self, text: str) -> Iterator[tuple[str, object]]:
         """The entries that have become complete since the last call.
@@ -56,7 +62,7 @@ class PartialReply:
                 if more is None:
                     break
                 if more[1] == "}":
-                    self._over = True
+                    self._over = self._closed = True
                     break
                 begin = more.end()
             found = _entry(text, begin)
@@ -71,13 +77,14 @@ class PartialReply:
         self._over = self._over or len(text) - self._at > _LONGEST_ENTRY
 
 
-def complete_entries(text: str) -> JsonObject:
-    """The entries of a reply that was stopped before its end."""
-    return JsonObject(list(PartialReply().entries(text)))
+def complete_entries(text: str) -> tuple[JsonObject, str]:
+    """The entries of a reply that was stopped before its end, and what had come of the next one."""
+    reply = PartialReply()
+    return JsonObject(list(reply.entries(text))), reply.unfinished(text)
 
 
 class WrongStepWatch:
-    """Says, of all the text of a reply so far, whether it may be stopped: a step in it is wrong.
+    """Says, of all the text of a reply so far, whether it may be stopped: a step in it is wrong, or runs away.
 
     It is called with more and more of one reply; a text that does not go on from the last one is another reply.
 
@@ -98,16 +105,20 @@ class WrongStepWatch:
         if not text.startswith(self._text):
             self._begin()
         self._text = text
-        return any(self._is_wrong(key, field) for key, field in self._reply.entries(text))
+        if any(self._is_wrong(key, field) for key, field in self._reply.entries(text)):
+            return True
+        step = None if self._lost else next(iter(self._steps[self._count :]), None)
+        return step is not None and is_runaway(self._reply.unfinished(text), step)
 
     def _begin(self) -> None:
         self._reply: PartialReply = PartialReply()
-        self._due = iter(self._steps)
+        self._count = 0
         self._state: dict[str, Value] = dict(self._values)
         self._lost = False
 
     def _is_wrong(self, key: str, field: object) -> bool:
-        step = next(self._due, None)
+        step = self._steps[self._count] if self._count < len(self._steps) else None
+        self._count += 1
         self._lost = self._lost or step is None or step.id != key
         if step is None or self._lost:
             return False  # surplus, or another order: the end decides

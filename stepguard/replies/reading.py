@@ -4,7 +4,8 @@
 prose, think blocks, a tool call, a second layer of quotes), and turns its entries into claims. Nothing is closed,
 completed, renumbered or defaulted: what cannot be read as it stands becomes a deviation, and nothing inside a broken
 object is used. A reply is refused as a whole when it is cut off, when it holds two different answers, or when it is
-not an answer at all; otherwise each asked step yields a claim or a deviation of its own.
+not an answer at all; one that was stopped at a step is read up to it, and one that ran away at its first step is held
+against that step; otherwise each asked step yields a claim or a deviation of its own.
 
 Keys are step ids, exactly as they were asked. What is not asked for is recorded as a deviation and never used.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from stepguard.core.finish_reasons import CUT, FILTERED, STOPPED_EARLY, plain_reason
@@ -22,6 +23,7 @@ from stepguard.errors import BackendError
 from stepguard.language.strict_json import JsonObject
 from stepguard.replies.formats import RESPONSE_NAME, ReplyFormat
 from stepguard.replies.partial import complete_entries
+from stepguard.replies.runaway import is_runaway
 from stepguard.replies.text import Found, NoObject, find_object, one_of_all
 from stepguard.replies.thinking import Unclosed, without_thinking
 from stepguard.replies.tool_calls import find_unread_call
@@ -51,11 +53,13 @@ class Reading:
         claims: the claims that can be judged: those of the first steps, up to the first one that has none.
         deviations: everything that is wrong with the reply itself, in the order it was found.
         failed: the deviation that ended `claims` early, None where every step has a claim.
+        runaway: whether the entry that it ends in ran on and on, and would do so for longer.
     """
 
     claims: tuple[Claim, ...]
     deviations: tuple[Deviation, ...] = ()
     failed: Deviation | None = None
+    runaway: bool = False
 
 
 def read_reply(completion: Completion, steps: Sequence[Step], reply_format: ReplyFormat) -> Reading:
@@ -76,25 +80,35 @@ def read_reply(completion: Completion, steps: Sequence[Step], reply_format: Repl
     Raises:
         BackendError: the server left a tool call in the content.
     """
-    if completion.finish_reason == STOPPED_EARLY:
-        return _stopped(completion, steps, reply_format)
+    stopped = completion.finish_reason == STOPPED_EARLY
+    if stopped or plain_reason(completion.finish_reason) in CUT:
+        reading = _unfinished(completion, steps, reply_format)
+        if stopped or (reading.runaway and not reading.claims):  # more of it would not be more of an answer
+            return reading
     found = _document(completion, [step.id for step in steps])
     if isinstance(found, Deviation):
         return Reading((), (found,), found)
     return _claims(found, steps, reply_format)
 
 
-def _stopped(completion: Completion, steps: Sequence[Step], reply_format: ReplyFormat) -> Reading:
-    """Read the complete entries of a reply that was stopped because one of them is wrong."""
+def _unfinished(completion: Completion, steps: Sequence[Step], reply_format: ReplyFormat) -> Reading:
+    """Read the complete entries of a reply that was stopped because one of them is wrong, or that was cut off."""
     texts = [call.arguments for call in completion.tool_calls] or [completion.text or ""]
-    found = complete_entries(texts[0])
+    found, rest = complete_entries(texts[0])
     answered = steps[: len(found)]
     reading = _claims(found, answered, reply_format)
-    if reading.failed is not None or len(answered) == len(steps):
+    if len(answered) == len(steps):
         return reading
-    # It is not told: a step before it is to blame.
-    rest = Deviation("truncated", steps[len(answered)].id, "the reply was stopped before it")
-    return Reading(reading.claims, reading.deviations, rest)
+    step = steps[len(answered)]
+    runaway = is_runaway(rest, step)
+    if reading.failed is not None:
+        return replace(reading, runaway=runaway)
+    if not runaway:
+        # It is not told: a step before it is to blame.
+        failed = Deviation("truncated", step.id, "the reply was stopped before it")
+        return Reading(reading.claims, reading.deviations, failed)
+    failed = Deviation("truncated", step.id, f"the entry ran on without an end, for {len(rest):,} characters")
+    return Reading(reading.claims, (*reading.deviations, failed), failed, runaway=True)
 
 
 def read_draft(completion: Completion) -> str | Deviation:

@@ -63,7 +63,7 @@ def test_the_prefix_is_the_same_for_the_whole_run() -> None:
 @pytest.mark.parametrize("attempt", range(3))
 def test_the_size_of_a_request_does_not_grow(attempt: int) -> None:
     """Long bad replies make no request longer."""
-    backend = ScriptedBackend(*["x" * 3_000] * 5)
+    backend = ScriptedBackend(*[f"{number}{'x' * 3_000}" for number in range(5)])
     Guard(backend, segment=1, repair=4).run(P2)
     sizes = [sum(len(message.content) for message in request.messages) for request in backend.requests]
     assert len(sizes) == 5

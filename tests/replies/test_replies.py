@@ -182,7 +182,7 @@ def test_refuses_what_is_no_answer(case: Case) -> None:
     [
         '{"a": "2 * 3 = 6", "b',
         f"```json\n{GOOD[:-1]}",
-        "{" + '"a": 6' + "0" * 20_000,
+        "{" + '"a": 6' + "0" * 150,
         "",
         None,
         f"<think>{GOOD}",
@@ -198,6 +198,34 @@ def test_a_cut_off_reply_is_truncated(text: str | None, finish: str) -> None:
     assert kinds(reading) == [("truncated", None)]
     assert reading.claims == ()
     assert len(reading.deviations[0].reason) < 100
+
+
+RUNAWAYS = {
+    "digits": "{" + '"a": 6' + "0" * 20_000,
+    "a loop": '{"a": "2 * 3 is 2 and 3 ' + "more, so we have 2 and 3 " * 99,
+    "other words": '{"a": "' + " ".join(f"and {number * number} more" for number in range(99)),
+    "blanks": '{"a":' + "\n" * 999,
+    "no object": "Sure! " * 200,
+}
+
+
+@pytest.mark.parametrize("text", RUNAWAYS.values(), ids=RUNAWAYS)
+def test_a_reply_that_runs_away_is_held_against_its_first_step(text: str) -> None:
+    """Where the limit cut a first entry that goes on and on, no higher limit would help, and its step is named."""
+    reading = read(text, finish_reason="length")
+    assert reading.runaway
+    assert kinds(reading) == [("truncated", "a")]
+    assert not read(text).runaway
+
+
+@pytest.mark.parametrize("text", RUNAWAYS.values(), ids=RUNAWAYS)
+def test_a_reply_that_is_stopped_where_it_runs_away_is_read_up_to_there(text: str) -> None:
+    """The entries before it stand; a reply that the limit cut there is refused as a whole, as any other."""
+    text = text.replace('{"a":', '{"a": "2 * 3 = 6", "b":').replace("Sure", '{"a": "2 * 3 = 6", Sure')
+    stopped = read(text, finish_reason="stopped_early")
+    assert (values(stopped), stopped.runaway) == (["6"], True)
+    cut = read(text, finish_reason="length")
+    assert (cut.claims, cut.runaway, kinds(cut)) == ((), False, [("truncated", None)])
 
 
 def test_a_complete_object_is_not_truncated() -> None:
