@@ -11,10 +11,9 @@ from typing import Any, Final, Literal, get_args
 
 from stepguard.core.profile import Profile
 from stepguard.core.usage import Usage
-from stepguard.core.verdicts import STRENGTHS, Deviation, Strength, Verdict, shorten
+from stepguard.core.verdicts import STRENGTHS, Deviation, Strength, Verdict, check_strength, shorten
 from stepguard.errors import (
     BudgetExhausted,
-    ConfigError,
     RunFailed,
     RunUnverified,
     StepNotVerified,
@@ -259,8 +258,7 @@ class Result:
             StepNotVerified, BudgetExhausted, RunFailed: it did not complete, by status. Each carries this result.
             ConfigError: `at_least` is no strength.
         """
-        if at_least not in STRENGTHS:
-            raise ConfigError(f"{at_least!r} is no strength: use one of {', '.join(STRENGTHS)}", option="at_least")
+        check_strength(at_least)
         match self.status:
             case "verified" | "checked" | "unverified":
                 if not _weaker(self.strength, at_least):

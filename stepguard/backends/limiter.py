@@ -14,7 +14,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Final
 
 from stepguard.backends.base import Backend, Completion, Request, ask
-from stepguard.errors import ConfigError, RateLimited
+from stepguard.core.arguments import check_count
+from stepguard.errors import RateLimited
 
 __all__ = ["LimitedBackend"]
 
@@ -37,8 +38,7 @@ class LimitedBackend:
     """
 
     def __init__(self, backend: Backend, *, most: int) -> None:
-        if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-            raise ConfigError(f"calls at the same time are 1 or more, not {most!r}", option="concurrency")
+        check_count(most, "concurrency", name="the number of calls at the same time")
         self._backend: Final = backend
         self._most: Final = most
         self._limit = float(most)

@@ -18,7 +18,7 @@ import hashlib
 import inspect
 import threading
 import weakref
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,6 +36,7 @@ from stepguard.backends.openai_answers import (
 )
 from stepguard.backends.openai_streams import OPTIONS, Stream
 from stepguard.backends.providers import OPENAI, ReplyMode, client_maker, find_provider, split_name
+from stepguard.core.arguments import check_one_of
 from stepguard.core.deadlines import Overrun, awithin, within
 from stepguard.core.redaction import redact
 from stepguard.errors import BackendError, ConfigError, StepguardError
@@ -136,8 +137,8 @@ class OpenAIBackend:
             raise ConfigError(f"a model is named by text such as 'gpt-4.1-mini', not {model!r}", option="model")
         known = find_provider(provider)
         mode = known.mode if mode is None else mode
-        _one_of("mode", mode, get_args(ReplyMode))
-        _one_of("max_tokens_parameter", max_tokens_parameter, get_args(MaxTokensParameter))
+        check_one_of(mode, get_args(ReplyMode), "mode")
+        check_one_of(max_tokens_parameter, get_args(MaxTokensParameter), "max_tokens_parameter")
         if client is not None:
             if base_url is not None or api_key is not None or known is not OPENAI:
                 raise ConfigError(
@@ -360,11 +361,6 @@ class _Call:
         secrets = secrets_of(self._client) if self._secrets is None else self._secrets
         said = redact(f"{self._name}: {words[: 20 * _LONGEST_MESSAGE]}", *secrets)
         return said if len(said) <= _LONGEST_MESSAGE else f"{said[: _LONGEST_MESSAGE - 3]}..."
-
-
-def _one_of(option: str, given: object, known: Sequence[str]) -> None:
-    if given not in known:
-        raise ConfigError(f"{option} is one of {', '.join(map(repr, known))}, not {given!r}", option=option)
 
 
 # Shaping a request

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stepguard.core.deadlines import is_seconds
-from stepguard.errors import ConfigError, RateLimited
+from stepguard.core.arguments import check_count, check_seconds
+from stepguard.errors import RateLimited
 
 if TYPE_CHECKING:
     import random
@@ -34,13 +34,10 @@ class RetryPolicy:
     timeout: float | None = 600.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.retries, bool) or not isinstance(self.retries, int) or self.retries < 0:
-            raise ConfigError(f"the number of retries is 0 or more, not {self.retries!r}", option="retry")
-        for name in ("first_wait", "longest_wait"):
-            if not is_seconds(getattr(self, name)):
-                raise ConfigError(f"{name} is in seconds, 0 or more, not {getattr(self, name)!r}", option="retry")
-        if self.timeout is not None and (not is_seconds(self.timeout) or self.timeout == 0):
-            raise ConfigError(f"a timeout is in seconds, above 0, or None, not {self.timeout!r}", option="retry")
+        check_count(self.retries, "retry", least=0, name="the number of retries")
+        check_seconds(self.first_wait, "retry", name="first_wait")
+        check_seconds(self.longest_wait, "retry", name="longest_wait")
+        check_seconds(self.timeout, "retry", name="a timeout", positive=True, optional=True)
 
     def wait(self, sent: int, error: Exception, chance: random.Random) -> float:
         """Seconds to wait before a request that was sent `sent` times is sent again.

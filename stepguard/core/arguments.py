@@ -8,11 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Final
 
 from stepguard.core.deadlines import is_seconds
 from stepguard.errors import ConfigError
 
-__all__ = ["check_count", "check_flag", "check_instance", "check_number", "check_one_of", "check_seconds", "check_text"]
+_MANY: Final = 4
+
+__all__ = [
+    "check_callable",
+    "check_count",
+    "check_flag",
+    "check_instance",
+    "check_number",
+    "check_one_of",
+    "check_seconds",
+    "check_text",
+]
 
 
 def check_count(
@@ -87,7 +99,9 @@ def check_one_of(
     words = list(choices)
     if (optional and value is None) or value in words:
         return
-    raise _refusal(f"{name or option} is one of {', '.join(map(str, words))}", value, option, optional=optional)
+    shown = [repr(word) for word in words]
+    listed = " or ".join(shown) if len(shown) < _MANY else f"one of {', '.join(shown)}"
+    raise _refusal(f"{name or option} is {listed}", value, option, optional=optional)
 
 
 def check_text(value: object, option: str, *, name: str = "", optional: bool = False) -> None:
@@ -98,6 +112,16 @@ def check_text(value: object, option: str, *, name: str = "", optional: bool = F
     """
     if not isinstance(value, str) and not (optional and value is None):
         raise _refusal(f"{name or option} is text", value, option, optional=optional)
+
+
+def check_callable(value: object, option: str, *, name: str = "", optional: bool = False) -> None:
+    """A function, or what can be called like one.
+
+    Raises:
+        ConfigError: it cannot be called.
+    """
+    if not callable(value) and not (optional and value is None):
+        raise _refusal(f"{name or option} is a function", value, option, optional=optional)
 
 
 def check_instance(

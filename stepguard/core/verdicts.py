@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from stepguard.core.arguments import check_one_of, check_text
 from stepguard.errors import ConfigError
 
 __all__ = [
@@ -98,8 +99,7 @@ def check_strength(at_least: object) -> None:
     Raises:
         ConfigError: it is none.
     """
-    if at_least not in STRENGTHS:
-        raise ConfigError(f"{at_least!r} is no strength: use one of {', '.join(STRENGTHS)}", option="at_least")
+    check_one_of(at_least, STRENGTHS, "at_least")
 
 
 def shorten(text: str, length: int = 80) -> str:
@@ -156,15 +156,10 @@ class Verdict:
     strength: Strength | None = None
 
     def __post_init__(self) -> None:
-        if self.outcome not in _OUTCOMES:
-            raise ConfigError(f"{self.outcome!r} is no outcome: use one of {', '.join(_OUTCOMES)}", option="outcome")
-        if self.kind is not None and self.kind not in DEVIATION_KINDS:
-            kinds = ", ".join(DEVIATION_KINDS)
-            raise ConfigError(f"{self.kind!r} is no kind of deviation: use one of {kinds}", option="kind")
+        check_one_of(self.outcome, _OUTCOMES, "outcome")
+        check_one_of(self.kind, DEVIATION_KINDS, "kind", optional=True)
         for option in ("check", "reason"):
-            given: object = getattr(self, option)
-            if not isinstance(given, str):
-                raise ConfigError(f"{option} is text, not {type(given).__name__}", option=option)
+            check_text(getattr(self, option), option)
         if self.strength is None:
             object.__setattr__(self, "strength", "constrained" if self.outcome == "pass" else None)
         elif self.outcome != "pass" or self.strength not in STRENGTHS[1:]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from stepguard.core.deadlines import is_seconds
+from stepguard.core.arguments import check_count, check_instance, check_seconds
 from stepguard.core.usage import Amount, Price, Usage, to_amount
 from stepguard.errors import ConfigError
 
@@ -45,16 +45,10 @@ class Budget:
     per_step: Budget | None = None
 
     def __post_init__(self) -> None:
-        for name in ("calls", "tokens", "seconds"):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-            if not (is_seconds(value) if name == "seconds" else whole):
-                kind = "a number" if name == "seconds" else "a whole number"
-                raise ConfigError(f"budget {name} is {kind} of 0 or more, or None, not {value!r}", option="budget")
-        if self.price is not None and not isinstance(self.price, Price):
-            raise ConfigError(f"price is a Price(input=..., output=...), not {self.price!r}", option="budget")
+        check_count(self.calls, "budget", name="budget calls", least=0, optional=True)
+        check_count(self.tokens, "budget", name="budget tokens", least=0, optional=True)
+        check_seconds(self.seconds, "budget", name="budget seconds", optional=True)
+        check_instance(self.price, Price, "budget", name="price", what="a Price(input=..., output=...)", optional=True)
         if self.cost is not None:
             to_amount(self.cost, "budget cost", option="budget")
             if self.price is None:

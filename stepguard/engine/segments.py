@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from stepguard.errors import ConfigError
+from stepguard.core.arguments import check_count
 
 if TYPE_CHECKING:
     from stepguard.core.profile import Profile
@@ -60,13 +60,11 @@ class Segments:
     context: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("size", "first", "longest", "output", "context"):
-            value = getattr(self, name)
-            if value is None and name not in ("first", "longest"):
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                what = "a segment has at least one step" if name == "size" else f"{name} is 1 or more"
-                raise ConfigError(f"{what}, not {value!r}", option="segment")
+        check_count(self.size, "segment", name="the number of steps in a segment", optional=True)
+        check_count(self.first, "segment", name="first")
+        check_count(self.longest, "segment", name="longest")
+        check_count(self.output, "segment", name="output", optional=True)
+        check_count(self.context, "segment", name="context", optional=True)
 
 
 class SegmentLength:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from stepguard.core.arguments import check_count
 from stepguard.core.verdicts import FORMAL
 from stepguard.errors import ConfigError
 from stepguard.repair.policy import SOMEBODY_ELSE, Failures
@@ -78,9 +79,8 @@ class Ladder:
                 raise ConfigError("one vote is enough: a ladder has at most one Vote", option="repair")
             if held.count(rung) > 1:
                 raise ConfigError(f"{rung.name} stands twice in the ladder: give it times=2", option="repair")
-        for name, value in (("same", same), ("few", few)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ConfigError(f"{name} is a whole number of 1 or more, not {value!r}", option="repair")
+        check_count(same, "repair", name="same")
+        check_count(few, "repair", name="few")
         object.__setattr__(self, "rungs", held)
         object.__setattr__(self, "same", same)
         object.__setattr__(self, "few", few)
@@ -88,8 +88,7 @@ class Ladder:
     @classmethod
     def of(cls, retries: int) -> Ladder:
         """A ladder that only asks again, at most so many times; three equal wrong values end it earlier."""
-        if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-            raise ConfigError(f"the number of retries is 0 or more, not {retries!r}", option="repair")
+        check_count(retries, "repair", least=0, name="the number of retries")
         return cls([Resample(times=retries)] if retries else [], same=3)
 
     @property

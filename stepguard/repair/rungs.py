@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 from stepguard.backends.base import Backend, as_backend
 from stepguard.backends.person import AskPerson, as_person
 from stepguard.backends.retry import RetryPolicy
+from stepguard.core.arguments import check_count, check_number, check_one_of
 from stepguard.errors import ConfigError
 from stepguard.language.expressions import Name
 from stepguard.language.values import Value
@@ -86,11 +87,8 @@ class Rung:
     once: bool = False
 
     def __post_init__(self) -> None:
-        number = isinstance(self.temperature, int | float) and not isinstance(self.temperature, bool)
-        if not number or not 0 <= self.temperature <= 2:
-            raise ConfigError(f"a temperature is between 0 and 2, not {self.temperature!r}", option="repair")
-        if isinstance(self.times, bool) or not isinstance(self.times, int) or self.times < 1:
-            raise ConfigError(f"{self.name}: times is a whole number of 1 or more, not {self.times!r}", option="repair")
+        check_number(self.temperature, "repair", high=2, name=f"{self.name}: temperature")
+        check_count(self.times, "repair", name=f"{self.name}: times")
         if self.timeout is not None:
             RetryPolicy(timeout=self.timeout)
         if self.backend is not None and self.assistance not in ("model", "person"):
@@ -211,8 +209,7 @@ class Split(Rung):
 
     def __post_init__(self) -> None:
         Rung.__post_init__(self)
-        if self.way not in get_args(Way):
-            raise ConfigError(f"split: way is one of {', '.join(get_args(Way))}, not {self.way!r}", option="repair")
+        check_one_of(self.way, get_args(Way), "repair", name="split: way")
 
     def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
         """See `Rung.applies`."""
@@ -241,8 +238,7 @@ class Vote(Rung):
 
     def __post_init__(self) -> None:
         Rung.__post_init__(self)
-        if isinstance(self.ahead, bool) or not isinstance(self.ahead, int) or not 1 <= self.ahead <= self.times:
-            raise ConfigError(f"vote: ahead is from 1 to times, not {self.ahead!r}", option="repair")
+        check_count(self.ahead, "repair", most=self.times, name="vote: ahead")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,6 +79,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from stepguard.core.arguments import check_count
 from stepguard.engine.actions import Action, Ask, Check, Commit, Committed, Event, Failed
 from stepguard.errors import BudgetExhausted, ConfigError, MissingExtraError, RunFailed, StepNotVerified
 from stepguard.language.values import show_value
@@ -131,12 +132,9 @@ class OpenTelemetry(Hooks):
             from opentelemetry import trace
         except ImportError as missing:
             raise MissingExtraError("stepguard.telemetry.opentelemetry", extra="otel") from missing
-        for option, limit in (("longest", longest), ("events", events), ("attempts", attempts)):
-            if limit is None and option != "longest":
-                continue
-            if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-                none = "" if option == "longest" else ", or None for no limit"
-                raise ConfigError(f"{option} is a whole number of 1 or more{none}, not {limit!r:.40}", option=option)
+        check_count(longest, "longest")
+        check_count(events, "events", optional=True)
+        check_count(attempts, "attempts", optional=True)
         if tracer_provider is not None and not callable(getattr(tracer_provider, "get_tracer", None)):
             raise ConfigError(
                 f"tracer_provider is a TracerProvider of OpenTelemetry, not {tracer_provider!r:.60}",

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from stepguard.core.arguments import check_count, check_instance
 from stepguard.core.verdicts import DEVIATION_KINDS, DeviationKind
 from stepguard.errors import BackendError, ConfigError
 from stepguard.procedure.steps import Step
@@ -52,8 +53,7 @@ class Plant:
         if not isinstance(self.failure, BackendError) and self.failure not in DEVIATION_KINDS:
             kinds = ", ".join(kind for kind in DEVIATION_KINDS if kind != "undecided")
             raise ConfigError(f"{self.failure!r} cannot be planted: use a BackendError or {kinds}", option="failure")
-        if isinstance(self.times, bool) or not isinstance(self.times, int) or self.times < 1:
-            raise ConfigError(f"times is a whole number of 1 or more, not {self.times!r}", option="times")
+        check_count(self.times, "times")
 
     def __str__(self) -> str:
         return f"{self.failure if isinstance(self.failure, str) else repr(self.failure)} at {self.step!r}"
@@ -73,8 +73,7 @@ class Plants:
     def __init__(self, plants: Iterable[Plant]) -> None:
         self._plants: Final = tuple(plants)
         for each in self._plants:
-            if not isinstance(each, Plant):
-                raise ConfigError(f"a planted failure is a Plant, not {type(each).__name__}", option="plants")
+            check_instance(each, Plant, "plants", name="a planted failure", what="a Plant")
         self._came: Final = [0] * len(self._plants)
         self._asked: Final[Counter[str]] = Counter()
         self._lock: Final = threading.Lock()

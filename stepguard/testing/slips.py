@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from typing import Final, Self
 
+from stepguard.core.arguments import check_number
 from stepguard.engine.step_kinds import OPERATIONS, SIGNS, SIZES, Rates
 from stepguard.errors import ConfigError
 
@@ -48,7 +48,7 @@ class Slips:
 
     def __post_init__(self) -> None:
         for name in _rates():
-            _check_probability(getattr(self, name), name)
+            check_number(getattr(self, name), name, high=1, what="a probability")
 
     @classmethod
     def none(cls) -> Self:
@@ -100,22 +100,22 @@ class ModelSlips(Slips):
                     f"then one of {' '.join(SIGNS)}, then one of {' '.join(SIZES)}, the last two if wanted",
                     option="by_situation",
                 )
-            _check_probability(rate, "by_situation", f"by_situation for {situation!r}")
+            check_number(rate, "by_situation", high=1, what="a probability", name=f"by_situation for {situation!r}")
         for origin, rate in self.by_origin:
             if origin not in _ORIGINS:
                 named = ", ".join(_ORIGINS)
                 raise ConfigError(f"by_origin: operands stand in one of {named}, not {origin!r}", option="by_origin")
-            _check_probability(rate, "by_origin", f"by_origin for {origin!r}")
+            check_number(rate, "by_origin", high=1, what="a probability", name=f"by_origin for {origin!r}")
         for way, weight in self.failing_ways:
             if way not in WAYS:
                 named = ", ".join(WAYS)
                 raise ConfigError(f"failing_ways: no way is called {way!r}; use {named}", option="failing_ways")
-            _check_factor(weight, "failing_ways")
+            check_number(weight, "failing_ways")
         if self.failing_ways and not any(weight for _, weight in self.failing_ways):
             raise ConfigError("failing_ways: at least one weight is above 0", option="failing_ways")
-        _check_factor(self.self_conditioning, "self_conditioning")
-        _check_probability(self.stopping, "stopping")
-        _check_probability(self.failing, "failing")
+        check_number(self.self_conditioning, "self_conditioning")
+        check_number(self.stopping, "stopping", high=1, what="a probability")
+        check_number(self.failing, "failing", high=1, what="a probability")
 
 
 def _rates() -> list[str]:
@@ -135,13 +135,3 @@ def _is_situation(text: object) -> bool:
     words = text.split(" ") if isinstance(text, str) else []
     known = (OPERATIONS, SIGNS, SIZES)
     return 1 <= len(words) <= 3 and all(word in known[at] for at, word in enumerate(words))
-
-
-def _check_probability(value: object, option: str, what: str = "") -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ConfigError(f"{what or option} is a probability from 0 to 1, not {value!r}", option=option)
-
-
-def _check_factor(value: object, option: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise ConfigError(f"{option}: 0 or more is wanted, not {value!r}", option=option)

@@ -320,7 +320,10 @@ class TestUsageErrors:
             (["--input", "y=4"], "has no input 'y': it declares x"),
             (["--input", "x=4.5"], "4.5 is not an integer"),
             (["--input", "x=four"], "input 'x' of doubling: 'four'"),
-            (["--input", "x=4", "--segment", "0"], "a segment has at least one step, not 0"),
+            (
+                ["--input", "x=4", "--segment", "0"],
+                "the number of steps in a segment is a whole number of 1 or more, or None, not 0",
+            ),
             (["--input", "x=4", "--retries", "-1"], "0 or more, not -1"),
             (["--input", "x=4", "--max-calls", "-1"], "0 or more"),
             (["--input", "x=4", "--max-seconds", "nan"], "not nan"),

@@ -268,7 +268,7 @@ def test_knobs_are_those_of_the_class() -> None:
         ("arithmetic(operations=/)", "need [+] or -"),
         ("arithmetic(operations=+-/)", "division needs places"),
         ("arithmetic(operations=+-?)", "some of"),
-        ("arithmetic(form=poem)", "formula or sentence"),
+        ("arithmetic(form=poem)", "'formula' or 'sentence'"),
         ("arithmetic(distractors=0.9)", "share from 0 to 0.5"),
         ("arithmetic(look_back=1, distractors=0.2)", "look_back of 2"),
         ("arithmetic(binding=1)", "true or false"),
@@ -288,7 +288,7 @@ def test_what_is_no_family_is_refused_with_what_to_do(name: str, named: str) -> 
 @pytest.mark.parametrize("length", [0, -1])
 def test_a_length_below_one_is_refused(family: Family, length: int) -> None:
     """A task has at least one step."""
-    with pytest.raises(ConfigError, match="at least one step"):
+    with pytest.raises(ConfigError, match="number of steps of a task is a whole number of 1 or more"):
         family.make(0, length)
 
 

@@ -151,7 +151,7 @@ def test_replies_keyed_by_place_are_not_stopped() -> None:
 @pytest.mark.parametrize("arm", ["guard(without=nothing)", "chunk(without=3)", "chunk(without=true)"])
 def test_what_is_no_decision_is_refused(arm: str) -> None:
     """The error names the decisions that there are."""
-    with pytest.raises(ConfigError, match=r"without is one of instructions, demonstration, .*, not"):
+    with pytest.raises(ConfigError, match=r"without is one of 'instructions', 'demonstration', .*, not"):
         arm_named(arm)
 
 

@@ -47,9 +47,9 @@ def test_a_guard_says_what_it_was_given() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [
-        ("segment", 0, "a segment has at least one step, not 0"),
-        ("segment", True, "a segment has at least one step, not True"),
-        ("repair", -1, "the number of retries is 0 or more, not -1"),
+        ("segment", 0, "the number of steps in a segment is a whole number of 1 or more, or None, not 0"),
+        ("segment", True, "the number of steps in a segment is a whole number of 1 or more, or None, not True"),
+        ("repair", -1, "the number of retries is a whole number of 0 or more, not -1"),
         ("repair", Ladder, "repair is a number of retries or a policy, not <class"),
         ("repair", "hard", "repair is a number of retries or a policy, not 'hard'"),
         ("budget", 40, "budget is a Budget such as Budget(calls=40), not 40"),

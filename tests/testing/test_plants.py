@@ -373,7 +373,7 @@ REFUSED: Sequence[tuple[str, Callable[[], object], str]] = [
     ("times", plant("t1", "empty", True), "1 or more"),
     ("step", plant("", "empty"), "id of a step"),
     ("step", plant(1, "empty"), "id of a step"),
-    ("plants", lambda: SimulatedModel(plants=["empty"]), "is a Plant, not str"),  # type: ignore[list-item]
+    ("plants", lambda: SimulatedModel(plants=["empty"]), "is a Plant, not "),  # type: ignore[list-item]
 ]
 
 

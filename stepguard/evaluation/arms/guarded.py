@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 
 from stepguard.backends.base import Backend
+from stepguard.core.arguments import check_count, check_flag, check_number, check_one_of
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome
 from stepguard.evaluation.arms.guarded_run import run_guarded
 from stepguard.evaluation.arms.limited import Limited
 from stepguard.evaluation.arms.wording import Decision, Reworded, check_decision, without_working
 from stepguard.evaluation.families import Task
-from stepguard.evaluation.families.base import check_whole
 from stepguard.evaluation.knobs import full_name
 from stepguard.repair.ladder import Ladder
 from stepguard.repair.policy import Repair
@@ -61,17 +61,12 @@ class Guarded:
 
     def __post_init__(self) -> None:
         check_knobs(self.segment, self.retries)
-        if self.checker not in get_args(Checker):
-            raise ConfigError(
-                f"checker is one of {', '.join(get_args(Checker))}, not {self.checker!r}", option="checker"
-            )
-        if type(self.catch) not in (int, float) or not 0 <= self.catch <= 1:
-            raise ConfigError(f"catch is a probability from 0 to 1, not {self.catch!r}", option="catch")
-        check_whole(self.modulus, "modulus", 2, 10**6)
+        check_one_of(self.checker, get_args(Checker), "checker")
+        check_number(self.catch, "catch", high=1, what="a probability")
+        check_count(self.modulus, "modulus", least=2, most=10**6)
         check_decision(self.without)
-        for knob in ("adaptive", "stop_early"):
-            if type(getattr(self, knob)) is not bool:
-                raise ConfigError(f"{knob} is true or false, not {getattr(self, knob)!r}", option=knob)
+        check_flag(self.adaptive, "adaptive")
+        check_flag(self.stop_early, "stop_early")
         if self.adaptive and self.segment is not None:
             raise ConfigError("adaptive chooses the length of segments: leave segment out", option="adaptive")
         if self.stop_early and self.checker != "full":
@@ -125,9 +120,9 @@ class Chunk:
 def check_knobs(segment: int | None, retries: int | None) -> None:
     """Refuse a number of steps or retries that is out of range."""
     if segment is not None:
-        check_whole(segment, "segment", 1, 10**6)
+        check_count(segment, "segment", most=10**6)
     if retries is not None:
-        check_whole(retries, "retries", 0, 1000)
+        check_count(retries, "retries", least=0, most=1000)
 
 
 def _worded(task: Task, backend: Backend, without: Decision | None) -> tuple[Task, Backend]:

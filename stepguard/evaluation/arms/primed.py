@@ -19,7 +19,8 @@ from typing import Final
 
 from stepguard.backends.base import Backend, Completion, Message, Request, ask
 from stepguard.backends.retry import RetryPolicy
-from stepguard.errors import ConfigError, EvaluationError
+from stepguard.core.arguments import check_flag, check_number
+from stepguard.errors import EvaluationError
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing, send
 from stepguard.evaluation.arms.guarded_run import run_guarded
 from stepguard.evaluation.arms.reading import read_run
@@ -58,10 +59,8 @@ class Primed:
     guarded: bool = False
 
     def __post_init__(self) -> None:
-        if type(self.rate) not in (int, float) or not 0 <= self.rate <= 1:
-            raise ConfigError(f"rate is a probability from 0 to 1, not {self.rate!r}", option="rate")
-        if type(self.guarded) is not bool:
-            raise ConfigError(f"guarded is true or false, not {self.guarded!r}", option="guarded")
+        check_number(self.rate, "rate", high=1, what="a probability")
+        check_flag(self.guarded, "guarded")
 
     @property
     def name(self) -> str:

@@ -17,11 +17,11 @@ from typing import Final
 
 from stepguard.backends.base import Backend, Message, Request
 from stepguard.backends.retry import RetryPolicy
+from stepguard.core.arguments import check_count
 from stepguard.core.usage import Usage
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, Sent, send_with_room, served_by
 from stepguard.evaluation.arms.reading import Reading, read_run, same
 from stepguard.evaluation.families import Demonstration, Task
-from stepguard.evaluation.families.base import check_whole
 from stepguard.evaluation.knobs import full_name
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat, FieldKind
@@ -126,7 +126,7 @@ class Resample:
     checked: bool = False
 
     def __post_init__(self) -> None:
-        check_whole(self.k, "k", 1, 1000)
+        check_count(self.k, "k", most=1000)
 
     @property
     def name(self) -> str:

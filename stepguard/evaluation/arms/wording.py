@@ -25,8 +25,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from stepguard.backends.base import Backend, Completion, Message, Request, ask
+from stepguard.core.arguments import check_one_of
 from stepguard.engine.prompts import describe_steps
-from stepguard.errors import ConfigError
 from stepguard.evaluation.families import Task
 from stepguard.procedure.procedure import Procedure
 from stepguard.replies.formats import ReplyFormat
@@ -64,8 +64,7 @@ def check_decision(given: object) -> None:
     Raises:
         ConfigError: it is none.
     """
-    if given is not None and given not in DECISIONS:
-        raise ConfigError(f"without is one of {', '.join(DECISIONS)}, not {given!r}", option="without")
+    check_one_of(given, DECISIONS, "without", optional=True)
 
 
 def without_working(task: Task) -> Task:

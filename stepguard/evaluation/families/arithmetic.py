@@ -9,6 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Literal
 
+from stepguard.core.arguments import check_count, check_flag, check_number, check_one_of
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families.base import (
     DEMONSTRATION_SEED,
@@ -19,7 +20,6 @@ from stepguard.evaluation.families.base import (
     Line,
     Task,
     check_length,
-    check_whole,
 )
 from stepguard.evaluation.families.programs import (
     Instruction,
@@ -98,12 +98,12 @@ class Arithmetic:
     distractors: float = 0.0
 
     def __post_init__(self) -> None:
-        check_whole(self.look_back, "look_back", 1, 50)
-        check_whole(self.limit, "limit", 50, 10**9)
-        check_whole(self.input_low, "input_low", 0, 10**6)
-        check_whole(self.input_high, "input_high", max(1, self.input_low), 10**6)
+        check_count(self.look_back, "look_back", most=50)
+        check_count(self.limit, "limit", least=50, most=10**9)
+        check_count(self.input_low, "input_low", least=0, most=10**6)
+        check_count(self.input_high, "input_high", least=max(1, self.input_low), most=10**6)
         if self.places is not None:
-            check_whole(self.places, "places", 1, 6)
+            check_count(self.places, "places", most=6)
         signs = self.operations
         if not isinstance(signs, str) or set(signs) - set("+-*/") or len(set(signs)) != len(signs):
             raise ConfigError(f"operations are some of + - * /, each once, not {signs!r}", option="operations")
@@ -117,12 +117,9 @@ class Arithmetic:
                 "no error, and few pairs of values are left; take / out of operations",
                 option="binding",
             )
-        if self.form not in ("formula", "sentence"):
-            raise ConfigError(f"form is formula or sentence, not {self.form!r}", option="form")
-        if type(self.binding) is not bool:
-            raise ConfigError(f"binding is true or false, not {self.binding!r}", option="binding")
-        if type(self.distractors) not in (int, float) or not 0 <= self.distractors <= 0.5:
-            raise ConfigError(f"distractors is a share from 0 to 0.5, not {self.distractors!r}", option="distractors")
+        check_one_of(self.form, ("formula", "sentence"), "form")
+        check_flag(self.binding, "binding")
+        check_number(self.distractors, "distractors", high=0.5, what="a share")
         if self.distractors and self.look_back < 2:
             raise ConfigError("distractors need a look_back of 2 at least: with 1 they are all that could be read")
 

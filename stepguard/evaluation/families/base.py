@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
+from stepguard.core.arguments import check_count
 from stepguard.engine.prompts import describe_steps
-from stepguard.errors import ConfigError
 from stepguard.language.values import Value, show_value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Input, Step
@@ -28,7 +28,6 @@ __all__ = [
     "Solver",
     "Task",
     "check_length",
-    "check_whole",
     "work_through",
 ]
 
@@ -248,21 +247,10 @@ def _in_brief(step: Step, instruction: str) -> Step:
     )
 
 
-def check_whole(value: object, option: str, low: int, high: int) -> None:
-    """Refuse a knob that is no whole number from `low` to `high`.
-
-    Raises:
-        ConfigError: it is not.
-    """
-    if type(value) is not int or not low <= value <= high:
-        raise ConfigError(f"{option} is a whole number from {low} to {high}, not {value!r}", option=option)
-
-
 def check_length(length: int) -> None:
     """Refuse lengths below 1.
 
     Raises:
         ConfigError: the length is none.
     """
-    if type(length) is not int or length < 1:
-        raise ConfigError(f"a task has at least one step, not {length!r}", option="lengths")
+    check_count(length, "lengths", name="the number of steps of a task")

@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
-from stepguard.errors import ConfigError
+from stepguard.core.arguments import check_number
 from stepguard.evaluation.families.base import (
     DEMONSTRATION_SEED,
     WORDS_SYSTEM,
@@ -87,8 +87,7 @@ class ReturnsDesk:
     borderline: float = 0.5
 
     def __post_init__(self) -> None:
-        if type(self.borderline) not in (int, float) or not 0 <= self.borderline <= 1:
-            raise ConfigError(f"borderline is a share from 0 to 1, not {self.borderline!r}", option="borderline")
+        check_number(self.borderline, "borderline", high=1, what="a share")
 
     @property
     def name(self) -> str:

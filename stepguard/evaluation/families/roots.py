@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from stepguard.core.arguments import check_count
 from stepguard.core.verdicts import Claim
 from stepguard.evaluation.families.base import (
     DEMONSTRATION_SEED,
@@ -21,7 +22,6 @@ from stepguard.evaluation.families.base import (
     Line,
     Task,
     check_length,
-    check_whole,
 )
 from stepguard.evaluation.knobs import full_name
 from stepguard.language.values import Value
@@ -54,8 +54,8 @@ class Roots:
     degree: int = 2
 
     def __post_init__(self) -> None:
-        check_whole(self.largest, "largest", 5, 10**6)
-        check_whole(self.degree, "degree", 2, 3)
+        check_count(self.largest, "largest", least=5, most=10**6)
+        check_count(self.degree, "degree", least=2, most=3)
 
     @property
     def name(self) -> str:

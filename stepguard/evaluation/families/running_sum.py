@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from stepguard.core.arguments import check_count
 from stepguard.evaluation.families.base import (
     DEMONSTRATION_SEED,
     FORMULA_SYSTEM,
@@ -19,7 +20,6 @@ from stepguard.evaluation.families.base import (
     Line,
     Task,
     check_length,
-    check_whole,
 )
 from stepguard.evaluation.knobs import full_name
 from stepguard.language.values import Value
@@ -66,9 +66,9 @@ class RunningSum:
     largest: int = 99
 
     def __post_init__(self) -> None:
-        check_whole(self.size, "size", 2, len(_WORDS))
-        check_whole(self.words, "words", 1, min(self.size, 20))
-        check_whole(self.largest, "largest", 5, 10**6)
+        check_count(self.size, "size", least=2, most=len(_WORDS))
+        check_count(self.words, "words", most=min(self.size, 20))
+        check_count(self.largest, "largest", least=5, most=10**6)
 
     @property
     def name(self) -> str:

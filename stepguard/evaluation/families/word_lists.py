@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from stepguard.core.arguments import check_count
 from stepguard.evaluation.families.base import (
     DEMONSTRATION_SEED,
     WORDS_SYSTEM,
@@ -15,7 +16,6 @@ from stepguard.evaluation.families.base import (
     Line,
     Task,
     check_length,
-    check_whole,
 )
 from stepguard.evaluation.families.word_list_checks import ListCheck
 from stepguard.evaluation.knobs import full_name
@@ -58,8 +58,8 @@ class WordLists:
     most: int = 8
 
     def __post_init__(self) -> None:
-        check_whole(self.items, "items", _SHORTEST, 30)
-        check_whole(self.most, "most", self.items, 30)
+        check_count(self.items, "items", least=_SHORTEST, most=30)
+        check_count(self.most, "most", least=self.items, most=30)
 
     @property
     def name(self) -> str:
