@@ -7,6 +7,7 @@ are words.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection
 from typing import Final
 
@@ -35,6 +36,7 @@ def find_hidden(words: str, known: Collection[str]) -> str | None:
         words: the instruction of a step.
         known: the inputs and the steps before it.
     """
+    words = _ascii(words)
     bare = words.strip(_AROUND)
     tree = _parsed(bare)
     if tree is not None and (_reads(tree, known) or not names_in(tree)):
@@ -51,6 +53,16 @@ def find_hidden(words: str, known: Collection[str]) -> str | None:
                 f'`Work it out: {shown}`; words that mean none stand in quotes, such as `result: text = "..."`'
             )
     return None
+
+
+def _ascii(words: str) -> str:
+    """Full-width and other typeset letters, digits and signs as the plain ones that a reader takes them for."""
+    if words.isascii():
+        return words
+    return "".join(
+        each if each.isascii() or unicodedata.category(each) == "No" else unicodedata.normalize("NFKC", each)
+        for each in words
+    )
 
 
 def _parsed(text: str) -> Expression | None:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from inspect import isclass, signature
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from stepguard.core.verdicts import shorten
 from stepguard.errors import ProcedureError
+from stepguard.language.descriptions import struck, unclear
 from stepguard.language.expressions import (
     RESERVED,
     Chain,
@@ -27,7 +29,17 @@ from stepguard.language.value_types import NUMBER, ValueType
 if TYPE_CHECKING:
     from stepguard.checks import Check
 
-__all__ = ["Input", "Performer", "Step", "as_inputs", "check_operands", "check_step", "listed", "unknown_name"]
+__all__ = [
+    "Input",
+    "Performer",
+    "Step",
+    "UnclearWords",
+    "as_inputs",
+    "check_operands",
+    "check_step",
+    "listed",
+    "unknown_name",
+]
 
 Performer = Literal["model", "code"]
 _T = TypeVar("_T")
@@ -35,6 +47,10 @@ _T = TypeVar("_T")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _MAX_NAME = 64
 _LEADS_ON = re.compile(r"(?:[:,]|\b(?:and|or|then))\Z", re.IGNORECASE)
+
+
+class UnclearWords(ProcedureError):
+    """Words say more than a description does, and nobody would carry that out or check it."""
 
 
 def _check_name(name: object, what: str) -> None:
@@ -153,6 +169,8 @@ class Step:
                 raise ProcedureError(f"step {id!r}: reads follow from the expression; leave them out", step=id)
         for name in named:
             _check_name(name, f"a variable read by step {id!r}")
+        if tree is not None and instruction is not None:
+            _check_words(instruction, id, named, tree)
         checked = listed(checks, f"step {id!r}: checks", "[Range(1, 10)]")
         for check in checked:
             if isclass(check):
@@ -209,6 +227,19 @@ class Step:
     def checkable(self) -> bool:
         """Whether at least one check applies to what the model claims for this step."""
         return self.expression is not None or bool(self.checks)
+
+
+def _check_words(instruction: str, id: str, named: tuple[str, ...], tree: Expression) -> None:
+    """Refuse words beside a formula that say whether, when or how often it applies: it is carried out always, once."""
+    if (mark := struck(instruction)) is not None:
+        raise UnclearWords(f"step {id!r}: {mark!r} strikes out or hides words beside its formula", step=id)
+    if (word := unclear(instruction, (id, *named), tree, "field")) is not None:
+        raise UnclearWords(
+            f"step {id!r}: its formula is carried out always, and once, and {word!r} in {shorten(instruction, 60)!r} "
+            "may change whether, when or how often: let the words beside a formula only say what is worked out, or "
+            f'leave the formula out and let words alone say all of it, `{id}: number = "..."`',
+            step=id,
+        )
 
 
 def listed(given: Iterable[_T], what: str, example: str) -> tuple[_T, ...]:

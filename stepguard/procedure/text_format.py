@@ -29,12 +29,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
+from stepguard.core.verdicts import shorten
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
+from stepguard.language.descriptions import governs, steers, struck_or_hidden, unclear
 from stepguard.language.expressions import MAX_LENGTH
 from stepguard.language.hidden_formulas import assigns, find_hidden
 from stepguard.language.value_types import NUMBER, ValueType
 from stepguard.procedure.procedure import Procedure, make_step_error
-from stepguard.procedure.steps import Input, Performer, Step
+from stepguard.procedure.steps import Input, Performer, Step, UnclearWords
 
 __all__ = [
     "HiddenFormula",
@@ -70,11 +72,18 @@ _TYPE_WORDS = (
     *("integer", "int", "number", "num", "float", "decimal", "percent", "percentage", "money", "currency"),
     *("one_of", "oneof", "choice", "boolean", "bool", "text", "str", "string"),
 )
+_DANGLING = re.compile(
+    r"\b(?:a|an|the|of|to|for|with|from|by|in|on|at|and|or|it|is|are|as|until|if|when|that|which|this|its|not)\Z",
+    re.IGNORECASE,
+)
+_ENDS = (".", "!", "?", ":", ";", "`", '"', ")", "\u3002")
+_TYPED = re.compile(rf"(?:(.*)[:\uff1a])?\s*([A-Za-z_][A-Za-z0-9_]*)\s*[:\uff1a]\s*({_TYPE})[.\s]*\Z", re.DOTALL)
+_QUOTED = re.compile(_STRING)
 _MAX_LINE = 4 * MAX_LENGTH
 _FENCE = re.compile(r"```\w*\s*\Z")
 
 
-class HiddenFormula(ProcedureError):
+class HiddenFormula(UnclearWords):
     """Words hold a formula that nothing would check."""
 
 
@@ -90,10 +99,17 @@ def parse_procedure(text: str) -> Procedure:
     lines: list[int] = []
     number = -1
     answer_line = 0
-    for at, line in _lines(text):
+    item = _Item()
+    for at, line, indent in _lines(text):
         header = None if _typed_step(line) else _HEADER.match(line)
         if header:
             key, rest = header[1].lower(), header[2].strip()
+            if key in ("name", "answer") and assigns(_QUOTED.sub("", rest)):
+                raise ProcedureError(
+                    f"{line[:60]!r} could be a {key} or a step: write `Work it out: {rest[:60]}` for a step"
+                    + (f', `name: "{rest[:60]}"` for a name' if key == "name" else ""),
+                    line=at,
+                )
             if key != "name":
                 rest = _COMMENT.sub("", rest)
             if not rest and key not in ("input", "inputs"):
@@ -101,6 +117,8 @@ def parse_procedure(text: str) -> Procedure:
             if key == "name":
                 if name is not None:
                     raise ProcedureError(f"the procedure already has the name {name!r}", line=at)
+                if steps:
+                    raise ProcedureError("the name stands before the first step", line=at)
                 name = _name(rest, at)
             elif key == "answer":
                 if answer is not None:
@@ -114,6 +132,7 @@ def parse_procedure(text: str) -> Procedure:
             continue
         try:
             step, number = parse_line(line, number, known)
+            item.goes_on(at, line, indent, step)
         except (ProcedureError, ExpressionError) as error:
             raise make_step_error(error, at) from error
         except ConfigError as error:
@@ -125,6 +144,39 @@ def parse_procedure(text: str) -> Procedure:
         raise ProcedureError("no step found: write one step a line, such as `t1 = x + y`", line=1)
     name = "procedure" if name is None else name
     return make_procedure(steps, lines, inputs=inputs or (), answer=answer, answer_line=answer_line, name=name)
+
+
+class _Item:
+    """The item of a list that stands above a line, which the line may go on with instead of being a step."""
+
+    def __init__(self) -> None:
+        self._indent = -1
+        self._at = self._at_open = 0
+        self._open = ""
+
+    def goes_on(self, at: int, line: str, indent: int, step: Step) -> None:
+        """Look at the next step.
+
+        Raises:
+            ProcedureError: for a reader it is no step, but the rest of the item above.
+        """
+        label = _LABEL.match(line)
+        if label is None and 0 <= self._indent < indent:
+            raise ProcedureError(
+                f"the line is indented under the item in line {self._at}, as if that went on here: write both in one "
+                "line, or begin this one with a number of its own"
+            )
+        wrapped = label is None and self._open != "" and at == self._at_open + 1
+        if wrapped and (_DANGLING.search(self._open) or (step.instruction is not None and line[0].islower())):
+            raise ProcedureError(
+                f"line {self._at_open} breaks off, as if it went on here: write both in one line, or end it with a stop"
+            )
+        if label is not None:
+            self._indent, self._at = indent, at
+        elif indent <= self._indent:
+            self._indent = -1
+        words = step.expression is None and step.instruction is not None and not line.endswith(_ENDS)
+        self._open, self._at_open = line if words else "", at
 
 
 def make_procedure(
@@ -180,21 +232,39 @@ def format_procedure(procedure: Procedure) -> str:
     return "\n".join(head + body) + "\n"
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
+def _lines(text: str) -> Iterator[tuple[int, str, int]]:
+    """The lines that say something: number, text, and how far each is indented."""
     # Not `str.splitlines`: editors and this count of lines break at these characters only.
     for at, raw in enumerate(_BREAK.split(text.removeprefix("\ufeff")), 1):
         line = raw.strip()
-        if line.startswith("##") and _is_step(line.lstrip("#").strip()):
-            raise ProcedureError(
-                f"{line[:60]!r} is a heading, and what it says would be left out: write a step without ##, and a "
-                "comment with one #",
-                line=at,
-            )
-        if not line or line.startswith("#") or _FENCE.match(line):
+        if line.startswith("#"):
+            _check_title(line, at)
+            continue
+        if not line or _FENCE.match(line):
             continue
         if len(line) > _MAX_LINE:
             raise ProcedureError(f"the line is too long: {len(line)} characters, at most {_MAX_LINE}", line=at)
-        yield at, line
+        yield at, line, len(raw[: len(raw) - len(raw.lstrip())].expandtabs())
+
+
+def _check_title(line: str, at: int) -> None:
+    """Refuse a heading, or a comment, that for a reader says what is done below it."""
+    heading, title = line.startswith("##"), line.lstrip("#").strip()
+    if heading and _is_step(title):
+        raise ProcedureError(
+            f"{line[:60]!r} is a heading, and what it says would be left out: write a step without ##, and a "
+            "comment with one #",
+            line=at,
+        )
+    if assigns(title):  # a step that somebody has commented out
+        return
+    word = governs(title) if heading or title.endswith((":", "\uff1a")) else steers(title)
+    if word is not None:
+        raise UnclearWords(
+            f"{word!r} in the {'heading' if heading else 'comment'} {line[:60]!r} may say whether, when or how often "
+            "what stands below is carried out, and nobody would heed it: leave it out",
+            line=at,
+        )
 
 
 def _is_step(heading: str) -> bool:
@@ -245,14 +315,19 @@ def _typed_step(line: str) -> bool:
 
 def _name(text: str, line: int) -> str:
     try:
-        return _unquote(text) if text.startswith('"') else text
+        if text.startswith('"'):
+            return _unquote(text)
     except ProcedureError as error:
         raise ProcedureError(error.message, line=line) from error
+    if (hidden := struck_or_hidden(text)) is not None:
+        raise UnclearWords(f"{hidden}: put the name in quotes if it is meant", line=line)
+    return text
 
 
 def _format_name(name: str) -> str:
     plain = f"name: {name}"
-    quoted = name.startswith('"') or _typed_step(plain) or len(plain.splitlines()) > 1
+    quoted = name.startswith('"') or assigns(name) or len(plain.splitlines()) > 1 or _typed_step(plain)
+    quoted = quoted or struck_or_hidden(name) is not None
     return f"name: {json.dumps(name)}" if quoted else plain
 
 
@@ -281,7 +356,13 @@ def parse_step(body: str, default_id: str | None = None, known: Collection[str] 
         body: the line.
         default_id: names a step of words alone.
         known: the inputs and the steps before it; words that hold a formula over them are refused.
+
+    Raises:
+        UnclearWords: words say more than a description does, or cannot be read for certain.
+        ProcedureError: it is no step.
     """
+    if (hidden := struck_or_hidden(_QUOTED.sub("", body) if '"' in body else body)) is not None:
+        raise UnclearWords(f"{hidden}: leave the line out, or write it as it is meant")
     quoted = _WORDS.match(body)
     if quoted:
         reads = [name.strip() for name in (quoted[4] or "").split(",") if name.strip()]
@@ -297,12 +378,28 @@ def parse_step(body: str, default_id: str | None = None, known: Collection[str] 
         formula, colons = _formula(body, 0), _COLON.finditer(body)
         # Words may hold colons of their own: try each as the end of the instruction.
         while formula is None and (colon := next(colons, None)) is not None:
-            instruction, formula = body[: colon.start()], _formula(body, colon.end())
+            formula = _formula(body, colon.end())
+            instruction = None if formula is None else body[: colon.start()]
     if formula is None:
         return _words(body, default_id, known)
     performer: Performer = "code" if formula[3] else "model"
     expression = _COMMENT.sub("", formula[4])
-    return Step(formula[1], expression, instruction=instruction, type=formula[2], performer=performer)
+    step = Step(formula[1], expression, instruction=instruction, type=formula[2], performer=performer)
+    assert step.expression is not None
+    names, comment = (step.id, *step.reads), formula[4][len(expression) :]
+    free = None if body.startswith('"') else step.instruction
+    if free is not None and (word := unclear(free, names, step.expression, "text")) is not None:
+        raise UnclearWords(
+            f"the words {shorten(free, 60)!r} may say more than what is worked out ({word!r}), and the formula is "
+            "carried out always, and once: begin them with a verb or with what is worked out, such as `Work out the "
+            "total: ...`, and leave conditions out; words that are only a description may stand in quotes"
+        )
+    if comment and (word := unclear(comment, names, step.expression, "comment")) is not None:
+        raise UnclearWords(
+            f"{word!r} in the comment {comment.strip()[:60]!r} may say whether, when or how often the formula applies, "
+            "and nobody would heed it: leave it out"
+        )
+    return step
 
 
 def _formula(body: str, start: int) -> re.Match[str] | None:
@@ -336,6 +433,18 @@ def _words(body: str, default_id: str | None, known: Collection[str]) -> Step:
     hidden = find_hidden(body, known)
     if hidden is not None:
         raise HiddenFormula(hidden)
+    if (word := steers(body)) is not None:
+        raise UnclearWords(
+            f"{word!r} in {shorten(body, 60)!r} says whether or how often other steps are carried out, and nobody "
+            "would heed it: each step is carried out, once. Write what is to be answered in one step, or leave it out"
+        )
+    typed = _TYPED.match(body)
+    if typed is not None and (_is_type(typed[3]) or "(" in typed[3]):
+        words = (typed[1] or "Read it").strip()
+        raise ProcedureError(
+            f"{body[:60]!r} looks like words for a value with a name and a type: write "
+            f"`{typed[2]}: {typed[3]} = {json.dumps(words, ensure_ascii=False)} (reads ...)`"
+        )
     if default_id is None:
         raise ProcedureError(
             f"{body[:60]!r} is neither a formula (`t1 = x + y`) nor a numbered instruction (`1. Read the total`)"

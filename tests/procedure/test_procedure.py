@@ -17,7 +17,7 @@ from stepguard.checks import Holds, Range, Requires
 from stepguard.errors import ConfigError, ExpressionError, InputError, ProcedureError
 from stepguard.language.expressions import RESERVED, parse_expression
 from stepguard.language.value_types import ValueType
-from stepguard.procedure.steps import Input
+from stepguard.procedure.steps import Input, Performer, UnclearWords
 from stepguard.testing import SimulatedModel, Slips
 
 INVOICE = """
@@ -275,7 +275,7 @@ wordy = st.lists(
     st.sampled_from([
         *("take", "Step 3:", "12.", "answer:", "name: x", "t = 1", ":", "=", '"', "'", "\\", "#", " # ", "-", "*", "`"),
         *("\n", "\r\n", "\u2028", "\x0c", "é", "漢", "\ufeff", "{", "inputs: a", "x: integer = ", "\ud800"),
-        *("(reads x)", " ", "3:4", "```"),
+        *("(reads x)", " ", "3:4", "```", "if ", "~~", "\u200b"),
     ]),
     min_size=1,
     max_size=6,
@@ -306,15 +306,13 @@ def procedures(draw: st.DrawFn) -> Procedure:
         else:
             operator = draw(st.sampled_from(["+", "-", "*", "/", "//", "%", "^", "<", "=="]))
             text = f"{draw(operand)} {operator} -({draw(operand)})"
-            steps.append(
-                Step(
-                    name,
-                    text,
-                    instruction=draw(st.none() | instructions),
-                    type="boolean" if operator in ("<", "==") else draw(types),
-                    performer=draw(st.sampled_from(["model", "code"])),
-                )
-            )
+            kind = "boolean" if operator in ("<", "==") else draw(types)
+            performer: Performer = "code" if draw(st.booleans()) else "model"
+            try:
+                step = Step(name, text, instruction=draw(st.none() | instructions), type=kind, performer=performer)
+            except UnclearWords:
+                step = Step(name, text, type=kind, performer=performer)
+            steps.append(step)
         known = [*known, name]
         numbers += [name] if steps[-1].type.numeric else []
     title = draw(st.just("procedure") | instructions.filter(lambda text: len(text.splitlines()) == 1))

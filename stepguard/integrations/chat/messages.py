@@ -9,7 +9,8 @@ from typing import Any, Final, Literal
 
 from stepguard.errors import ProcedureError
 from stepguard.integrations.chat.trust import ROLES
-from stepguard.procedure.text_format import HiddenFormula, parse_procedure, parse_step
+from stepguard.procedure.steps import UnclearWords
+from stepguard.procedure.text_format import parse_procedure, parse_step
 
 __all__ = [
     "COMMENT",
@@ -174,7 +175,8 @@ def _meant(lines: Sequence[str]) -> bool:
     try:
         parse_procedure("\n".join([rest[0], *steps]))
     except ProcedureError as error:
-        return isinstance(error.__cause__, HiddenFormula)  # to be complained of, and not to be answered unguarded
+        unclear = isinstance(error, UnclearWords) or isinstance(error.__cause__, UnclearWords)
+        return unclear  # to be complained of, and not to be answered unguarded
     return True
 
 

@@ -1,0 +1,300 @@
+"""Words beside a formula: a description of what is worked out, or words that change what is carried out.
+
+A formula of a procedure is carried out always, and once. Words beside it that may say otherwise (``If x > 3``,
+``Repeat 3 times``, ``Only for members``) would be taken for mere words, and its value for proved. `unclear` names them,
+so that they are refused wherever a step comes from. Beside a formula that decides something (``ok = x > 3``) or bounds
+it (``min``, ``max``) the words may say what that formula says itself: ``never more than the largest dose``.
+
+Free text is read more strictly, since its writer did not set the words apart: there a description begins with a verb
+(``Work out``, ``Add``), names a quantity (``Total``, ``Net price``) or something of the step itself, and is no clause.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator
+from itertools import dropwhile, pairwise, takewhile
+from typing import Final, Literal
+
+from stepguard.language.expressions import Call, Compare, Expression, walk
+from stepguard.language.vocabulary import (
+    BOUNDING,
+    CONTROL,
+    DEFINITE,
+    DETERMINERS,
+    DOUBTFUL,
+    GROUPS,
+    LEADING,
+    LOOSE,
+    NAMING,
+    PLAIN_ADVERBS,
+    QUANTITIES,
+    SEQUENCE,
+    TESTING,
+    UNSPACED,
+    UNSURE,
+    VERBS,
+)
+
+__all__ = ["Place", "governs", "steers", "struck", "struck_or_hidden", "unclear"]
+
+Place = Literal["field", "text", "comment"]
+
+_WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*|[0-9]+(?:[.,][0-9]+)*")
+_CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_EMPHASIS: Final = re.compile(r"\*\*|__|`")
+_PHRASES: Final = (
+    re.compile(r"\b(?:as|so) (?:long|soon|far|often|many|much|needed|required|requested|wanted)\b"),
+    re.compile(r"\b(?:in the event|save (?:for|that)|other than|go to|go back|return to|start over|n a|set aside)\b"),
+    re.compile(r"\b(?:leave|cross|strike|rule|block)\b(?: \w+){0,3} (?:out|off)\b"),
+    re.compile(r"\b(?:do|try|carry out|perform|apply) (?:this|that|it|so|the following)\b"),
+    re.compile(r"\A(?:round|case|option|plan|phase|path|version) [0-9a-z]\b|\A(?:by )?default\Z"),
+)
+_MULTIPLE: Final = re.compile(r"(?:[0-9]\s?[x\u00d7]|(?<![a-z0-9])[x\u00d7]\s?[0-9]+)\W*\Z", re.IGNORECASE)
+_BOUND: Final = re.compile(
+    r"\b(?:under|over|above|below|beyond|exceed(?:s|ing)?|at least|at most|up to|(?:more|less|fewer|older|younger|"
+    r"larger|smaller|greater|higher|lower|longer|shorter) than) [0-9]|[0-9] or (?:more|less|over|older|under|above)\b"
+)
+_MARKS: Final = re.compile(r"(?<![-=])[<>]|[\u2264\u2265\u2260\u274c\u2717\u2718\u2716\u2610\u26d4\u23ed\U0001f6ab]")
+_HOW_OFTEN: Final = frozenset(("nightly", "daily", "weekly", "monthly", "yearly", "annually", "hourly", "quarterly"))
+_SIGNS: Final = re.compile(
+    r"""[^\w\s.,;:'"\u2018\u2019\u201c\u201d()/&%#+*\u2013\u2014\u00d7\u00b0\u00b2\u00b3\u00bd-]"""
+)
+_COMPARING: Final = frozenset("<>=\u2264\u2265\u2260?")
+_BREAK: Final = re.compile(r"[,;:.\u2013\u2014]\s")
+_STEERING: Final = frozenset(
+    ("otherwise", "else", "elif", "elsif", "stop", "abort", "halt", "exit", "skip", "loop", "goto")
+)
+_CLAUSES: Final = frozenset(
+    ("if", "when", "whenever", "unless", "while", "until", "for", "once", "as", "in", "on", "provided", "assuming")
+)
+_FLOW: Final = re.compile(
+    r"\b(?:go (?:to|back|on)|return to|skip|jump|goto|stop|abort|halt|end here|start over|proceed)\b"
+)
+_FLOWING: Final = frozenset(("skip", "jump", "goto", "abort", "halt"))
+_STEPS: Final = re.compile(
+    r"\b(?:steps?|lines?) (?:[0-9]+|above|below)\b|\bthe (?:following|rest|above)\Z|\b(?:this|these|next|following|"
+    r"previous|other|remaining|all|each|every|last) (?:[a-z0-9]+ )?(?:steps?|lines?|formulas?|calculations?)\b"
+)
+_OPEN: Final = re.compile(r"(?:[:,\u2013\u2014\uff1a-]|\b(?:then|do))\s*\Z", re.IGNORECASE)
+_MAIN: Final = re.compile(r"[,;:\uff0c\u3001]|\bthen\b", re.IGNORECASE)
+_OFTEN: Final = re.compile(r"\b(?:times|[0-9]+|until|while|twice|once|steps?|this|that|following|above|end)\b")
+_STRUCK: Final = re.compile(
+    r"~~|<!--|-->|</?(?:del|s|strike|template|noscript|script|style|ins)\b[^>]{0,80}>|[\u0335-\u0338]|\\(?:sout|cancel|st)\b",
+    re.IGNORECASE,
+)
+_UNSEEN: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u180b\u180c\u180d\u180e\u180f")
+_SUMMING: Final = frozenset(("add", "up", "sum", "total", "combine", "multiply", "subtract"))
+_ASKING: Final = frozenset(("what", "how", "this", "that"))
+
+
+def struck(line: str) -> str | None:
+    """The mark that strikes out or hides what stands in a line; None where nothing does."""
+    return None if (mark := _STRUCK.search(line)) is None else mark[0]
+
+
+def struck_or_hidden(line: str) -> str | None:
+    """What keeps a line from being read for certain: marks that strike out or hide, characters that are not seen."""
+    if (mark := struck(line)) is not None:
+        return f"{mark!r} strikes out or hides what stands there"
+    if line.isascii():
+        return None
+    for before, character in pairwise(f" {line}"):
+        if _unseen(character) or (before.isalnum() and "\ufe00" <= character <= "\ufe0f"):
+            return f"the character U+{ord(character):04X} cannot be seen"
+    return None
+
+
+def _unseen(character: str) -> bool:
+    return unicodedata.category(character) == "Cf" or character in _UNSEEN
+
+
+def governs(title: str) -> str | None:
+    """The word of a title with which a condition, a repetition or a ban begins for what stands below; None if none."""
+    found = _words(title)
+    if found and found[0] in CONTROL | LEADING | DOUBTFUL:
+        return found[0]
+    return _control(title, found, frozenset(), frozenset())
+
+
+def steers(words: str) -> str | None:
+    """The word with which a step of words alone says whether or how often others are carried out; None if none does.
+
+    ``If it is late, answer yes`` is a question of its own, which a model can answer; ``If it is late:``,
+    ``Otherwise use the second rate`` and ``Repeat steps 2 to 4`` are none.
+    """
+    found = _words(words)
+    if not found or words.rstrip().endswith("?"):
+        return None
+    text, leading = " ".join(found), next(_told(found), found[0])
+    control = next((word for word in found if word in CONTROL), None)
+    if leading in _STEERING:
+        return leading
+    if (steps := _STEPS.search(text)) is not None and (control is not None or _FLOW.search(text)):
+        return control or steps[0]
+    if _OPEN.search(words) and (control or leading in LEADING):
+        return control or leading
+    if leading in _CLAUSES and not _MAIN.search(words):
+        return leading
+    if leading == "repeat" and _OFTEN.search(text):
+        return leading
+    return control if control is not None and _FLOW.search(text) and control not in _FLOWING else None
+
+
+def unclear(words: str, names: Collection[str], tree: Expression, place: Place) -> str | None:
+    """What in the words beside a formula may change whether, when or how often it applies; None where nothing does.
+
+    Args:
+        words: what stands beside it.
+        names: the names of the step: what it sets and what it reads.
+        tree: the formula.
+        place: ``"field"`` for words that their writer set apart (a field, quotes), ``"text"`` for free text in front
+            of the formula, ``"comment"`` for a comment behind it.
+    """
+    found = _words(words)
+    own = frozenset(part for name in names for part in _words(name))
+    bounds = any(type(node) is Call and node.function in ("min", "max") for node in walk(tree))
+    tests = isinstance(tree, Compare)
+    spoken = TESTING if tests else BOUNDING if bounds else frozenset[str]()
+    leading = next(_told(found), found[0] if found else "")
+    if place != "comment" and leading in (CONTROL | LEADING | SEQUENCE) - (spoken - CONTROL | {"whether"}):
+        return leading
+    control = _control(words, found, own, spoken)
+    if place != "comment":
+        control = control or _changed(list(_told(found)), own, spoken)
+    if control is not None or place != "text":
+        return control
+    return _loose(words, found, own, spoken, tests=tests)
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text as they are looked up: folded, without accents of emphasis and apostrophes."""
+    plain = _EMPHASIS.sub("", text)
+    if not plain.isascii():
+        plain = unicodedata.normalize("NFKC", "".join(each for each in plain if not _unseen(each)))
+    return [
+        each.casefold().replace("'", "").replace("\u2019", "")
+        for each in _WORD.findall(_CAMEL.sub(" ", plain).replace("_", " "))
+    ]
+
+
+def _control(words: str, found: list[str], own: frozenset[str], spoken: frozenset[str]) -> str | None:
+    for word, behind in pairwise([*found, ""]):
+        bare = "".join(each for each in unicodedata.normalize("NFKD", word) if not unicodedata.combining(each))
+        negated = word.endswith("nt") and word[:-2] in UNSURE
+        if (word in CONTROL or bare in CONTROL or negated) and word not in spoken:
+            return word
+        if word in DOUBTFUL and word not in own and word not in spoken:
+            return word
+        if not word.isascii() and (_mixed(word) or any(each in word for each in UNSPACED)):
+            return word
+        if word in _HOW_OFTEN and (not behind or (behind in VERBS and behind not in QUANTITIES)):
+            return word
+        if word in ("times", "twice", "thrice") and not _multiplied(behind, own):
+            return word
+    text = " ".join(found)
+    phrases = [phrase.search(text) for phrase in _PHRASES] + [_MULTIPLE.search(words)]
+    phrases += [] if spoken else [_BOUND.search(text), _MARKS.search(words)]
+    match = next(filter(None, phrases), None)
+    return None if match is None else match[0]
+
+
+def _changed(told: list[str], own: frozenset[str], spoken: frozenset[str]) -> str | None:
+    """The word that says for whom, when or with what a verb changes something, where that is nothing of the step."""
+    if not told or told[0] not in VERBS or told[0] in NAMING or _names(told):
+        return None
+    for at, word in enumerate(told):
+        if not at or not spoken.isdisjoint(told[at : at + 2]):
+            continue
+        summed = word in ("all", "both") and told[at - 1] in _SUMMING
+        if word in ("all", "both") and not summed:
+            return word
+        if (word in LOOSE and not _belongs(told[at + 1 :], own)) or (word in GROUPS and not _of(word, own)):
+            return word
+    return None
+
+
+def _names(told: list[str]) -> bool:
+    """Whether a word that may be a verb or a quantity is the quantity: ``Tax at 5%``, but ``Tax the income``."""
+    return told[0] in QUANTITIES and (len(told) == 1 or told[1] in LOOSE or told[1] in ("of", "plus", "and"))
+
+
+def _told(found: list[str]) -> Iterator[str]:
+    return dropwhile(lambda word: word in SEQUENCE, found)
+
+
+def _multiplied(word: str, own: frozenset[str]) -> bool:
+    """Whether what stands behind ``times`` or ``twice`` is what it multiplies."""
+    if word in ("a", "an", "following", ""):
+        return False
+    return word in DETERMINERS or word in QUANTITIES or word[0].isdigit() or _of(word, own)
+
+
+def _mixed(word: str) -> bool:
+    """Whether letters of several alphabets that look alike stand in one word."""
+    alphabets = {unicodedata.name(each, "?").partition(" ")[0] for each in word if each.isalpha()}
+    return len(alphabets & {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"}) > 1
+
+
+def _of(word: str, own: frozenset[str]) -> bool:
+    """Whether a word is one of the step's names, in any of its forms."""
+    return word in own or any(
+        min(len(word), len(name)) > 2 and (word.startswith(name) or name.startswith(word)) for name in own
+    )
+
+
+def _loose(words: str, found: list[str], own: frozenset[str], spoken: frozenset[str], *, tests: bool) -> str | None:
+    """What keeps free text from being a plain description."""
+    for match in _SIGNS.finditer(words):
+        if not (tests and match[0] in _COMPARING) and unicodedata.category(match[0]) not in ("Sc", "Mn", "Mc"):
+            return match[0]
+    told = list(_told(found))
+    if not told:
+        return words
+    head = told[0]
+    named = takewhile(lambda word: word not in LOOSE, _words(_BREAK.split(words, maxsplit=1)[0]))
+    quantity = head in DETERMINERS or any(word in QUANTITIES or _of(word, own) for word in named)
+    purpose = head == "to" and told[1:2] and told[1] in VERBS
+    if not (head in VERBS or quantity or tests or purpose or _unspaced(head)):
+        return head
+    if (head not in VERBS or head in QUANTITIES) and not purpose and (clause := _clause(words)) is not None:
+        return clause
+    for at, word in enumerate(told):
+        if word in spoken:
+            continue
+        if word in UNSURE and not _harmless(told, at):
+            return word
+        if word.endswith("ly") and word not in PLAIN_ADVERBS and not _of(word, own):
+            return word
+    return None
+
+
+def _harmless(told: list[str], at: int) -> bool:
+    """Whether a word of clauses stands where it changes nothing: ``what is left``, ``sum of all fees``."""
+    word = told[at]
+    if word in ("all", "both"):
+        return told[0] not in VERBS or told[0] in NAMING or told[at - 1] in _SUMMING
+    if word in ("is", "are", "was", "were"):
+        return at == len(told) - 1 or not _ASKING.isdisjoint(told[:at])
+    return word == "many" and told[at - 1] == "how"
+
+
+def _belongs(behind: list[str], own: frozenset[str]) -> bool:
+    """Whether what follows a preposition is of the step itself, or one definite quantity."""
+    noun = next((word for word in behind if word not in DETERMINERS), "")
+    return _of(noun, own) or (noun in QUANTITIES | DEFINITE and behind[0] in DETERMINERS)
+
+
+def _clause(words: str) -> str | None:
+    """The verb of a second clause: in ``Weekends, double the rate`` the first one says when."""
+    for part in _BREAK.split(words)[1:]:
+        found = _words(part)
+        if found and found[0] in VERBS and (found[0] not in QUANTITIES or set(found[1:2]) & DETERMINERS):
+            return found[0]
+    return None
+
+
+def _unspaced(word: str) -> bool:
+    """Whether a word is of a script whose words cannot be looked up one by one."""
+    return any(unicodedata.name(each, "?").startswith(("CJK", "HIRAGANA", "KATAKANA", "HANGUL")) for each in word)

@@ -1,0 +1,195 @@
+"""Words that may change whether, when or how often a formula applies, and words that say what is worked out.
+
+The first are refused beside a formula wherever they stand (see `stepguard.language.descriptions`); the second are what
+a plain description in free text begins with.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = [
+    "BOUNDING",
+    "CONTROL",
+    "DEFINITE",
+    "DETERMINERS",
+    "DOUBTFUL",
+    "GROUPS",
+    "LEADING",
+    "LOOSE",
+    "NAMING",
+    "PLAIN_ADVERBS",
+    "QUANTITIES",
+    "SEQUENCE",
+    "TESTING",
+    "UNSPACED",
+    "UNSURE",
+    "VERBS",
+]
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+CONTROL: Final = _set(
+    """
+    if iff unless when whenever while whilst until till otherwise else elif elsif elseif endif whether where
+    wherever except excepting provided providing assuming suppose supposing assume presuming barring lest failing
+    only solely exclusively merely optionally maybe perhaps possibly probably either or nor neither alternatively
+    alternately instead rather sometimes occasionally seldom rarely often frequently usually normally generally
+    typically ordinarily conditionally depending depends repeat repeats repeatedly repeating reiterate iterate
+    iterates iteratively recursively looping each every everyone everybody any anyone anybody anything whoever
+    whichever whatever who whose whom again anew once foreach never not no none cannot dont doesnt didnt isnt arent
+    wasnt wont cant shouldnt mustnt neednt skip skips skipping ignore ignores ignoring disregard omit omits
+    omitting forget avoid refrain refuse reject prevent forbid waive cancel abort halt goto jump resume undo revert
+    rollback redo retry postpone defer suspend disable pretend imagine temporarily provisionally tentatively
+    hypothetically unlikely likely todo tbd fixme wenn falls sofern sobald solange ansonsten sonst ausser außer nur
+    nie niemals nicht kein keine keinen keiner jede jeder jedes jeden jedem alle wiederhole wiederholen wiederholt
+    nochmals nochmal erneut mal bis waehrend während vielleicht eventuell entweder oder statt stattdessen
+    überspringe ueberspringe auslassen ignoriere ignorieren abbrechen einmal zweimal dreimal vorausgesetzt ob si
+    sinon sauf excepté excepte chaque tant jusque jusqu lorsque lorsqu quand pendant seulement uniquement jamais
+    pas aucun aucune ne répéter repeter répète repete répétez repetez fois encore soit ou plutôt plutot ignorer
+    ignorez sauter omettre facultatif cuando mientras hasta cada todos todas salvo excepto solo sólo solamente
+    únicamente unicamente nunca jamás jamas ningún ninguna repetir repite repita veces vez quizás quizá quiza
+    opcionalmente omitir omite ignorar ignora saltar se quando finché ogni altrimenti mai soltanto ripeti ripetere
+    volte als indien tenzij anders alleen elke nooit niet herhaal om när annars varje hvis ellers jeśli inaczej
+    jeżeli każdy nie если когда иначе пока каждый каждого каждой каждое только никогда не повторить повтори
+    повторите раз кроме
+    """
+)
+"""Refused beside a formula wherever they stand. German, French, Spanish and some of other languages come last."""
+
+DOUBTFUL: Final = _set(
+    """
+    exception exceptions optional alternative alternatives conditional condition conditions conditioned case
+    dependent contingent subject eligible applicable necessary appropriate desired discretion repeated repetition
+    repetitions iteration iterations loop loops skipped ignored omitted disregarded unneeded unwanted forbidden
+    prohibited exempt exempted waived cancels cancelled canceled cancelling void voided stop stops stopped exit
+    break continue delayed suspended disabled inactive deactivated obsolete deprecated outdated superseded
+    abandoned withdrawn struck deleted unused commented draft wip wrong incorrect invalid erroneous hypothetical
+    example examples scenario scenarios variant variants branch branches facultativo opcional optionnel
+    """
+)
+"""Refused likewise, unless it is a name of the step: ``Points for the wrong answers: lost = wrong * 2``."""
+
+UNSPACED: Final = _set(
+    """
+    如果 若 假如 假设 当 否则 除非 每 重复 不 别 只 仅 直到 跳过 忽略 可选 或 もし 場合 とき でなければ ごと 繰り返
+    しない だけ まで スキップ 無視 任意 만약 경우 아니면 마다 반복 않 만 까지 건너
+    """
+)
+"""The same in scripts that write no blanks between words: refused wherever they stand in a word."""
+
+LEADING: Final = _set(
+    """
+    for on in at with without under over above below beneath beyond during after before between within upon besides
+    amid among throughout given granted considering should were had is are was does did do has have can could may might
+    would because since although though as but yes true false
+    bei für fuer ohne mit nach vor ab unter über ueber pour avec sans chez après avant para con sin tras bajo al
+    """
+)
+"""Refused where a description begins: it would be a clause that says when, or for what, the formula applies."""
+
+BOUNDING: Final = _set(
+    "not no never but or either whichever over above below under beyond than least most exceed exceeds"
+)
+"""What a formula with ``min`` or ``max`` says itself."""
+
+TESTING: Final = BOUNDING | _set("if whether any is are was were has have does eligible applicable")
+"""What a formula whose value is a truth value says itself."""
+
+LOOSE: Final = _set(
+    """
+    for with without in on at during after before under over above below beyond between within per since excluding
+    including less throughout among towards against
+    """
+)
+"""Beside a verb that changes something they may say for what it is changed: what follows must be of the step."""
+
+UNSURE: Final = _set(
+    """
+    is are was were be been being has have had does did do done can could may might must should would will shall
+    ought which but although though however yet because since so unlike despite under over above below beyond
+    exceed exceeds exceeding exceeded some several many few most various all both others
+    """
+)
+"""Words of clauses and of quantities that a plain description in free text goes without."""
+
+DEFINITE: Final = _set("order trip purchase invoice account project room house loan whole")
+"""What there is one of: ``for the order`` concerns the whole of it."""
+
+GROUPS: Final = _set(
+    """
+    member members customer customers client clients child children kid kids adult adults senior seniors student
+    students pensioner pensioners guest guests visitor visitors employee employees vip vips resident residents
+    patient patients weekend weekends weekday weekdays holiday holidays monday mondays tuesday tuesdays wednesday
+    wednesdays thursday thursdays friday fridays saturday saturdays sunday sundays night nights evening evenings
+    morning mornings winter summer spring autumn christmas
+    """
+)
+"""Whom, and when, a change concerns: beside a verb that changes something they must be of the step."""
+
+SEQUENCE: Final = _set("first firstly second secondly third next then now finally lastly last also please")
+"""What may stand in front of a description."""
+
+DETERMINERS: Final = _set("the this that these its our their his her your my what how a an der die das le la el")
+
+NAMING: Final = _set(
+    """
+    work compute calculate determine find get derive figure obtain evaluate convert express see check test decide
+    find show state name read count measure estimate sum total average berechne bestimme ermittle calcule calculer
+    calculez calcula calcular calcola halla hallar
+    """
+)
+"""Verbs whose object is the value itself: whatever stands beside it says which value that is."""
+
+VERBS: Final = NAMING | _set(
+    """
+    add subtract take give set use let write record note know look call multiply divide double triple quadruple
+    halve square cube raise lower round truncate negate invert convert apply deduct remove withdraw deposit pay
+    charge bill credit debit reduce increase decrease discount tax scale shift split share combine join put bring
+    turn make reserve refund return keep hold cap limit bound clip clamp floor cut drop mix fill draw pour pack buy
+    sell spend earn save lend borrow owe transfer move carry start begin end finish copy repay grant award allow
+    assign allot allocate distribute spread prorate annualize annualise compound accrue amortize amortise
+    depreciate discount rescale normalize normalise weigh weight time subtotal net gross mark adjust correct update
+    change enter insert plug substitute simplify expand factor solve sort order compare match join append increment
+    decrement accumulate collect gather merge express rewrite translate addiere subtrahiere multipliziere dividiere
+    teile ziehe rechne nimm runde verdopple halbiere ajoute ajouter ajoutez additionne soustrais multiplie
+    multipliez divise divisez prends suma sumar resta restar multiplica multiplicar divide dividir somma aggiungi
+    sottrai moltiplica dividi
+    """
+)
+
+QUANTITIES: Final = _set(
+    """
+    total subtotal sum amount price cost costs fee fees tax taxes vat duty rate balance interest payment payments
+    number count average mean median difference product quotient ratio share percentage percent value values result
+    results answer discount margin markup profit loss revenue income turnover earnings salary wage wages pay bonus
+    commission bill tip gratuity premium deposit principal capital loan debt mortgage instalment installment
+    instalments rent budget expense expenses spending savings dividend yield return refund rebate allowance
+    deduction surcharge shipping postage handling delivery freight insurance subscription quantity units unit items
+    pieces boxes pages tickets seats rooms area volume length width height depth breadth perimeter circumference
+    radius diameter distance speed velocity acceleration force energy power work heat mass weight density pressure
+    temperature current voltage resistance frequency wavelength momentum torque concentration dose dosage time
+    duration hours minutes seconds days weeks months years age score scores points mark marks grade grades sample
+    variance deviation error tolerance factor multiple exponent root square cube half third quarter remainder
+    growth reduction offset index level limit maximum minimum largest smallest threshold capacity load stock
+    inventory supply demand output input step steps intermediate headcount population people mileage consumption
+    usage efficiency slope gradient intercept angle coordinate sides coefficient constant term numerator
+    denominator probability odds expectation calories protein sugar salt flour water fuel wood paint summe
+    gesamtsumme zwischensumme gesamt betrag preis kosten steuer zinsen saldo rabatt anzahl ergebnis somme prix
+    montant taxe taux solde remise résultat resultat precio importe impuesto saldo descuento resultado totale
+    prezzo somma importo
+    """
+)
+"""Nouns that name a value."""
+
+PLAIN_ADVERBS: Final = _set(
+    """
+    exactly simply directly correctly approximately roughly carefully equally properly separately jointly partly
+    fully finally initially currently previously originally newly nearly firstly secondly thirdly lastly together
+    respectively nightly monthly weekly daily yearly hourly quarterly early family assembly apply multiply supply
+    reply july italy
+    """
+)
