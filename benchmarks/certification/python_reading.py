@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -10,6 +11,8 @@ from certification.truth import Bin, Lit, Neg, Tree, Truth, Undefined, Var, comp
 
 __all__ = ["tree_of", "value_of"]
 
+# A percentage, which Python does not have: nothing stands behind its sign that could be divided by.
+_PERCENTAGE = re.compile(r"((?<![\w.])(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)%(?!\s*[\w.(\[%])")
 _OPERATORS: Mapping[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -28,7 +31,7 @@ def tree_of(text: str) -> Tree:
         SyntaxError: Python reads none.
         ValueError: the text cannot be parsed at all, or holds something else.
     """
-    plain = text.strip()
+    plain = _PERCENTAGE.sub(r"(\1 / 100)", text.strip())
     return _tree(ast.parse(plain, mode="eval").body, plain.encode())
 
 

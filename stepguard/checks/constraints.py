@@ -35,8 +35,10 @@ from stepguard.language.expressions import (
     Chain,
     Compare,
     Expression,
+    Logic,
     Name,
     Negate,
+    Not,
     Number,
     Power,
     format_expression,
@@ -378,5 +380,5 @@ def _with_mode(tree: Expression, mode: Rounding) -> Expression:
             return Compare(operator, _with_mode(left, mode), _with_mode(right, mode))
         case Call(function, arguments, own):
             return Call(function, tuple(_with_mode(each, mode) for each in arguments), mode if own else None)
-        case Number() | Name():
+        case Number() | Name() | Logic() | Not():  # no relation holds the last two
             return tree

@@ -19,7 +19,7 @@ from stepguard.backends.base import Message
 from stepguard.engine.shown_values import ShownValues, documents_in, quoted
 from stepguard.errors import ProcedureError
 from stepguard.language.evaluation import evaluate, substitute
-from stepguard.language.expressions import Chain, Compare, Expression, Name, Negate, Number
+from stepguard.language.expressions import TRUTHS, Chain, Expression, Name, Negate, Number
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
@@ -165,7 +165,7 @@ def _question(step: Step, values: Mapping[str, Value], known: ShownValues) -> st
             assert isinstance(tree, Chain)
             asked = _IN_WORDS[tree.operators[0]].format(left=leaves[0], right=leaves[1])
         else:
-            asked = f"Is it true that {worked}?" if isinstance(tree, Compare) else f"How much is {worked}?"
+            asked = f"Is it true that {worked}?" if isinstance(tree, TRUTHS) else f"How much is {worked}?"
         asked += f" Give the result {form}." if form else ""
     return f"{asked}\nKey: {step.id}"
 

@@ -20,7 +20,7 @@ from typing import Final
 
 from stepguard.errors import EvaluationError
 from stepguard.language.evaluation import evaluate
-from stepguard.language.expressions import Chain, Compare, Expression, Name, Number
+from stepguard.language.expressions import TRUTHS, Chain, Expression, Name, Number
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 
@@ -72,7 +72,7 @@ def kind_of(step: Step, values: Mapping[str, Value]) -> str:
     work, kind = step.expression, step.type.kind
     if work is None:
         name = "words"
-    elif isinstance(work, Compare):
+    elif isinstance(work, TRUTHS):
         name = "comparison"
     else:
         name = _operation(work, values) or "formula"

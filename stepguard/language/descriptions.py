@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator
 from itertools import dropwhile, pairwise, takewhile
 from typing import Final, Literal
 
-from stepguard.language.expressions import Call, Compare, Expression, walk
+from stepguard.language.expressions import TRUTHS, Call, Expression, walk
 from stepguard.language.vocabulary import (
     BOUNDING,
     CONTROL,
@@ -45,7 +45,7 @@ _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*|[0-9]+(?:[.,][0-9]+
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _EMPHASIS: Final = re.compile(r"\*\*|__|`")
 _PHRASES: Final = (
-    re.compile(r"\b(?:as|so) (?:long|soon|far|often|many|much|needed|required|requested|wanted)\b"),
+    re.compile(r"\b(?:as far|(?:as|so) (?:long|soon|often|many|much)|as (?:needed|required|requested|wanted))\b"),
     re.compile(r"\b(?:in the event|save (?:for|that)|other than|go to|go back|return to|start over|n a|set aside)\b"),
     re.compile(r"\b(?:leave|cross|strike|rule|block)\b(?: \w+){0,3} (?:out|off)\b"),
     re.compile(r"\b(?:do|try|carry out|perform|apply) (?:this|that|it|so|the following)\b"),
@@ -155,7 +155,7 @@ def unclear(words: str, names: Collection[str], tree: Expression, place: Place) 
     found = _words(words)
     own = frozenset(part for name in names for part in _words(name))
     bounds = any(type(node) is Call and node.function in ("min", "max") for node in walk(tree))
-    tests = isinstance(tree, Compare)
+    tests = isinstance(tree, TRUTHS)
     spoken = TESTING if tests else BOUNDING if bounds else frozenset[str]()
     leading = next(_told(found), found[0] if found else "")
     if place != "comment" and leading in (CONTROL | LEADING | SEQUENCE) - (spoken - CONTROL | {"whether"}):

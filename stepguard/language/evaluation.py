@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil, floor, isqrt, trunc
-from typing import Final, cast
+from typing import Final
 
 from stepguard.errors import InexactError, TooLargeError, UndefinedError
 from stepguard.language.expressions import (
@@ -17,8 +17,10 @@ from stepguard.language.expressions import (
     Chain,
     Compare,
     Expression,
+    Logic,
     Name,
     Negate,
+    Not,
     Number,
     Power,
     format_expression,
@@ -99,6 +101,10 @@ def _filled(tree: Expression, values: Mapping[str, Value]) -> Expression:
             return Compare(operator, _filled(left, values), _filled(right, values))
         case Call(function, arguments, mode):
             return Call(function, tuple(_filled(each, values) for each in arguments), mode)
+        case Logic(operator, operands):
+            return Logic(operator, tuple(_filled(each, values) for each in operands))
+        case Not(operand):
+            return Not(_filled(operand, values))
 
 
 def _bits(number: Exact) -> int:
@@ -134,9 +140,22 @@ class _Evaluation:
 
     def value(self, tree: Expression) -> Exact | bool:
         kind = type(tree)
-        if kind is Compare:
-            return self.compare(cast(Compare, tree))
+        if kind in (Compare, Logic, Not):
+            return self.truth(tree)
         return self.number(tree)
+
+    def truth(self, tree: Expression) -> bool:
+        match tree:
+            case Compare():
+                return self.compare(tree)
+            case Logic(operator, operands):
+                truths = [self.truth(each) for each in operands]
+                return all(truths) if operator == "and" else any(truths)
+            case Not(operand):
+                return not self.truth(operand)
+            case Name(name) if type(found := to_exact(self.values[name])) is bool:
+                return found
+        raise InexactError(f"{_short(tree)} is not a truth value")
 
     def number(self, tree: Expression) -> Exact:
         if type(tree) is Number:

@@ -7,13 +7,16 @@ tokens; nothing here evaluates Python, and names mean variables of the procedure
 ``+ - * /``          exact; ``/`` of integers is a fraction. Also ``× · ÷ −``
 ``//`` ``%``         floor division and its remainder: ``-7 // 2`` is -4, ``-7 % 3`` is 2; ``mod`` is ``%``
 ``^`` or ``**``      power, right-associative, binds tighter than a leading minus: ``-2^2`` is -4
+``%`` at a number    a percentage, where nothing stands right behind it: ``10%`` is 1/10, ``price * 10% + 7``
 ``< <= > >= == !=``  a truth value; not chained
+``and or not``       join truth values, which may be variables; ``and`` and ``or`` together need brackets
 functions            ``min max abs floor ceil trunc sqrt`` (exact only), ``round(x, places, mode)``
 ===================  ==========================================================================================
 
 ``round`` takes 0 places and ``half_up`` (ties away from zero) unless told otherwise. Division that cuts off towards
 zero is ``trunc(a / b)``, and ``a - b * trunc(a / b)`` its remainder: ``trunc(-7 / 2)`` is -3. Multiplication is always
-written (``2x`` and ``2(3+4)`` are errors, not guesses).
+written (``2x`` and ``2(3+4)`` are errors, not guesses), and so is what could be read in two ways: ``10%x``, ``x %3``,
+``0·5`` (a decimal point in print).
 """
 
 from __future__ import annotations
@@ -32,12 +35,15 @@ from stepguard.language.values import ROUNDINGS, Rounding
 __all__ = [
     "FUNCTIONS",
     "RESERVED",
+    "TRUTHS",
     "Call",
     "Chain",
     "Compare",
     "Expression",
+    "Logic",
     "Name",
     "Negate",
+    "Not",
     "Number",
     "Power",
     "format_expression",
@@ -45,6 +51,7 @@ __all__ = [
     "names_in",
     "parse_expression",
     "parts_of",
+    "truths_in",
     "walk",
 ]
 
@@ -65,7 +72,7 @@ FUNCTIONS: Final[dict[str, int | None]] = {
 }
 """Function name -> the most arguments it takes (None: no limit); every one takes at least one."""
 
-RESERVED: Final = frozenset({*FUNCTIONS, "mod"})
+RESERVED: Final = frozenset({*FUNCTIONS, "mod", "and", "or", "not"})
 """Names that cannot be variables."""
 
 
@@ -133,7 +140,25 @@ class Call:
     mode: Rounding | None = None
 
 
-Expression = Number | Name | Negate | Chain | Power | Compare | Call
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """Truth values joined by ``and``, or by ``or``; all of them are worked out."""
+
+    operator: str
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The opposite of a truth value."""
+
+    operand: Expression
+
+
+Expression = Number | Name | Negate | Chain | Power | Compare | Call | Logic | Not
+
+TRUTHS: Final = (Compare, Logic, Not)
+"""The expressions whose value is a truth value. That of a variable may be one, too."""
 
 
 _TOKEN = re.compile(
@@ -147,6 +172,8 @@ _GROUPED = re.compile(
 )
 _SYMBOLS = str.maketrans({**OPERATORS, **dict.fromkeys("\u00a0\u202f\u2009", " ")})
 _SPELLINGS: Final = {"≤": "<=", "≥": ">=", "≠": "!="}
+_POINTS: Final = re.compile("(?<=[0-9])[\u00b7\u22c5](?=[0-9])")
+_OPERAND: Final = re.compile(r"[\w.(\[]")
 _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _PRODUCT: Final = frozenset({"*", "/", "//", "%"})
 
@@ -161,7 +188,9 @@ def parse_expression(text: str, *, commas_separate: bool = False) -> Expression:
 
     Args:
         text: what was written.
-        commas_separate: what ``max(1,200)`` is: refused, since the comma could group digits, or two arguments.
+        commas_separate: whether it is the working of a model, of which only what it comes to matters. ``max(1,200)``,
+            where the comma could group digits, then has two arguments, ``17%5`` is a remainder and ``6·7`` a product;
+            otherwise they are refused.
 
     Raises:
         ExpressionError: the text is not an expression of the language, or passes its limits on length, depth or
@@ -171,15 +200,22 @@ def parse_expression(text: str, *, commas_separate: bool = False) -> Expression:
         raise ExpressionError(f"too long: {len(text)} characters, at most {MAX_LENGTH}", text=text, position=MAX_LENGTH)
     plain = text
     if not text.isascii():
+        if not commas_separate and (point := _POINTS.search(text)) is not None:
+            raise ExpressionError(
+                f"{point[0]!r} between digits could be a decimal point: write a point, or * for a product",
+                text=text,
+                position=point.start(),
+            )
         plain = join_blank_groups(text).translate(_SYMBOLS)
     return _Parser(text, plain, commas_separate).parse()
 
 
-_LOGIC: Final = frozenset({"if", "else", "and", "or", "not"})
+_WORDS: Final = frozenset({"and", "or", "not"})
+_CHOICES: Final = frozenset({"if", "else"})
 
 
-def _no_logic(word: str) -> str:
-    return f"there is no {word!r} here: use min and max, a step for each comparison, or say in words what hangs on it"
+def _no_choice(word: str) -> str:
+    return f"there is no {word!r} here: use min and max, or say in words what hangs on it"
 
 
 class _Parser:
@@ -191,7 +227,7 @@ class _Parser:
         self.depth = 0
 
     def parse(self) -> Expression:
-        tree = self._comparison()
+        tree = self._truth()
         kind, found, position = self.tokens[self.at]
         if kind != "end":
             raise self._unexpected(found, position)
@@ -201,12 +237,12 @@ class _Parser:
         return ExpressionError(message, text=self.text, position=position)
 
     def _unexpected(self, found: str, position: int) -> ExpressionError:
-        if found == "(" or found[:1].isalnum():  # an operand right behind another one
+        if found not in _WORDS and (found == "(" or found[:1].isalnum()):  # an operand right behind another one
             kind, name, _ = self.tokens[self.at - 1]
             if kind == "name" and found == "(":
                 return self._error(f"{name!r} is not a function", position)
-            if (word := found if found in _LOGIC else name if name in _LOGIC else None) is not None:
-                return self._error(_no_logic(word), position)
+            if (word := found if found in _CHOICES else name if name in _CHOICES else None) is not None:
+                return self._error(_no_choice(word), position)
             return self._error("write multiplication with *", position)
         if found in _COMPARISONS:
             return self._error("comparisons cannot be chained", position)
@@ -223,15 +259,55 @@ class _Parser:
             if found is None:
                 at += len(plain[at:]) - len(plain[at:].lstrip())
                 sign = self.text[at : at + 1]
-                raise self._error(_no_logic(sign) if sign == "?" else f"{sign!r} is not allowed in an expression", at)
+                raise self._error(_no_choice(sign) if sign == "?" else f"{sign!r} is not allowed in an expression", at)
             kind = cast(str, found.lastgroup)
             token, start = found[kind], found.start(kind)
             if token in ("**", "//") and not self.text.startswith(token, start):  # two signs such as `××` are no power
                 raise self._error(f"{self.text[start : start + 2]!r} is not allowed in an expression", start)
-            tokens.append(("operator", "%", start) if token == "mod" else (kind, _SPELLINGS.get(token, token), start))
             at = found.end()
+            if token == "mod":
+                kind, token = "operator", "%"
+            elif kind == "number" and plain.startswith("%", at):
+                if self._percentage(plain, at):
+                    token, at = f"{token}%", at + 1
+            elif token == "%" and not self.commas_separate:
+                self._check_remainder(plain, start)
+            tokens.append((kind, _SPELLINGS.get(token, token), start))
         tokens.append(("end", "", len(self.text)))
+        if "%" in plain and not self.commas_separate:
+            self._check_added(tokens)
         return tokens
+
+    def _check_added(self, tokens: list[_Token]) -> None:
+        """Refuse a percentage that is added to something else: for some readers 50 + 10% is 55, for others 50.1."""
+        for at, (_, text, position) in enumerate(tokens):
+            if at < 2 or not text.endswith("%") or text == "%" or tokens[at - 1][1] not in ("+", "-"):
+                continue
+            kind, before, _ = tokens[at - 2]
+            alone = at < 3 or tokens[at - 3][1] in ("(", "[", ",")
+            whole = kind == "number" and (before.endswith("%") or (before == "1" and alone))
+            if whole or before in _WORDS or (kind == "operator" and before not in (")", "]")):
+                continue
+            if tokens[at + 1][1] not in ("*", "/", "//", "%", "^", "**"):
+                raise self._error("a percentage of what? write `x + x * 10%`, or `x + 0.1`", position)
+
+    def _percentage(self, plain: str, at: int) -> bool:
+        """Whether a sign right behind a number makes it a percentage: nothing follows that could be divided by."""
+        behind = plain[at + 1 :].lstrip()[:1]
+        if behind != "%" and _OPERAND.match(behind) is None:
+            return True
+        if self.commas_separate:
+            return False
+        raise self._error("a % between two values: write `a % b` for a remainder, `10% * x` for a percentage", at)
+
+    def _check_remainder(self, plain: str, at: int) -> None:
+        """Refuse a sign that stands at one value only, or with nothing behind it."""
+        before, behind = plain[at - 1 : at].isspace(), plain[at + 1 : at + 2].isspace()
+        rest = plain[at + 1 :].lstrip()[:1]
+        if not rest or rest in "*/%^)],<>=!≤≥≠":
+            raise self._error("a percentage is written as a number with its sign, such as 10%, or as x / 100", at)
+        if before != behind:
+            raise self._error("a remainder has blanks on both sides of its sign: `a % b`", at)
 
     def _ungroup(self, plain: str) -> str:
         """Join grouped digits; inside a call a comma separates arguments, so a group there is ambiguous."""
@@ -253,6 +329,37 @@ class _Parser:
             elif not self.commas_separate:
                 raise self._error("digits grouped by a comma among arguments: leave the comma out", found.start())
         return "".join([*pieces, plain[at:]])
+
+    def _truth(self) -> Expression:
+        """What is joined by `and` or by `or`, one of them at a time."""
+        operands = [self._negation()]
+        joined = self.tokens[self.at][1]
+        if joined not in ("and", "or"):
+            return operands[0]
+        while (word := self.tokens[self.at])[1] == joined:
+            self._check_truth(operands[-1], word)
+            self.at += 1
+            operands.append(self._negation())
+            self._check_truth(operands[-1], word)
+        if word[1] in ("and", "or"):
+            raise self._error("'and' and 'or' together: put brackets around what belongs together", word[2])
+        return Logic(joined, tuple(operands))
+
+    def _negation(self) -> Expression:
+        if self.tokens[self.at][1] != "not":
+            return self._comparison()
+        word = self.tokens[self.at]
+        self.at += 1
+        self._deeper()
+        operand = self._negation()
+        self.depth -= 1
+        self._check_truth(operand, word)
+        return Not(operand)
+
+    def _check_truth(self, tree: Expression, word: _Token) -> None:
+        if not isinstance(tree, (*TRUTHS, Name)):
+            shown = format_expression(tree)[:40]
+            raise self._error(f"{word[1]!r} takes truth values, and {shown!r} is none: compare it", word[2])
 
     def _comparison(self) -> Expression:
         left = self._sum()
@@ -315,7 +422,7 @@ class _Parser:
         if kind == "number":
             self.at += 1
             return Number(self._number(found, position))
-        if kind == "name":
+        if kind == "name" and found not in _WORDS:
             self.at += 1
             if found not in FUNCTIONS:
                 return Name(found)
@@ -325,7 +432,7 @@ class _Parser:
         if found in ("(", "["):
             self.at += 1
             self._deeper()
-            tree = self._comparison()
+            tree = self._truth()
             self._close(")" if found == "(" else "]")
             return tree
         raise self._unexpected(found, position)
@@ -352,7 +459,7 @@ class _Parser:
                 self.at += 1
                 mode = found
             else:
-                arguments.append(self._comparison())
+                arguments.append(self._truth())
             if mode is not None or self.tokens[self.at][1] != ",":
                 break
             self.at += 1
@@ -370,6 +477,8 @@ class _Parser:
         return Call(function, tuple(arguments))
 
     def _number(self, digits: str, position: int) -> Exact:
+        if digits.endswith("%"):
+            return exact(Fraction(self._number(digits[:-1], position)) / 100)
         if digits.isdigit() and len(digits) <= MAX_LITERAL_DIGITS:  # no mutate: only faster
             return int(digits)
         mantissa, _, exponent = digits.lower().partition("e")
@@ -402,17 +511,25 @@ def names_in(tree: Expression) -> tuple[str, ...]:
                 stack += [exponent, base]
             case Compare(_, left, right):
                 stack += [right, left]
-            case Call(_, arguments, _):
+            case Call(_, arguments, _) | Logic(_, arguments):
                 stack.extend(reversed(arguments))
+            case Not(operand):
+                stack.append(operand)
     return tuple(found)
+
+
+def truths_in(tree: Expression) -> frozenset[str]:
+    """The variables that stand where a truth value is needed."""
+    joined = [part for node in walk(tree) if isinstance(node, Logic | Not) for part in parts_of(node)]
+    return frozenset(each.name for each in joined if isinstance(each, Name))
 
 
 def parts_of(tree: Expression) -> tuple[Expression, ...]:
     """The expressions that an expression is put together from."""
     match tree:
-        case Negate(operand):
+        case Negate(operand) | Not(operand):
             return (operand,)
-        case Chain(operands, _) | Call(_, operands, _):
+        case Chain(operands, _) | Call(_, operands, _) | Logic(_, operands):
             return operands
         case Power(base, exponent):
             return (base, exponent)
@@ -431,9 +548,18 @@ def walk(tree: Expression) -> Iterator[Expression]:
         stack.extend(parts_of(node))
 
 
-def inner_comparison(tree: Expression) -> Compare | None:
-    """A comparison inside an expression; its truth value is no number, so the expression has no value."""
-    return next((node for part in parts_of(tree) for node in walk(part) if isinstance(node, Compare)), None)
+def inner_comparison(tree: Expression) -> Expression | None:
+    """A comparison that is computed with or compared: its truth value is no number, so the expression has no value."""
+    return next(
+        (
+            part
+            for node in walk(tree)
+            if not isinstance(node, Logic | Not)
+            for part in parts_of(node)
+            if isinstance(part, TRUTHS)
+        ),
+        None,
+    )
 
 
 def format_expression(tree: Expression) -> str:
@@ -455,11 +581,20 @@ def format_expression(tree: Expression) -> str:
         case Power(base, exponent):
             return f"{_bracketed(base, tight=False)}^{_bracketed(exponent, tight=True)}"
         case Compare(operator, left, right):
-            sides = [f"({format_expression(s)})" if type(s) is Compare else format_expression(s) for s in (left, right)]
-            return f"{sides[0]} {operator} {sides[1]}"
+            return f"{_side(left)} {operator} {_side(right)}"
+        case Logic(operator, operands):
+            shown = [_side(each) if type(each) is Logic else format_expression(each) for each in operands]
+            return f" {operator} ".join(shown)
+        case Not(operand):
+            return f"not {format_expression(operand)}" if isinstance(operand, Name | Not) else f"not {_side(operand)}"
         case Call(function, arguments, mode):
             shown = [format_expression(argument) for argument in arguments]
             return f"{function}({', '.join(shown + ([mode] if mode else []))})"
+
+
+def _side(node: Expression) -> str:
+    text = format_expression(node)
+    return f"({text})" if isinstance(node, TRUTHS) else text
 
 
 def _flat(tree: Chain) -> str | None:
@@ -480,7 +615,7 @@ def _flat(tree: Chain) -> str | None:
 def _operand(node: Expression, parent: Chain, *, first: bool) -> str:
     text = format_expression(node)
     inner_product = type(node) is Chain and not node.additive and parent.additive
-    loose = type(node) is Compare or (type(node) is Chain and not inner_product)
+    loose = isinstance(node, TRUTHS) or (type(node) is Chain and not inner_product)
     negative = (type(node) is Negate or (type(node) is Number and node.value < 0)) and not first
     # A product that starts with a minus reads as `a - -b * c` without brackets.
     leading = inner_product and not first and text.startswith("-")

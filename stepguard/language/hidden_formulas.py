@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import Final
 
 from stepguard.errors import ExpressionError
-from stepguard.language.expressions import Compare, Expression, names_in, parse_expression
+from stepguard.language.expressions import TRUTHS, Compare, Expression, names_in, parse_expression, walk
 
 __all__ = ["assigns", "find_hidden"]
 
@@ -39,8 +39,8 @@ def find_hidden(words: str, known: Collection[str]) -> str | None:
     words = _ascii(words)
     bare = words.strip(_AROUND)
     tree = _parsed(bare)
-    if tree is not None and (_reads(tree, known) or not names_in(tree)):
-        name = "ok" if isinstance(tree, Compare) else "result"
+    if tree is not None and not _words_only(tree) and (_reads(tree, known) or not names_in(tree)):
+        name = "ok" if isinstance(tree, TRUTHS) else "result"
         return f"{bare[:60]!r} is a formula without a name, and would not be checked: write `{name} = {bare[:60]}`"
     for found in _ASSIGNED.finditer(words):
         end = _NEXT.search(words, found.end())
@@ -63,6 +63,11 @@ def _ascii(words: str) -> str:
         each if each.isascii() or unicodedata.category(each) == "No" else unicodedata.normalize("NFKC", each)
         for each in words
     )
+
+
+def _words_only(tree: Expression) -> bool:
+    """Whether words only look like an expression, such as ``income and tax``."""
+    return isinstance(tree, TRUTHS) and not any(isinstance(node, Compare) for node in walk(tree))
 
 
 def _parsed(text: str) -> Expression | None:

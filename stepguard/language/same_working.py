@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Final, cast
 
 from stepguard.language.evaluation import evaluate
-from stepguard.language.expressions import Call, Chain, Compare, Expression, Name, Negate, Number, Power, walk
+from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Negate, Not, Number, Power, walk
 from stepguard.language.numerals import Exact
 from stepguard.language.values import Value, show_value, to_exact
 
@@ -117,9 +117,9 @@ def operands_of(tree: Expression, values: Mapping[str, Value]) -> tuple[str, ...
                 else:  # a fraction counts as the two numbers that it is written with
                     found.append(str(abs(value.numerator)))
                     found += [str(value.denominator)] if value.denominator != 1 else []
-            case Negate(operand):
+            case Negate(operand) | Not(operand):
                 stack.append(operand)
-            case Chain(operands, _) | Call(_, operands, _):
+            case Chain(operands, _) | Call(_, operands, _) | Logic(_, operands):
                 stack.extend(operands)
             case Power(base, exponent):
                 stack += [base, exponent]
@@ -209,6 +209,10 @@ class _Form:
                 if function in _UNORDERED:
                     shown.sort()
                 _put(f"{function}({','.join(shown)}{f',{mode}' if mode else ''})", times, found)
+            case Logic(operator, operands):
+                _put(f"{operator}({','.join(sorted(map(self.text, operands)))})", times, found)
+            case Not(operand):
+                _put(f"not({self.text(operand)})", times, found)
         return False
 
     def multiply_sum(self, tree: Chain, times: int, found: _Factors) -> bool:

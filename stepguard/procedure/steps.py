@@ -13,16 +13,20 @@ from stepguard.errors import ProcedureError
 from stepguard.language.descriptions import struck, unclear
 from stepguard.language.expressions import (
     RESERVED,
+    TRUTHS,
     Chain,
     Compare,
     Expression,
+    Logic,
     Name,
+    Not,
     Power,
     format_expression,
     inner_comparison,
     names_in,
     parse_expression,
     parts_of,
+    truths_in,
 )
 from stepguard.language.value_types import NUMBER, ValueType
 
@@ -111,7 +115,8 @@ class Step:
         reads: the variables a step without expression reads (derived where there is one).
         checks: further checks, each a callable of (step, values, claim); see `stepguard.checks`.
         performer: ``"model"`` asks the model, ``"code"`` evaluates the expression.
-        show_work: whether the reply must show this step's working. None: where there is an expression.
+        show_work: whether the reply must show this step's working. None: where there is an expression, but not of
+            one that joins truth values.
         with_next: whether its text is only understood with the next step's: the two are asked together, or this one
             is shown again when the next is asked alone. None: where the text ends in a colon or a comma, or in "and",
             "or", "then".
@@ -160,8 +165,9 @@ class Step:
         else:
             if (inner := inner_comparison(tree)) is not None:
                 raise ProcedureError(
-                    f"step {id!r} computes with {format_expression(inner)!r}, which is no number: use min and max, or "
-                    f'say in words what hangs on it, `{id}: number = "..."`',
+                    f"step {id!r} computes with {format_expression(inner)!r}, a truth value, which is no number: join "
+                    "those with `and`, `or`, `not`, use min and max of numbers, or say in words what hangs on it, "
+                    f'`{id}: number = "..."`',
                     step=id,
                 )
             named = names_in(tree)
@@ -184,10 +190,10 @@ class Step:
                 raise ProcedureError(
                     f"step {id!r}: the check {check!r} needs {lacking[0]!r}, which the step does not read", step=id
                 )
-        default = "text" if tree is None else "boolean" if isinstance(tree, Compare) else "number"
+        default = "text" if tree is None else "boolean" if isinstance(tree, TRUTHS) else "number"
         kind = ValueType.parse(type if type is not None else default)
         if tree is not None and not isinstance(tree, Name):  # a plain copy may be of any type
-            truth = isinstance(tree, Compare)
+            truth = isinstance(tree, TRUTHS)
             if not (kind.kind == "boolean" if truth else kind.numeric):
                 what = "a truth value" if truth else "a number"
                 raise ProcedureError(f"step {id!r}: its expression gives {what}, which is no {kind.kind}", step=id)
@@ -199,7 +205,8 @@ class Step:
         put(self, "reads", named)
         put(self, "checks", checked)
         put(self, "performer", performer)
-        put(self, "show_work", tree is not None if show_work is None else bool(show_work))
+        shows = tree is not None and not isinstance(tree, Logic | Not)
+        put(self, "show_work", shows if show_work is None else bool(show_work))
         leads = instruction is not None and _LEADS_ON.search(instruction.strip()) is not None
         put(self, "with_next", (leads and tree is None) if with_next is None else bool(with_next))
         for check in checked:
@@ -277,13 +284,18 @@ def check_operands(step: Step, known: Mapping[str, Input | Step]) -> None:
     if step.expression is None:
         return
     copies = isinstance(step.expression, Name)
+    truths = truths_in(step.expression)
     for name in step.reads:
         source = known[name]
         kind = source.type
-        if not copies and not kind.numeric:
-            raise _no_number(
-                step, "compares" if isinstance(step.expression, Compare) else "computes with", name, source
+        if name in truths and kind.kind != "boolean":
+            raise ProcedureError(
+                f"step {step.id!r} joins truth values, and reads {name!r}, which is {kind}: compare it with something, "
+                f"or declare {_declared(name, source, 'boolean')} where it is one",
+                step=step.id,
             )
+        if not copies and not kind.numeric and name not in truths:
+            raise _no_number(step, "compares" if isinstance(step.expression, TRUTHS) else "computes with", name, source)
         if copies and not _copied(kind, step.type):
             mend = f"declare `{step.id}: {kind}`, or another type of {name!r}"
             if step.type.numeric and kind.kind == "text":
@@ -315,10 +327,10 @@ def _no_number(step: Step, does: str, name: str, source: Input | Step) -> Proced
     )
 
 
-def _declared(name: str, source: Input | Step) -> str:
+def _declared(name: str, source: Input | Step, kind: str = "number") -> str:
     if isinstance(source, Step) and source.expression is None:  # its words have no place for a type
-        return f'`{name}: number = "..."`, its words in the quotes,'
-    return f"`{name}: number`"
+        return f'`{name}: {kind} = "..."`, its words in the quotes,'
+    return f"`{name}: {kind}`"
 
 
 def _check_currencies(step: Step, known: Mapping[str, Input | Step]) -> None:
@@ -340,7 +352,7 @@ def _money_in(tree: Expression, step: Step, known: Mapping[str, Input | Step]) -
     if isinstance(tree, Name):
         return None if known[tree.name].type.currency is None else tree.name
     names = [name for part in parts_of(tree) if (name := _money_in(part, step, known)) is not None]
-    if isinstance(tree, Power) or (isinstance(tree, Chain) and not tree.additive):
+    if isinstance(tree, Power | Logic | Not) or (isinstance(tree, Chain) and not tree.additive):
         return None
     for name in names[1:]:
         if known[name].type.currency != known[names[0]].type.currency:

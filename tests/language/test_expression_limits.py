@@ -267,8 +267,11 @@ def test_longer_numbers_are_refused(text: str) -> None:
         ("(x)(y)", 3, "multiplication"),
         ("x (y)", 2, "'x' is not a function"),
         ("x if x > 3 else 5", 2, "there is no 'if' here: use min and max"),
-        ("x > 3 and y", 6, "there is no 'and' here"),
-        ("not x", 4, "there is no 'not' here"),
+        ("x > 3 and y + 1", 6, "'and' takes truth values, and 'y + 1' is none"),
+        ("not 5", 0, "'not' takes truth values, and '5' is none"),
+        ("x > 3 and y or z", 12, "put brackets around"),
+        ("x and and y", 6, "'and' is not expected"),
+        ("x > 3 and", 9, "something is missing"),
         ("x > 3 ? 1 : 2", 6, "there is no '?' here"),
         ("1 + x(y)", 5, "'x' is not a function"),
         ("(x) , 2", 4, "',' is not expected"),
@@ -321,8 +324,9 @@ def test_arguments_of_functions(text: str, value: Exact | None) -> None:
 
 
 def test_the_names_of_functions_are_reserved() -> None:
-    """No variable can have the name of a function or of the word for the remainder."""
-    assert {"min", "max", "abs", "floor", "ceil", "trunc", "sqrt", "round", "mod"} == RESERVED
+    """No variable can have the name of a function or of a word of the language."""
+    words = {"mod", "and", "or", "not"}
+    assert {"min", "max", "abs", "floor", "ceil", "trunc", "sqrt", "round", *words} == RESERVED
 
 
 @pytest.mark.parametrize(

@@ -375,7 +375,7 @@ def test_a_step_that_cannot_be_right_is_refused(arguments: dict[str, object]) ->
 )
 def test_an_expression_that_computes_with_a_comparison_is_refused(expression: str) -> None:
     """A truth value is no number, so that no reply could ever be right; a comparison in brackets is one."""
-    with pytest.raises(ProcedureError, match=r"'x > [23]', which is no number: use min and max, or say in words"):
+    with pytest.raises(ProcedureError, match=r"'x > [23]', a truth value, which is no number: join those"):
         Procedure.parse(f"inputs: x\nt = {expression}")
     assert Step("t", "((x > 2))").type.kind == "boolean"
 
