@@ -17,7 +17,10 @@ from collections.abc import Collection, Iterator
 from itertools import dropwhile, pairwise, takewhile
 from typing import Final, Literal
 
+from stepguard.core.verdicts import shorten
 from stepguard.language.expressions import TRUTHS, Call, Expression, walk
+from stepguard.language.struck_text import struck_spans
+from stepguard.language.unseen import UNSEEN, without_unseen
 from stepguard.language.vocabulary import (
     BOUNDING,
     CONTROL,
@@ -80,34 +83,28 @@ _STEPS: Final = re.compile(
 _OPEN: Final = re.compile(r"(?:[:,\u2013\u2014\uff1a-]|\b(?:then|do))\s*\Z", re.IGNORECASE)
 _MAIN: Final = re.compile(r"[,;:\uff0c\u3001]|\bthen\b", re.IGNORECASE)
 _OFTEN: Final = re.compile(r"\b(?:times|[0-9]+|until|while|twice|once|steps?|this|that|following|above|end)\b")
-_STRUCK: Final = re.compile(
-    r"~~|<!--|-->|</?(?:del|s|strike|template|noscript|script|style|ins)\b[^>]{0,80}>|[\u0335-\u0338]|\\(?:sout|cancel|st)\b",
-    re.IGNORECASE,
-)
-_UNSEEN: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u180b\u180c\u180d\u180e\u180f")
+_ENDING: Final = re.compile(r"-->|~~|</(?:s|del|strike)>", re.IGNORECASE)
+_UNSEEN: Final = re.compile(f"[{UNSEEN}]")
+_EMOJI: Final = re.compile(r"(?<=[^\w\s])\ufe0f")
 _SUMMING: Final = frozenset(("add", "up", "sum", "total", "combine", "multiply", "subtract"))
 _ASKING: Final = frozenset(("what", "how", "this", "that"))
 
 
 def struck(line: str) -> str | None:
-    """The mark that strikes out or hides what stands in a line; None where nothing does."""
-    return None if (mark := _STRUCK.search(line)) is None else mark[0]
+    """The part of a line that is struck out or hidden, or the mark that ends one; None where nothing is."""
+    span = next(iter(struck_spans(line)), None)
+    if span is not None:
+        return line[span.start : span.end]
+    return None if (mark := _ENDING.search(line)) is None else mark[0]
 
 
 def struck_or_hidden(line: str) -> str | None:
-    """What keeps a line from being read for certain: marks that strike out or hide, characters that are not seen."""
-    if (mark := struck(line)) is not None:
-        return f"{mark!r} strikes out or hides what stands there"
-    if line.isascii():
+    """What keeps a line from being read for certain: what is struck out or hidden, characters that are not seen."""
+    if (part := struck(line)) is not None:
+        return f"{shorten(part, 40)!r} is struck out or hidden"
+    if line.isascii() or (unseen := _UNSEEN.search(_EMOJI.sub("", line))) is None:
         return None
-    for before, character in pairwise(f" {line}"):
-        if _unseen(character) or (before.isalnum() and "\ufe00" <= character <= "\ufe0f"):
-            return f"the character U+{ord(character):04X} cannot be seen"
-    return None
-
-
-def _unseen(character: str) -> bool:
-    return unicodedata.category(character) == "Cf" or character in _UNSEEN
+    return f"the character U+{ord(unseen[0]):04X} cannot be seen"
 
 
 def governs(title: str) -> str | None:
@@ -172,7 +169,7 @@ def _words(text: str) -> list[str]:
     """The words of a text as they are looked up: folded, without accents of emphasis and apostrophes."""
     plain = _EMPHASIS.sub("", text)
     if not plain.isascii():
-        plain = unicodedata.normalize("NFKC", "".join(each for each in plain if not _unseen(each)))
+        plain = unicodedata.normalize("NFKC", without_unseen(plain))
     return [
         each.casefold().replace("'", "").replace("\u2019", "")
         for each in _WORD.findall(_CAMEL.sub(" ", plain).replace("_", " "))

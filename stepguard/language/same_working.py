@@ -15,7 +15,19 @@ from itertools import islice
 from typing import Final, cast
 
 from stepguard.language.evaluation import evaluate
-from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Negate, Not, Number, Power, walk
+from stepguard.language.expressions import (
+    Call,
+    Chain,
+    Compare,
+    Expression,
+    Logic,
+    Name,
+    Negate,
+    Not,
+    Number,
+    Power,
+    walk,
+)
 from stepguard.language.numerals import Exact
 from stepguard.language.values import Value, show_value, to_exact
 

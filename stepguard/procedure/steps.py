@@ -239,7 +239,7 @@ class Step:
 def _check_words(instruction: str, id: str, named: tuple[str, ...], tree: Expression) -> None:
     """Refuse words beside a formula that say whether, when or how often it applies: it is carried out always, once."""
     if (mark := struck(instruction)) is not None:
-        raise UnclearWords(f"step {id!r}: {mark!r} strikes out or hides words beside its formula", step=id)
+        raise UnclearWords(f"step {id!r}: {shorten(mark, 40)!r} is struck out or hidden beside its formula", step=id)
     if (word := unclear(instruction, (id, *named), tree, "field")) is not None:
         raise UnclearWords(
             f"step {id!r}: its formula is carried out always, and once, and {word!r} in {shorten(instruction, 60)!r} "

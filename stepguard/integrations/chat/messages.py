@@ -175,8 +175,8 @@ def _meant(lines: Sequence[str]) -> bool:
     try:
         parse_procedure("\n".join([rest[0], *steps]))
     except ProcedureError as error:
-        unclear = isinstance(error, UnclearWords) or isinstance(error.__cause__, UnclearWords)
-        return unclear  # to be complained of, and not to be answered unguarded
+        # To be complained of, and not to be answered unguarded.
+        return isinstance(error, UnclearWords) or isinstance(error.__cause__, UnclearWords)
     return True
 
 
