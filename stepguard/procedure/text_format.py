@@ -167,7 +167,10 @@ class _Item:
                 "line, or begin this one with a number of its own"
             )
         wrapped = label is None and self._open != "" and at == self._at_open + 1
-        if wrapped and (_DANGLING.search(self._open) or (step.instruction is not None and line[0].islower())):
+        if wrapped and (
+            _DANGLING.search(self._open)
+            or (step.instruction is not None and step.expression is not None and line[0].islower())
+        ):
             raise ProcedureError(
                 f"line {self._at_open} breaks off, as if it went on here: write both in one line, or end it with a stop"
             )
