@@ -267,10 +267,11 @@ class _Parser:
             at = found.end()
             if token == "mod":
                 kind, token = "operator", "%"
-            elif kind == "number" and plain.startswith("%", at):
-                if self._percentage(plain, at):
-                    token, at = f"{token}%", at + 1
-            elif token == "%" and not self.commas_separate:
+            elif self.commas_separate:  # percentages of workings are read before
+                pass
+            elif kind == "number" and plain.startswith("%", at) and self._percentage(plain, at):
+                token, at = f"{token}%", at + 1
+            elif token == "%":
                 self._check_remainder(plain, start)
             tokens.append((kind, _SPELLINGS.get(token, token), start))
         tokens.append(("end", "", len(self.text)))
@@ -296,8 +297,6 @@ class _Parser:
         behind = plain[at + 1 :].lstrip()[:1]
         if behind != "%" and _OPERAND.match(behind) is None:
             return True
-        if self.commas_separate:
-            return False
         raise self._error("a % between two values: write `a % b` for a remainder, `10% * x` for a percentage", at)
 
     def _check_remainder(self, plain: str, at: int) -> None:
