@@ -536,13 +536,13 @@ def test_a_run_goes_on_with_the_same_cases(tmp_path: Path, capsys: pytest.Captur
 # The example
 
 
-def test_the_example_of_the_readme_runs_without_a_key(
+def test_the_example_of_the_docs_runs_without_a_key(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command that the README shows compares the arms on all cases of the example, on the simulated model."""
+    """The command that the docs show compares the arms on all cases of the example, on the simulated model."""
     monkeypatch.chdir(ROOT)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (command,) = re.findall(r"^stepguard (bench --procedure .*)$", readme, re.MULTILINE)
+    page = (ROOT / "docs" / "how-to" / "benchmark.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^stepguard (bench --procedure .*)$", page, re.MULTILINE)
     with no_real_requests():
         assert main([*shlex.split(command), "--json"]) == 0
     rows = {row["arm"]: row for row in json.loads(capsys.readouterr().out)["rows"]}
