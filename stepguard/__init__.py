@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from stepguard.core.usage import Price, Usage
     from stepguard.core.verdicts import Claim, Verdict
     from stepguard.engine.budget import Budget
+    from stepguard.engine.run import Run
     from stepguard.engine.segments import Segments
     from stepguard.errors import StepguardError
     from stepguard.guard import Guard
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from stepguard.procedure.steps import Input, Step
     from stepguard.repair.ladder import Ladder
     from stepguard.results import Result
-    from stepguard.run import Run
 
 __all__ = [
     "Budget",
@@ -64,7 +64,7 @@ _HOME = {
     "Profile": "stepguard.core.profile",
     "Result": "stepguard.results",
     "RetryPolicy": "stepguard.backends.retry",
-    "Run": "stepguard.run",
+    "Run": "stepguard.engine.run",
     "Segments": "stepguard.engine.segments",
     "Step": "stepguard.procedure.steps",
     "StepguardError": "stepguard.errors",

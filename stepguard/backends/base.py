@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 
+from stepguard.core.completions import Completion, ToolCall
 from stepguard.core.deadlines import awithin
 from stepguard.core.usage import Usage
 from stepguard.errors import ConfigError, UnexpectedRequest
@@ -90,39 +91,6 @@ class Request:
     def chat(self) -> list[dict[str, str]]:
         """The messages as OpenAI-style dictionaries."""
         return [{"role": message.role, "content": message.content} for message in self.messages]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A tool call in a reply: its name and its arguments as the text that was sent."""
-
-    name: str
-    arguments: str
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """One raw answer of a model; nothing in it is parsed or mended.
-
-    Attributes:
-        text: the content, None where there was none.
-        finish_reason: ``"stop"``, ``"length"``, ``"content_filter"``, ``"tool_calls"`` ..., as the provider says.
-        refusal: the provider's words where it declined.
-        reasoning: reasoning text that came apart from the content.
-        tool_calls: tool calls, in order.
-        usage: what the call cost.
-        model: the model that answered, as the provider names it.
-        fingerprint: the provider's fingerprint of the serving system.
-    """
-
-    text: str | None
-    finish_reason: str | None = "stop"
-    refusal: str | None = None
-    reasoning: str | None = None
-    tool_calls: tuple[ToolCall, ...] = ()
-    usage: Usage = _ONE_CALL
-    model: str | None = None
-    fingerprint: str | None = None
 
 
 def find_flaw(completion: Completion) -> str | None:

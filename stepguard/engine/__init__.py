@@ -29,6 +29,8 @@ verified value is lost; what has not been sent is not.
     history     the records of steps and calls
     learning    what the run has shown of the model
     settings    what shapes a run
+    stopping    whether a reply may be stopped while it is written
+    run         the engine with a clock, as callers drive it
 """
 
 from __future__ import annotations

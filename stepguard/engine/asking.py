@@ -12,12 +12,12 @@ from stepguard.core.usage import Usage
 from stepguard.engine.flights import Flight
 from stepguard.engine.prompts import Prompter
 from stepguard.engine.schedule import Segment
+from stepguard.engine.stopping import WrongStepWatch
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.repair.rewriting import StandIn
 from stepguard.repair.rungs import Rung
 from stepguard.replies.formats import ReplyFormat
-from stepguard.replies.partial import WrongStepWatch
 
 __all__ = ["Asker", "most_of"]
 

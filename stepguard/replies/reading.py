@@ -29,7 +29,7 @@ from stepguard.replies.thinking import Unclosed, without_thinking
 from stepguard.replies.tool_calls import find_unread_call
 
 if TYPE_CHECKING:
-    from stepguard.backends.base import Completion
+    from stepguard.core.completions import Completion
     from stepguard.procedure.steps import Step
 
 __all__ = ["TOOL_NAME", "Reading", "read_draft", "read_reply"]

@@ -16,6 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from stepguard.backends.retry import RetryPolicy
 from stepguard.core.usage import Usage
 from stepguard.core.verdicts import Strength
+from stepguard.engine.run import Run
 from stepguard.errors import ConfigError, UsageError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import completion_body
@@ -26,7 +27,6 @@ from stepguard.language.strict_json import JsonObject, decode
 from stepguard.options import GuardOptions, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
-from stepguard.run import Run
 from stepguard.serve.call import Call
 from stepguard.serve.errors import cut, from_result, wrong_request
 from stepguard.serve.limits import Limits

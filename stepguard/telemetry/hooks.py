@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from stepguard.engine.actions import Action, Event
+    from stepguard.engine.run import Run
     from stepguard.results import Attempt, Result
-    from stepguard.run import Run
 
 __all__ = ["Hooks", "Observer", "as_observers"]
 

@@ -35,8 +35,8 @@ from types import TracebackType
 from typing import Any, Final, Literal
 
 from stepguard.engine.actions import Action, Ask, Commit, Event, Failed
+from stepguard.engine.run import Run
 from stepguard.results import Result
-from stepguard.run import Run
 from stepguard.telemetry.hooks import Hooks, Observer
 
 __all__ = ["Observer", "Telemetry", "careful", "complain", "tell"]

@@ -81,10 +81,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stepguard.core.arguments import check_count
 from stepguard.engine.actions import Action, Ask, Check, Commit, Committed, Event, Failed
+from stepguard.engine.run import Run
 from stepguard.errors import BudgetExhausted, ConfigError, MissingExtraError, RunFailed, StepNotVerified
 from stepguard.language.values import show_value
 from stepguard.results import Attempt, Occurrence, Result, StepRecord
-from stepguard.run import Run
 from stepguard.telemetry.hooks import Hooks
 
 if TYPE_CHECKING:

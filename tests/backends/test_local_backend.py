@@ -19,10 +19,10 @@ import pytest
 from stepguard.backends.base import Completion, Message, Request
 from stepguard.backends.local import LocalBackend
 from stepguard.core.usage import Usage
+from stepguard.engine.stopping import WrongStepWatch
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError
 from stepguard.procedure import Procedure
 from stepguard.replies.formats import EquationFormat
-from stepguard.replies.partial import WrongStepWatch
 
 
 class TestLoading:

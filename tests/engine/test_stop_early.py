@@ -22,9 +22,10 @@ from stepguard.backends import Completion, Request
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.cli import main
 from stepguard.core.finish_reasons import STOPPED_EARLY
+from stepguard.engine.stopping import WrongStepWatch
 from stepguard.errors import BackendError, BackendTimeout, ConfigError
 from stepguard.replies.formats import EquationFormat
-from stepguard.replies.partial import PartialReply, WrongStepWatch, complete_entries
+from stepguard.replies.partial import PartialReply, complete_entries
 from stepguard.replies.reading import read_reply
 from stepguard.testing import ScriptedBackend
 

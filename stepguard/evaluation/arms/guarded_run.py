@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from stepguard.backends.base import Backend, Completion, ask
 from stepguard.backends.retry import RetryPolicy
 from stepguard.engine.actions import Action, Ask, Check, Checked, Event, Failed, Replied, Wait, Woke, deviation_of
+from stepguard.engine.run import Run
 from stepguard.errors import BackendTimeout
 from stepguard.evaluation.arms.base import ArmOptions, Outcome, served_by
 from stepguard.evaluation.arms.limited import Judging
@@ -18,7 +19,6 @@ from stepguard.evaluation.families import Task
 from stepguard.guard import Guard
 from stepguard.language.values import Value
 from stepguard.results import Result
-from stepguard.run import Run
 
 __all__ = ["Seen", "make_guard", "run_guarded"]
 

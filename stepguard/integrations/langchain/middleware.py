@@ -36,6 +36,7 @@ from typing import Annotated, Any, Final, NotRequired, TypedDict, Unpack, get_ar
 
 from stepguard.backends.retry import RetryPolicy
 from stepguard.core.verdicts import Strength, check_strength
+from stepguard.engine.run import Run
 from stepguard.errors import ConfigError, MissingExtraError, RunError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import completion_body, shortfall
@@ -54,7 +55,6 @@ from stepguard.integrations.openai.client import OnUnverified
 from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
-from stepguard.run import Run
 
 try:
     from langchain.agents.middleware import (  # type: ignore[import-not-found, unused-ignore]

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from stepguard.backends.base import Completion, Request
 from stepguard.backends.retry import RetryPolicy
 from stepguard.core.verdicts import Strength
+from stepguard.engine.run import Run
 from stepguard.errors import ConfigError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import completion_body, shortfall
@@ -38,7 +39,6 @@ from stepguard.integrations.chat.requests import Job, find_job, why_passed
 from stepguard.integrations.chat.trust import Trust
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
-from stepguard.run import Run
 from stepguard.telemetry.logging import careful, tell
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.results import Attempt, Result
 
 if TYPE_CHECKING:
-    from stepguard.engine import Engine
+    from stepguard.engine.machine import Engine
 
 __all__ = ["Run"]
 
