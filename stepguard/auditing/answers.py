@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from stepguard.auditing.lenient import bare, doubts, find_alone, last_side, read_bare
+from stepguard.auditing.lenient import bare, find_alone, last_side, read_bare
 from stepguard.auditing.names import Names
+from stepguard.auditing.surroundings import stands_alone_after
+from stepguard.language.retraction import doubted_before, find_retractions, goes_back, taken_back_after
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 
@@ -27,16 +30,15 @@ _SENTENCE: Final = re.compile(r"[.!?](?=\s)")
 _DIGIT: Final = re.compile("[0-9]")
 _LONGEST: Final = 100
 _MAX_WORDS: Final = 3
-_TAKEN_BACK: Final = re.compile(
-    r"(?:^[ *_>#-]{0,9}|[.!?,;:)\u2014\u2026\n] {0,3}|- |\()"
-    r"(?P<phrase>(?:oh|no|hmm+|but|ah),? wait\b|wait\b(?! for| until)|actually\b|scratch that|strike that|oops|whoops"
-    r"|correction\b|sorry\b|my mistake|on second thought|no, (?:that|this|it|the|wait|i)\b|hmm+\b"
-    r"|i (?:made|see) (?:a|an|my) (?:mistake|error)"
-    r"|(?:that|this)(?:'s| is| was) (?:wrong|incorrect|not right|a mistake|not correct)"
-    r"|let me (?:re\w{2,12}|correct|fix|redo|try (?:that |this )?again|double.check|start over)"
-    r"|(?:re-?calculat|re-?comput|correct|re-?check)ing\b(?! the final))|~~[^~\n]{1,80}~~",
-    re.IGNORECASE | re.MULTILINE,
+_SET_AROUND: Final = re.compile(r"(?:[\s$*_)\]]|\\(?:checkmark|blacksquare|square|qed)\b)*")
+_IN_FRONT: Final = re.compile(
+    r"(?:\\[A-Za-z]{1,20}|[-+/^%<>~\u2260\u221a\u00b1{\\]|(?<![*])\*|[0-9][.,]?|[A-Za-z][({]+|\b(?:minus|negative|than|under|over|above|below"
+    r"|twice|of|doubt|neq?|neg))[\s$_(]*\Z",
+    re.IGNORECASE,
 )
+"""What changes a number that stands behind it in a box."""
+_REACH: Final = 160
+_NUMBER_BELOW: Final = re.compile(r"[-+$]?[0-9.,]+%?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Stated:
         end: where it ends.
         value: what it says, None where that cannot be read with certainty.
         strict: whether a value is all that stands there, and nothing takes it back.
+        boxed: whether the marker encloses it, so that more may stand beside it.
     """
 
     text: str
@@ -56,6 +59,7 @@ class Stated:
     end: int
     value: Value | None
     strict: bool
+    boxed: bool = False
 
 
 def find_answers(text: str, body: str, names: Names, kind: ValueType, answer: str) -> list[Stated]:
@@ -70,9 +74,10 @@ def find_answers(text: str, body: str, names: Names, kind: ValueType, answer: st
     """
     reader = _Reader(text, body, names, kind, answer)
     found = [
-        reader.read(match.start(), match.start("rest"), match.end("rest"))
+        stated and replace(stated, end=match.end(), boxed=True)
         for marker in (_BOXED, _TAGGED)
         for match in marker.finditer(text)
+        for stated in (reader.read(match.start(), match.start("rest"), match.end("rest")),)
     ]
     hashes = [reader.read(match.start(), match.start("rest"), match.end("rest")) for match in _HASHES.finditer(text)]
     found += [each for each in hashes if each is not None and each.strict]  # others are headings
@@ -98,8 +103,49 @@ def find_answers(text: str, body: str, names: Names, kind: ValueType, answer: st
                 kept[-1] = each
             continue
         kept.append(each)
+    kept = list(_asserted(kept, body))
     taken_back = max((start for start, _ in find_corrections(body, names)), default=-1)
-    return [replace(each, strict=each.strict and taken_back < each.end) for each in kept]
+    return [each if taken_back < each.end else replace(each, value=None, strict=False) for each in kept]
+
+
+def _asserted(found: list[Stated], body: str) -> Iterator[Stated]:
+    """The answers that are meant as such: one that is denied has no value, and goes where another one was given."""
+    given: Value | None = None
+    for each in found:
+        if each.value is None or not _changed(each, body):
+            given = each.value if each.value is not None else given
+            yield each
+        elif given is None or given == each.value:
+            yield replace(each, value=None, strict=False)
+
+
+def _changed(stated: Stated, body: str) -> bool:
+    """Whether what stands in front of an answer or behind it denies it, or makes it another number."""
+    line = body.rfind("\n", 0, stated.start) + 1
+    front = body[max(line, stated.start - _REACH) : stated.start]
+    if doubted_before(front) is not None or (stated.boxed and _IN_FRONT.search(front)):
+        return True
+    if isinstance(stated.value, str | bool):
+        return False
+    behind = body[stated.end : stated.end + _REACH]
+    head, _, below = behind.lstrip(" *_$").partition("\n")
+    second = below.partition("\n")[0].strip()
+    if not head and _NUMBER_BELOW.match(second) and stated.text.strip("$*_ ") != second:
+        return True
+    goes_on = "=" not in second and stands_alone_after(f"\n{below}") == "no"
+    if not head and goes_on:
+        return True
+    if not stated.boxed:
+        return False
+    around = _SET_AROUND.match(behind.partition("\n")[0])
+    assert around is not None
+    rest = behind.partition("\n")[0][around.end() :]
+    spaced = f" {rest}" if around[0][-1:].isspace() else rest
+    if re.match(r"!(?:\s|\Z)", rest):
+        return False
+    if stands_alone_after(spaced) == "no" or taken_back_after(rest):
+        return True
+    return rest[:1] not in (".", "") and goes_back(rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +179,8 @@ class _Reader:
         whole = text if side is None or not sign else side
         value = read_bare(kind, whole)
         if value is not None and (side is not None or not kind.numeric):
-            return Stated(whole, start, end, None if doubts(rest) else value, not rest)
-        if len(text) > _LONGEST or len(_DIGIT.split(text)[0].split()) > _MAX_WORDS or doubts(rest):
+            return Stated(whole, start, end, None if goes_back(rest) else value, not rest)
+        if len(text) > _LONGEST or len(_DIGIT.split(text)[0].split()) > _MAX_WORDS or goes_back(rest):
             value = None  # more than an answer
         elif kind.numeric:
             value = find_alone(kind, text)
@@ -145,11 +191,5 @@ class _Reader:
 
 def find_corrections(body: str, names: Names) -> list[tuple[int, int]]:
     """Where a transcript takes something back, in words."""
-    found: list[tuple[int, int]] = []
-    for match in _TAKEN_BACK.finditer(body):
-        phrase = match["phrase"]
-        if phrase is not None and names.find(phrase) is not None:
-            continue  # a variable may be called "correction"
-        group = "phrase" if phrase is not None else 0
-        found.append(match.span(group))
-    return found
+    # A variable may be called "correction".
+    return [(start, end) for start, end, phrase in find_retractions(body) if names.find(phrase.rstrip(" :")) is None]

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from fractions import Fraction
 from typing import Final
 
-from stepguard.auditing.lenient import doubts, read_bare
+from stepguard.auditing.lenient import read_bare
 from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
-from stepguard.auditing.surroundings import Doubt, stands_alone_after, taken_back_after
+from stepguard.auditing.surroundings import goes_on_below, stands_alone_after
 from stepguard.language.currencies import CODES, SIGNS, WORDS
 from stepguard.language.expressions import Number, parse_expression
+from stepguard.language.numerals import format_exact
+from stepguard.language.retraction import Doubt, goes_back, taken_back_after
 from stepguard.language.value_types import NUMBER, ValueType
+from stepguard.language.values import round_exact
 from stepguard.procedure.steps import Step
 
 __all__ = ["read_claim", "read_value", "read_words"]
@@ -56,11 +60,18 @@ _SCIENTIFIC: Final = re.compile(
     r"| ?\* ?10(?:(?:\^|\*\*)(?:[-+]?[0-9]{1,4}|\([-+]?[0-9]{1,4}\))"
     r"|[\u207b\u207a]?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,4}))"
 )
+_DECIMAL: Final = re.compile(r"-?[0-9]+\.[0-9]+")
 _FRACTION: Final = re.compile(
     r"(?P<sign>-?) ?(?:\(\((?P<over>-?[0-9]{1,300})\)/(?P<under>[0-9]{1,300})\)"
     r"|(?P<open>\(?)(?P<plain>[0-9]{1,300})/(?P<below>[0-9]{1,300})(?P<close>\)?))"
 )
 _DIGITS_GO_ON: Final = re.compile(r"-?[0-9]+\.[0-9]+(?:\.{1,3}|\u2026)")
+_REMARK: Final = re.compile(
+    r"(?<=[0-9%)]) {0,3}(?:[\u2713\u2714\u2705\u2611]\ufe0f? ?)?(?:\((?P<inside>[^()=\n]*(?:\([^()=\n]*\)[^()=\n]*)*"
+    r"=[^()\n]*|(?:\u2248|~|about|approx[a-z.]*) ?-?[0-9.]+)\)|\|(?= ?[-+(]?[0-9][^=|\n]*=))"
+)
+"""Another equation, or an approximation, in brackets or in a column behind a value."""
+_ARITHMETIC: Final = frozenset("0123456789-(\u2248~")
 _SAYS_A_NUMBER: Final = re.compile("[0-9]")
 _BEGINS_WITH_NUMBER: Final = re.compile(r"\W*[0-9]")
 
@@ -80,6 +91,11 @@ def read_claim(body: str, begin: int, end: int, names: Names, step: Step | None,
     kind = NUMBER if step is None else step.type
     if not kind.numeric:
         return read_words(body, begin, end, entry, kind)
+    for remark in _REMARK.finditer(body, begin, end):
+        inside = remark["inside"] or ""
+        if not taken_back_after(inside) and (inside[:1] in _ARITHMETIC or not goes_back(inside)):
+            end = remark.start()
+            break
     work: list[str] = []
     bounds: list[tuple[int, int]] = []
     at = begin
@@ -95,6 +111,8 @@ def read_claim(body: str, begin: int, end: int, names: Names, step: Step | None,
         side = side.removesuffix(".").rstrip()
         if not side and final and number:
             return replace(entry, work=tuple(work), end=end, unread="(nothing)")
+        if final and number and body[first - 1] == "\u2248" and (exact := _approximated(work, side, kind)) is not None:
+            return replace(entry, work=tuple(work[:-1]), value=exact, end=last)
         if final and (literal := _literal(" ".join(side.split()), kind)) is not None:
             stop = first + len(body[first:last].rstrip())
             return replace(entry, work=tuple(work), value=literal, end=stop)
@@ -121,6 +139,21 @@ def read_claim(body: str, begin: int, end: int, names: Names, step: Step | None,
             shown = side[:60]
             return _unfinished(replace(entry, unread=shown), work)
     return _unfinished(entry, work)
+
+
+def _approximated(work: list[str], side: str, kind: ValueType) -> str | None:
+    """The fraction that a decimal behind it only approximates, where an exact number is asked for."""
+    fraction = "".join(work[-1].split()) if work and kind.kind == "number" else ""
+    side = side.rstrip(".\u2026")
+    if _FRACTION.fullmatch(fraction) is None or _DECIMAL.fullmatch(side) is None:
+        return None
+    exact, written = read_bare(kind, fraction.replace("(", "").replace(")", "")), read_bare(kind, side)
+    places = len(side.partition(".")[2])
+    if not isinstance(exact, int | Fraction) or not any(
+        round_exact(exact, places, mode) == written for mode in ("half_up", "half_even", "down")
+    ):
+        return None
+    return format_exact(exact)
 
 
 def _unfinished(entry: Entry, work: list[str]) -> Entry:
@@ -214,6 +247,8 @@ def read_value(body: str, first: int, last: int, names: Names, kind: ValueType =
         elif unit["code"] in CODES:
             suffix = f" {unit['code']}"
         said = said[unit.end() :] if suffix else said
+    if not said.strip() and goes_on_below(body, stop + len(said)):
+        return None, stop
     if not _left_alone(said, marked_up=marked_up):
         return None, stop
     if kind.kind == "percent" and _POINTS.match(said):
@@ -246,7 +281,7 @@ def _left_alone(said: str, *, marked_up: bool) -> bool:
         return False
     if re.match(r"[.!]\s", said):  # what a new sentence takes back is found as a correction
         return _INSTEAD.match(said) is None
-    return not doubts(said) and not taken_back_after(said)
+    return not goes_back(said) and not taken_back_after(said)
 
 
 def _other_unit(said: str, *, signed: bool) -> bool:

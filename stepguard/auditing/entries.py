@@ -18,7 +18,7 @@ from stepguard.auditing.layouts import as_claims
 from stepguard.auditing.lines import LABEL, Lines
 from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
-from stepguard.auditing.surroundings import doubted_before
+from stepguard.language.retraction import doubted_before
 from stepguard.language.value_types import NUMBER
 
 __all__ = ["read_entries"]
@@ -51,9 +51,22 @@ _MATH_END: Final = re.compile(r"\$(?![0-9.])")
 _OPEN_VALUE: Final = re.compile(r"[*/]")
 _CELL_EDGE: Final = re.compile(r"\|")
 _RULE: Final = re.compile(r"[ |:+=-]*\Z")
-_VALUE_HEADS: Final = frozenset(("value", "result", "output", "answer", "final"))
+_VALUE_HEADS: Final = frozenset((
+    "value", "result", "output", "answer", "final", "mine", "my", "ours", "our", "computed", "calculated", "obtained",
+    "actual", "got", "claimed", "observed", "student", "attempt", "submitted", "model",
+))  # fmt: skip
+_OTHER_HEADS: Final = frozenset((
+    "expected", "reference", "correct", "target", "theirs", "their", "key", "gold", "truth", "official", "desired",
+    "true", "right", "wrong", "should", "teacher", "theoretical", "ideal", "book", "textbook", "check", "checks",
+    "checked", "checking", "verification", "verify", "proof", "test", "inverse", "reverse", "control", "crosscheck",
+    "cross-check", "sanity", "note", "notes", "comment", "comments", "remark", "remarks", "status", "ok",
+))  # fmt: skip
+"""What heads a column that holds another's values, or no step's."""
 _RESULT: Final = re.compile(
     r"(?:=|\bis|\bequals|\bgives|\bget|\bgot|:|\u2192) *(?P<value>[-+($€£]{0,3}[0-9.][0-9.,/%)]*)[.\s]*\Z"
+)
+_CHECKING: Final = re.compile(
+    r"\W*(?:to |double.?|cross.?|sanity )?(?:check|verif|proof|prove|test|probe)\w*\b[^=\n:]{0,40}:", re.IGNORECASE
 )
 _CONTINUED: Final = re.compile(r"[ &]*=(?![=>])")
 _UNNAMED_ANSWERS: Final = frozenset(
@@ -100,7 +113,7 @@ def read_entries(body: str, names: Names) -> list[Entry]:
             block = _gone_on(body, begin, end, block, names)
         elif (block is None or block_named) and found and _may_go_on(found[-1]) and _PART.match(body, begin, end):
             found[-1] = _gone_on(body, begin, end, found[-1], names)
-        elif block is not None and "=" in body[start:end]:
+        elif block is not None and "=" in body[start:end] and not _CHECKING.match(body, begin, end):
             more = read_claim(body, begin, end, names, names.steps.get(block.name), leading=True)
             if more.value is not None or more.work:
                 block = replace(block, end=more.end, work=block.work + more.work, value=more.value or block.value)
@@ -295,7 +308,7 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
         return heads, None
     name, at, known = None, 0, True
     for column, text in enumerate(texts[:2]):
-        name = names.find(text)
+        name = names.label(text)
         if name is not None:
             at = column
             break
@@ -314,14 +327,18 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
     columns = row[at + 1 :]
     if not columns:
         return heads, None
-    value_at = len(columns) - 1
-    for column, head in enumerate(heads[at + 1 :]):
-        if column < len(columns) and set(head.split()) & _VALUE_HEADS:
-            value_at = column
+    titles = [set(re.findall(r"[\w-]+", head)) for head in heads[at + 1 : at + 1 + len(columns)]]
+    others = {column for column, title in enumerate(titles) if title & _OTHER_HEADS}
+    own = [column for column in range(len(columns)) if column not in others]
+    if not own:
+        return heads, None
+    value_at = max(
+        (column for column in own if column < len(titles) and titles[column] & _VALUE_HEADS), default=own[-1]
+    )
     step = names.steps.get(name)
     work: list[str] = []
     for column, (first, last) in enumerate(columns):
-        if column != value_at:
+        if column != value_at and column not in others:
             side = body[first:last].strip(" *_\"'`$")
             parts = [names.expression(each.strip()) for each in side.split("=")]
             work += [each for each in parts if each is not None]

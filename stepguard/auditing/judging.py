@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from stepguard.auditing.answers import Stated, find_answers, find_corrections
 from stepguard.auditing.entries import read_entries
@@ -15,6 +17,7 @@ from stepguard.auditing.states import Claimed, Judge
 from stepguard.auditing.traces import Trace, read_trace
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ConfigError
+from stepguard.language.struck_text import struck_spans, without_struck
 from stepguard.language.typeset import plain
 from stepguard.language.value_types import NUMBER, ValueType
 from stepguard.language.values import Value, show_value
@@ -22,6 +25,9 @@ from stepguard.procedure.procedure import Procedure, check_procedure
 from stepguard.procedure.steps import Step
 
 __all__ = ["audit"]
+
+_REACH: Final = 200
+_STRIKING: Final = re.compile(r"</?[A-Za-z][^<>]*>|<!--|-->|\{--|--\}|[~{}]|\\[A-Za-z]+")
 
 
 def audit(
@@ -67,8 +73,9 @@ class _Auditor:
         self.timeout = check_timeout
         self.findings: list[Finding] = []
         self.text = text
-        self.body = plain(text)
-        self.trace: Trace | None = read_trace(text, self.names)
+        self.read = without_struck(text)  # what is struck out is no claim
+        self.body = plain(self.read)
+        self.trace: Trace | None = read_trace(self.read, self.names)
         if self.trace is not None:
             parts, at = [], 0
             for start, end in self.trace.spans:
@@ -284,9 +291,13 @@ class _Auditor:
                 self._find("extra_step", name, (entry.start, entry.end), "the procedure has no such step")
 
     def _corrections(self, given: list[list[Entry]]) -> None:
-        spans = find_corrections(self.body, self.names)
+        struck = [
+            (span.start, span.end) for span in struck_spans(self.text) if self.text[span.start : span.end].strip()
+        ]
+        spans = sorted([*find_corrections(self.body, self.names), *struck])
         if not spans:
             return
+        named = {span: self._struck_step(*span) for span in struck}
         known: dict[str | None, list[int]] = {}
         corrected: set[tuple[int, str | None]] = set()
         for each in self.findings:
@@ -298,7 +309,7 @@ class _Auditor:
         lines: set[int] = set()
         for start, end in spans:
             behind = bisect_left(places, start)
-            step = entries[behind - 1][1] if behind else None
+            step = named.get((start, end)) or (entries[behind - 1][1] if behind else None)
             place = self.lines.place(start, end)
             near = [line for line in known.get(step, ()) if abs(line - place.line) <= 2]
             follows = behind < len(entries) and entries[behind] in corrected
@@ -307,6 +318,13 @@ class _Auditor:
             lines.add(place.line)
             said = shorten(self.text[start:end])
             self.findings.append(Finding("self_correction", step, place, f"something is taken back: {said!r}"))
+
+    def _struck_step(self, start: int, end: int) -> str | None:
+        """The step that a struck part of the text names, or whose line it stands in; None where there is none."""
+        inside = read_entries(plain(_STRIKING.sub(" ", self.text[start:end])), self.names)
+        line = max(self.text.rfind("\n", 0, start) + 1, start - _REACH)
+        found = inside or read_entries(plain(self.text[line:start]), self.names)
+        return next((each.name for each in found if each.known), None)
 
     # The answer
 
@@ -318,7 +336,7 @@ class _Auditor:
 
     def _answers(self, kind: ValueType, given: list[list[Entry]]) -> list[Stated]:
         """The answers that can be read, and the last one even if it cannot: an earlier one is not what was meant."""
-        found = find_answers(self.text, self.body, self.names, kind, self.procedure.answer)
+        found = find_answers(self.read, self.body, self.names, kind, self.procedure.answer)
         if self.trace is not None:
             found = sorted([*found, *self.trace.answers(kind)], key=lambda each: each.start)
         steps_end = max((entry.start for each in given for entry in each), default=-1)

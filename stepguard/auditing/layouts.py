@@ -1,7 +1,8 @@
 """Other ways to write a name in front of a claim, rewritten as ``name = ...`` or ``name: ...``.
 
-``<t1>19</t1>``, ``Step 1 (t1): 19`` and ``Sub total: 74.70`` say the same as ``t1 = 19`` and ``sub_total: 74.70``. The
-length of the text is kept, so that every offset in the result is an offset in the original.
+``<t1>19</t1>``, ``Step 1 (t1): 19``, ``Sub total: 74.70`` and ``Tax (8.25%): 6.16`` say the same as ``t1 = 19``,
+``sub_total: 74.70`` and ``tax: 6.16``. The length of the text is kept, so that every offset in the result is an offset
+in the original.
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ __all__ = ["as_claims"]
 _TAG: Final = re.compile(r"<(?P<name>[A-Za-z_]\w{0,63})>(?P<inside>[^<>\n]{1,200})</(?P=name)>")
 _NAMED_NUMBER: Final = re.compile(
     r"(?P<head>\b(?:step|line) ?\#?[0-9]{1,9}) ?\((?P<name>[A-Za-z_]\w{0,63})\)(?=[*_ ]{0,4}:)", re.IGNORECASE
+)
+_LABELLED: Final = re.compile(
+    r"^(?P<front>[ \t>#*_+-]{0,12}(?:(?:[0-9]{1,3}[.)]|(?:step|line) ?[0-9]{1,3} ?[:.)]) )?[*_]{0,2})"
+    r"(?P<label>[A-Za-z0-9][^:=|\n]{1,80}?)"
+    r"(?P<sign>[*_'\"$ ]{0,6}(?::(?![=:/])|:?=(?![=>~/])|\b(?:is|equals|comes to)\b))",
+    re.MULTILINE | re.IGNORECASE,
 )
 _SPELLED: Final = re.compile(
     r"(?<![\w-])[A-Za-z]{2,20}(?:[ -][A-Za-z]{2,20}){1,3}(?=['\"*$]{0,2} {0,9}(?::|=|(?:is|equals)\b))"
@@ -40,6 +47,17 @@ def as_claims(body: str, names: Names) -> str:
             return found[0]
         return f"{found['head']}: {found['name']}".ljust(len(found[0]))
 
+    def unremarked(found: re.Match[str]) -> str:
+        name = (
+            names.label(found["label"]) if "%" in found["label"] or found["label"].rstrip(" *_")[-1:] in ")]" else None
+        )
+        if name not in names.steps or names.find(found["label"]) is not None:
+            return found[0]
+        sign = found["sign"].strip()
+        return f"{found['front']}{name}{' ' * sign.isalpha()}{sign}".ljust(len(found[0]))
+
+    if "%" in body or "(" in body or "[" in body:
+        body = _LABELLED.sub(unremarked, body)
     if "</" in body:
         body = _TAG.sub(untagged, body)
     if "(" in body:

@@ -16,7 +16,7 @@ from stepguard.language.currencies import compatible, without_currencies
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 
-__all__ = ["bare", "doubts", "find_alone", "last_side", "read_bare"]
+__all__ = ["bare", "find_alone", "last_side", "read_bare"]
 
 _MARKUP: Final = " \t\r*_`\"'"
 _LINK: Final = re.compile(r"(?<![<>=!:~])=(?![=>])|\u2248")
@@ -44,18 +44,19 @@ _BEHIND: Final = re.compile(
     r"|squared|cubed|plus|minus|divided|cents?|pence)\b",
     re.IGNORECASE,
 )
-_ELSE: Final = re.compile(
-    r"\W*(?:[0-9]|(?:or|no|not|wait|actually|maybe|perhaps|hmm+|but|sorry|scratch|strike|oops|correction)\b)",
-    re.IGNORECASE,
-)
 
 
 def bare(text: str) -> str:
     """A text without the markup around it, the full stop behind it and the dollars of mathematics."""
-    text = text.strip(_MARKUP).rstrip(_MARKUP + ".!")
+    text = _ended(text)
     while len(text) > 1 and text[0] == text[-1] == "$":
-        text = text[1:-1].strip(_MARKUP).rstrip(_MARKUP + ".!")
+        text = _ended(text[1:-1])
     return text
+
+
+def _ended(text: str) -> str:
+    text = text.strip(_MARKUP)
+    return text if text.endswith("..") else text.rstrip(_MARKUP + ".!")  # digits that go on are no full stop
 
 
 def last_side(text: str) -> str | None:
@@ -69,11 +70,6 @@ def read_bare(kind: ValueType, text: str) -> Value | None:
         return kind.read(_GROUPS.sub(",", text)) if text else None
     except ValueRefused:
         return None
-
-
-def doubts(text: str) -> bool:
-    """Whether what follows a value names another one, or takes it back."""
-    return _ELSE.match(text) is not None
 
 
 def find_alone(kind: ValueType, text: str) -> Value | None:

@@ -7,15 +7,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from stepguard.auditing.surroundings import Doubt
 from stepguard.errors import ExpressionError
 from stepguard.language.expressions import RESERVED, Name, Number, parse_expression
+from stepguard.language.retraction import Doubt, doubted_before, taken_back_after
 from stepguard.language.typeset import as_expression
 from stepguard.procedure.steps import Step
 
 __all__ = ["Entry", "Names", "is_copy", "joined"]
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_MAX_LABEL: Final = 100
+_ASIDE: Final = re.compile(
+    r"(?:(?<=[\s*_])[(\[]|[(\[](?=[^()\[\]\n]*%))(?=[^()\[\]\n]*(?:[0-9$\u20ac\u00a3]|\b[A-Z]{3}\b))[^()\[\]\n]{1,60}[)\]]"
+    r"|,? ?(?:@|-|\bat\b)? ?(?<![\w.])[0-9][0-9.,]* ?%"
+)
+"""An amount, a currency or a percentage in a label: in brackets, or beside its words."""
+_AMOUNT: Final = re.compile(r"[0-9][0-9.,]*|[%()\[\]]")
+_FILLING: Final = re.compile(r"^\W*(?:(?:so|then|thus|and),? )?(?:the|our|my)\b|\b(?:of|rate)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +82,21 @@ class Names:
         if written in self._exact:
             return written
         return self._folded.get(_folded(written))
+
+    def label(self, written: str) -> str | None:
+        """The name that a label means, such as ``Tax (8.25%)`` or ``8.25% sales tax``.
+
+        None where there is none, or where a remark in it doubts what it labels.
+        """
+        if (name := self.find(written)) is not None or len(written) > _MAX_LABEL:
+            return name
+        words, asides = _ASIDE.subn(" ", written)
+        if not asides:
+            return None
+        remarks = [found[0] for found in _ASIDE.finditer(written)]
+        if any(doubted_before(_AMOUNT.sub(" ", each)) or taken_back_after(each) for each in remarks):
+            return None
+        return self.find("_".join(_FILLING.sub("", words).strip(" *_-,").split()))
 
     def numbered(self, number: int) -> str | None:
         """The step that a number means."""

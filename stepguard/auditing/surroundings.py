@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-__all__ = ["Doubt", "Surroundings", "doubted_before", "stands_alone_after", "stands_alone_before", "taken_back_after"]
+__all__ = ["Surroundings", "goes_on_below", "stands_alone_after", "stands_alone_before"]
 
 Surroundings = Literal["yes", "unit", "no"]
-Doubt = Literal["denied", "supposed", "unread"]
 
 _INTRODUCING: Final = (
     "is are was were be been being has had have having so thus hence therefore then that's thats it's its get gets got "
@@ -83,12 +82,16 @@ _PART: Final = re.compile(
     r"|(?:four|fif|six|seven|eigh|nin|ten|eleven|twelf|teen|tie|hundred|thousand|illion)ths?)\Z"
 )
 _COUNTED: Final = re.compile(r"[a-ln-z][0-9]+\Z")  # 19 R2, but 19 m2
-_SCALING: Final = "binary base hex hexadecimal octal mod modulo dozen dozens percent lakh lakhs crore crores mio mrd"
+_SCALING: Final = (
+    "binary base hex hexadecimal octal mod modulo dozen dozens percent lakh lakhs crore crores mio mrd minus sign"
+)
 _SCALES: Final = frozenset(_SCALING.split())
-_SCALING_STEMS: Final = ("thousand", "tausend", "million", "milliard", "billion", "trillion")
+_SCALING_STEMS: Final = ("thousand", "tausend", "million", "milliard", "billion", "trillion", "negat", "revers", "flip")
 """Words that change a number from a distance: ``= 10 in binary``."""
 _FRACTION: Final = re.compile(r"and (?:a |an |one |two |three |four |five |half|quarter|[0-9])", re.IGNORECASE)
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z']*")
+_GROUPS_BELOW: Final = re.compile(r"(?:[.,][0-9]|(?:,?0[0-9]{2})+\b|[%^!\u2026]|\.\.)[^=]*\Z")
+"""A line that goes on with the number above it."""
 _LAST_WORD: Final = re.compile(r"[A-Za-z][A-Za-z']{0,30}\Z")
 _BEFORE_SIGN: Final = frozenset(
     (
@@ -120,21 +123,6 @@ _BEFORE_SIGN: Final = frozenset(
 )
 """Words behind which a minus is a sign; behind ``total`` it may take away."""
 _REACH: Final = 200
-
-_DENYING: Final = frozenset(("not", "never", "cannot", "nor", "neither", "expected", "maybe", "perhaps", "might"))
-_SUPPOSING: Final = frozenset(("if", "unless", "whether"))
-_SUPPOSING_STEMS: Final = ("suppos", "assum", "imagin", "pretend", "hypothe")
-_CALLED_FALSE: Final = re.compile(
-    r"\b(?:false|wrong|incorrect|untrue|mistaken?|doubt)(?: (?:that|to say|to claim|to think|claim|statement))*\W*\Z",
-    re.IGNORECASE,
-)
-_CLAUSE: Final = re.compile(r"[.!?;:,(\n\u2014]|\b(?:so|but|therefore|thus|hence)\b")
-_SENTENCE: Final = re.compile(r"(?<!\bi\.e)(?<!\be\.g)[.!](?=\s)|\n")
-_TAKEN_BACK: Final = re.compile(
-    r"\?|\b(?:wrong|incorrect|false|untrue|mistaken?|isn['\u2019]t|not (?:right|correct|true))\b"
-    r"|\b(?:should|ought|rather|instead|supposed|expected|meant|make that|that is|i\.e)\b.*[0-9]",
-    re.IGNORECASE,
-)
 
 
 def stands_alone_before(body: str, line_start: int, start: int, *, single: bool) -> bool:
@@ -188,26 +176,6 @@ def _changed(said: str) -> bool:
     return any(word in _CHANGES or word.endswith("n't") or word.startswith(_CHANGING_STEMS) for word in words)
 
 
-def doubted_before(said: str) -> Doubt | None:
-    """Whether the last clause in front of a claim denies it, or only supposes it.
-
-    Args:
-        said: what stands in front, as far as it matters.
-    """
-    if _CALLED_FALSE.search(said):
-        return "denied"
-    clause = _CLAUSE.split(said.lower())[-1]
-    words = _WORD.findall(clause)
-    if any(word in _DENYING or word.endswith("n't") for word in words):
-        return "denied"
-    return "supposed" if any(word in _SUPPOSING or word.startswith(_SUPPOSING_STEMS) for word in words) else None
-
-
-def taken_back_after(behind: str) -> bool:
-    """Whether the rest of a sentence asks about what it says, calls it false, or says what it should be."""
-    return _TAKEN_BACK.search(_SENTENCE.split(behind, maxsplit=1)[0]) is not None
-
-
 def _begins_anew(body: str, line_start: int) -> bool:
     """Whether a line does not go on with the one before it."""
     tail = body[max(0, line_start - _REACH) : line_start]
@@ -245,7 +213,7 @@ def stands_alone_after(behind: str) -> Surroundings:
     if first in "-\u2014":
         return "yes" if apart and rest[1:].lstrip(" -")[:1].isalpha() else "yes" if first == "\u2014" else "no"
     if first == ".":
-        return "no" if rest.startswith("..") else "yes"
+        return "yes" if re.match(r"\.(?:[\s\"'*_)\]}$|A-Z]|\Z)", rest) else "no"
     if first == ",":
         return "no" if re.match(r", ?[0-9]{3}(?![0-9])", rest) else "yes"
     if first == ":":
@@ -276,6 +244,12 @@ def _word(rest: str) -> Surroundings:
     return "no" if any(each in _SCALES or each.startswith(_SCALING_STEMS) for each in words) else "unit"
 
 
+def goes_on_below(body: str, end: int) -> bool:
+    """Whether the line below the one that ends at `end` goes on with its last number: ``000``, ``.5``, ``%``."""
+    line = body[end : end + _REACH].removeprefix("\n").partition("\n")[0]
+    return _GROUPS_BELOW.match(line.strip()) is not None
+
+
 def _next_line(rest: str) -> Surroundings:
     """Whether the next line goes on with the number that ends this one."""
     following = rest[1:].lstrip(" ")
@@ -283,5 +257,7 @@ def _next_line(rest: str) -> Surroundings:
         return "yes"
     line = following.partition("\n")[0]
     if re.match(r"[-+*/^%] ?[0-9(.$]", following) and "=" not in line:
+        return "no"
+    if _GROUPS_BELOW.match(line):
         return "no"
     return _word(line) if line[0].islower() and line[0].isalpha() else "yes"

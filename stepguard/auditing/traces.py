@@ -176,7 +176,7 @@ class _Reader:
 
     def _object(self, start: int, depth: int) -> None:
         for key, value, key_at, value_at, end in self.members(start):
-            name = self.names.find(key)
+            name = self.names.label(key)
             number = _NUMBER.match(key)
             if name is None and number is not None:
                 name = self.names.numbered(int(number[1]))

@@ -98,7 +98,8 @@ _CROSS: Final = re.compile(
     r"|(?<=\))[xX](?=\()|(?<=[0-9)\]$\u20ac\u00a3%]) [xX] (?=[($\u20ac\u00a3-]{0,2}[-.0-9])"
 )
 _WORDS: Final = re.compile(
-    r"(?<=[\w)] )(?:(?P<plus>plus)|(?P<minus>minus)|(?P<times>times|multiplied by)|(?P<over>divided by))(?= [-\w($.])"
+    r"(?<=[\w)] )(?:(?P<plus>plus)|(?P<minus>minus)|(?P<times>times|multiplied by)|(?P<over>divided by))(?=[ ]"
+    r"(?:[-0-9($.]|[A-Za-z](?:\w*[0-9_]\w*)?(?:[ ]?[-+*/^)=.,;\n]|[ ]?\Z)|[A-Za-z]\w*[ ]?[-+*/^)=]))"
     r"|(?<=%) of (?=[$0-9(])",
     re.IGNORECASE,
 )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 from stepguard.core.verdicts import Claim, Deviation, shorten
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.decimal_comma import with_comma, with_point
+from stepguard.language.retraction import retractions_in
 from stepguard.language.strict_json import LATEX_LOST, JsonNumber, JsonObject, decode
 from stepguard.language.typeset import plain, unwrap
 
@@ -39,12 +40,6 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # What JSON makes of LaTeX: of frac, beta and right always; line breaks and tabs only where neq or times is left behind.
 _NO_TEXT = re.compile(
     "[\x00\x08\x0c\ud800-\udfff]|\r(?!\n)|\t(?:imes|heta|ext ?[{]|frac ?[{0-9])|\n(?:eq|abla)(?![a-z])"
-)
-_TAKEN_BACK = re.compile(
-    r"\b(?:wait|actually|correct(?:ion|ed|ing)|sorry|oops|whoops|mistaken?|hmm+|rather|instead|scratch that|let me|"
-    r"let's|i meant?|should be|on second thought|re(?:calculat|comput|check)(?:e|ed|ing)?)\b"
-    r"|\bno(?:\s{0,9}[,;:!\u2013\u2014-]|\s{1,9}(?:wait|it|that|=|-?[0-9]))|~~",
-    re.IGNORECASE,
 )
 _OUTER_SPACE: Final = " \t\r\n"
 _EDGES: Final = " \t\r\n&\u00a0\u2009\u202f\u2007\u3000"
@@ -224,8 +219,8 @@ def _equation(step: Step, text: str) -> Claim | Deviation:
 
 def _taken_back(step: Step, text: str) -> Deviation | None:
     names = {step.id, *step.reads}
-    for found in _TAKEN_BACK.finditer(text):
-        if found[0] not in names:  # a variable may be called "correction"
+    for phrase in retractions_in(text):
+        if phrase not in names:  # a variable may be called "correction"
             return Deviation("self_correction", step.id, f"the entry takes something back: {shorten(text)!r}")
     return None
 

@@ -15,6 +15,7 @@ from stepguard.auditing.lenient import bare, last_side
 from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.evaluation.families import Task
 from stepguard.language.evaluation import evaluate
+from stepguard.language.struck_text import without_struck
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
@@ -73,7 +74,7 @@ def read_run(task: Task, text: str) -> Reading:
     is never closed, nothing does.
     """
     outside = without_thinking(text)
-    spoken = outside.replace("\0", "\n") if isinstance(outside, str) else ""
+    spoken = without_struck(outside.replace("\0", "\n")) if isinstance(outside, str) else ""
     steps = {step.id: step for step in task.procedure.steps}
     audited = audit(task.procedure, task.inputs, spoken)
     values: dict[str, Value] = {}

@@ -1,0 +1,110 @@
+"""Words by which a writer denies, supposes or takes back what stands beside them.
+
+One reader for replies, transcripts and answers. They differ in where a word counts: a whole entry of a reply takes
+something back wherever such a word stands in it (`retracts`), a transcript only where it begins a clause
+(`find_retractions`), since ``let me compute`` and ``a mistake to avoid`` are usual in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, Literal
+
+__all__ = ["Doubt", "doubted_before", "find_retractions", "goes_back", "retractions_in", "taken_back_after"]
+
+Doubt = Literal["denied", "supposed", "unread"]
+"""Whether a claim is denied, or only supposed, or cannot be read."""
+
+_EXCLAIMED: Final = r"scratch that|strike that|oops|whoops|sorry|hmm+|on second thought"
+_REDONE: Final = r"recalculat|recomput|recheck|re-calculat|re-comput|re-check"
+_WRONG: Final = r"wrong|incorrect|false|untrue|not (?:right|correct|true)"
+
+_IN_AN_ENTRY: Final = re.compile(
+    rf"\b(?:wait|actually|correct(?:ion|ed|ing)|mistaken?|rather|instead|let me|let's|i meant?|should be|{_EXCLAIMED}"
+    rf"|(?:{_REDONE})(?:e|ed|ing)?)\b"
+    r"|\bno(?:\s{0,9}[,;:!\u2013\u2014-]|\s{1,9}(?:wait|it|that|=|-?[0-9]))|~~",
+    re.IGNORECASE,
+)
+_BEGINNING_A_CLAUSE: Final = re.compile(
+    r"(?:^[ *_>#-]{0,9}|[.!?,;:)\u2014\u2026\n] {0,3}|- |\()(?P<phrase>"
+    r"(?:oh|no|hmm+|but|ah),? wait\b|wait\b(?! for| until)|actually\b|correction\b|nope\b|apologies\b|retract"
+    rf"|(?:{_EXCLAIMED})\b|my (?:mistake|bad|error)\b|on reflection\b|no, (?:that|this|it|the|wait|i|[-$0-9])"
+    r"|(?:strike|disregard|ignore|forget|withdraw) (?:that|this|it|the (?:above|last|previous)|what|my)\b"
+    r"|i (?:made|see) (?:a|an|my) (?:mistake|error)|i (?:meant|retract|withdraw)\b|i (?:take|took) (?:that|it) back"
+    rf"|(?:that|this|it|(?:the|this|that|my) (?:final |last |above )?answer)(?:'s| is| was) (?:{_WRONG}|a mistake)\b"
+    r"|let me (?:re\w{2,12}|correct|fix|redo|try (?:that |this )?again|double.check|start over)"
+    rf"|(?:{_REDONE}|correct)ing\b(?! the final)"
+    r"|(?:edit(?:ed)?|errat(?:um|a)|typo|updated?|fix(?:ed)?|corrected|revis(?:ed|ion)|amend(?:ed|ment)) ?:"
+    rf"|(?:{_WRONG})\b(?=[.! ]*$)|(?:it |that |this )?(?:should|ought to) (?:be|read|have been)\b"
+    r"|make (?:that|it) [-$0-9]|(?:or )?rather,? [-$0-9]|(?:please )?read [^\s]{1,30} (?:instead of|for)\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+_DENYING: Final = frozenset((
+    "not", "never", "cannot", "nor", "neither", "nobody", "none", "expected", "reference", "maybe", "perhaps", "might",
+    "wrong", "incorrect", "false",
+))  # fmt: skip
+_SUPPOSING: Final = frozenset(("if", "unless", "whether"))
+_SUPPOSING_STEMS: Final = ("suppos", "assum", "imagin", "pretend", "hypothe")
+_CALLED_FALSE: Final = re.compile(
+    r"\b(?:false|wrong|incorrect|untrue|mistaken?|(?<!no )doubt)(?: (?:that|to say|to claim|to think|claim|statement))*"
+    r"\W*\Z"
+    r"|\b(?:they|he|she|book|textbook|key|teacher|neighbou?r|friend|some(?:body|one)|others?)"
+    r" (?:says?|said|claims?|claimed|gets?|got|wrote|has|had|thinks?)(?: that)? *\Z",
+    re.IGNORECASE,
+)
+_NOT_OWN: Final = re.compile(
+    r"(?:^|[.!?;,(\n|]) *[*_]{0,2}(?:the )?(?:expected|reference|target|desired|ground truth|gold(?: standard)?"
+    r"|official|answer key|solution key|model answer|textbook|for example|example|e\.g\.)[^:\n]{0,24}:[*_]{0,2} *\Z",
+    re.IGNORECASE,
+)
+_CLAUSE: Final = re.compile(r"[.!?;:,(\n\u2014]|\b(?:so|but|therefore|thus|hence)\b")
+_WORD: Final = re.compile(r"[A-Za-z][A-Za-z']*")
+_SENTENCE: Final = re.compile(r"(?<!\bi\.e)(?<!\be\.g)[.!](?=\s)|\n")
+_TAKEN_BACK: Final = re.compile(
+    r"\?|\b(?:wrong|incorrect|false|untrue|mistaken?|isn['\u2019]t|not (?:right|correct|true))\b"
+    r"|\( *(?:expected|reference|target|estimated?|guess(?:ed)?|assumed|hypothetical|draft|tentative)\b"
+    r"|\baccording to (?:the )?(?:answer|solution|key|book|textbook|reference)"
+    r"|\b(?:should|ought|rather(?! than)|instead(?! of)|supposed|expected|meant|make that|that is|i\.e)\b.*[0-9]",
+    re.IGNORECASE,
+)
+_ELSE: Final = re.compile(
+    r"\W*(?:[0-9]|(?:or|no|not|wait|actually|maybe|perhaps|hmm+|but|sorry|scratch|strike|oops|correction)\b)",
+    re.IGNORECASE,
+)
+
+
+def retractions_in(entry: str) -> Iterator[str]:
+    """The words in one entry of a reply that take something back."""
+    return (found[0] for found in _IN_AN_ENTRY.finditer(entry))
+
+
+def find_retractions(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where clauses of a transcript take something back: start, end and the words."""
+    return ((*found.span("phrase"), found["phrase"]) for found in _BEGINNING_A_CLAUSE.finditer(text))
+
+
+def doubted_before(said: str) -> Doubt | None:
+    """Whether the last clause in front of a claim denies it, or only supposes it, or a label says that it is another's.
+
+    Args:
+        said: what stands in front, as far as it matters.
+    """
+    if _CALLED_FALSE.search(said) or _NOT_OWN.search(said):
+        return "denied"
+    clause = _CLAUSE.split(said.lower())[-1]
+    words = _WORD.findall(clause)
+    if any(word in _DENYING or word.endswith("n't") for word in words):
+        return "denied"
+    return "supposed" if any(word in _SUPPOSING or word.startswith(_SUPPOSING_STEMS) for word in words) else None
+
+
+def taken_back_after(behind: str) -> bool:
+    """Whether the rest of a sentence asks about what it says, calls it false, or says what it should be."""
+    return _TAKEN_BACK.search(_SENTENCE.split(behind, maxsplit=1)[0]) is not None
+
+
+def goes_back(text: str) -> bool:
+    """Whether what follows a value names another one, or takes it back."""
+    return _ELSE.match(text) is not None

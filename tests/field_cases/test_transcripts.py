@@ -1,0 +1,228 @@
+"""Transcripts that were read otherwise than a careful reader reads them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from stepguard import Procedure, audit
+from stepguard.auditing import Audit
+
+pytestmark = pytest.mark.once
+
+INVOICE = Procedure.parse("inputs: net, rate: percent\ntax: money(USD) = net * rate\ntotal: money(USD) = net + tax")
+INVOICED = {"net": "74.70", "rate": "8.25%"}
+STEPS = Procedure.parse("inputs: x, y\nt1 = x * y\nt2 = t1 + 5\nt3 = t2 + 5")
+RIGHT = "t1 = 6 * 7 = 42\nt2 = 42 + 5 = 47\nt3 = 47 + 5 = 52\n"
+QUOTIENT = Procedure.parse("inputs: x, y\nt1 = x - y\nt2 = t1 / 3")
+
+
+def invoice(text: str) -> Audit:
+    return audit(INVOICE, INVOICED, text)
+
+
+def steps(text: str) -> Audit:
+    return audit(STEPS, {"x": 6, "y": 7}, text)
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        *("Tax (8.25%):", "Tax 8.25%:", "Tax @ 8.25%:"),
+        *("Tax at 8.25%:", "8.25% tax:", "Tax [8.25%]:", "Tax (8.25 %) ="),
+        *("Tax (8.25% of 74.70):", "Tax (USD):", "**Tax (8.25%):**"),
+        *("**Tax** (8.25%):", "- Tax (8.25%):", "tax(8.25%) ="),
+        *("Tax (8.25%) is", "The tax (8.25%) is", "Tax (8.25\\%):", "Tax ($74.70 × 8.25%) =", "1. Tax (8.25%):"),
+        *("Tax - 8.25%:", "| Tax (8.25%) |", "Step 1: Tax (8.25%):", "Tax (rate 8.25%):"),
+    ],
+    ids=lambda each: f"A01-{each}",
+)  # fmt: skip
+def test_an_amount_in_a_label_belongs_to_the_label(label: str) -> None:
+    """A slip under a label with a percentage is named there, and what follows from it is inherited."""
+    cell = " |" if label[0] == "|" else ""
+    found = invoice(f"{label} 6.26{cell}\nTotal: 80.96\nAnswer: 80.96")
+    assert [(each.verdict, each.kind) for each in found.steps] == [("wrong", "wrong_value"), ("wrong", "inherited")]
+    assert found.first_error is not None
+    assert found.first_error.step == "tax"
+    assert invoice(f"{label} 6.16{cell}\nTotal: 80.86\nAnswer: 80.86").ok
+
+
+@pytest.mark.parametrize(
+    "label", ["Tax (expected 8.25%):", "Tax (should be 6.26):", "Tax (not 8.25%):", "Tax (if 8.25%):"]
+)
+def test_a_label_that_doubts_is_no_claim(label: str) -> None:
+    """A remark in a label that denies or supposes leaves the step without a value."""
+    assert invoice(f"{label} 6.16\nTotal: 80.86\nAnswer: 80.86").steps[0].verdict != "right"
+
+
+BEFORE = (
+    "-",
+    "−",
+    "2 \\cdot ",
+    "1",
+    "0.",
+    "\\text{not }",
+    "not ",
+    "minus ",
+    "I doubt ",
+    "\\neg ",
+    "less than ",
+    "\\sqrt",
+)
+BEHIND = (
+    "\\times 10^{3}", "%", "\\%", " thousand", "/2", "^2", " + 1", ".5", "5", "e3", " is wrong", "?",
+    "\\text{ million}", "\\ldots", " \\pm 1", ", no, 53", "\n000", " (wrong)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "end", [f"{each}\\boxed{{52}}" for each in BEFORE] + [f"\\boxed{{52}}{each}" for each in BEHIND]
+)
+@pytest.mark.parametrize("around", ["{}", "$ {} $", "The answer is {}"])
+def test_a_box_is_read_with_what_stands_around_it(end: str, around: str) -> None:
+    """A sign, a factor, digits, a scale or a denial beside a box belong to what it says."""
+    found = steps(RIGHT + around.replace("{}", end))
+    assert not found.answer_right
+    assert not found.answer_right_lenient
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        *("$-\\boxed{52}$", "\\boxed{52}\\times 10^{3}", "\\boxed{53} instead of \\boxed{52}"),
+        *("The answer is not \\boxed{52} but 53", "\\frac{\\boxed{52}}{2}", "\\cancel{\\boxed{52}}", "~~\\boxed{52}~~"),
+    ],
+    ids=lambda each: f"A02-{each}",
+)
+def test_a_box_that_is_denied_or_changed_is_no_answer(end: str) -> None:
+    """What is denied, struck out or calculated with is not the answer."""
+    assert not steps(RIGHT + end).answer_right
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        *(
+            "\\boxed{52}",
+            "$\\boxed{52}$",
+            "\\[\\boxed{52}\\]",
+            "= \\boxed{52}.",
+            "**\\boxed{52}**",
+            "\\boxed{52} apples",
+        ),
+        *("The answer is $\\boxed{52}$.", "\\boxed{52}\n\nI hope this helps.", "\\boxed{52}\\quad\\checkmark"),
+        *("Answer: 52\n\nDone.", "Answer: 52\n---", "Answer: 52\nVerified.", "Answer: 52\nNo further steps."),
+        *("Not 53: the answer is 52.", "It is not 53, so the answer is 52.", "Answer: 53 is wrong.\nAnswer: 52"),
+        *("There is no doubt that the answer is 52.", "#### 52", "<answer>52</answer>", "Answer: ~~53~~ 52"),
+    ],
+)
+def test_a_plain_answer_stays_one(end: str) -> None:
+    """Markup, remarks and denials of something else leave a right answer right."""
+    assert steps(RIGHT + end).answer_right
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        *("It is false that the answer is 52.", "Answer: 52\nEdit: it should be 53", "Answer: 52\n000"),
+        *("I do not think the answer is 52.", "It would be wrong to say the answer is 52.", "The wrong answer is 52."),
+        *("Suppose the answer is 52.", "The expected answer is 52.", "Nobody says the answer is 52."),
+        *("Answer: 52\nNo, 53.", "Answer: 52\n(typo: 53)", "Answer: 52\nERRATUM: 53", "Answer: 52\nUpdate: 53"),
+        *("Answer: 52\nI take that back.", "Answer: 52\nOn reflection it is 53.", "Answer: 52\nDisregard that: 53."),
+        *("Answer: 52\nThis answer is incorrect.", "Answer: 52\nFalse.", "Answer: 52\nMy bad, 53", "Answer: 52\nNope."),
+        *("Answer: 52\nMake that 53.", "Answer: 52\n.5", "Answer: 52\n thousand", "Answer: 52\n× 10", "Answer: 52\n%"),
+        *("Answer: 52\nScratch that.", "~~Answer: 52~~", "Answer: 52\nshould read 53", "#### 52\n000"),
+    ],
+    ids=lambda each: f"A03-{each}",
+)
+def test_an_answer_that_is_denied_taken_back_or_continued_is_none(end: str) -> None:
+    """Denials in front, corrections behind and digits below an answer leave it without the value."""
+    found = steps(RIGHT + end)
+    assert not found.answer_right
+    assert not found.answer_right_lenient or "~~" in end
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("t3 = 52.\\overline{3}", "t3 = 52 with a minus sign", "Expected: t3 = 52", "t3 = 52.(3)", "t3 = 52.3\u0305"),
+        *("t3 = 52 (negative)", "t3 = 52, but negative", "t3 = 52 with the sign flipped", "Reference: t3 = 52"),
+        *("**Expected:** t3 = 52", "t3 (expected) = 52", "t3 = 52 (expected)", "The book says t3 = 52"),
+        *("t3 = 52 minus the tax", "t3 = 52\n000", "t3 = 52\n,5"),
+        *("~~t3 = 52~~", "t3 = \\cancel{52}", "t3 = 52\\frac{1}{2}"),
+        *("t3 = -\\boxed{52}", "t3 = 0.\\boxed{52}", "t3 = 52½"),
+        *("t3 = 52 1/2", "t3 = 52\\%", "t3 = 52...", "t3 = 52 + ∞"),
+    ],
+    ids=lambda each: f"A04-{each}",
+)  # fmt: skip
+def test_what_is_not_the_transcripts_own_value_is_not_right(line: str) -> None:
+    """Digits that repeat, words that change a sign, and what is another's or struck out are no right value."""
+    assert steps(f"t1 = 6 * 7 = 42\nt2 = 42 + 5 = 47\n{line}\nAnswer: 52").steps[2].verdict != "right"
+
+
+OWN = ("mine", "my value", "result", "got", "computed", "actual")
+OTHERS = ("expected", "correct value", "should be", "reference", "answer key", "check", "verification", "ground truth")
+
+
+@pytest.mark.parametrize(("own", "other", "swapped"), [*product(OWN, OTHERS, (False, True))])
+def test_columns_of_others_are_not_the_transcripts_own(own: str, other: str, swapped: bool) -> None:
+    """A table is read by its own column, wherever one with expected values or checks stands."""
+
+    def table(mine: list[str], others: list[str]) -> str:
+        columns = [others, mine] if swapped else [mine, others]
+        heads = [other, own] if swapped else [own, other]
+        rows = [f"| step | {' | '.join(heads)} |", "|---|---|---|"]
+        names = ("t1", "t2", "t3")
+        rows += [f"| {name} | {' | '.join(cells)} |" for name, *cells in zip(names, *columns, strict=True)]
+        return "\n".join([*rows, "Answer: 52"])
+
+    checks = ["42 / 7 = 6", "47 - 5 = 42", "52 - 5 = 47"]
+    assert steps(table(["42", "47", "53"], ["42", "47", "52"])).steps[2].verdict == "wrong"
+    assert steps(table(["42", "47", "52"], ["42", "47", "53"])).ok
+    assert steps(table(["6 * 7 = 42", "42 + 5 = 47", "47 + 5 = 52"], checks)).ok
+
+
+@pytest.mark.parametrize(
+    "check", ["(check: {})", "({})", "✓ ({})", "| {}", ", check {}", "\n  check: {}", "\nVerification: {}"]
+)
+@pytest.mark.parametrize("label", ["t{} = ", "{}. ", "Step {}: "])
+def test_checks_beside_right_steps_are_no_steps(check: str, label: str) -> None:
+    """An equation that only checks a step leaves its value."""
+    works = (("6 * 7 = 42", "42 / 7 = 6"), ("42 + 5 = 47", "47 - 5 = 42"), ("47 + 5 = 52", "52 - 5 = 47"))
+    lines = [f"{label.format(at)}{work} {check.format(other)}" for at, (work, other) in enumerate(works, 1)]
+    found = steps("\n".join([*lines, "Answer: 52"]))
+    assert [each.verdict for each in found.steps if each.verdict != "not_judged"] == ["right"] * 3
+
+
+@pytest.mark.parametrize(
+    ("written", "verdict"),
+    [
+        *(("−19/3 ≈ −6.33", "right"), ("-19 / 3 = −19/3 ≈ −6.33", "right"), ("\\frac{-19}{3} \\approx -6.33", "right")),
+        *(("-\\frac{19}{3} \\approx -6.333", "right"), ("−19/3 (≈ −6.33)", "right"), ("−6⅓ ≈ −6.33", "right")),
+        *(("−19/3 ≈ −6.34", "wrong"), ("−17/3 ≈ −5.67", "wrong"), ("≈ −6.33", "wrong"), ("−19/3 = −6.33", "wrong")),
+    ],
+    ids=lambda each: f"A05-{each}",
+)
+def test_an_exact_value_may_be_approximated_behind_it(written: str, verdict: str) -> None:
+    """Where an exact number is asked for, the fraction counts and not the decimal that approximates it."""
+    assert audit(QUOTIENT, {"x": 1, "y": 20}, f"t1 = -19\nt2 = {written}").steps[1].verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "step"),
+    [
+        ("~~tax = 6.26~~\ntax = 6.16\ntotal = 80.86", "tax"),
+        ("tax = 6.16\n~~total = 80.96~~\ntotal = 80.86", "total"),
+        ("Net: 74.70\n~~Tax (8.25%): 6.26~~\nTax (8.25%): 6.16\nTotal: 80.86", "tax"),
+        ("tax = ~~6.26~~ 6.16\ntotal = 80.86", "tax"),
+        ("<del>tax = 6.26</del>\ntax = 6.16\ntotal = 80.86", "tax"),
+        ("tax = 6.16\n- ~~total = 80.96~~\n- total = 80.86", "total"),
+    ],
+    ids=lambda each: f"A06-{each}",
+)
+def test_a_struck_line_corrects_the_step_that_it_names(text: str, step: str) -> None:
+    """What is struck out is no claim, and is a correction of the step that stands in it."""
+    found = invoice(f"{text}\nAnswer: 80.86")
+    assert [each.verdict for each in found.steps] == ["right", "right"]
+    assert [(each.kind, each.step) for each in found.findings] == [("self_correction", step)]
