@@ -37,6 +37,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from stepguard.core.usage import Usage
     from stepguard.results import Result
 
 __all__ = [
@@ -159,10 +160,12 @@ class TooLargeError(EvaluationError):
 class BackendError(StepguardError):
     """The model did not answer.
 
-    `retryable` says whether the same request may succeed later. `status` is the HTTP status where there was one.
+    `retryable` says whether the same request may succeed later. `status` is the HTTP status where there was one, and
+    `usage` what the call cost all the same, None where that is not known.
     """
 
     retryable = True
+    usage: Usage | None = None
 
     def __init__(self, message: str, *, status: int | None = None, retryable: bool | None = None) -> None:
         super().__init__(message)

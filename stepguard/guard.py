@@ -120,11 +120,12 @@ class Guard:
             InputError: the inputs do not fit the procedure.
             ConfigError: `procedure` is not a `Procedure`.
         """
+        started = time.monotonic()  # what is prepared counts for the run
         check_procedure(procedure)
         run_id = os.urandom(6).hex()
         settings = self._settings if self._options.seed is not None else replace(self._settings, seed=new_seed())
         accepted = procedure.accept_inputs(inputs or {})
-        return Run(Engine(procedure, accepted, settings, run_id=run_id, now=time.monotonic()), label=label)
+        return Run(Engine(procedure, accepted, settings, run_id=run_id, now=started), label=label)
 
     def run(self, procedure: Procedure, inputs: Mapping[str, object] | None = None) -> Result:
         """Run a procedure and return its result, whatever its status.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 from stepguard.core.completions import Completion, ToolCall
 from stepguard.core.deadlines import awithin
 from stepguard.core.usage import Usage
-from stepguard.errors import ConfigError, UnexpectedRequest
+from stepguard.errors import BackendError, BackendTimeout, ConfigError, UnexpectedRequest
 from stepguard.language.values import Value
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ __all__ = [
     "ask",
     "counted",
     "find_flaw",
+    "paid_without_reply",
 ]
 
 _ONE_CALL: Final = Usage(calls=1)
@@ -88,6 +89,10 @@ class Request:
         """The pydantic model of the reply: exactly the asked steps, in order. None for free text."""
         return None if self.reply_format is None else self.reply_format.response_model(self.steps)
 
+    def estimate(self, answered: int = 0) -> Usage:
+        """What asking this costs where nobody counts tokens, with so many characters of a reply."""
+        return Usage.estimate(sum(len(message.content) for message in self.messages), answered)
+
     def chat(self) -> list[dict[str, str]]:
         """The messages as OpenAI-style dictionaries."""
         return [{"role": message.role, "content": message.content} for message in self.messages]
@@ -111,6 +116,19 @@ def counted(completion: Completion) -> Usage:
     """What a completion cost: at least one call, and nothing more where its usage is wrong."""
     usage = completion.usage
     return replace(usage, calls=max(1, usage.calls)) if _counts(usage) else _ONE_CALL
+
+
+def paid_without_reply(request: Request, error: Exception | None = None) -> Usage:
+    """What a call cost that brought no reply: what its error says, else the prompt where it was given up on its way.
+
+    Args:
+        request: what was asked.
+        error: why there is no reply; None where the call was cancelled.
+    """
+    usage = error.usage if isinstance(error, BackendError) else None
+    if usage is not None and _counts(usage):
+        return replace(usage, calls=max(1, usage.calls))
+    return request.estimate() if error is None or isinstance(error, BackendTimeout | TimeoutError) else _ONE_CALL
 
 
 def _counts(usage: object) -> bool:

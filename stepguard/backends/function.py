@@ -9,7 +9,6 @@ from typing import Any, cast
 from stepguard.backends.base import Completion, Request
 from stepguard.core.deadlines import awithin
 from stepguard.core.redaction import error_text
-from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, StepguardError
 
 __all__ = ["FunctionBackend"]
@@ -69,6 +68,5 @@ class FunctionBackend:
         if isinstance(found, Completion):
             return found
         if isinstance(found, str) or found is None:
-            asked = sum(len(message.content) for message in request.messages)
-            return Completion(found, usage=Usage.estimate(asked, len(found or "")))
+            return Completion(found, usage=request.estimate(len(found or "")))
         raise BackendError(f"{self.name} returned {type(found).__name__}, not text", retryable=False)

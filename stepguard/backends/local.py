@@ -5,17 +5,17 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 from stepguard.backends.base import Completion, Request, about_to_send
-from stepguard.backends.openai_streams import counted_so_far
+from stepguard.backends.chat_completions import read_completion
+from stepguard.backends.completion_streams import CompletionStream
 from stepguard.core.deadlines import awithin
-from stepguard.core.finish_reasons import STOPPED_EARLY
-from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError, MissingExtraError
 
 __all__ = ["LocalBackend"]
@@ -111,7 +111,7 @@ class LocalBackend:
         server = self._server
         if server is None:
             raise BackendError(f"{self.name} is closed", retryable=False)
-        reply = _Reply(stop, request.timeout, request.stop)
+        reply = _Reply(request, stop)
         try:
             server.handle_chat_completions(_body(request), reply.take)
         except (ValueError, RuntimeError) as error:
@@ -124,53 +124,27 @@ class _Reply:
     """Collects the pieces of a streamed answer, and says when to stop.
 
     Args:
+        request: what was asked.
         stop: set when nobody waits for the answer any more.
-        timeout: seconds until it is given up; None waits forever.
-        wrong: says of all the text so far whether a step in it is wrong; None where that is no reason to stop.
     """
 
-    def __init__(
-        self, stop: threading.Event, timeout: float | None, wrong: Callable[[str], bool] | None = None
-    ) -> None:
-        self._wrong = wrong
+    def __init__(self, request: Request, stop: threading.Event) -> None:
+        self._request = request
+        self._stream = CompletionStream(request)
         self._stop = stop
-        self._timeout = timeout
-        self._deadline = None if timeout is None else time.monotonic() + timeout
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
-        self._finish: str | None = None
-        self._usage: dict[str, Any] = {}
-        self._fingerprint: str | None = None
-        self._error: dict[str, Any] | None = None
+        self._deadline = None if request.timeout is None else time.monotonic() + request.timeout
+        self._late = False
         self._fault: BackendError | None = None
-        self._stopped = False
 
     def take(self, piece: dict[str, Any]) -> bool:
         """Take in one piece; True ends the generation. It must not raise: that would be swallowed."""
         try:
-            self._read(piece)
+            enough = self._stream.take(piece)
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             self._fault = BackendError(f"llama.cpp sent something unexpected: {error!r}", retryable=False)
             return True
-        if self._finish is None and self._error is None:
-            if self._wrong is not None and self._wrong("".join(self._text)):
-                self._finish = STOPPED_EARLY
-                return True
-            late = self._deadline is not None and time.monotonic() > self._deadline
-            self._stopped = late or self._stop.is_set()
-        return self._stopped or self._error is not None
-
-    def _read(self, piece: dict[str, Any]) -> None:
-        if "error" in piece:
-            self._error = dict(piece["error"])
-            return
-        self._fingerprint = piece.get("system_fingerprint") or self._fingerprint
-        self._usage = counted_so_far(piece) or self._usage
-        for choice in piece.get("choices", ()):
-            delta = choice.get("delta") or {}
-            self._text.append(delta.get("content") or "")
-            self._reasoning.append(delta.get("reasoning_content") or "")
-            self._finish = choice.get("finish_reason") or self._finish
+        self._late = not self._stream.finished and self._deadline is not None and time.monotonic() > self._deadline
+        return enough or self._late or (self._stop.is_set() and not self._stream.finished)
 
     def completion(self, model: str) -> Completion:
         """The whole answer.
@@ -180,30 +154,13 @@ class _Reply:
         """
         if self._fault is not None:
             raise self._fault
-        if self._error is not None:
-            status = self._error.get("code")
-            message = f"{model}: {self._error.get('message', 'llama.cpp failed')}"
-            if isinstance(status, int) and 400 <= status < 500:
-                raise BackendRejected(message, status=status)
-            raise BackendError(message, status=status if isinstance(status, int) else None)
-        if self._stopped and not self._stop.is_set():
-            raise BackendTimeout(f"{model} did not answer within {self._timeout:g} s")
-        if self._finish is None:
-            raise BackendError(f"{model} stopped in the middle of its answer")
-        details = self._usage.get("prompt_tokens_details") or {}
-        return Completion(
-            "".join(self._text),
-            finish_reason=self._finish,
-            reasoning="".join(self._reasoning) or None,
-            usage=Usage(
-                calls=1,
-                input_tokens=self._usage.get("prompt_tokens", 0),
-                output_tokens=self._usage.get("completion_tokens", 0),
-                cached_tokens=details.get("cached_tokens", 0),
-            ),
-            model=model,
-            fingerprint=self._fingerprint,
-        )
+        if self._late:
+            late = BackendTimeout(f"{model} did not answer within {self._request.timeout:g} s")
+            late.usage = self._stream.usage()
+            raise late
+        asked = sum(len(message.content) for message in self._request.messages)
+        completion = read_completion(self._stream.body(), lambda words: f"{model}: {words}", asked=asked)
+        return replace(completion, text=completion.text or "", model=model)
 
 
 def _body(request: Request) -> dict[str, Any]:

@@ -21,24 +21,20 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, cast, get_args
 
 from stepguard.backends.base import FORBIDDEN, Completion, Request, about_to_send
-from stepguard.backends.openai_answers import (
-    as_backend_error,
-    field,
-    read_completion,
-    refused_reply,
-    secrets_of,
-    texts_of,
-)
-from stepguard.backends.openai_streams import OPTIONS, Stream
+from stepguard.backends.chat_completions import read_completion
+from stepguard.backends.completion_streams import OPTIONS, CompletionStream, whole_body
+from stepguard.backends.openai_errors import as_backend_error, field, refused_reply, secrets_of, texts_of, was_sent
 from stepguard.backends.providers import OPENAI, ReplyMode, client_maker, find_provider, split_name
 from stepguard.core.arguments import check_one_of
 from stepguard.core.deadlines import Overrun, awithin, within
 from stepguard.core.redaction import redact
+from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, ConfigError, StepguardError
 
 if TYPE_CHECKING:
@@ -217,23 +213,19 @@ class OpenAIBackend:
         about_to_send(self.name)
         if self.is_async:
             raise ConfigError("this client can only be awaited: use `await guard.arun(...)`", option="backend")
-        client = self._sync_client() if self._given is None else self._given
-        stream = Stream(request) if request.stop is not None else None
-        call = _Call(self._label, client, stream)
+        call = _Call(self._label, request)
+
+        def answer() -> object:
+            create = call.through(self._sync_client() if self._given is None else self._given)
+            return call.read(create(**self._arguments(request)))
+
         with call:
-            arguments = self._arguments(request)
-
-            def answer() -> object:
-                raw = call.create(**arguments)
-                return raw if stream is None else stream.read(raw)
-
             try:
                 call.raw = within(request.timeout, answer, name="stepguard-request")
             except Overrun:
-                if stream is not None:
-                    stream.given_up = True
+                call.give_up()
                 raise
-        return call.completion(request, answer_in_reasoning=self._answer_in_reasoning)
+        return call.completion(answer_in_reasoning=self._answer_in_reasoning)
 
     async def acomplete(self, request: Request) -> Completion:
         """Answer one request without blocking the event loop; see `complete`.
@@ -243,41 +235,51 @@ class OpenAIBackend:
         about_to_send(self.name)
         if self._given is not None and not self.is_async:
             return await awithin(None, lambda: self.complete(request), name="stepguard-request")
-        async with self.session() as client:
-            stream = Stream(request) if request.stop is not None else None
-            call = _Call(self._label, client, stream)
+        call = _Call(self._label, request)
+        async with self.session():
             with call:
-                async with asyncio.timeout(request.timeout):
-                    raw = await call.create(**self._arguments(request))
-                    call.raw = raw if stream is None else await stream.aread(raw)
-        return call.completion(request, answer_in_reasoning=self._answer_in_reasoning)
+                async with asyncio.timeout(_a_little_less(request.timeout)):
+                    create = call.through(await self._async_client())
+                    # Making the form of a reply imports what is heavy, the first time.
+                    arguments = await awithin(None, lambda: self._arguments(request), name="stepguard-request")
+                    call.raw = await call.aread(await create(**arguments))
+        return call.completion(answer_in_reasoning=self._answer_in_reasoning)
 
     @asynccontextmanager
-    async def session(self) -> AsyncIterator[Any]:
+    async def session(self) -> AsyncIterator[None]:
         """Keep one client open on the running event loop, so that its connections are used again.
 
         Sessions on the same loop share the client; the last one to end closes it, on that loop. `Guard.arun` opens
-        one for each run. Making a client blocks the loop for some 60 ms (it reads certificates), so a server does
-        well to hold a session for as long as it lives. A client of yours is passed through.
+        one for each run. Making a client takes some 60 ms (it reads certificates), and seconds the first time in a
+        process: it is made in a thread, for the first request, within its time-out. A server does well to hold a
+        session for as long as it lives. A client of yours is left as it is.
         """
         if self._given is not None or FORBIDDEN.get() is not None:  # no client, and no key, where none may be used
-            yield self._given
+            yield
             return
         loop = asyncio.get_running_loop()
         with self._lock:
-            lent = self._lent.get(loop)
-            if lent is None:
-                lent = self._lent[loop] = _Lent(self._connect("AsyncOpenAI"))
+            lent = self._lent.setdefault(loop, _Lent())
             lent.users += 1
         try:
-            yield lent.client
+            yield
         finally:
             with self._lock:
                 lent.users -= 1
                 if not lent.users:
                     del self._lent[loop]
-            if not lent.users:
+            if not lent.users and lent.client is not None:
                 await lent.client.close()
+
+    async def _async_client(self) -> Any:
+        """The client of the session that is held on the running event loop, or the one that was given."""
+        if self._given is not None:
+            return self._given
+        lent = self._lent[asyncio.get_running_loop()]
+        async with lent.making:
+            if lent.client is None:
+                lent.client = await awithin(None, lambda: self._connect("AsyncOpenAI"), name="stepguard-client")
+            return lent.client
 
     def _sync_client(self) -> Any:
         with self._lock:
@@ -306,10 +308,11 @@ class OpenAIBackend:
 
 @dataclass(slots=True)
 class _Lent:
-    """A client on one event loop, and how many sessions use it."""
+    """A client on one event loop, None until it is needed, and how many sessions use it."""
 
-    client: Any
+    client: Any = None
     users: int = 0
+    making: asyncio.Lock = dataclass_field(default_factory=asyncio.Lock)
 
 
 class _Call:
@@ -321,13 +324,32 @@ class _Call:
 
     raw: object = None
 
-    def __init__(self, name: str, client: Any, stream: Stream | None) -> None:
+    def __init__(self, name: str, request: Request) -> None:
         self._name = name
-        self._stream = stream
-        self._client = _without_retries(client)
+        self._request = request
+        self._stream = None if request.stop is None else CompletionStream(request)
+        self._client: Any = None
         self._secrets: tuple[str, ...] | None = None
         self._failure: BackendError | None = None
-        self.create: Final[Callable[..., Any]] = self._client.chat.completions.create
+
+    def through(self, client: Any) -> Callable[..., Any]:
+        """What sends the request, once."""
+        self._client = _without_retries(client)
+        create: Callable[..., Any] = self._client.chat.completions.create
+        return create
+
+    def read(self, raw: object) -> object:
+        """The body of what the client gave."""
+        return whole_body(raw, self._request) if self._stream is None else self._stream.read(raw)
+
+    async def aread(self, raw: object) -> object:
+        """As `read`."""
+        return whole_body(raw, self._request) if self._stream is None else await self._stream.aread(raw)
+
+    def give_up(self) -> None:
+        """Nobody waits for the reply any more."""
+        if self._stream is not None:
+            self._stream.given_up = True
 
     def __enter__(self) -> None:
         pass
@@ -341,19 +363,27 @@ class _Call:
             return True
         begun = self._stream is not None and self._stream.begun
         self._failure = as_backend_error(error, self._say, begun=begun)
+        if self._failure.status is None or begun:  # an endpoint that refuses a request does not charge for it
+            self._failure.usage = self._spent(error)
         if all(redact(text, *secrets) == text for text in texts_of(error)):
             self._failure.__cause__ = error
         return True
 
-    def completion(self, request: Request, *, answer_in_reasoning: bool) -> Completion:
-        """The answer to a request.
+    def _spent(self, error: Exception) -> Usage | None:
+        """What a call cost that has failed without a refusal, None where nothing was sent."""
+        if self._stream is not None and self._stream.begun:
+            return self._stream.usage()
+        return self._request.estimate() if was_sent(error) else None
+
+    def completion(self, *, answer_in_reasoning: bool) -> Completion:
+        """The answer to the request.
 
         Raises:
             BackendError: there is none.
         """
         if self._failure is not None:
             raise self._failure
-        asked = sum(len(message.content) for message in request.messages)
+        asked = sum(len(message.content) for message in self._request.messages)
         return read_completion(self.raw, self._say, asked=asked, answer_in_reasoning=answer_in_reasoning)
 
     def _say(self, words: str) -> str:
@@ -402,6 +432,11 @@ def _without_retries(client: Any) -> Any:
     if traced or not hasattr(type(client), "with_options") or getattr(client, "max_retries", 0) == 0:
         return client
     return client.with_options(max_retries=0)
+
+
+def _a_little_less(seconds: float | None) -> float | None:
+    """A time-out that is over before the same one of a caller, who could not say what came of the reply by then."""
+    return None if seconds is None else max(0.98 * seconds, seconds - 0.05)
 
 
 def _is_async(client: object) -> bool:

@@ -50,7 +50,9 @@ class _Person:
         try:
             given = within(request.timeout, call, name="stepguard-person")
         except Overrun:
-            raise BackendTimeout(f"no answer within {request.timeout:.6g} s") from None
+            late = BackendTimeout(f"no answer within {request.timeout:.6g} s")
+            late.usage = Usage(calls=1)
+            raise late from None
         if inspect.isawaitable(given):
             if inspect.iscoroutine(given):
                 given.close()

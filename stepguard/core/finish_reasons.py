@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["CUT", "FILTERED", "STOPPED_EARLY", "plain_reason"]
+__all__ = ["CUT", "FAILED", "FILTERED", "STOPPED_EARLY", "plain_reason"]
 
 STOPPED_EARLY: Final = "stopped_early"
 """The reply was stopped by us, at a step that is wrong."""
@@ -27,6 +27,14 @@ FILTERED: Final = frozenset(
     }
 )
 """The provider would not hand the reply out."""
+
+FAILED: Final = frozenset(
+    {
+        *("abort", "aborted", "cancelled", "canceled", "engine_error", "error", "failed", "failure"),
+        *("insufficient_system_resource", "internal_error", "network_error", "overloaded", "server_error", "timeout"),
+    }
+)
+"""The server broke off: what came is no reply, and the model is not to blame."""
 
 
 def plain_reason(reason: str | None) -> str:

@@ -15,7 +15,6 @@ from stepguard.results import ASSISTANCE, Assistance, Attempt, AttemptOutcome, S
 __all__ = ["History"]
 
 _MANY: Final = 3
-_ONE_CALL: Final = Usage(calls=1)
 
 
 class History:
@@ -116,7 +115,7 @@ class History:
             )
         )
 
-    def book_failure(self, flight: Flight, error: str, *, seconds: float) -> None:
+    def book_failure(self, flight: Flight, error: str, *, usage: Usage, seconds: float) -> None:
         """Book a model call that was not answered."""
         self._calls += 1
         self._attempts.append(
@@ -127,7 +126,7 @@ class History:
                 outcome="error",
                 committed=0,
                 deviations=(),
-                usage=_ONE_CALL,
+                usage=usage,
                 seconds=seconds,
                 error=error,
             )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from stepguard.core.usage import Usage
+from stepguard.backends.base import paid_without_reply
 from stepguard.core.verdicts import Strength
 from stepguard.engine.actions import (
     Action,
@@ -202,8 +202,10 @@ class Engine:
             self._ending.call_back(action, phase.flight)
             match phase:
                 case Asking():
-                    self._spending.settle(action.id, Usage(calls=1))
-                    self._history.book_failure(phase.flight, reason, seconds=self._now - phase.asked_at)
+                    assert phase.flight.request is not None
+                    usage = paid_without_reply(phase.flight.request)
+                    self._spending.settle(action.id, usage)
+                    self._history.book_failure(phase.flight, reason, usage=usage, seconds=self._now - phase.asked_at)
                 case Checking() | Committing() if phase.reply is not None:
                     self._history.book_reply(phase.flight, phase.reply, "error", phase.rejection, error=reason)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from stepguard.backends.base import paid_without_reply
 from stepguard.backends.retry import RetryPolicy
 from stepguard.core.redaction import error_text, error_words
 from stepguard.core.usage import Usage
@@ -21,8 +22,6 @@ from stepguard.errors import BackendError
 from stepguard.results import Status
 
 __all__ = ["Retrier"]
-
-_ONE_CALL = Usage(calls=1)
 
 
 class Retrier:
@@ -65,9 +64,11 @@ class Retrier:
     def failed(self, id: str, asking: Asking, error: Exception, now: float) -> None:
         """The call that `Ask` `id` made has failed."""
         flight, seconds = asking.flight, now - asking.asked_at
-        self._spending.settle(id, _ONE_CALL)
-        self._spending.blame(flight.first.index, _ONE_CALL, seconds)
-        self._history.book_failure(flight, error_text(error), seconds=seconds)
+        assert flight.request is not None
+        usage = paid_without_reply(flight.request, error)
+        self._spending.settle(id, usage)
+        self._spending.blame(flight.first.index, usage, seconds)
+        self._history.book_failure(flight, error_text(error), usage=usage, seconds=seconds)
         wait = self._retry.wait(asking.sent, error, self._chance)
         stop = self._stop(asking, error, wait, now)
         if stop is not None and stop[0] == "failed" and flight.rung.backend is not None:

@@ -197,7 +197,7 @@ class TestCalls:
             ([{"error": {"code": 400, "message": "too long"}}], BackendRejected, False),
             ([{"error": {"code": 500, "message": "broken"}}], BackendError, True),
             ([piece("cut")], BackendError, True),
-            ([{"choices": ["odd"]}], BackendError, False),
+            ([{"choices": ["odd"]}], BackendError, True),
         ],
     )
     def test_errors(

@@ -217,10 +217,10 @@ def test_cut_reply(chat_server: ChatServer, ask: Ask) -> None:
 def test_sparse_and_odd_fields(chat_server: ChatServer) -> None:
     """Other names of the reasoning and content in parts are read without guessing."""
     body = completion_body([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "a"}], reasoning="hm")
-    chat_server.play([Reply(body), Reply({"choices": [{"message": {"content": {"t2": 1}}}]})])
+    chat_server.play([Reply(body), Reply({"choices": [{"message": {"content": 5}}]})])
     completion = backend_at(chat_server).complete(REQUEST)
     assert (completion.text, completion.reasoning) == ("a", "hm")
-    with pytest.raises(BackendError, match="the content is dict, not text") as caught:
+    with pytest.raises(BackendError, match="the content is int, not text") as caught:
         backend_at(chat_server).complete(REQUEST)
     assert not caught.value.retryable
 
@@ -253,10 +253,14 @@ def test_tokens_that_nobody_counts(
 
 
 def test_tool_arguments_that_are_no_text(chat_server: ChatServer, ask: Ask) -> None:
-    """Arguments that a server has parsed already are refused: what the model wrote is lost."""
+    """Arguments that a server has read already are refused where it lost what the model wrote."""
     call = {"type": "function", "function": {"name": "Steps", "arguments": {"t2": 1.10}}}
     chat_server.play(Reply(completion_body(None, tool_calls=[call])))
-    assert "arguments of a tool call are not text" in str(failure(ask, backend_at(chat_server, mode="tools")))
+    error = failure(ask, backend_at(chat_server, mode="tools"))
+    assert ("digits are not the model's" in str(error), error.retryable) == (True, False)
+    call["function"] = {"name": "Steps", "arguments": {"t2": "12 + 7 = 19"}}
+    chat_server.play(Reply(completion_body(None, tool_calls=[call])))
+    assert ask(backend_at(chat_server, mode="tools"), REQUEST).tool_calls[0].arguments == '{"t2": "12 + 7 = 19"}'
 
 
 @pytest.mark.parametrize(

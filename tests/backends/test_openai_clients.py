@@ -107,19 +107,20 @@ def test_sessions_share_a_client(chat_server: ChatServer) -> None:
     backend = backend_at(chat_server)
 
     async def fail(outer: object) -> None:
-        async with backend.session() as inner:
-            assert inner is outer
+        async with backend.session():
+            assert await backend._async_client() is outer
             raise ZeroDivisionError
 
     async def main() -> None:
-        async with backend.session() as outer:
+        async with backend.session():
+            outer = await backend._async_client()
             with pytest.raises(ZeroDivisionError):
                 await fail(outer)
             await backend.acomplete(REQUEST)
             assert not outer.is_closed()
         assert outer.is_closed()
-        async with backend.session() as later:
-            assert later is not outer
+        async with backend.session():
+            assert await backend._async_client() is not outer
 
     asyncio.run(main())
     assert backend._lent == {}

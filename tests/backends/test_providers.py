@@ -50,8 +50,8 @@ def endpoint(backend: OpenAIBackend) -> str:
     """The address that the client of a backend asks."""
 
     async def look() -> str:
-        async with backend.session() as client:
-            return str(client.base_url).rstrip("/")
+        async with backend.session():
+            return str((await backend._async_client()).base_url).rstrip("/")
 
     return asyncio.run(look())
 

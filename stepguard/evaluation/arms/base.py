@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Protocol, Self, runtime_checkable
 
-from stepguard.backends.base import Backend, Completion, Request, ask
+from stepguard.backends.base import Backend, Completion, Request, ask, paid_without_reply
 from stepguard.backends.retry import RetryPolicy
 from stepguard.core.profile import Profile
 from stepguard.core.usage import Usage
@@ -221,7 +221,7 @@ async def send(backend: Backend, request: Request, retry: RetryPolicy) -> Sent:
             async with asyncio.timeout(retry.timeout):
                 completion = await ask(backend, request)
         except Exception as error:  # noqa: BLE001 - it costs one outcome, not the benchmark
-            usage = usage + Usage(calls=1)
+            usage = usage + paid_without_reply(request, error)
             failure = f"{type(error).__name__}: {error}"
             retryable = isinstance(error, TimeoutError) or (isinstance(error, BackendError) and error.retryable)
             wait = retry.wait(sent, error, random.Random(request.seed))

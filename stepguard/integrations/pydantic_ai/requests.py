@@ -28,7 +28,7 @@ from pydantic_ai.tools import RunContext, ToolDefinition  # type: ignore[import-
 from pydantic_ai.usage import RequestUsage  # type: ignore[import-not-found, unused-ignore]
 
 from stepguard.backends.base import Completion, Request, ToolCall, about_to_send
-from stepguard.backends.openai_answers import as_backend_error
+from stepguard.backends.openai_errors import as_backend_error
 from stepguard.core.redaction import redact
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError
