@@ -17,7 +17,18 @@ from typing import Final, Literal, cast, get_args
 from stepguard.errors import InexactError
 from stepguard.language.numerals import Exact, exact, format_exact
 
-__all__ = ["ROUNDINGS", "Rounding", "Value", "encodable", "round_exact", "show_value", "to_decimal", "to_exact"]
+__all__ = [
+    "LONG_TEXT",
+    "ROUNDINGS",
+    "Rounding",
+    "Value",
+    "encodable",
+    "is_document",
+    "round_exact",
+    "show_value",
+    "to_decimal",
+    "to_exact",
+]
 
 Value = int | Fraction | Decimal | bool | str
 """A value in the state of a run."""
@@ -25,6 +36,10 @@ Value = int | Fraction | Decimal | bool | str
 Rounding = Literal["half_up", "half_down", "half_even", "up", "down", "ceiling", "floor"]
 
 ROUNDINGS: Final[tuple[str, ...]] = get_args(Rounding)
+
+LONG_TEXT: Final = 200
+"""Text of more characters is a document. A shorter one costs hardly more than its name and the words around it, and is
+nearer at hand beside a step; two lines and more, which every step would repeat, are what a call costs."""
 
 
 def encodable(text: str) -> bool:
@@ -73,6 +88,11 @@ def to_decimal(value: Exact, places: int) -> Decimal:
     digits = tuple(int(digit) for digit in str(abs(scaled.numerator)))
     # Built from its parts: arithmetic on Decimal would round to the context's precision.
     return Decimal((1 if scaled.numerator < 0 else 0, digits, -places))
+
+
+def is_document(value: Value) -> bool:
+    """Whether a value is text that is longer than what one would say again beside each step that reads it."""
+    return type(value) is str and len(value) > LONG_TEXT
 
 
 def to_exact(value: Value) -> Exact | bool | str:

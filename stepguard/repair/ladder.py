@@ -119,8 +119,14 @@ class Ladder:
             if own and guessing and failures.is_choice(rung):
                 continue
             if failures.can(rung):
-                return rung
+                return _WHOLE if self._is_dear(rung, failures) else rung
         return None
+
+    def _is_dear(self, rung: Rung, failures: Failures) -> bool:
+        """Whether asking the step by itself first, and what is behind it then, would send its document twice."""
+        first = rung == self.rungs[0] and len(failures.kinds) == 1 and not failures.isolated
+        resampled = isinstance(rung, Resample) and rung.temperature == _WHOLE.temperature
+        return first and resampled and failures.reads_document
 
     def explain(self, failures: Failures) -> str | None:
         """Why a step that was given up was not asked again, where that is not for want of rungs, and what to do."""

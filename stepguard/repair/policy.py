@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from stepguard.core.verdicts import Deviation, DeviationKind
+from stepguard.language.values import is_document
 from stepguard.repair.rewriting import StandIn
 from stepguard.repair.rungs import Rung, Vote
 
@@ -71,6 +72,11 @@ class Failures:
     def choices(self) -> int | None:
         """How many values the step can have, None where that is not limited."""
         return self.step.type.choices
+
+    @property
+    def reads_document(self) -> bool:
+        """Whether each request that asks the step sends a document along."""
+        return any(map(is_document, self.values.values()))
 
     @property
     def futile(self) -> str | None:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from stepguard.core.verdicts import shorten
-from stepguard.engine.shown_values import LONG_TEXT
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
 from stepguard.language.evaluation import evaluate, substitute
-from stepguard.language.values import Value, show_value
+from stepguard.language.values import LONG_TEXT, Value, show_value
 from stepguard.procedure.steps import Step
 
 __all__ = ["work_out", "written"]

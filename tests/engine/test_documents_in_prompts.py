@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
 from stepguard import Guard, Input, Ladder, Procedure, Step
 from stepguard.backends import Completion, Request
 from stepguard.engine.prompts import Prompter, describe_steps
-from stepguard.engine.shown_values import LONG_TEXT
-from stepguard.language.values import Value
+from stepguard.language.values import LONG_TEXT, Value
 from stepguard.repair.rungs import Draft, Isolate, Question, Resample, another_model
 from stepguard.replies.formats import EquationFormat
 from stepguard.testing import SimulatedModel, Slips
@@ -104,6 +104,23 @@ def test_every_rung_sends_a_document_once() -> None:
     for request in [*model.requests, *helper.requests]:
         assert _text(request).count("Invoice 2024-117") == 1
         assert request.messages[-1].content.startswith("Documents, ")
+
+
+@pytest.mark.parametrize("repair", [None, 1])
+def test_a_slip_over_a_document_does_not_send_it_twice_more(repair: int | None) -> None:
+    """One slip in ten steps is two calls and two copies: what is behind it is asked along with it."""
+    wrong = iter([False] * 3 + [True])
+    check = lambda step, values, claim: not next(wrong, False)  # noqa: E731
+    steps = [
+        Step(f"a{number}", instruction="Copy it.", type="integer", reads=["invoice"], checks=[check])
+        for number in range(1, 11)
+    ]
+    model = Asked({step.id: 7 for step in steps})
+    options: dict[str, Any] = {} if repair is None else {"repair": repair}
+    procedure = Procedure(steps, inputs=[Input("invoice", "text")])
+    result = Guard(model, **options).run(procedure, {"invoice": INVOICE})
+    assert (result.completed, model.copies()) == (10, [1, 1])
+    assert [len(request.steps) for request in model.requests] == [10, 7]
 
 
 def test_documents_stand_before_what_changes_from_call_to_call() -> None:
