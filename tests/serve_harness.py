@@ -19,10 +19,13 @@ from conftest import Received, Reply, completion_body
 
 from stepguard import Procedure
 from stepguard.integrations.chat.trust import Trust
-from stepguard.serve import create_app
+from stepguard.serve import Limits, create_app
 
 pytest.importorskip("prometheus_client")
-uvicorn: Any = pytest.importorskip("uvicorn")
+pytest.importorskip("uvicorn")
+
+from stepguard.cli.listening import bounded_server
+from stepguard.serve.connections import Connections
 
 KEY = "sk-SECRET-caller-1"
 PROCEDURE = Procedure.parse("name: sums\ninputs: x, y\nt2 = x + y\nt1 = t2 * 3")
@@ -63,18 +66,26 @@ class Answer:
 class Served:
     """A running server."""
 
-    def __init__(self, app: Any, port: int, server: uvicorn.Server) -> None:
+    def __init__(self, app: Any, port: int, server: Any) -> None:
         self.app = app
         self.service = app.state.stepguard
         self.port = port
         self.server = server
         self.url = f"http://127.0.0.1:{port}/v1"
 
-    def request(self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None) -> Answer:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        address: str = "127.0.0.1",
+    ) -> Answer:
         """Send one request on a connection of its own; `body` as JSON, or as it is where it is bytes."""
         sent = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         given = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}", **(headers or {})}
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30, source_address=(address, 0))
         try:
             connection.request(method, path, sent, given)
             response = connection.getresponse()
@@ -109,13 +120,12 @@ class Served:
 
 @contextmanager
 def serving(upstream: str, **options: Any) -> Iterator[Served]:
-    """The application behind uvicorn, in a thread; by default with ``sums``, and users are trusted."""
+    """The application behind the command's server, in a thread; by default with ``sums``, and users are trusted."""
     app = create_app(upstream, **{"procedures": {"sums": PROCEDURE}, "trust": TRUST, **options})
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(256)
-        config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=20)
-        server = uvicorn.Server(config)
+        server = bounded_server(app, Connections(options.get("limits") or Limits()), last_seconds=20)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])), name="serve")
         thread.start()
         while not server.started:

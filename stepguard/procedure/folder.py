@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from stepguard.errors import ConfigError, ProcedureError
 from stepguard.procedure.procedure import Procedure
 
-__all__ = ["load_folder"]
+__all__ = ["load_folder", "load_procedures"]
 
 _SUFFIXES: Final = frozenset({".txt", ".yaml", ".yml", ".json"})
 
 
+def load_procedures(given: Mapping[str, Procedure] | str | Path | None) -> dict[str, Procedure]:
+    """Procedures by the names that callers use: a mapping, or those of a folder.
+
+    One without a name of its own is called by that: logs and metrics tell them apart.
+
+    Raises:
+        ConfigError, ProcedureError: as `load_folder`.
+    """
+    if isinstance(given, str | Path):
+        return load_folder(Path(given))
+    return {name: _called(procedure, name) for name, procedure in (given or {}).items()}
+
+
 def load_folder(folder: Path) -> dict[str, Procedure]:
-    """The procedures in a folder, by the names of their files without the suffix.
+    """The procedures in a folder, by the names of their files without the suffix; so are they called, unless they say.
 
     Only files that end in .txt, .yaml, .yml or .json are read, none that begin with a dot, and no folders in it.
 
@@ -38,7 +53,7 @@ def load_folder(folder: Path) -> dict[str, Procedure]:
                 f"{path}: an @ cannot stand in the name of a procedure: rename the file", option="procedures"
             )
         try:
-            found[name] = Procedure.load(path)
+            found[name] = _called(Procedure.load(path), name)
         except ProcedureError as error:
             raise ProcedureError(f"{path}: {error}", step=error.step) from error
         except OSError as error:
@@ -48,3 +63,11 @@ def load_folder(folder: Path) -> dict[str, Procedure]:
             f"no file in {folder} holds a procedure (NAME.txt, NAME.yaml, NAME.json)", option="procedures"
         )
     return found
+
+
+def _called(procedure: Procedure, name: str) -> Procedure:
+    if procedure.name != "procedure" or not name.strip() or not name.isprintable():
+        return procedure
+    made = copy.copy(procedure)
+    object.__setattr__(made, "name", name.strip())
+    return made

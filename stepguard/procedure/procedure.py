@@ -192,7 +192,7 @@ class Procedure:
         if not isinstance(given, Mapping):
             found = type(given).__name__
             raise InputError(f"the inputs of {self.name} are a mapping from name to value, not a {found}")
-        names = [each.name for each in self.inputs]
+        names = dict.fromkeys(each.name for each in self.inputs)
         unknown = [name for name in given if name not in names]
         if unknown:
             declared = f"it declares {', '.join(names)}" if names else "it declares none"

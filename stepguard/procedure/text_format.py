@@ -283,18 +283,19 @@ def parse_inputs(text: str, line: int) -> tuple[Input, ...]:
     Raises:
         ProcedureError: an input cannot be declared like this.
     """
-    found: list[Input] = []
+    found: dict[str, Input] = {}
     for piece in _split(text):
         if not piece.strip():
             raise ProcedureError("'' cannot be an input: leave out the comma that has no name beside it", line=line)
         name, _, kind = piece.partition(":")
         try:
-            found.append(Input(name.strip(), kind.strip() or NUMBER))
+            declared = Input(name.strip(), kind.strip() or NUMBER)
         except (ProcedureError, ConfigError) as error:
             raise ProcedureError(getattr(error, "message", str(error)), line=line) from error
-        if found[-1].name in {each.name for each in found[:-1]}:
-            raise ProcedureError(f"duplicate input {found[-1].name!r}", line=line)
-    return tuple(found)
+        if declared.name in found:
+            raise ProcedureError(f"duplicate input {declared.name!r}", line=line)
+        found[declared.name] = declared
+    return tuple(found.values())
 
 
 def _split(text: str) -> Iterator[str]:

@@ -51,7 +51,7 @@ from stepguard.backends.providers import ReplyMode
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError
 from stepguard.integrations.chat.trust import Trust, check_trust
-from stepguard.procedure.folder import load_folder
+from stepguard.procedure.folder import load_procedures
 from stepguard.procedure.procedure import Procedure
 from stepguard.serve.admission import Charge, Gate, Memory
 from stepguard.serve.anthropic_shapes import Messages
@@ -77,6 +77,8 @@ _CHAT: Final = Chat()
 _MESSAGES: Final = Messages()
 
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
+_PAUSE: Final = 10.0
+"""Seconds between two lines of the log that tell of refusals of one kind."""
 _OURS: Final = ("procedure", "inputs")
 _SAID: Final = ("messages", "input", "prompt", "system", "instructions")
 
@@ -126,7 +128,7 @@ def create_app(
     """
     service = Service(
         upstream,
-        procedures=load_folder(Path(procedures)) if isinstance(procedures, str | Path) else dict(procedures or {}),
+        procedures=load_procedures(procedures),
         limits=Limits() if limits is None else limits,
         guard=guard or {},
         mode=mode,
@@ -250,6 +252,8 @@ class Service:
         self._keys: Final = api_keys
         self._trusts_none: Final = trust == Trust()
         self._memory: Final = Memory(limits)
+        self._refusals: Final[dict[tuple[str, str], tuple[float, int]]] = {}
+        """When a refusal of this kind was logged, and how many were not since."""
         self._gate: Gate | None = None
 
     def connect(self) -> None:
@@ -413,6 +417,13 @@ class Service:
         seconds = time.monotonic() - call.began
         said = outcome or str(call.status or "gone")
         self.metrics.request(endpoint.name, handling, said, seconds)
+        left_out = 0
+        if handling == "refused":  # or anybody could fill the log
+            last, left_out = self._refusals.get((endpoint.name, said), (-_PAUSE, 0))
+            if call.began - last < _PAUSE:
+                self._refusals[endpoint.name, said] = (last, left_out + 1)
+                return
+            self._refusals[endpoint.name, said] = (call.began, 0)
         tell(
             "request_done",
             endpoint=endpoint.name,
@@ -420,6 +431,7 @@ class Service:
             outcome=said,
             seconds=round(seconds, 3),
             run_id=call.told.get("x-stepguard-run"),
+            left_out=left_out,
         )
 
     def _authenticate(self, request: Request) -> str | None:

@@ -25,7 +25,7 @@ _LONGEST: Final = 512
 """A longer one is looked for as it is, and encoded as a whole: a pattern of it would take long to make."""
 _KEY_HEADERS: Final = (b"authorization", b"x-api-key", b"api-key", b"proxy-authorization")
 _KEY_PARAMETERS: Final = frozenset({"key", "api-key", "api_key", "apikey", "token", "access_token"})
-_REST: Final = rb"[\w-]{0,200}?(?:\*+|\.{3,}|\xe2\x80\xa6|(?:\xe2\x80\xa2)+)[\w*.-]{0,200}"
+_REST: Final = rb"[\w/+=~-]{0,200}?(?:\*+|\.{3,}|\xe2\x80\xa6|(?:\xe2\x80\xa2)+)[\w/+=~*.-]{0,200}"
 """What stands behind the first letters of a key that is shown in part."""
 
 
@@ -46,7 +46,7 @@ class Mask:
                 re.compile(re.escape(each[:_SHOWN].encode()) + _REST) for each in known if len(each) >= 4 * _SHOWN
             )
         # A character may be written as \\u002d; what is shown in part is bounded by its pattern.
-        self.reach: Final = max((8 * len(each) for each in known), default=0) + (1000 if parts else 0)
+        self.reach: Final = max((16 * len(each) for each in known), default=0) + (1000 if parts else 0)
 
     def __call__(self, data: bytes) -> bytes:
         """The same bytes, as many, without the secrets."""
@@ -79,7 +79,7 @@ def _spelled(character: str) -> bytes:
     code = ord(character)
     digits = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in f"{code:02x}")
     return (
-        rf"(?:\\?{re.escape(character)}|\\+u00{digits}|%(?:25)?{digits}|&#(?:0*{code}|[xX]0*{digits});|&[a-z]{{2,6}};)"
+        rf"(?:\\{{0,8}}{re.escape(character)}|\\{{1,8}}u00{digits}|%(?:25)?{digits}|&#(?:0*{code}|[xX]0*{digits});|&[a-z]{{2,6}};)"
     ).encode()
 
 

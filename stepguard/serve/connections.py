@@ -97,7 +97,7 @@ class Connections:
                 if not mine:
                     del self._open[client]
                 return False
-            idle.drop()
+            idle.refuse()
         self._open.setdefault(client, {})[connection] = None
         self._count += 1
         return True
@@ -142,8 +142,7 @@ class Connection(H11Protocol):
         self._owner = address_of(transport.get_extra_info("peername"))
         self._watch(self._book.head_seconds)
         if not self._book.enter(self, self._owner):
-            transport.write(_FULL)
-            transport.close()
+            self.refuse()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -174,6 +173,14 @@ class Connection(H11Protocol):
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None if seconds is None else self.loop.call_later(seconds, self.drop)
+
+    def refuse(self) -> None:
+        """Close it in favour of others, and say so where nothing was said yet."""
+        self._book.leave(self, self._owner)
+        self._watch(self._book.head_seconds)
+        if not (self._in_request and self.cycle.response_started):
+            self.transport.write(_FULL)
+        self.transport.close()
 
     def drop(self) -> None:
         """Close it, whatever is still to be sent on it."""

@@ -7,6 +7,7 @@ A request names its procedure by its model, ``NAME@MODEL``, or by the field ``pr
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
@@ -40,6 +41,8 @@ _VERSION: Final = re.compile(r"latest|default|[0-9]{3,8}")
 """What some providers write behind an @ of their own, as in ``some-model@20260601``."""
 _LARGE: Final = 4 * 1024
 """Bytes of a request from which on it is searched in a thread."""
+_LONGEST_VALUE: Final = 100
+"""Characters of a value that an error tells."""
 _OURS: Final = ("procedure", "inputs")
 """The fields of a request that are not the upstream's."""
 _WORKING: Final = b": stepguard is working\n\n"
@@ -189,7 +192,11 @@ class Guarded:
                 reasons=self._reasons,
             )
             spent = {name: getattr(result.usage, name) for name in Usage.__slots__}
-            body["stepguard"] |= {"usage": spent, "set_aside": list(parameters.set_aside)}
+            facts = body["stepguard"]
+            facts |= {"usage": spent, "set_aside": list(parameters.set_aside)}
+            if not facts["answered"]:
+                texts = {each.name for each in job.procedure.inputs if each.type.kind == "text"}
+                facts["values"] = {name: _sized(value, name in texts) for name, value in facts["values"].items()}
             return body
 
         def answer(result: Result) -> Finished:
@@ -243,6 +250,12 @@ class Guarded:
             return GuardedCall(settings, job, {**parameters.arguments, "model": model}).guard
         except ConfigError as error:
             raise wrong_request(cut(str(error)), code="unsupported_parameter", param=error.option) from error
+
+
+def _sized(value: Any, given: bool) -> Any:
+    """A value as an error tells it: a text that was given, and whatever is long, by its size alone."""
+    written = value if isinstance(value, str) else json.dumps(value)
+    return {"characters": len(written)} if len(written) > _LONGEST_VALUE or (given and value is not None) else value
 
 
 def _exact_inputs(sent: bytes) -> Any:

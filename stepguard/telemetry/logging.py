@@ -9,7 +9,7 @@ event              level       with
 ``chat_guarded``   info        run_id, procedure, found, left_out; of a chat call that became a run
 ``chat_passed``    info        of a chat call that was passed on as it came
 ``output_judged``  info        procedure, verified, step, kind; of the output of an agent or a tool
-``request_done``   info        endpoint, handling, outcome, seconds, run_id; of a request to ``stepguard serve``
+``request_done``   info        endpoint, handling, outcome, seconds, run_id, left_out; of `stepguard serve`
 =================  ==========  ===============================================================================
 
 Prompts, replies, values, inputs and the texts of errors are not logged: they may hold what must not be in logs. The

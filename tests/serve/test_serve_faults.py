@@ -215,7 +215,8 @@ def test_bodies_of_eight_megabytes(chat_server: ChatServer, model: str) -> None:
     chat_server.play(good_answer if model == MODEL else Reply(completion_body("hello")))
     filling = "a word or two, " * 560_000
     with serving(chat_server.url) as served:
-        answer = served.chat(f"{filling}\nx = 12\ny = 7", model=model)
+        more = {"inputs": {"x": 12, "y": 7}} if model == MODEL else {}
+        answer = served.chat(filling, model=model, **more)
         assert answer.status == 200
     with serving(chat_server.url, limits=Limits(body=2**20)) as served:
         answer = served.chat(filling, model=model)
@@ -453,7 +454,7 @@ def test_logs_do_not_hold_the_name_of_a_procedure_of_a_prompt(
 ) -> None:
     """A name that stood in a prompt is content: it is in the answer, and not in the logs."""
     chat_server.play(Reply(completion_body(GOOD)))
-    prompt = "```procedure\nname: patient John Doe\ninputs: x, y\nx = 12\ny = 7\nt2 = x + y\nt1 = t2 * 3\n```"
+    prompt = "name: patient John Doe\ninputs: x, y\nx = 12\ny = 7\nt2 = x + y\nt1 = t2 * 3"
     with caplog.at_level(logging.DEBUG, logger="stepguard"):
         answer = served.chat(prompt, model="m")
         served.metrics()

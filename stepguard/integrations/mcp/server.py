@@ -54,7 +54,7 @@ from stepguard.integrations.mcp.reports import (
 )
 from stepguard.integrations.mcp.runs import Progress, to_its_end
 from stepguard.options import DropInKeywords, check_options
-from stepguard.procedure.folder import load_folder
+from stepguard.procedure.folder import load_procedures
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 from stepguard.telemetry.hooks import as_observers
@@ -172,7 +172,7 @@ def create_server(
     check_options(options, of="a guard here")
     if options.get("budget") is None:
         options["budget"] = DEFAULT_BUDGET
-    named = load_folder(Path(procedures)) if isinstance(procedures, str | Path) else dict(procedures or {})
+    named = load_procedures(procedures)
     backends = {name: as_backend(each) for name, each in (models or {}).items()}
     for backend in backends.values() or [as_backend(lambda _: "")]:
         Guard(backend, **options)  # type: ignore[arg-type]  # what cannot work is told now
