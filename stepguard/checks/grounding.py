@@ -11,6 +11,7 @@ What counts as standing there, `stepguard.documents.values` says of numbers, `st
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,6 +22,7 @@ from stepguard.core.verdicts import Claim, Verdict, shorten
 from stepguard.documents.currency_layout import currencies_apart
 from stepguard.documents.names import Words
 from stepguard.documents.values import FoundNumber, Place, find_numbers
+from stepguard.documents.view import View
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.currencies import compatible
 from stepguard.language.dates import DateOrder, check_order, find_dates, read_date
@@ -106,8 +108,11 @@ class Grounded(BuiltCheck):
         document = values[self.document]
         if not isinstance(document, str) or len(document) > MAX_DOCUMENT:
             return ()
-        spans = self._spans(step, values[step.id], document)
-        return tuple(Place.of(document, *span) for span in spans if self._beside(document, span[0]))
+        view = View(document)
+        spans = self._spans(step, values[step.id], view.text)
+        if self.beside is not None:
+            spans = _beside(self.beside, spans, view.text)
+        return Place.all_of(document, (view.span(*span) for span in spans))
 
     def _misfit(self, step: Step) -> str | None:
         if self.document == step.id:
@@ -151,7 +156,7 @@ class Grounded(BuiltCheck):
         return self._names(text, document)
 
     def _numbers(self, number: Exact, unit: str | None, document: str) -> Iterator[tuple[int, int]]:
-        for found in find_numbers(document, decimal=self.decimal):
+        for found in find_numbers(document, decimal=self.decimal, like=number):
             if _is_number(found, number, unit) and not _elsewhere(found, unit, document):
                 yield found.start, found.end
 
@@ -161,17 +166,23 @@ class Grounded(BuiltCheck):
             raise ValueRefused(f"too long for a name ({len(name)} characters)", text=text)
         if not any(char.isalnum() for char in name):
             raise ValueRefused("no letter and no digit to look for", text=text)
+        name = View(name).text
         words = Words(document)
         spans = list(words.find(name))
         return iter(spans or words.find(name.removesuffix(".")))
 
-    def _beside(self, document: str, offset: int) -> bool:
-        if self.beside is None:
-            return True
-        start = document.rfind("\n", 0, offset) + 1
-        end = document.find("\n", offset)
-        line = document[start : len(document) if end < 0 else end]
-        return next(Words(line).find(self.beside), None) is not None
+
+def _beside(label: str, spans: Iterator[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
+    """Those spans on whose line the label stands outside them: a label is not its own value."""
+    labels: dict[int, list[tuple[int, int]]] = {}
+    lines = [at for at, char in enumerate(text) if char == "\n"]
+    for found in Words(text).find(View(label).text):
+        labels.setdefault(bisect_left(lines, found[0]), []).append(found)
+    for start, end in spans:
+        held = labels.get(bisect_left(lines, start), ())
+        # Of many labels on one line the first or the last lies outside a span that is not the whole line.
+        if any(other <= start or one >= end for one, other in (*held[:1], *held[-1:])):
+            yield start, end
 
 
 def _elsewhere(found: FoundNumber, unit: str | None, document: str) -> bool:

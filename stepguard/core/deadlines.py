@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, TypeGuard, TypeVar
 
-__all__ = ["Overrun", "awaited", "awithin", "gave_up", "is_seconds", "within"]
+__all__ = ["Overrun", "awaited", "awithin", "gave_up", "is_seconds", "stop_if_given_up", "within"]
 
 _Found = TypeVar("_Found")
 
@@ -21,6 +21,17 @@ _GRACE: Final = 1.0
 def is_seconds(value: object) -> TypeGuard[int | float]:
     """Whether this is a span of time: a finite number of 0 or more, and no integer that a float cannot hold."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= sys.float_info.max
+
+
+_GIVEN_UP: Final[contextvars.ContextVar[threading.Event | None]] = contextvars.ContextVar("given_up", default=None)
+"""Set once nobody waits any more for the call that runs in this context."""
+
+
+def stop_if_given_up() -> None:
+    """Raise `Overrun` where the call that this is part of was given up: long loops ask now and then."""
+    event = _GIVEN_UP.get()
+    if event is not None and event.is_set():
+        raise Overrun
 
 
 class Overrun(TimeoutError):
@@ -47,7 +58,7 @@ def within(seconds: float | None, call: Callable[[], _Found], *, name: str) -> _
     """What a call returns, or raises, if it does so in time.
 
     With a limit it runs in a thread of its own, with the caller's context variables. Python cannot stop a thread: a
-    call that is given up runs on by itself, and does not keep the program from ending.
+    call that is given up runs on by itself until it asks `stop_if_given_up`, and does not keep the program from ending.
 
     Args:
         seconds: how long it is waited for; None waits for as long as it takes, in the caller's thread.
@@ -70,10 +81,13 @@ def within(seconds: float | None, call: Callable[[], _Found], *, name: str) -> _
             outcome.append((None, error))
 
     context = contextvars.copy_context()
+    given_up = threading.Event()
+    context.run(_GIVEN_UP.set, given_up)
     thread = threading.Thread(target=work, name=name, daemon=True)
     thread.start()
     thread.join(min(seconds, threading.TIMEOUT_MAX))
     if not outcome:
+        given_up.set()
         raise Overrun
     found, error = outcome[0]
     if error is not None:
@@ -94,6 +108,8 @@ async def awithin(seconds: float | None, call: Callable[[], _Found], *, name: st
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[tuple[_Found | None, BaseException | None]] = loop.create_future()
     context = contextvars.copy_context()
+    given_up = threading.Event()
+    context.run(_GIVEN_UP.set, given_up)
 
     def settle(found: _Found | None, error: BaseException | None) -> None:
         if not outcome.done():  # it is when nobody waits any more
@@ -109,7 +125,11 @@ async def awithin(seconds: float | None, call: Callable[[], _Found], *, name: st
             loop.call_soon_threadsafe(settle, found, error)
 
     threading.Thread(target=work, name=name, daemon=daemon).start()
-    await asyncio.wait((outcome,), timeout=seconds)
+    try:
+        await asyncio.wait((outcome,), timeout=seconds)
+    finally:
+        if not outcome.done():
+            given_up.set()
     if not outcome.done():
         outcome.cancel()
         raise Overrun

@@ -3,7 +3,8 @@
 Case, white space, and how quotes and dashes are written do not matter, nor do characters that are not seen. Part of a
 longer word is no name (``Ann`` in ``Annabel`` and ``Ann-Marie``), nor is part of an address, a unit or an id
 (``example.com`` in ``ann@example.com``, ``5 km`` in ``5 km/h``). A number in a name is whole, too: ``5 mg`` does not
-stand in ``0.5 mg``, ``-5 mg``, ``1/5 mg`` or ``10^5 mg``, nor ``$5`` in ``$5 million``.
+stand in ``0.5 mg``, ``-5 mg``, ``-(5 mg)``, ``1/5 mg``, ``2 x 5 mg``, ``5-10 mg`` or ``10^5 mg``, nor in
+``5 mg per kg`` or ``5 mg/day``, nor ``$5`` in ``$5 million``, nor ``2 h`` in ``2 h 30 min``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Final
 
 from stepguard.documents.values import number_goes_on
 from stepguard.language.numerals import MINUS_SIGNS
+from stepguard.language.struck_text import JOINT
+from stepguard.language.unseen import without_unseen
 
 __all__ = ["Words", "fold", "typewritten"]
 
@@ -25,13 +28,26 @@ _TYPEWRITTEN: Final = str.maketrans({
     **dict.fromkeys(f"{MINUS_SIGNS}\u2014\u2015", "-"),
 })  # fmt: skip
 _RAISED: Final = re.compile("[⁻⁺]?[⁰¹²³⁴-⁹]+")
+_SMALLER_UNITS: Final = (
+    "days?|h|hrs?|hours?|min|mins|minutes?|s|secs?|seconds?|ft|feet|in|inch(?:es)?|oz|ounces?|lbs?|pounds?|cm|mm|g|grams?"
+    "|c|cts?|cents?|p|pence|rappen"
+)
 _BEGINS_NUMBER: Final = re.compile(r"[^\w\s]*[0-9]")
 _NUMBER_BEFORE: Final = re.compile(
     r"[\w)\]][+/.*^~%@]\Z|[0-9][:,=]\Z|[/\\\u2044\u2215±]\Z|(?<![.-])[-.]\Z|(?:[\s(\[{$€£]|\A),\Z"
-    r"|\b(?:minus|negative) \Z"
+    r"|\b(?:minus|negative) \Z|- ?\([^\w\s]?\Z|[0-9)\]] ?(?:[x×*·⋅]|times|-|to) ?\(?\Z|[0-9]\w{0,3} ?[×*·⋅] ?\(?\Z"
+    r"|[<>~≤≥≈±∓] ?\Z|[0-9] ?(?:to|or|bis|à|~) \Z"
 )
 """In front of a number, what makes it the rest of another one: ``0.``, ``1,``, ``1/``, ``10^``, ``12:``, ``-``."""
-_NUMBER_BEHIND: Final = re.compile(r"[:.,@^*=+/\u2044\u2215][0-9]|[/_@]\w|[±⁻⁺]|\+/")
+_NUMBER_BEHIND: Final = re.compile(rf"[:.,@^*=+/\u2044\u2215][0-9]|[/_@]\w|[±⁻⁺{JOINT}]|\+/")
+_ENDS_AMOUNT: Final = re.compile(r"[0-9][^\s0-9]*(?: [^\s0-9]{1,20}){0,2}\Z")
+_AMOUNT_BEHIND: Final = re.compile(
+    r"\)? ?(?:/|per\b|p\.a\.|an? (?:day|week|month|year|hour|minute|second|night|piece|person|head|kilo|pound|dose)\b"
+    r"|each\b|apiece\b|je\b|pro\b|for each\b)"
+    r"|\)? ?(?:[×*·⋅] ?|x )[0-9(]|\^|\)\^"
+    rf"|(?:,? | and |, and )[0-9]+(?:[.,][0-9]+)? ?(?:{_SMALLER_UNITS})(?!\w)"
+)
+"""Behind an amount with its unit, what makes it another one: a rate, a factor, a power, the rest of it."""
 _REST: Final = re.compile(r"[0-9]{3}(?![0-9])|[0-9]{1,3}[/\u2044]")
 """What may belong to a short number with a blank in front of it: ``234``, ``1/2``."""
 _SHORT_BEFORE: Final = re.compile(r"(?<![0-9A-Za-z])[0-9]{1,3} \Z")
@@ -75,8 +91,7 @@ class Words:
 
 def typewritten(text: str) -> str:
     """A text with the quotes and dashes of a typewriter, and without characters that are not seen."""
-    plain = text.translate(_TYPEWRITTEN)
-    return plain if plain.isascii() else "".join(char for char in plain if unicodedata.category(char) != "Cf")
+    return without_unseen(text.translate(_TYPEWRITTEN))
 
 
 def fold(word: str) -> str:
@@ -87,7 +102,7 @@ def fold(word: str) -> str:
 
 def _alone(text: str, start: int, end: int) -> bool:
     """Whether no longer word or number reaches over either end; a possessive ``'s`` is no part of the name."""
-    before, behind = text[max(start - 10, 0) : start], text[end : end + 3]
+    before, behind = text[max(start - 12, 0) : start], text[end : end + 3]
     number = _BEGINS_NUMBER.match(text, start, end) is not None
     if number or _part(text[start]):
         if _part(before[-1:]) or (before[-1:] in ("-", "'") and _part(before[-2:-1])):
@@ -96,6 +111,8 @@ def _alone(text: str, start: int, end: int) -> bool:
             return False
         if number and _REST.match(text, start) and _SHORT_BEFORE.search(before):
             return False
+    if _ENDS_AMOUNT.search(text, start, end) and _AMOUNT_BEHIND.match(text, end):
+        return False
     if _part(text[end - 1]):
         possessive = behind[:2] == "'s" and not _part(behind[2:3])
         if _part(behind[:1]) or (behind[:1] in ("-", "'") and _part(behind[1:2]) and not possessive):
@@ -116,4 +133,4 @@ def _goes_on(text: str, start: int, end: int) -> bool:
 
 def _part(char: str) -> bool:
     """Whether a character is part of a word: a letter, a digit, an accent, an underscore."""
-    return bool(char) and (char.isalnum() or char == "_" or unicodedata.combining(char) != 0)
+    return bool(char) and (char.isalnum() or char in ("_", JOINT) or unicodedata.combining(char) != 0)

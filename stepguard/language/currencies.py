@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
+from dataclasses import dataclass
 from typing import Final
 
 __all__ = [
     "CODES",
+    "PARTS",
     "SIGNS",
     "WORDS",
     "WORD_CODES",
+    "NamedCurrency",
     "compatible",
     "minor_places",
     "other_currency",
+    "part_behind",
+    "stands_glued",
     "with_currencies_as",
     "without_currencies",
 ]
@@ -39,6 +44,7 @@ CODES: Final = frozenset(_PLACES)
 
 SIGNS: Final = {
     "$": "$", "\\$": "$", "US$": "USD", "CA$": "CAD", "AU$": "AUD", "NZ$": "NZD", "HK$": "HKD", "R$": "BRL",
+    "A$": "AUD", "C$": "CAD", "S$": "SGD", "NT$": "TWD",
     "€": "EUR", "£": "GBP", "¥": "¥", "₹": "INR", "₩": "KRW", "₽": "RUB", "₺": "TRY", "₫": "VND", "₪": "ILS",
 }  # fmt: skip
 """Sign -> code; ``"$"`` and ``"¥"`` stand for themselves, since several currencies are written so."""
@@ -55,9 +61,10 @@ _FRANCS: Final = "CHF BIF CDF DJF GNF KMF RWF XAF XOF XPF"
 _RUPEES: Final = "INR PKR LKR NPR MUR SCR"
 _RIALS: Final = "IRR OMR QAR SAR YER"
 _NAMES: Final = {
-    "$ ＄ ﹩ dollar dollars dólares dollari buck bucks": _DOLLARS, "¥ ￥": "JPY CNY", "euro euros": "EUR",
-    "￡ sterling quid": "GBP", "pound pounds pfund": "GBP EGP FKP LBP SDG SHP SSP SYP", "yen 円": "JPY",
-    "yuan renminbi rmb 元": "CNY", "fr sfr franc francs franken": _FRANCS,
+    "$ ＄ ﹩ dollar dollars dólares dollari buck bucks": _DOLLARS, "¥ ￥": "JPY CNY",
+    "euro euros 欧元 歐元 ユーロ 유로": "EUR", "美元 美金": "USD", "港元 港币 港幣": "HKD", "ドル 달러 弗": _DOLLARS,
+    "￡ sterling quid": "GBP", "pound pounds pfund": "GBP EGP FKP LBP SDG SHP SSP SYP", "yen 円 日元 エン 엔": "JPY",
+    "yuan renminbi rmb 元 人民币 人民幣": "CNY", "fr sfr franc francs franken": _FRANCS,
     "kr krona kronor krone kroner kronen": "SEK NOK DKK ISK", "kč koruna koruny korun crowns": "CZK",
     "zł zloty zlotys złoty złote złotych": "PLN", "₨ rs rupee rupees": _RUPEES, "rp rupiah": "IDR",
     "₱ peso pesos": "ARS CLP COP CUP DOP MXN PHP UYU", "руб рубль рубля рублей rouble roubles ruble rubles rubel":
@@ -68,10 +75,17 @@ _NAMES: Final = {
     "shilling shillings": "KES SOS TZS UGX", "leu lei": "RON MDL", "lev leva": "BGN", "rm ringgit": "MYR",
     "dong đồng": "VND", "৳ taka": "BDT", "₵ cedi cedis": "GHS", "₸ tenge": "KZT", "₡": "CRC", "₲": "PYG", "₼": "AZN",
     "₾": "GEL", "₮": "MNT", "₭": "LAK", "៛": "KHR", "؋": "AFN",
-    "c ct cts cent cents centavos centimes céntimos p pence pennies penny rappen ore öre øre grosz groszy haléř коп "
-    "kopeck kopecks kopeks paisa paise sen fils agorot kuruş btc bitcoin bitcoins eth ether usdc usdt": "",
+    "c ct cts cent cents eurocent eurocents centavos centimes céntimos p pence pennies penny rappen ore öre øre grosz "
+    "groszy haléř коп kopeck kopecks kopeks paisa paise sen fils agorot kuruş btc bitcoin bitcoins eth ether usdc "
+    "usdt": "",
 }  # fmt: skip
 """Signs and names -> the currencies they can mean; parts of an amount, and what is no currency, mean none."""
+
+PARTS: Final = (
+    "cents?", "cts?", "c", "p", "pence", "penn(?:y|ies)", "centimes?", "centavos?", "rappen", "gro(?:sz|szy|schen)",
+    "ko[bp]eck?s?", "paisa", "paise", "[öø]re", "fils", "piast(?:re|er)s?", "sen", "haléř[eů]?",
+)  # fmt: skip
+"""Parts of an amount as a small number stands in front of them: ``5 dollars 20 cents``."""
 
 _OF: Final = {
     "us": "USD", "u.s.": "USD", "american": "USD", "canadian": "CAD", "australian": "AUD", "new zealand": "NZD",
@@ -89,14 +103,26 @@ _SMALL_CODES: Final = frozenset(code.lower() for code in CODES) - WORD_CODES
 # Category Sc by its ranges: to walk through all characters would make every import slow.
 _ANY_SIGN: Final = "[$¢-¥֏؋߾߿৲৳৻૱௹฿៛\u20a0-\u20cf\ua838\ufdfc﹩＄￠￡￥￦]"
 _GAP: Final = "[ \u00a0\u2009\u202f]?"
-_FRONT: Final = re.compile(rf"(?:(?<!\w)(?P<name>[^\W\d_]{{2,3}})\.?|(?P<sign>{_ANY_SIGN})){_GAP}\Z")
-_IN_FRONT: Final = frozenset({"rs", "kr", "fr", "sfr", "rm", "rp", "zł", "kč", "tl", "btc", "eth"}) | _SMALL_CODES
-_BACK: Final = re.compile(rf"{_GAP}(?:(?P<name>[^\W\d_]+)(?!\w)|(?P<sign>{_ANY_SIGN})(?!{_GAP}[0-9]))")
+_WIDE: Final = "[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+_SHARED: Final = {name: frozenset(codes.split()) for names, codes in _NAMES.items() for name in names.split()}
+_WIDE_NAMES: Final = "|".join(sorted((name for name in _SHARED if re.match(_WIDE, name)), key=len, reverse=True))
+_FRONT: Final = re.compile(
+    rf"(?:(?P<wide>{_WIDE_NAMES})|(?<!\w)(?P<name>[^\W\d_]{{2,12}})\.?|(?P<sign>{_ANY_SIGN})){_GAP}\Z"
+)
+_IN_FRONT: Final = (
+    frozenset({"rs", "kr", "fr", "sfr", "rm", "rp", "zł", "kč", "tl", "btc", "eth"})
+    | frozenset(name for name in _SHARED if len(name) > 2 and name.isalpha())
+    | _SMALL_CODES
+) - {"won", "real", "rand", "sen", "lev", "ore", "cts", "crowns", "quid", "bucks", "buck", "dong"}
+_BACK: Final = re.compile(
+    rf"{_GAP}(?:(?P<wide>{_WIDE_NAMES})|(?P<name>(?:(?!{_WIDE})[^\W\d_])+)(?![^\W{_WIDE[1:-1]}])"
+    rf"|(?P<sign>{_ANY_SIGN})(?!{_GAP}[0-9]))"
+)
 _BACK_OF: Final = re.compile(
     rf"{_GAP}(?P<of>{'|'.join(map(re.escape, _OF))})[ \u00a0](?P<name>[^\W\d_]+)(?!\w)", re.IGNORECASE
 )
+_GLUED: Final = re.compile(rf"(?<![\w-])(?:Rs\.?|RMB?|Rp\.?|Kr|{'|'.join(sorted(CODES))})\Z")
 _FIRST_WORDS: Final = frozenset(re.split(r"\W", country)[0] for country in _OF)
-_SHARED: Final = {name: frozenset(codes.split()) for names, codes in _NAMES.items() for name in names.split()}
 
 
 def minor_places(code: str) -> int:
@@ -146,29 +172,56 @@ def _unit_of(mark: re.Match[str]) -> str | None:
     return unit if unit in CODES or unit in ("$", "¥") else None
 
 
-def other_currency(text: str, start: int, end: int) -> str | None:
+@dataclass(frozen=True, slots=True)
+class NamedCurrency:
+    """What says in which currency an amount is: `compatible` knows what `unit` can mean.
+
+    `start` and `end` are those of the amount with its name.
+    """
+
+    unit: str
+    start: int
+    end: int
+
+
+def other_currency(text: str, start: int, end: int) -> NamedCurrency | None:
     """What else than its codes and usual signs says in which currency an amount in a text is; None where nothing does.
 
-    Names (``yen``), parts (``cents``), small letters (``eur``) and rare signs; `compatible` says what it can mean.
+    Names (``yen``), parts (``cents``), small letters (``eur``) and rare signs.
     """
-    front = _FRONT.search(text[max(start - 6, 0) : start])
-    if front is not None and (front["sign"] or front["name"].casefold() in _IN_FRONT):
-        return _meant(front)
+    front = _FRONT.search(text, max(start - 15, 0), start)
+    if front is not None and (not front["name"] or front["name"].casefold() in _IN_FRONT):
+        return NamedCurrency(_meant(front), front.start(), end)
     back = _BACK.match(text, end)
-    if back is None or back["sign"]:
-        return back and _meant(back)
-    name = back["name"].casefold()
-    if name in _SHARED or name in _SMALL_CODES:
-        return _meant(back)
+    if back is None:
+        return None
+    name = (back["name"] or "").casefold()
+    if not name or name in _SHARED or name in _SMALL_CODES:
+        return NamedCurrency(_meant(back), start, back.end())
     longer = _BACK_OF.match(text, end) if name in _FIRST_WORDS else None
     if longer is None or longer["name"].casefold() not in _SHARED:
         return None
-    country = longer["of"].casefold()
-    return _OF[country] or f"{country} {longer['name'].casefold()}"
+    country, name = longer["of"].casefold(), longer["name"].casefold()
+    return NamedCurrency((_OF[country] if _SHARED[name] else "") or f"{country} {name}", start, longer.end())
+
+
+def stands_glued(text: str, start: int) -> bool:
+    """Whether right in front of an amount its currency stands in capitals: ``EUR5``, ``RM60.30``."""
+    front = _GLUED.search(text, max(start - 6, 0), start)
+    return front is not None and front[0].rstrip(".").lower() not in WORD_CODES
+
+
+def part_behind(text: str, end: int) -> str | None:
+    """The name of a part of a currency that stands behind the currency of an amount: ``99 euro cents``."""
+    back = _BACK.match(text, end + (text[end : end + 1] == "-"))
+    name = "" if back is None or not back["name"] else back["name"].casefold()
+    return name if len(name) > 1 and _SHARED.get(name) == frozenset() else None
 
 
 def _meant(mark: re.Match[str]) -> str:
     if sign := mark["sign"]:
         return SIGNS.get(sign, sign)
+    if mark["wide"]:
+        return mark["wide"]
     name = mark["name"].casefold()
     return name if name in _SHARED else name.upper()

@@ -51,9 +51,8 @@ MINUS_SIGNS = "\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d"
 _PLAIN_INTEGER = re.compile(r"[-+]?[0-9]{1,300}\Z")
 _SIGNS = str.maketrans({**dict.fromkeys(MINUS_SIGNS, "-"), "\u2215": "/", "\u22c5": "\u00b7"})
 _SMALL_FRACTION = re.compile(r"(?<![0-9.,])([0-9])\u2044(?=[0-9]{1,2}\Z)")  # in `11⁄2` a whole one may have grown on
-_SPACED = re.compile(
-    "(?P<sign>[-+]? ?)(?P<digits>[1-9][0-9]{0,2}(?:[\u00a0\u2009\u202f][0-9]{3})+)(?![0-9\u00a0\u2009\u202f])"
-)
+_GROUPING = "\u00a0\u2000-\u200a\u202f\u205f"
+_SPACED = re.compile(rf"(?P<sign>[-+]? ?)(?P<digits>[1-9][0-9]{{0,2}}(?:[{_GROUPING}][0-9]{{3}})+)(?![0-9{_GROUPING}])")
 _NUMERATOR = re.compile(r"[1-9][0-9]*\Z")
 VULGAR = "\u00bc-\u00be\u2150-\u215e"
 """The signs of fractions such as ``½``, as a class of a regular expression."""

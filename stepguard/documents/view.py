@@ -1,0 +1,111 @@
+r"""A document as its reader sees it: without what is struck or hidden, without marks, full-width signs as plain ones.
+
+::
+
+    Price: ~~80.00~~ **70.00** EUR      is seen as      Price:           70.00 EUR
+    <td>5&nbsp;000</td><td>EUR</td>                      5 000| EUR|
+    $5 **million**, ５．25 EUR                          $5 million, 5.25 EUR
+
+Every place in what is seen leads back to a place in the document.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Final
+
+from stepguard.language.struck_text import without_struck
+from stepguard.language.unseen import UNSEEN
+
+__all__ = ["View"]
+
+_UNSEEN: Final = re.compile(f"[{UNSEEN}]+")
+_CELLS: Final = frozenset({"td", "th"})
+_LINE_NAMES: Final = (
+    "address article aside blockquote br caption dd div dl dt figure footer form h1 h2 h3 h4 h5 h6 header hr li main"
+    " nav ol p pre section table tbody tfoot thead tr ul"
+)
+_INLINE_NAMES: Final = (
+    "a abbr b bdi bdo big body cite code col colgroup data del dfn em font html i img ins kbd label mark q samp small"
+    " span strong sub sup time tt u var wbr"
+)
+_LINES: Final = frozenset(_LINE_NAMES.split())
+_INLINE: Final = frozenset(_INLINE_NAMES.split())
+_TAG: Final = re.compile(
+    r"<(?P<close>/?)(?P<tag>[A-Za-z][A-Za-z0-9]*+)"
+    r"(?:[\s/][^<>\"']*+(?:(?:\"[^\"]*+\"|'[^']*+')[^<>\"']*+)*+)?>"
+    r"|&(?P<entity>#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});"
+)
+_EMPHASIS: Final = re.compile(  # signs in arithmetic have a digit, a letter or a blank on both sides
+    r"(?<![\w)\]}*_`\s])[*_`]++(?!\s|\Z|[*_`])|(?<!\S)[*_`]++(?!\s|\Z|[*_`])"
+    r"|(?<=[^\s*_`])[*_`]++(?![\w(*_`\\+$€£-])|(?<=[^\w\s)\]}*_`])[*_`]++(?!\s)|\\(?=[$%.+#-])"
+)
+_PLAIN: Final = {
+    **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)},
+    **{0x1D7CE + at: 0x30 + at % 10 for at in range(50)},
+    **{ord(one): ord(other) for one, other in zip("￥￡￦￠﹩﹪﹣﹢", "¥£₩¢$%-+", strict=True)},
+}
+
+
+class View:
+    """What is seen of a document.
+
+    Attributes:
+        text: what is seen.
+    """
+
+    def __init__(self, document: str) -> None:
+        self._maps: list[tuple[list[int], list[int]]] = []
+        text = document
+        if not text.isascii():
+            text = self._edited(text, _UNSEEN, lambda _: "").translate(_PLAIN)
+        text = self._edited(without_struck(text), _TAG, _shown)
+        self.text: str = self._edited(text, _EMPHASIS, lambda _: "")
+
+    def _edited(self, text: str, pattern: re.Pattern[str], shown: Callable[[re.Match[str]], str]) -> str:
+        """The text with other characters, or none, for what a pattern matches; remembers what was where."""
+        pieces: list[str] = []
+        news, olds = [0], [0]
+        at = length = 0
+        for match in pattern.finditer(text):
+            piece = shown(match)
+            if piece == match[0]:
+                continue
+            pieces += [text[at : match.start()], piece]
+            length += match.start() - at + len(piece)
+            at = match.end()
+            if news[-1] == length:
+                olds[-1] = at
+            else:
+                news.append(length)
+                olds.append(at)
+        if not pieces:
+            return text
+        self._maps.append((news, olds))
+        return "".join((*pieces, text[at:]))
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Where in the document stands what is seen from offset `start` up to `end`."""
+        return self._offset(start), max(self._offset(start) + 1, self._offset(end - 1) + 1)
+
+    def _offset(self, at: int) -> int:
+        for news, olds in reversed(self._maps):
+            piece = bisect_right(news, at) - 1
+            at = olds[piece] + at - news[piece]
+        return at
+
+
+def _shown(mark: re.Match[str]) -> str:
+    if mark["entity"]:
+        return html.unescape(mark[0])
+    tag = mark["tag"].lower()
+    if tag in _CELLS:
+        return "|" if mark["close"] else " "
+    if tag in _LINES:
+        return "\n"
+    if tag in ("sup", "sub") and not mark["close"]:
+        return "^" if tag == "sup" else "_"
+    return "" if tag in _INLINE else mark[0]

@@ -1,0 +1,149 @@
+"""What stands in a document stands there as its reader sees it, with everything that belongs to it."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+
+import pytest
+from constraint_harness import outcome
+
+from stepguard import Step
+from stepguard.checks import judge_claims
+from stepguard.checks.grounding import Grounded
+from stepguard.checks.text import Forbidden
+from stepguard.core.verdicts import Claim
+
+pytestmark = pytest.mark.once
+
+
+def grounded(document: str, claimed: str, type: str = "number") -> bool:
+    return outcome(Grounded("doc"), claimed, type=type, doc=document) == "pass"
+
+
+CASES = [
+    # code, document, claim, type, whether it stands there
+    ("G03-tildes", "Price: ~~80.00~~ 70.00 EUR", "80.00", "money(EUR)", False),
+    ("G03-kept", "Price: ~~80.00~~ 70.00 EUR", "70.00", "money(EUR)", True),
+    ("G03-hidden", '<p style="display:none">80.00</p> 70.00', "80.00", "number", False),
+    ("G03-name", "Tenant: ~~Ann Lee~~ Bob", "Ann Lee", "text", False),
+    ("G03-date", "Due <del>2026-11-28</del> 2026-11-29", "2026-11-28", "text", False),
+    ("G03-unclosed", "Price: ~~80.00 EUR", "80.00", "money(EUR)", False),
+    ("G03-inside", "12~~3~~4 EUR", "12", "money(EUR)", False),
+    ("G04-plus", "Net loss ($1,204)", "1204", "money(USD)", False),
+    ("G04-cell", "| Net loss | ($1,204) |", "1204", "money(USD)", False),
+    ("G04-minus", "| Net loss | ($1,204) |", "-1204", "money(USD)", True),
+    ("G04-code", "Net loss (EUR 1,204.00) this year", "1204", "money(EUR)", False),
+    ("G04-name", "Net loss (RM 1,204.00) this year", "1204", "money(MYR)", False),
+    ("G04-behind", "Balance 5.00 CR", "5", "money(EUR)", False),
+    ("G04-before", "Balance DR 5.00", "5", "money(EUR)", False),
+    ("G04-trailing", "Balance 5.00 -\n", "5", "money(EUR)", False),
+    ("G04-rate", "Tax (8.25%): 6.26", "8.25%", "percent", True),
+    ("G05-cents", "Fee 99 US cents", "99", "money(USD)", False),
+    ("G05-euro-cents", "Fee 99 euro cents", "99", "money(EUR)", False),
+    ("G05-and-cents", "Fee 5 dollars and 20 cents", "5", "money(USD)", False),
+    ("G05-rmb", "Fee RMB 5", "5", "money(USD)", False),
+    ("G05-rmb-right", "Fee RMB 5", "5", "money(CNY)", True),
+    ("G05-minus", "-**5 EUR**", "5", "money(EUR)", False),
+    ("G05-minus-right", "-**5 EUR**", "-5", "money(EUR)", True),
+    ("G05-million", "$5 **million**", "5", "money(USD)", False),
+    ("G05-million-right", "$5 **million**", "5000000", "money(USD)", True),
+    ("G05-thousand", "$5 (thousand)", "5", "money(USD)", False),
+    ("G05-in-thousands", "5 EUR (in thousands)", "5", "money(EUR)", False),
+    ("G05-figure-space", "5\u2007000 EUR", "5", "money(EUR)", False),
+    ("G05-figure-space-right", "5\u2007000 EUR", "5000", "money(EUR)", True),
+    ("G05-entity", "5&nbsp;000 EUR", "5", "money(EUR)", False),
+    ("G05-minus-entity", "&minus;5 EUR", "5", "money(EUR)", False),
+    ("G05-full-width", "5．25 EUR", "25", "money(EUR)", False),
+    ("G05-full-width-right", "5．25 EUR", "5.25", "money(EUR)", True),
+    ("G05-middle-dot", "5·25 EUR", "25", "money(EUR)", False),
+    ("G05-glued", "Total RM60.30", "60.30", "money(MYR)", True),
+    ("G06-yen", "合計12,800円", "12800", "money(JPY)", True),
+    ("G06-yen-no-euro", "合計12,800円", "12800", "money(EUR)", False),
+    ("G06-pieces", "数量：3個", "3", "integer", True),
+    ("G06-full-width", "合計１２，８００円", "12800", "money(JPY)", True),
+    ("G06-won", "총액 5,000원", "5000", "money(KRW)", True),
+    ("G06-ten-thousands", "合計5万円", "50000", "money(JPY)", True),
+    ("G06-ten-thousands-not-5", "合計5万円", "5", "money(JPY)", False),
+    ("G06-compound", "合計3億5000万円", "50000000", "money(JPY)", False),
+    ("G06-share", "5割引", "5", "integer", False),
+    ("G10-per", "10 mg per kg", "10 mg", "text", False),
+    ("G10-slash", "Aspirin 10 mg / kg", "Aspirin 10 mg", "text", False),
+    ("G10-each", "10 EUR each", "10 EUR", "text", False),
+    ("G10-times", "2×10 mg", "10 mg", "text", False),
+    ("G10-times-letter", "2 x 10 mg", "10 mg", "text", False),
+    ("G10-minus", "-(10 mg)", "10 mg", "text", False),
+    ("G10-minus-number", "-(10 mg)", "10", "number", False),
+    ("G10-power", "10⁻³ mol", "10", "number", False),
+    ("G10-range", "5-10 mg", "10 mg", "text", False),
+    ("G10-less", "<10 mg", "10 mg", "text", False),
+    ("G10-rest", "2 h 30 min", "2 h", "text", False),
+    ("G10-right", "Give 10 mg, twice (10 mg)", "10 mg", "text", True),
+    ("G11-seen-through", "3\ufe0f5\u3164 EUR", "35", "money(EUR)", True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("document", "claimed", "type", "held"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_an_amount_stands_there_with_all_that_belongs_to_it(document: str, claimed: str, type: str, held: bool) -> None:
+    """Sign, currency, scale, rate and all parts of a number decide what stands in a document."""
+    assert grounded(document, claimed, type) is held
+
+
+@pytest.mark.parametrize("mark", ["~~{}~~", "<s>{}</s>", r"\sout{{{}}}", "[deleted: {}]", "<!-- {} -->"])
+@pytest.mark.parametrize("sign", ["", "EUR ", "€", "- ", "**"])
+def test_what_is_struck_grounds_nothing_whatever_stands_around_it(mark: str, sign: str) -> None:
+    """A struck amount does not stand in a document, and what is written instead of it does."""
+    for old, new in (("80.00", "70.00"), ("1,250.00", "1,205.00"), ("5", "6")):
+        document = f"Rent: {mark.format(sign + old)} {new} EUR per month"
+        assert not grounded(document, old, "money(EUR)")
+        assert grounded(document, new, "money(EUR)")
+
+
+BETWEEN = ["", " ", "\u00a0", "\u2007", "\u202f", "**", " **", "_", " (", " [", ' "', "\u200b", " \u2060"]
+SCALES = ["million", "thousand", "bn", "Mio.", "lakh", "crore", "billion", "k", "万"]
+
+
+@pytest.mark.parametrize(("between", "scale"), list(itertools.product(BETWEEN, SCALES)))
+def test_a_scale_belongs_to_its_number_whatever_stands_between(between: str, scale: str) -> None:
+    """An amount in millions never grounds the bare number in front of the word."""
+    closing = {" (": ")", " [": "]", ' "': '"', "**": "**", " **": "**", "_": "_"}.get(between, "")
+    assert not grounded(f"Sales of $5{between}{scale}{closing} a year", "5", "money(USD)")
+
+
+@pytest.mark.parametrize("label", ["Applicant", "applicant", "**Applicant**"])
+def test_a_label_is_not_its_own_value(label: str) -> None:
+    """G07: what must stand beside the value is not the value, unless it stands there twice."""
+    check = Grounded("doc", beside=label)
+    assert outcome(check, "Applicant", type="text", doc="Applicant: Ann Lee") == "fail"
+    assert outcome(check, "Applicant: Ann", type="text", doc="Applicant: Ann Lee") == "fail"
+    assert outcome(check, "Ann Lee", type="text", doc="Applicant: Ann Lee") == "pass"
+    assert outcome(check, "Applicant", type="text", doc="Applicant: Mr Applicant") == "pass"
+    assert outcome(Grounded("doc", beside="Line 5"), "5", doc="Line 5: 7") == "fail"
+
+
+@pytest.mark.parametrize("unseen", ["\ufe0f", "\u3164", "\u115f", "\u180e", "\u034f", "\u200b", "\U000e0100", "\x00"])
+def test_unseen_characters_hide_no_forbidden_word(unseen: str) -> None:
+    """G11: a forbidden word is found whatever characters that nobody sees are put into it."""
+    for text in (f"so{unseen}rry", f"{unseen}sorry", unseen.join("sorry")):
+        assert outcome(Forbidden("sorry"), f"I am {text}.", type="text") == "fail"
+
+
+@pytest.mark.parametrize("piece", ["5, ", "5, Total ", "(5) ", "  ($5)", "~~5~~ ", "**5** ", "<b>5</b> "])
+def test_a_long_document_is_read(piece: str) -> None:
+    """G09: a document of one long line is searched to its end, beside a label, too."""
+    document = piece * (200_000 // len(piece)) + "\nTotal 17"
+    assert outcome(Grounded("doc", beside="Total"), "17", doc=document) == "pass"
+    assert outcome(Grounded("doc", beside="Total"), "18", doc=document) == "fail"
+
+
+def test_a_search_that_was_given_up_ends() -> None:
+    """G09: once nobody waits for a check any more, it stops using the processor."""
+    step = Step("t", instruction="Copy it.", type="number", reads=["doc"], checks=[Grounded("doc")])
+    values = {"doc": "5 million, " * 180_000}
+    (judgement,) = judge_claims([step], [Claim("t", (), "5", "5")], values, timeout=0.05)
+    assert judgement.verdicts[0].outcome == "undecided"
+    for thread in [each for each in threading.enumerate() if each.name == "stepguard-check"]:
+        thread.join(60)
+        assert not thread.is_alive()
