@@ -12,8 +12,8 @@ What counts as standing there, `stepguard.documents.values` says of numbers, `st
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
 
@@ -21,6 +21,7 @@ from stepguard.checks.built import BuiltCheck
 from stepguard.core.verdicts import Claim, Verdict, shorten
 from stepguard.documents.currency_layout import currencies_apart
 from stepguard.documents.names import Words
+from stepguard.documents.tables import Head, Heads
 from stepguard.documents.values import FoundNumber, Place, find_numbers
 from stepguard.documents.view import View
 from stepguard.errors import ConfigError, ValueRefused
@@ -109,9 +110,10 @@ class Grounded(BuiltCheck):
         if not isinstance(document, str) or len(document) > MAX_DOCUMENT:
             return ()
         view = View(document)
-        spans = self._spans(step, values[step.id], view.text)
-        if self.beside is not None:
-            spans = _beside(self.beside, spans, view.text)
+        labels = None if self.beside is None else _Labels(self.beside, view.text)
+        spans = self._spans(step, values[step.id], view.text, None if labels is None else labels.on_line)
+        if labels is not None:
+            spans = filter(labels.beside, spans)
         return Place.all_of(document, (view.span(*span) for span in spans))
 
     def _misfit(self, step: Step) -> str | None:
@@ -140,24 +142,30 @@ class Grounded(BuiltCheck):
         more = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
         return self._pass(f"{self.document}, {places[0]}{more}", strength="grounded")
 
-    def _spans(self, step: Step, value: Value, document: str) -> Iterator[tuple[int, int]]:
+    def _spans(
+        self, step: Step, value: Value, document: str, wanted: Callable[[int], bool] | None
+    ) -> Iterator[tuple[int, int]]:
         if step.type.numeric:
             unit = "%" if step.type.kind == "percent" else step.type.currency
             number = cast(Exact, to_exact(value))
-            return self._numbers(number, unit, document)
+            return self._numbers(number, unit, document, wanted)
         text = show_value(value)
         if self.kind == "number":
             numeral = read_numeral(text, decimal=self.decimal)
-            return self._numbers(numeral.value, numeral.unit, document)
+            return self._numbers(numeral.value, numeral.unit, document, wanted)
         if self.kind == "date":
             day = read_date(text, order=self.order)
             found = find_dates(document, order=self.order)
             return ((each.start, each.end) for each in found if each.value == day)
         return self._names(text, document)
 
-    def _numbers(self, number: Exact, unit: str | None, document: str) -> Iterator[tuple[int, int]]:
-        for found in find_numbers(document, decimal=self.decimal, like=number):
-            if _is_number(found, number, unit) and not _elsewhere(found, unit, document):
+    def _numbers(
+        self, number: Exact, unit: str | None, text: str, wanted: Callable[[int], bool] | None
+    ) -> Iterator[tuple[int, int]]:
+        heads: Heads | None = None
+        for found in find_numbers(text, decimal=self.decimal, like=number, wanted=wanted):
+            heads = heads or Heads(text)
+            if _is_claimed(found, number, unit, _heads_of(found, heads, text)):
                 yield found.start, found.end
 
     def _names(self, text: str, document: str) -> Iterator[tuple[int, int]]:
@@ -172,36 +180,60 @@ class Grounded(BuiltCheck):
         return iter(spans or words.find(name.removesuffix(".")))
 
 
-def _beside(label: str, spans: Iterator[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
-    """Those spans on whose line the label stands outside them: a label is not its own value."""
-    labels: dict[int, list[tuple[int, int]]] = {}
-    lines = [at for at, char in enumerate(text) if char == "\n"]
-    for found in Words(text).find(View(label).text):
-        labels.setdefault(bisect_left(lines, found[0]), []).append(found)
-    for start, end in spans:
-        held = labels.get(bisect_left(lines, start), ())
+class _Labels:
+    """Where a label stands in a text, by lines."""
+
+    def __init__(self, label: str, text: str) -> None:
+        self._lines = [at for at, char in enumerate(text) if char == "\n"]
+        self._found: dict[int, list[tuple[int, int]]] = {}
+        for span in Words(text).find(View(label).text):
+            self._found.setdefault(bisect_left(self._lines, span[0]), []).append(span)
+
+    def on_line(self, start: int) -> bool:
+        """Whether it stands on the line of a place."""
+        return bool(self._found) and bisect_left(self._lines, start) in self._found
+
+    def beside(self, span: tuple[int, int]) -> bool:
+        """Whether it stands on the line of a span and outside it: a label is not its own value."""
+        held = self._found.get(bisect_left(self._lines, span[0]), ())
         # Of many labels on one line the first or the last lies outside a span that is not the whole line.
-        if any(other <= start or one >= end for one, other in (*held[:1], *held[-1:])):
-            yield start, end
+        return any(end <= span[0] or start >= span[1] for start, end in (*held[:1], *held[-1:]))
 
 
-def _elsewhere(found: FoundNumber, unit: str | None, document: str) -> bool:
-    """Whether layout says that an amount of money is in another currency: ``EUR`` stands on the line above."""
-    if unit in (None, "%") or found.unit not in (None, "$", "¥"):
-        return False
-    assert unit is not None
-    said = currencies_apart(document, found.start, found.end)
-    fitting = [each for each in said if found.unit is None or compatible(found.unit, each)]
-    return bool(fitting) and not any(compatible(each, unit) or compatible(unit, each) for each in fitting)
+def _heads_of(found: FoundNumber, heads: Heads, text: str) -> tuple[Head, ...]:
+    """What layout says of a number: the nearest says it, in the same line, in a head, or on the next lines."""
+    above = heads.of(found.start, found.end)
+    said = currencies_apart(text, found.start, found.end, across=False)
+    if not said and any(head.currencies for head in above):
+        return above
+    said = said or currencies_apart(text, found.start, found.end)
+    return tuple(replace(head, currencies=said or head.currencies) for head in above or (Head(),))
 
 
-def _is_number(found: FoundNumber, number: Exact, unit: str | None) -> bool:
-    """Whether a number of the document is the claimed one, with the unit that the claim or its type has."""
+def _is_claimed(found: FoundNumber, number: Exact, unit: str | None, heads: tuple[Head, ...]) -> bool:
+    """Whether a number of the document is the claimed one, with the unit that the claim or its type has.
+
+    `heads` are those that may be meant for it; where they contradict each other, every one has to allow it.
+    """
+    return all(_is_number(found, number, unit, head) for head in heads)
+
+
+def _is_number(found: FoundNumber, number: Exact, unit: str | None, head: Head) -> bool:
+    own = found.unit is not None  # what stands at the number itself counts more
+    value = found.value
     if unit == "%":
-        if found.unit == "%":
-            return Fraction(found.value, 100) == number
-        return found.unit is None and found.value == number
+        if found.unit == "%" or (head.percent and not own):
+            return Fraction(value, 100) == number
+        return not own and not head.currencies and value == number
     if unit is not None:
-        same = found.unit is None or compatible(found.unit, unit) or compatible(unit, found.unit)
-        return same and found.value == number
-    return found.value == number or (found.unit == "%" and Fraction(found.value, 100) == number)
+        if not own and (head.percent or not _may_be(head.currencies, unit)):
+            return False
+        narrowed = [each for each in head.currencies if found.unit in ("$", "¥") and compatible(found.unit, each)]
+        same = not own or compatible(found.unit or "", unit) or compatible(unit, found.unit or "")
+        return same and _may_be(frozenset(narrowed), unit) and value * 10**head.power == number
+    scaled = value * 10**head.power == number and found.unit != "%"
+    return value == number or scaled or (found.unit == "%" and Fraction(value, 100) == number)
+
+
+def _may_be(currencies: frozenset[str], unit: str) -> bool:
+    return not currencies or any(compatible(each, unit) or compatible(unit, each) for each in currencies)

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal
@@ -151,7 +151,7 @@ _EACH: Final = re.compile(r"/[a-z]+(?![\w/-])")
 _CODE_NUMBER: Final = re.compile(r"0[0-9]")  # 007 is a code
 _FIRST_GROUP: Final = re.compile(r"[1-9][0-9]{0,2} [0-9]{3}(?![0-9A-Za-z])")
 _NEXT_GROUP: Final = re.compile(r"[0-9]{3}(?:[.,][0-9]+)?\Z")
-_GROUP_BEFORE: Final = re.compile(r"(?<![0-9A-Za-z])[0-9]{1,3} \Z")
+_GROUP_BEFORE: Final = re.compile(r"(?<![0-9A-Za-z.,])[0-9]{1,3} \Z")
 _NO_DIGIT: Final = re.compile("[^0-9]+")
 _STRIDE: Final = 1000
 """After how many numbers it is asked whether anybody still waits."""
@@ -203,12 +203,19 @@ class FoundNumber:
     end: int
 
 
-def find_numbers(text: str, *, decimal: Literal[".", ","] = ".", like: Exact | None = None) -> Iterator[FoundNumber]:
+def find_numbers(
+    text: str,
+    *,
+    decimal: Literal[".", ","] = ".",
+    like: Exact | None = None,
+    wanted: Callable[[int], bool] | None = None,
+) -> Iterator[FoundNumber]:
     """Every number in a text that stands alone and can be read.
 
     Args:
         text: the document, as it is seen (`stepguard.documents.view`).
         decimal: its decimal separator; the other one of ``.`` and ``,`` may group thousands.
+        wanted: only numbers for whose offset this is true; None: all.
         like: only numbers with the digits of this one, whatever power of ten they are multiplied by; None: all.
 
     Raises:
@@ -219,6 +226,8 @@ def find_numbers(text: str, *, decimal: Literal[".", ","] = ".", like: Exact | N
         if at % _STRIDE == 0:
             stop_if_given_up()
         if digits is not None and _NO_DIGIT.sub("", match["digits"]).strip("0") != digits:
+            continue
+        if wanted is not None and not wanted(match.start("digits")):
             continue
         found = _number_at(text, match, decimal)
         if found is not None:

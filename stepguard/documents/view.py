@@ -26,11 +26,13 @@ _UNSEEN: Final = re.compile(f"[{UNSEEN}]+")
 _CELLS: Final = frozenset({"td", "th"})
 _LINE_NAMES: Final = (
     "address article aside blockquote br caption dd div dl dt figure footer form h1 h2 h3 h4 h5 h6 header hr li main"
-    " nav ol p pre section table tbody tfoot thead tr ul"
+    " nav ol p pre section table tr ul"
 )
+_ROWS: Final = frozenset({"tr", "table", "li", "dd", "dt"})
+"""What has a line of its own, and no blank one behind it."""
 _INLINE_NAMES: Final = (
     "a abbr b bdi bdo big body cite code col colgroup data del dfn em font html i img ins kbd label mark q samp small"
-    " span strong sub sup time tt u var wbr"
+    " span strong sub sup tbody tfoot thead time tt u var wbr"
 )
 _LINES: Final = frozenset(_LINE_NAMES.split())
 _INLINE: Final = frozenset(_INLINE_NAMES.split())
@@ -105,7 +107,7 @@ def _shown(mark: re.Match[str]) -> str:
     if tag in _CELLS:
         return "|" if mark["close"] else " "
     if tag in _LINES:
-        return "\n"
+        return "" if mark["close"] and tag in _ROWS else "\n"
     if tag in ("sup", "sub") and not mark["close"]:
         return "^" if tag == "sup" else "_"
     return "" if tag in _INLINE else mark[0]

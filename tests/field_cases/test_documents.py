@@ -101,6 +101,62 @@ def test_what_is_struck_grounds_nothing_whatever_stands_around_it(mark: str, sig
         assert grounded(document, new, "money(EUR)")
 
 
+TABLES = {
+    "markdown": "| Item | USD | EUR |\n|---|---|---|\n| Net | 108.00 | 100.00 |",
+    "plain pipes": "Item | USD | EUR\nNet | 108.00 | 100.00",
+    "names": "| Item | Price (USD) | Price (EUR) |\n|--|--|--|\n| Tax | 8.00 | 7.00 |\n| Net | 108.00 | 100.00 |",
+    "signs": "| Item | $ | \u20ac |\n|--|--|--|\n| Net | 108.00 | 100.00 |",
+    "two rows": "| Item | USD | EUR |\n| | 2025 | 2024 |\n| Net | 108.00 | 100.00 |",
+    "html": (
+        "<table><tr><th>Item</th><th>USD</th><th>EUR</th></tr>"
+        "<tr><td>Net</td><td>108.00</td><td>100.00</td></tr></table>"
+    ),
+    "tabs": "Item\tUSD\tEUR\nNet\t108.00\t100.00",
+    "semicolons": "Item;USD;EUR\nNet;108.00;100.00",
+    "aligned": "Item        USD     EUR\nNet      108.00  100.00",
+    "blanks": "Item USD EUR\nNet 108.00 100.00",
+    "rows": "| Net EUR | 90.00 | 100.00 |\n| Net USD | 99.00 | 108.00 |",
+}
+
+
+@pytest.mark.parametrize("layout", TABLES)
+def test_the_head_of_a_column_says_the_currency(layout: str) -> None:
+    """G02: an amount in a table is in the currency of its column or row, and in no other one."""
+    document = TABLES[layout]
+    assert grounded(document, "108.00", "money(USD)")
+    assert grounded(document, "100.00", "money(EUR)")
+    assert not grounded(document, "108.00", "money(EUR)")
+    assert not grounded(document, "100.00", "money(USD)")
+
+
+@pytest.mark.parametrize(
+    "caption",
+    ["(in EUR thousands)", "In thousands of EUR", "Amounts in TEUR", "EUR '000", "(\u20ac in thousands)", "\u20ac000"],
+)
+@pytest.mark.parametrize(
+    "layout", ["{}\nSales   1,234\nTax   200", "{}\n\n| Sales | 1,234 |", "| Item | {} |\n|--|--|\n| Sales | 1,234 |"]
+)
+def test_a_scale_that_is_said_above_belongs_to_the_amounts_below(caption: str, layout: str) -> None:
+    """G02: under "in thousands" an amount of money is a thousand times what is printed."""
+    document = layout.format(caption)
+    assert grounded(document, "1234000", "money(EUR)")
+    assert not grounded(document, "1234", "money(EUR)")
+    assert not grounded(document, "1234000", "money(USD)")
+
+
+def test_percentages_under_their_head() -> None:
+    """G02: under a percent sign a number is a percentage and no money; a row that does not fit is doubtful."""
+    document = "| Item | % | EUR |\n|--|--|--|\n| VAT | 20 | 100.00 |\n| Low | 0.5 | 3.00 |"
+    assert grounded(document, "20%", "percent")
+    assert not grounded(document, "20", "money(EUR)")
+    assert not grounded(document, "50%", "percent")
+    assert not grounded("| Item | USD | EUR |\n|--|--|--|\n| Net | 108.00 |", "108", "money(EUR)")
+    assert grounded("We may also be paid in EUR.\n\nTotal 50.00", "50", "money(USD)")
+    assert grounded(
+        "(in EUR thousands)\n\nThe fee for the account is EUR 50 and it is due at once.", "50", "money(EUR)"
+    )
+
+
 BETWEEN = ["", " ", "\u00a0", "\u2007", "\u202f", "**", " **", "_", " (", " [", ' "', "\u200b", " \u2060"]
 SCALES = ["million", "thousand", "bn", "Mio.", "lakh", "crore", "billion", "k", "万"]
 
