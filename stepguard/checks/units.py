@@ -11,7 +11,7 @@ between those passes.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast
 
@@ -27,8 +27,10 @@ from stepguard.language.quantities import (
     check_pair,
     convert,
     read_amount,
+    read_declared,
     read_unit,
     require_units,
+    same_unit,
     show_unit,
 )
 from stepguard.language.tolerances import Tolerance
@@ -51,6 +53,7 @@ class _Measure(BuiltCheck):
     __slots__ = ()
     converts: bool
     bare: Bare
+    units: tuple[str, ...]
 
     def _misfit(self, step: Step) -> str | None:
         if step.id in self.reads:
@@ -71,7 +74,7 @@ class _Measure(BuiltCheck):
                 return self._fail(str(error), "malformed")
             return number
         try:
-            amount = read_amount(claimed, bare=unit)
+            amount = read_amount(claimed, bare=unit, declared=self.units)
         except ValueRefused as error:
             return self._fail(str(error), "malformed")
         if amount.unit is None:
@@ -82,7 +85,7 @@ class _Measure(BuiltCheck):
             value = convert(amount.value, amount.unit, unit)
         except ValueRefused as error:
             return self._fail(f"{shorten(str(amount))}: {error.reason}")
-        if amount.unit != unit and not self.converts:
+        if not same_unit(amount.unit, unit) and not self.converts:
             return self._fail(f"{shorten(str(amount))} is in another unit than {show_unit(unit)}", "malformed")
         return value
 
@@ -100,6 +103,7 @@ class Quantity(_Measure):
             with a number needs ``"assume"``.
         within: how far the value may be off, in the expected unit (``"0.01"``: below 1) or relative (``"1%"``: at
             most 10%); None: not at all. The verdict records it.
+        units: further names of units, each a measure of its own: ``["IU", "mEq"]``.
 
     Raises:
         ConfigError: the quantity, the unit, the policy or the tolerance is none.
@@ -113,6 +117,7 @@ class Quantity(_Measure):
     converts: bool
     bare: Bare
     within: Tolerance | None
+    units: tuple[str, ...]
 
     def __init__(
         self,
@@ -122,8 +127,10 @@ class Quantity(_Measure):
         convert: bool = False,
         bare: Bare = "refuse",
         within: Given | None = None,
+        units: Iterable[str] = (),
     ) -> None:
         require_units()
+        declared = read_declared(units)
         if not isinstance(expected, str) or not expected.strip():
             raise ConfigError(f"a quantity is text such as '5 km', not {expected!r:.60}", option="expected")
         found: Amount | str | Expression
@@ -135,14 +142,15 @@ class Quantity(_Measure):
             found = expected.strip()
         else:
             try:
-                found = read_amount(expected)
+                found = read_amount(expected, declared=declared)
             except ValueRefused as error:
                 raise ConfigError(f"a quantity is such as '5 km': {error}", option="expected") from None
             if found.unit is None:
                 raise ConfigError(f"{expected!r} has no unit: write '5 km', or give unit='km'", option="expected")
         put = object.__setattr__
         put(self, "expected", found)
-        put(self, "unit", None if unit is None else _unit(unit))
+        put(self, "unit", None if unit is None else _unit(unit, declared))
+        put(self, "units", declared)
         put(self, "converts", read_flag(convert, "convert"))
         put(self, "bare", _policy(bare))
         put(self, "within", None if within is None else _tolerance(within))
@@ -181,7 +189,7 @@ class Quantity(_Measure):
         if isinstance(self.expected, str):
             held = values[self.expected]
             try:
-                amount = read_amount(held if isinstance(held, str) else "")
+                amount = read_amount(held if isinstance(held, str) else "", declared=self.units)
             except ValueRefused as error:
                 return self._undecided(f"{self.expected} is no quantity: {error.reason}", retry=False)
             if amount.unit is None:
@@ -206,6 +214,7 @@ class Measured(_Measure):
         most: the largest one.
         convert: whether another unit of the same dimension passes, converted exactly.
         bare: ``"refuse"`` fails a number without a unit, ``"assume"`` takes it to be in this unit.
+        units: further names of units, each a measure of its own: ``["IU", "mEq"]``.
 
     Raises:
         ConfigError: the unit, the policy or a bound is none.
@@ -218,6 +227,7 @@ class Measured(_Measure):
     most: Exact | None
     converts: bool
     bare: Bare
+    units: tuple[str, ...]
 
     def __init__(
         self,
@@ -227,10 +237,13 @@ class Measured(_Measure):
         most: Given | None = None,
         convert: bool = False,
         bare: Bare = "refuse",
+        units: Iterable[str] = (),
     ) -> None:
         require_units()
+        declared = read_declared(units)
         put = object.__setattr__
-        put(self, "unit", _unit(unit))
+        put(self, "units", declared)
+        put(self, "unit", _unit(unit, declared))
         bounds: dict[str, Exact] = {}
         for option, given in (("least", least), ("most", most)):
             if given is not None:
@@ -263,9 +276,9 @@ class Measured(_Measure):
         return self._pass()
 
 
-def _unit(text: object) -> Unit:
+def _unit(text: object, declared: tuple[str, ...]) -> Unit:
     try:
-        return read_unit(text if isinstance(text, str) else "")
+        return read_unit(text if isinstance(text, str) else "", declared=declared)
     except ValueRefused as error:
         raise ConfigError(f"a unit is such as 'km' or 'kg*m/s^2': {error}", option="unit") from None
 

@@ -50,7 +50,7 @@ from stepguard.language.currencies import (
     part_behind,
     stands_glued,
 )
-from stepguard.language.numerals import MINUS_SIGNS, Exact, exact, format_exact, read_numeral
+from stepguard.language.numerals import MINUS_SIGNS, SCALES, Exact, exact, format_exact, read_numeral
 from stepguard.language.struck_text import JOINT
 from stepguard.language.unseen import BLANKS
 
@@ -58,10 +58,6 @@ __all__ = ["FoundNumber", "Place", "find_numbers", "number_goes_on"]
 
 _CURRENCY: Final = "|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True))
 _CODE: Final = "|".join(sorted(CODES))
-_SCALES: Final = {
-    "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
-    "k": 10**3, "K": 10**3, "m": 10**6, "M": 10**6, "mn": 10**6, "b": 10**9, "B": 10**9, "bn": 10**9,
-}  # fmt: skip
 _UNITS: Final = (
     "st|nd|rd|th|km|cm|mm|nm|kg|mg|g|t|lb|lbs|oz|ft|in|mi|yd|h|hr|hrs|min|s|sec|ms|l|L|ml|mL|kW|kWh|MW|MWh|GHz|MHz|kHz|Hz"
     "|kB|KB|MB|GB|TB|px|pt|x|°C|°F|°"
@@ -270,9 +266,9 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
         if word in _WIDE_SCALES:
             scale = _WIDE_SCALES[word]
         elif len(word) > 2:
-            scale = _SCALES[word.lower()]
-        elif unit is not None and word in _SCALES:  # a letter is a scale of money, and else a unit or a name
-            scale = _SCALES[word]
+            scale = SCALES[word.lower()]
+        elif unit is not None and word in SCALES:  # a letter is a scale of money, and else a unit or a name
+            scale = SCALES[word]
         else:
             behind = None
     if behind is not None:

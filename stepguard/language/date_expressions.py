@@ -100,7 +100,7 @@ def parse_date_expression(text: object) -> DateExpression:
             )
         if found["working"] and found["unit"] != "day":
             raise ConfigError(f"{text!r}: only days can be working days", option="expression")
-        count: int | str = _variable(found["name"], text) if found["name"] else int(found["count"][:10])
+        count: int | str = _variable(found["name"], text) if found["name"] else _count(found["count"])
         if isinstance(count, int) and count > _MAX_COUNT:
             raise ConfigError(f"{text!r} adds more than {_MAX_COUNT} {found['unit']}s", option="expression")
         offsets.append(
@@ -108,6 +108,12 @@ def parse_date_expression(text: object) -> DateExpression:
         )
         at = found.end()
     return DateExpression(base, tuple(offsets))
+
+
+def _count(digits: str) -> int:
+    """The number that digits are, or one above the limit."""
+    plain = digits.lstrip("0")
+    return int(plain or "0") if len(plain) <= len(str(_MAX_COUNT)) else _MAX_COUNT + 1
 
 
 def _no(text: str) -> date:

@@ -48,6 +48,16 @@ MAX_DIGITS = 1000
 MINUS_SIGNS = "\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d"
 """What is written for a minus besides ``-``."""
 
+SCALES = {
+    "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+    "k": 10**3, "K": 10**3, "m": 10**6, "M": 10**6, "mn": 10**6, "b": 10**9, "B": 10**9, "bn": 10**9,
+}  # fmt: skip
+"""What stands behind a number and multiplies it; letters do so with amounts of money only."""
+
+_SCALED = re.compile(
+    r"(?P<number>[-+]?[ ]?[0-9.][0-9.,]*)"
+    r"(?:[ \u00a0\u2009\u202f](?P<word>(?i:hundred|thousand|million|billion|trillion))|(?P<letter>mn|bn|[kKmMbB]))\Z"
+)
 _PLAIN_INTEGER = re.compile(r"[-+]?[0-9]{1,300}\Z")
 _SIGNS = str.maketrans({**dict.fromkeys(MINUS_SIGNS, "-"), "\u2215": "/", "\u22c5": "\u00b7"})
 _SMALL_FRACTION = re.compile(r"(?<![0-9.,])([0-9])\u2044(?=[0-9]{1,2}\Z)")  # in `11⁄2` a whole one may have grown on
@@ -132,6 +142,10 @@ def read_numeral(text: str, *, decimal: Literal[".", ","] = ".") -> Numeral:
     if unit not in (None, "%"):
         body, unit = _split_second(body, unit, text)
     try:
+        scaled = _SCALED.match(body) if unit != "%" else None
+        if scaled is not None and (scaled["word"] or unit is not None):
+            scale = SCALES[scaled["letter"] or scaled["word"].lower()]
+            return Numeral(exact(Fraction(_signed(scaled["number"], decimal, text)) * scale), unit)
         value = _signed(_join_spaced(body), decimal, text)
     except ZeroDivisionError:
         raise ValueRefused("undefined: division by zero", text=text) from None

@@ -1,7 +1,8 @@
 """Numbers with units as people and models write them, and exact conversion between units.
 
-The number is read by `stepguard.language.numerals`, the unit by a small grammar of its own; only names of units are
-looked up in pint (``pip install "stepguard[units]"``), whose own parser would compute whatever stands there::
+The number is read by `stepguard.language.numerals`, the unit by a small grammar of its own with a list of names
+(`stepguard.language.unit_names`); only conversion is left to pint (``pip install "stepguard[units]"``), whose own
+parser would compute whatever stands there and guess prefixes::
 
     5 km    5km    1,234.5 kg*m/s^2    1.2e3 m²    3/4 mile    20 °C    5 N·m
 
@@ -17,16 +18,29 @@ exact as pint's pi, which has 50 digits.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
-from stepguard.errors import MissingExtraError, ValueRefused
+from stepguard.errors import ConfigError, MissingExtraError, ValueRefused
 from stepguard.language.numerals import Exact, exact, format_exact, read_numeral
+from stepguard.language.unit_names import PHRASES, factors_of
 
-__all__ = ["Amount", "Unit", "check_pair", "convert", "read_amount", "read_unit", "require_units", "show_unit"]
+__all__ = [
+    "Amount",
+    "Unit",
+    "check_pair",
+    "convert",
+    "read_amount",
+    "read_declared",
+    "read_unit",
+    "require_units",
+    "same_unit",
+    "show_unit",
+]
 
 _MAX_TEXT: Final = 200
 _MAX_NUMBER: Final = 10**60
@@ -42,17 +56,9 @@ _FACTOR: Final = re.compile(
 _OPERATOR: Final = re.compile(r" ?[*·⋅×] ?| ?/ ?|[ \u00a0]|-(?=[A-Za-z])")
 _UNIT_START: Final = re.compile(r"[A-Za-zµμΩ°º˚℃℉Åℓ]")
 _SUPERSCRIPT: Final = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
-_SPELLINGS: Final = {
-    "℃": "degC", "℉": "degF", "°": "degree", "ℓ": "l", "°C": "degC", "°F": "degF", "°K": "kelvin",
-    "kmph": "kph", "kmh": "kph", "Ohm": "ohm",  # to pint a kmph is a kilo-mph
-}  # fmt: skip
 _CALENDAR: Final = re.compile(r"(?<!light_)year|month|decade|century|millenn")
-_CONSTANT: Final = re.compile(
-    r"constant|speed_of_light|elementary_charge|_number|quantum|fine_structure|cross_section|vacuum|impedance|"
-    r"^(?:pi|tansec|ln10|wien_.*|zeta|standard_gravity|dimensionless)\Z"
-)
-_WORD: Final = 4
-_POWER_WORD: Final = re.compile(rf"\b(square|sq|cubic)\.? ({_NAME})")
+_SIGNS: Final = {"℃": "degC", "℉": "degF", "°": "degree", "ℓ": "l", "Ohm": "ohm"}
+_POWER_WORD: Final = re.compile(rf"\b(square|sq|cubic|cu)\.? ({_NAME})", re.IGNORECASE)
 _DEGREES: Final = re.compile(
     r"(?:[°º˚]|\bdeg(?:rees?|\.)?) ?(C|F|K)(?:elsius|ahrenheit|elvin)?(?![A-Za-z])", re.IGNORECASE
 )
@@ -77,7 +83,17 @@ class Amount:
 
 def show_unit(unit: Unit) -> str:
     """A unit as text."""
-    return " ".join(name if exponent == 1 else f"{name}^{exponent}" for name, exponent in unit)
+    names = ((name.strip("'"), exponent) for name, exponent in unit)
+    return " ".join(name if exponent == 1 else f"{name}^{exponent}" for name, exponent in names)
+
+
+def same_unit(unit: Unit, other: Unit) -> bool:
+    """Whether two units are one under two names: a cubic centimetre and a millilitre are."""
+    return _comparable(unit) == _comparable(other)
+
+
+def _comparable(unit: Unit) -> Unit:
+    return (("milliliter", 1),) if unit == (("centimeter", 3),) else unit
 
 
 @cache
@@ -95,12 +111,13 @@ def require_units() -> None:
     _registry()
 
 
-def read_amount(text: str, *, bare: Unit | None = None) -> Amount:
+def read_amount(text: str, *, bare: Unit | None = None, declared: Collection[str] = ()) -> Amount:
     """Read one number and its unit, if it has one.
 
     Args:
         text: what was written.
         bare: the unit that a number without one is meant in.
+        declared: further names of units (see `read_unit`).
 
     Raises:
         ValueRefused: there is no such number or unit, or there is more than one of them.
@@ -116,7 +133,7 @@ def read_amount(text: str, *, bare: Unit | None = None) -> Amount:
     for match in reversed([None, *_UNIT_START.finditer(body)]):
         head, tail = (body, None) if match is None else (body[: match.start()], body[match.start() :])
         try:
-            amount = Amount(_number(head.rstrip(), text), None if tail is None else read_unit(tail))
+            amount = Amount(_number(head.rstrip(), text), None if tail is None else read_unit(tail, declared=declared))
         except ValueRefused:
             continue
         check_pair(head, amount.value, amount.unit or bare)
@@ -125,7 +142,7 @@ def read_amount(text: str, *, bare: Unit | None = None) -> Amount:
     first = _UNIT_START.search(body)
     _number(body if first is None else body[: first.start()].rstrip(), text)
     assert first is not None
-    read_unit(body[first.start() :])
+    read_unit(body[first.start() :], declared=declared)
     raise ValueRefused("one number and its unit were expected, such as 5 km", text=text)
 
 
@@ -149,8 +166,12 @@ def _number(text: str, whole: str) -> Exact:
     return exact(value)
 
 
-def read_unit(text: str) -> Unit:
+def read_unit(text: str, *, declared: Collection[str] = ()) -> Unit:
     """Read one unit.
+
+    Args:
+        text: what was written.
+        declared: further names of units, each a measure of its own.
 
     Raises:
         ValueRefused: it is none.
@@ -158,9 +179,12 @@ def read_unit(text: str) -> Unit:
     """
     if len(text) > _MAX_TEXT:
         raise ValueRefused(f"too long for a unit ({len(text)} characters)", text=text)
-    body = _POWER_WORD.sub(lambda each: f"{each[2]}^{3 if each[1] == 'cubic' else 2}", " ".join(text.split()))
+    body = " ".join(text.split())
+    for phrase, name in PHRASES:
+        body = phrase.sub(name, body)
+    body = _POWER_WORD.sub(lambda each: f"{each[2]}^{3 if each[1].lower().startswith('cu') else 2}", body)
     body = _TORQUE.sub(r"\1 m", body.replace(" per ", "/"))
-    body = _DEGREES.sub(lambda each: _SPELLINGS[f"°{each[1].upper()}"], body)
+    body = _DEGREES.sub(lambda each: {"C": "degC", "F": "degF", "K": "kelvin"}[each[1].upper()], body)
     found: dict[str, int] = {}
     at, sign, bracket, factors = 0, 1, False, 0
     while True:
@@ -169,8 +193,8 @@ def read_unit(text: str) -> Unit:
         if match is None or factors > _MAX_FACTORS:
             raise ValueRefused("no unit that is known", text=text)
         exponent = int((match["exponent"] or match["raised"] or match["digit"] or "1").translate(_SUPERSCRIPT))
-        name = _canonical(match["name"], text)
-        found[name] = found.get(name, 0) + sign * exponent
+        for name, power in _factors(match["name"], declared, text):
+            found[name] = found.get(name, 0) + sign * exponent * power
         at = match.end()
         if bracket and body[at : at + 1] == ")":
             bracket, at = False, at + 1
@@ -193,21 +217,32 @@ def read_unit(text: str) -> Unit:
     return tuple(sorted((name, exponent) for name, exponent in found.items() if exponent))
 
 
-def _canonical(name: str, text: str) -> str:
-    """The name that pint has for a unit: ``kilometer`` for ``km``, ``minute`` for ``mins``."""
-    registry = _registry()
-    spelling = _SPELLINGS.get(name, name)
-    # A word may have a capital as in `Metres`; of `MBAR` it would not be clear whether it is mega or milli.
-    capital = len(spelling) >= _WORD and spelling[1:].islower()
-    for each in (spelling, spelling.lower()) if capital else (spelling,):
-        try:
-            found = str(registry.get_name(each))
-        except Exception:  # noqa: BLE001 - pint raises several kinds for what is no unit
-            continue
-        # Constants are units to pint, and `5 k` is more likely anything else than Boltzmann's.
-        if found and not _CONSTANT.search(found):
-            return found
-    raise ValueRefused(f"{name!r} is no unit that is known", text=text)
+def read_declared(names: object) -> tuple[str, ...]:
+    """Names of units that a configuration declares, sorted.
+
+    Raises:
+        ConfigError: one is no name, or that of a unit that is known.
+    """
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ConfigError("units are a list of names: ['IU', 'mEq']", option="units")
+    found = tuple(names)
+    for each in found:
+        if not isinstance(each, str) or not re.fullmatch(_NAME, each):
+            raise ConfigError(f"a unit is declared by its name in letters, such as 'IU', not {each!r}", option="units")
+        if factors_of(each) is not None:
+            raise ConfigError(f"{each!r} is a unit already", option="units")
+    return tuple(sorted(set(found)))
+
+
+def _factors(name: str, declared: Collection[str], text: str) -> Unit:
+    """What a name of a unit stands for: ``kilometer`` for ``km``, mile and hour for ``mph``."""
+    if name in declared:
+        return ((f"'{name}'", 1),)
+    found = factors_of(_SIGNS.get(name, name))
+    if found is None:
+        raise ValueRefused(f"{name!r} is no unit that is known (a check can declare it: units=[{name!r}])", text=text)
+    _registry()  # a unit that nothing converts is of no use
+    return found
 
 
 def convert(value: Exact, unit: Unit, other: Unit) -> Exact:
@@ -217,8 +252,13 @@ def convert(value: Exact, unit: Unit, other: Unit) -> Exact:
         ValueRefused: the two are of different dimensions, or there is no exact conversion.
         MissingExtraError: pint is not installed.
     """
-    if unit == other:
+    if _comparable(unit) == _comparable(other):
         return value
+    declared = [tuple(each for each in one if each[0].startswith("'")) for one in (unit, other)]
+    if declared[0] != declared[1]:
+        shown = f"{show_unit(unit)} and {show_unit(other)} do not measure the same"
+        raise ValueRefused(shown, text=show_unit(unit))
+    unit, other = (tuple(each for each in one if each not in declared[0]) for one in (unit, other))
     for name, _ in (*unit, *other):
         if _CALENDAR.search(name) and not _same_calendar(unit, other):
             raise ValueRefused("months and years have no fixed length", text=name)

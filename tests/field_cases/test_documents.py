@@ -13,6 +13,9 @@ from stepguard.checks import judge_claims
 from stepguard.checks.grounding import Grounded
 from stepguard.checks.text import Forbidden
 from stepguard.core.verdicts import Claim
+from stepguard.errors import ConfigError, ValueRefused
+from stepguard.language.date_expressions import parse_date_expression
+from stepguard.language.value_types import ValueType
 
 pytestmark = pytest.mark.once
 
@@ -203,3 +206,25 @@ def test_a_search_that_was_given_up_ends() -> None:
     for thread in [each for each in threading.enumerate() if each.name == "stepguard-check"]:
         thread.join(60)
         assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    "written", ["$1.6 million", "1.6 million USD", "$1.6M", "US$1.6 million", "1,600 thousand dollars"]
+)
+def test_an_amount_in_millions_is_a_value(written: str) -> None:
+    """N04: a value of a money step may have a scale, as an amount in a document has."""
+    money = ValueType.parse("money(USD)")
+    assert money.read(written) == 1_600_000
+    for refused in (f"{written} 5", f"({written})", f"3/4 {written}", f"{written}s"):
+        with pytest.raises(ValueRefused):
+            money.read(refused)
+    with pytest.raises(ValueRefused):
+        ValueType.parse("number").read("1.6M")
+
+
+@pytest.mark.parametrize("zeros", [1, 8, 9, 30, 300])
+def test_no_digit_of_a_number_of_days_is_left_unread(zeros: int) -> None:
+    """U04: zeros in front change nothing, and a number that is too large is refused whatever its length."""
+    assert parse_date_expression(f"d + {'0' * zeros}15 days") == parse_date_expression("d + 15 days")
+    with pytest.raises(ConfigError):
+        parse_date_expression(f"d + 1{'0' * zeros}00015 days")
