@@ -105,8 +105,9 @@ class Receiver:
         self._launcher.ask(Asking(self._asker.after_draft(flight, text)), now)
 
     def _read(self, flight: Flight, reply: Reply, now: float) -> None:
+        assert flight.request is not None
         try:
-            reading = read_reply(reply.completion, flight.asked, self._reply_format)
+            reading = read_reply(reply.completion, flight.asked, self._reply_format, flight.request.values)
         except BackendError as error:
             self._unusable(flight, reply, error)
             return

@@ -47,7 +47,7 @@ class WrongStepWatch:
         if any(self._is_wrong(key, field) for key, field in self._reply.entries(text)):
             return True
         step = None if self._lost else next(iter(self._steps[self._count :]), None)
-        return step is not None and is_runaway(self._reply.unfinished(text), step)
+        return step is not None and is_runaway(self._reply.unfinished(text), step, self._state)
 
     def _begin(self) -> None:
         self._reply: PartialReply = PartialReply()

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from stepguard.errors import EvaluationError
 from stepguard.language.evaluation import evaluate
-from stepguard.language.expressions import Call, Chain, Compare, Expression, Name, Negate, Number
+from stepguard.language.expressions import Call, Chain, Compare, Expression, Name, Negate, Number, Power
 from stepguard.language.numerals import Exact
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
@@ -141,6 +141,8 @@ class _Parts:
                 return Call(function, tuple(map(self._argument, arguments)), mode)
             case Negate(operand):
                 return Negate(self._leaf(operand))
+            case Power(base, exponent):
+                return Power(self._leaf(base), self._leaf(exponent))
             case _:
                 raise _NoParts
 

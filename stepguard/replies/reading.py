@@ -13,7 +13,7 @@ Keys are step ids, exactly as they were asked. What is not asked for is recorded
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +30,7 @@ from stepguard.replies.tool_calls import find_unread_call
 
 if TYPE_CHECKING:
     from stepguard.core.completions import Completion
+    from stepguard.language.values import Value
     from stepguard.procedure.steps import Step
 
 __all__ = ["TOOL_NAME", "Reading", "read_draft", "read_reply"]
@@ -42,6 +43,7 @@ _MAX_EXTRAS: Final = 20
 _ANSWER_KEYS: Final = frozenset({"answer", "finalanswer", "theanswer", "result", "finalresult", "final", "solution"})
 _UNREAD_BY_ENDPOINT: Final = "tool_use_failed"
 """The endpoint says itself that it could not read the tool call, and hands on what the model wrote."""
+_NO_VALUES: Final[Mapping[str, Value]] = {}
 _NO_LETTER = re.compile(r"[\W_]+")
 
 
@@ -62,7 +64,12 @@ class Reading:
     runaway: bool = False
 
 
-def read_reply(completion: Completion, steps: Sequence[Step], reply_format: ReplyFormat) -> Reading:
+def read_reply(
+    completion: Completion,
+    steps: Sequence[Step],
+    reply_format: ReplyFormat,
+    values: Mapping[str, Value] = _NO_VALUES,
+) -> Reading:
     """Read a completion as the answer to `steps`.
 
     Never raises for anything a model can write, but passes on what a reply format raises, and raises for a tool call
@@ -77,12 +84,14 @@ def read_reply(completion: Completion, steps: Sequence[Step], reply_format: Repl
     the content and a tool call (neither goes before the other) refuse the reply as a whole. Reasoning that came apart
     from the content is never read as the answer.
 
+    The values that the steps read, as far as they are known, tell how long an entry may be that was cut off.
+
     Raises:
         BackendError: the server left a tool call in the content.
     """
     stopped = completion.finish_reason == STOPPED_EARLY
     if stopped or plain_reason(completion.finish_reason) in CUT:
-        reading = _unfinished(completion, steps, reply_format)
+        reading = _unfinished(completion, steps, reply_format, values)
         if stopped or (reading.runaway and not reading.claims):  # more of it would not be more of an answer
             return reading
     found = _document(completion, [step.id for step in steps])
@@ -91,7 +100,9 @@ def read_reply(completion: Completion, steps: Sequence[Step], reply_format: Repl
     return _claims(found, steps, reply_format)
 
 
-def _unfinished(completion: Completion, steps: Sequence[Step], reply_format: ReplyFormat) -> Reading:
+def _unfinished(
+    completion: Completion, steps: Sequence[Step], reply_format: ReplyFormat, values: Mapping[str, Value]
+) -> Reading:
     """Read the complete entries of a reply that was stopped because one of them is wrong, or that was cut off."""
     texts = [call.arguments for call in completion.tool_calls] or [completion.text or ""]
     found, rest = complete_entries(texts[0])
@@ -100,7 +111,7 @@ def _unfinished(completion: Completion, steps: Sequence[Step], reply_format: Rep
     if len(answered) == len(steps):
         return reading
     step = steps[len(answered)]
-    runaway = is_runaway(rest, step)
+    runaway = is_runaway(rest, step, values)
     if reading.failed is not None:
         return replace(reading, runaway=runaway)
     if not runaway:

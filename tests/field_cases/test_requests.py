@@ -196,6 +196,23 @@ def test_long_replies_that_say_something_are_given_more_room() -> None:
     assert max(seen) > 160
 
 
+def test_long_numbers_take_long_replies() -> None:
+    """R16, the other side: numbers of hundreds of digits are no rambling; the cap that they hit is raised."""
+    procedure = Procedure.parse("inputs: x, y\nt1 = x * y")
+    values = {"x": 10**299 + 7, "y": 10**299 + 9}
+    right = SimulatedModel(slips=Slips.none())
+
+    class Digits:
+        def complete(self, request: Request) -> Completion:
+            assert request.max_tokens is not None
+            text = right.complete(request).text or ""
+            cut = len(text) > request.max_tokens
+            return Completion(text[: request.max_tokens] if cut else text, "length" if cut else "stop")
+
+    result = Guard(Digits(), segment=1).run(procedure, values)
+    assert (result.status, result.answer) == ("verified", values["x"] * values["y"])
+
+
 # Decisions
 
 
