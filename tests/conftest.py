@@ -9,7 +9,9 @@ import asyncio
 import ipaddress
 import json
 import os
+import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +29,22 @@ from stepguard.backends.providers import PROVIDERS
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def as_in_a_login_shell() -> Iterator[None]:
+    """What a process inherits from whoever started the tests changes nothing: ignored and blocked signals (of `nohup`,
+    and of a shell's background jobs) and the mask of new files are as after a login."""
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    mask = os.umask(0o022)
+    if sys.platform != "win32":
+        blocked = signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    yield
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    os.umask(mask)
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from stepguard.backends.base import Backend
 from stepguard.errors import BackendError, ConfigError
+from stepguard.procedure.procedure import Procedure
 
 __all__ = ["SIMULATED", "choose_backend"]
 
@@ -20,8 +21,16 @@ SIMULATED: Final = (
 _LOOKUP_SECONDS: Final = 20.0
 
 
-def choose_backend(options: argparse.Namespace) -> tuple[Backend, str]:
-    """The model to ask, and what to call it."""
+def choose_backend(options: argparse.Namespace, procedure: Procedure | None = None) -> tuple[Backend, str]:
+    """The model to ask, and what to call it.
+
+    Args:
+        options: of the command.
+        procedure: what a simulated model is to be asked; it slips once in the middle of it, so that a repair is seen.
+
+    Raises:
+        ConfigError: the options do not go together, or nobody can answer the procedure's steps in words.
+    """
     if options.gguf is not None:
         if options.model is not None or options.base_url is not None:
             raise ConfigError("--gguf is a model of its own: leave out --model and --base-url", option="gguf")
@@ -35,10 +44,19 @@ def choose_backend(options: argparse.Namespace) -> tuple[Backend, str]:
 
         make = OpenAIBackend.from_name if "/" in options.model else OpenAIBackend
         return make(options.model), options.model
-    from stepguard.testing import SimulatedModel
+    from stepguard.testing import Plant, SimulatedModel
 
+    steps = () if procedure is None else tuple(procedure.steps)
+    if words := [step.id for step in steps if step.expression is None]:
+        raise ConfigError(
+            f"step {words[0]} is described in words, which the simulated model cannot carry out: name a model with "
+            "--model, --base-url or --gguf (in tests, stepguard.testing.ScriptedSteps gives the answers)",
+            option="model",
+        )
     sys.stderr.write(SIMULATED + "\n")
-    return SimulatedModel(seed=options.seed or 0), "SIMULATED MODEL"
+    asked = [step.id for step in steps if step.performer == "model"]
+    plants = [Plant(asked[len(asked) // 2], "wrong_value")] if asked else []
+    return SimulatedModel(seed=options.seed or 0, plants=plants), "SIMULATED MODEL"
 
 
 def _endpoint(base_url: str, model: str | None) -> tuple[Backend, str]:

@@ -1,9 +1,11 @@
-"""Progress on stderr: a bar on a terminal, a few plain lines anywhere else."""
+"""Progress on stderr, of a run and of a benchmark: a bar on a terminal, a few plain lines anywhere else."""
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol, Self, TextIO
 
@@ -14,129 +16,198 @@ from stepguard.procedure.procedure import Procedure
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["Watcher", "shows_bars", "watch"]
+__all__ = ["Display", "RunProgress", "make_display"]
 
 _LINES: Final = 10
-"""How many lines a run of any length may take where there is no terminal."""
+"""How many lines a run of any length takes where there is no terminal, unless it takes long."""
+_SILENCE: Final = 30.0
+"""Seconds after which a line is written though nothing was finished: somebody may be waiting."""
 
 
-class Watcher(Protocol):
-    """An observer of a guard that shows how far a run has come, from entering it to leaving it."""
+class Display(Protocol):
+    """Shows how much of something is done."""
 
-    def __call__(self, action: Action, event: Event, /) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
-    ) -> None: ...
+    def open(self) -> None:
+        """It starts."""
+        ...
+
+    def advance(self, done: int) -> None:
+        """So much is done."""
+        ...
+
+    def note(self, message: str) -> None:
+        """Something is to be known meanwhile."""
+        ...
+
+    def close(self) -> None:
+        """It has ended, in whatever way."""
+        ...
 
 
-def watch(procedure: Procedure, model: str, *, quiet: bool = False) -> Watcher:
-    """The watcher that fits stderr.
+def make_display(
+    title: str,
+    total: int,
+    unit: str,
+    *,
+    facts: Callable[[], Sequence[str]] = tuple,
+    quiet: bool = False,
+    silence: float = _SILENCE,
+) -> Display:
+    """The display that fits stderr.
+
+    Args:
+        title: what is done.
+        total: how much there is to do.
+        unit: what it is counted in, in the singular.
+        facts: what else is to be told with each line: time, cost.
+        quiet: show nothing.
+        silence: seconds after which a plain line is written though nothing was finished.
+    """
+    stream = sys.stderr
+    if quiet:
+        return _Silent()
+    # Many CI systems hand out a terminal but keep a log.
+    looked_at = stream.isatty() and os.environ.get("CI", "") in ("", "false", "0") and os.environ.get("TERM") != "dumb"
+    if looked_at:
+        return _Bar(title, total, unit, facts, stream)
+    return _Lines(title, total, unit, facts, stream, silence)
+
+
+class _Silent:
+    def open(self) -> None: ...
+    def advance(self, done: int) -> None: ...
+    def note(self, message: str) -> None: ...
+    def close(self) -> None: ...
+
+
+class _Lines:
+    """A line at the start, at every tenth of the way, and where nothing was said for a while; no carriage returns."""
+
+    def __init__(
+        self,
+        title: str,
+        total: int,
+        unit: str,
+        facts: Callable[[], Sequence[str]],
+        stream: TextIO,
+        silence: float,
+    ) -> None:
+        self._title: Final = title
+        self._total: Final = total
+        self._unit: Final = unit if total == 1 else f"{unit}s"
+        self._facts: Final = facts
+        self._stream: Final = stream
+        self._silence: Final = silence
+        self._done = self._tenths = 0
+        self._lock: Final = threading.Lock()
+        self._spoken: Final = threading.Event()
+        self._closed = False
+
+    def open(self) -> None:
+        self._write(f"{self._title}: {self._total} {self._unit}")
+        threading.Thread(target=self._keep_talking, name="stepguard-progress", daemon=True).start()
+
+    def advance(self, done: int) -> None:
+        self._done = done
+        tenths = done * _LINES // self._total
+        if tenths > self._tenths:
+            self._tenths = tenths
+            self._write(self._state())
+
+    def note(self, message: str) -> None:
+        self._write(f"{self._title}: {message}")
+
+    def close(self) -> None:
+        self._closed = True
+        self._spoken.set()
+
+    def _state(self) -> str:
+        return f"{self._title}: " + ", ".join([f"{self._done} of {self._total} {self._unit}", *self._facts()])
+
+    def _write(self, line: str) -> None:
+        with self._lock:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+        self._spoken.set()
+
+    def _keep_talking(self) -> None:
+        while not self._closed:
+            self._spoken.clear()
+            if not self._spoken.wait(self._silence) and not self._closed:
+                try:
+                    self._write(self._state())
+                except (OSError, ValueError):  # nobody reads it any more; whoever else writes there is told
+                    return
+
+
+class _Bar:
+    """A bar that is gone when everything is done."""
+
+    _progress: Progress
+
+    def __init__(self, title: str, total: int, unit: str, facts: Callable[[], Sequence[str]], stream: TextIO) -> None:
+        self._title: Final = title
+        self._total: Final = total
+        self._unit: Final = unit if total == 1 else f"{unit}s"
+        self._facts: Final = facts
+        self._stream: Final = stream
+
+    def open(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._progress = Progress(
+            TextColumn("{task.fields[title]}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.description}", markup=False),
+            TimeElapsedColumn(),
+            console=Console(file=self._stream),
+            transient=True,
+        )
+        self._task = self._progress.add_task(self._unit, total=self._total, title=self._title)
+        self._progress.start()
+
+    def advance(self, done: int) -> None:
+        words = ", ".join([self._unit, *self._facts()])
+        self._progress.update(self._task, completed=done, description=words)
+
+    def note(self, message: str) -> None:
+        self._progress.console.print(message, markup=False, highlight=False)
+
+    def close(self) -> None:
+        self._progress.stop()
+
+
+class RunProgress:
+    """An observer of a guard that shows how far a run has come, from entering it to leaving it.
 
     Args:
         procedure: what is run.
         model: what to call the model.
         quiet: show nothing.
     """
-    stream = sys.stderr
-    if quiet:
-        return _Watcher(procedure, model, stream)
-    return _Bar(procedure, model, stream) if shows_bars(stream) else _Lines(procedure, model, stream)
 
-
-def shows_bars(stream: TextIO) -> bool:
-    """Whether a stream is a terminal that somebody looks at."""
-    # Many CI systems hand out a terminal but keep a log.
-    return stream.isatty() and os.environ.get("CI", "") in ("", "false", "0") and os.environ.get("TERM") != "dumb"
-
-
-class _Watcher:
-    """Counts, and shows nothing."""
-
-    def __init__(self, procedure: Procedure, model: str, stream: TextIO) -> None:
-        self.name = printable(procedure.name)
-        self.model = printable(model)
-        self.total = len(procedure)
-        self.committed = 0
-        self.stream = stream
+    def __init__(self, procedure: Procedure, model: str, *, quiet: bool = False) -> None:
+        self._total: Final = len(procedure)
+        self._committed = 0
+        title = f"{printable(procedure.name)} on {printable(model)}"
+        self._display: Final = make_display(title, self._total, "step", quiet=quiet)
 
     def __call__(self, action: Action, event: Event) -> None:
         if isinstance(action, Commit):
-            self.committed += len(action.records)
-            self.advanced()
+            self._committed += len(action.records)
+            self._display.advance(self._committed)
         elif isinstance(action, Wait):
-            self.waited(f"waited {action.seconds:.1f} s: {printable(action.reason)}")
+            self._display.note(f"waited {action.seconds:.1f} s: {printable(action.reason)}")
 
     def __enter__(self) -> Self:
-        self.started()
+        self._display.open()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.ended()
+        self._display.close()
         if isinstance(error, KeyboardInterrupt):
-            raise KeyboardInterrupt(f"interrupted after {self.committed} of {self.total} steps") from error
-
-    def started(self) -> None:
-        """The run starts."""
-
-    def advanced(self) -> None:
-        """Steps were committed."""
-
-    def waited(self, message: str) -> None:
-        """The run waited for the model's server."""
-
-    def ended(self) -> None:
-        """The run has ended, in whatever way."""
-
-
-class _Lines(_Watcher):
-    """A line at the start and at every tenth of the way; no carriage returns."""
-
-    def started(self) -> None:
-        self._shown = 0
-        self._write(f"{self.name}: {self.total} step{'' if self.total == 1 else 's'}, {self.model}")
-
-    def advanced(self) -> None:
-        part = self.committed * _LINES // self.total
-        if part > self._shown:
-            self._shown = part
-            self._write(f"{self.name}: {self.committed} of {self.total} steps")
-
-    def waited(self, message: str) -> None:
-        self._write(f"{self.name}: {message}")
-
-    def _write(self, line: str) -> None:
-        self.stream.write(line + "\n")
-        self.stream.flush()
-
-
-class _Bar(_Watcher):
-    """A progress bar that is gone when the run has ended."""
-
-    _progress: Progress
-
-    def started(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=Console(file=self.stream),
-            transient=True,
-        )
-        self._task = self._progress.add_task(f"{self.name} on {self.model}", total=self.total)
-        self._progress.start()
-
-    def advanced(self) -> None:
-        self._progress.update(self._task, completed=self.committed)
-
-    def waited(self, message: str) -> None:
-        self._progress.console.print(message, markup=False, highlight=False)
-
-    def ended(self) -> None:
-        self._progress.stop()
+            raise KeyboardInterrupt(f"interrupted after {self._committed} of {self._total} steps") from error

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
             run had come.
     """
     from stepguard.cli.models import choose_backend
-    from stepguard.cli.progress import watch
+    from stepguard.cli.progress import RunProgress
 
     procedure = load_file(options.file)
     inputs = read_inputs(options.input, procedure)
@@ -59,11 +59,11 @@ def run(options: argparse.Namespace) -> int:
     learned = None if options.learned is None else Path(options.learned)
     chosen["profile"] = _known(learned)
     GuardOptions(budget=budget, **chosen)  # wrong options are named before a model is loaded
-    backend, name = choose_backend(options)
+    backend, name = choose_backend(options, procedure)
     with ExitStack() as stack:
         if callable(close := getattr(backend, "close", None)):
             stack.callback(close)
-        progress = watch(procedure, name, quiet=options.quiet)
+        progress = RunProgress(procedure, name, quiet=options.quiet)
         guard = Guard(backend, budget=budget, observer=progress, stop_early=options.stop_early, **chosen)
         under_way = guard.start(procedure, inputs)
         interrupted: KeyboardInterrupt | None = None

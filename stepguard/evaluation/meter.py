@@ -37,7 +37,7 @@ class Meter:
         ConfigError: the limit is no amount of money.
     """
 
-    def __init__(self, price: Price, *, limit: Amount | None = None) -> None:
+    def __init__(self, price: Price | None = None, *, limit: Amount | None = None) -> None:
         self.price: Final = price
         self.limit: Final = None if limit is None else to_amount(limit, "the limit on the cost", option="max_cost")
         self.usage = Usage()
@@ -47,9 +47,9 @@ class Meter:
         self._settled = asyncio.Condition()
 
     @property
-    def spent(self) -> Decimal:
-        """The money spent so far."""
-        return self.price.of(self.usage)
+    def spent(self) -> Decimal | None:
+        """The money spent so far; None without a price."""
+        return None if self.price is None else self.price.of(self.usage)
 
     @overload
     def over(self, backend: TaskBackend) -> TaskBackend: ...
@@ -88,7 +88,9 @@ class Meter:
                 self._settled.notify_all()
 
     def _fits(self, most: Usage) -> bool:
-        return self.limit is None or self.price.of(sum(self._on_the_way.values(), self.usage + most)) <= self.limit
+        if self.limit is None or self.price is None:
+            return True
+        return self.price.of(sum(self._on_the_way.values(), self.usage + most)) <= self.limit
 
 
 @dataclass(frozen=True, slots=True)

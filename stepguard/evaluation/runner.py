@@ -34,6 +34,8 @@ Progress = Callable[[int, int, Outcome], None]
 """Called with how many outcomes there are, how many there will be, and the newest."""
 
 _OUTCOMES: Final = "outcomes.jsonl"
+_IN_VAIN: Final = 3
+"""So many runs at least may end in errors before any other: behind them nobody is there to be asked."""
 REPLIES: Final = "replies.sqlite"
 _ONE_CALL: Final = ("program", "direct", "cot", "trace", "primed(rate=1)")
 
@@ -123,6 +125,7 @@ async def run_plan(
 
     Raises:
         ConfigError: the folder holds outcomes and `resume` is not set, or they are of another configuration.
+        BackendError: the first runs all ended in errors without an answer of the model.
     """
     known = _Store(folder, configuration, resume=resume)
     done = dict(known.outcomes)
@@ -137,8 +140,12 @@ async def run_plan(
         taken_over(list(done.values()))
     shared = None if isinstance(backend, TaskBackend) else _recorded(backend, folder, concurrency)
 
+    reached = bool(done)
+    replayed = isinstance(backend, RecordedBackend)
+    in_vain = min(max(_IN_VAIN, concurrency), plan.total)
+
     async def work() -> None:
-        nonlocal left
+        nonlocal left, reached
         while queue:
             job = queue.pop()
             arm, length, seed = job
@@ -155,6 +162,13 @@ async def run_plan(
             left -= 1
             if progress is not None:
                 progress(plan.total - left, plan.total, outcome)
+            reached = reached or outcome.error is None or outcome.output_tokens > 0
+            if not reached and not replayed and plan.total - left - len(known.outcomes) >= in_vain:
+                raise BackendError(
+                    f"no run has reached the model: {outcome.error}. What it is asked by, and where, has to be mended "
+                    "first; the same command with --resume goes on",
+                    retryable=False,
+                )
 
     async with nullcontext() if shared is None else shared.session():
         workers = [asyncio.create_task(work()) for _ in range(concurrency)]

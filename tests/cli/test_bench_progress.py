@@ -16,7 +16,8 @@ import pytest
 from stepguard import Price, Usage
 from stepguard.backends import Backend, Completion, Message, Request
 from stepguard.cli import main
-from stepguard.cli.bench.progress import show_progress, span_of_time
+from stepguard.cli.bench.progress import BenchProgress, span_of_time
+from stepguard.cli.progress import make_display
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import ArmOptions, Outcome
 from stepguard.evaluation.families import Arithmetic
@@ -101,7 +102,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *, meter: Meter 
     monkeypatch.setenv("CI", "")
     monkeypatch.setenv("TERM", "xterm")
     (first, *others) = PLAN.jobs()
-    with show_progress(PLAN, concurrency=1, meter=meter) as progress:
+    with BenchProgress(PLAN, "m", concurrency=1, meter=meter or Meter()) as progress:
         progress.taken_over([ended(first[0], first[1], 1.0, first[2])])
         for done, (arm, length, seed) in enumerate(others, 2):
             clock[0] += 6
@@ -112,9 +113,33 @@ def shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *, meter: Meter 
 def test_plain_lines_tell_runs_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is no terminal a few whole lines say how many runs are done and how long the others will take."""
     lines = shown(monkeypatch, io.StringIO()).splitlines()
-    assert lines[0] == "3 of 8 runs, 12 s, about 41 s left"
-    assert lines[-1] == "8 of 8 runs, 42 s"
-    assert len(lines) == 4
+    assert lines[0] == "arithmetic on m: 8 runs"
+    assert "arithmetic on m: 3 of 8 runs, 12 s, about 41 s left" in lines
+    assert lines[-1] == "arithmetic on m: 8 of 8 runs, 42 s"
+    assert len(lines) == 9
+
+
+def test_a_long_silence_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no run ends for a while, lines go on to say what is verified and how many calls were made."""
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    facts = ["120 steps verified", "31 calls"]
+    display = make_display("long", 1, "run", facts=lambda: facts, silence=0.01)
+    display.open()
+    while stream.getvalue().count("\n") < 3:
+        pass
+    display.close()
+    assert stream.getvalue().splitlines()[2] == "long: 0 of 1 run, 120 steps verified, 31 calls"
+
+
+def test_accepted_steps_are_counted_while_a_run_goes_on() -> None:
+    """A guarded run of many steps is seen to go on, long before it ends."""
+    steps: list[int] = []
+    options = ArmOptions(committed=steps.append)
+    plan = replace(PLAN, cells={50: 1}, arms=("guard",), options=options)
+    asyncio.run(run_plan(plan, SimulatedModel(slips=Slips.none()), configuration={}, concurrency=1))
+    assert len(steps) > 3
+    assert sum(steps) == 50
 
 
 def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +161,7 @@ def test_an_interruption_says_how_far_it_had_come(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sys, "stderr", io.StringIO())
 
     def interrupted() -> None:
-        with show_progress(PLAN, concurrency=1) as progress:
+        with BenchProgress(PLAN, "m", concurrency=1, meter=Meter()) as progress:
             progress(3, 8, DONE)
             raise KeyboardInterrupt
 

@@ -40,6 +40,11 @@ def procedure(tmp_path: Path) -> str:
     return str(file)
 
 
+def a_model(*_: object) -> tuple[Any, str]:
+    """What `--model` would name: whoever the fixture `replies` lets answer."""
+    return stepguard.testing.SimulatedModel(), "a model"
+
+
 @pytest.fixture
 def replies(monkeypatch: pytest.MonkeyPatch) -> Replies:
     """Make the simulated model answer with these: JSON data, text, an exception to raise or a signal to send.
@@ -185,8 +190,24 @@ class TestOutcome:
         assert main(["run", procedure, "--input", "x=4"]) == 0
         assert "verified on try 2 after wrong_value" in capsys.readouterr().out
 
-    def test_unverified(self, tmp_path: Path, replies: Replies, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_nobody_answers_words_without_a_model(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """The simulated model makes no words up: the command says so, and how to name who can answer."""
+        file = tmp_path / "words.txt"
+        file.write_text("inputs: x\nt1 = x + 1\n2. Name a colour.\n", encoding="utf-8")
+        assert main(["run", str(file), "--input", "x=4"]) == 2
+        complaint = capsys.readouterr().err
+        assert "step2 is described in words" in complaint
+        assert "--model" in complaint
+
+    def test_unverified(
+        self,
+        tmp_path: Path,
+        replies: Replies,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
         """A run with a step that nothing could check exits with 1 and names the step."""
+        monkeypatch.setattr("stepguard.cli.models.choose_backend", a_model)
         file = tmp_path / "words.txt"
         file.write_text("inputs: x\nt1 = x + 1\n2. Name a colour.\n", encoding="utf-8")
         replies([{"t1": "4 + 1 = 5", "step2": {"work": "", "value": "red"}}])
@@ -470,9 +491,14 @@ class TestTerminal:
         assert done.returncode == 0, done.stderr
 
     def test_model_text_is_shown_as_it_is(
-        self, tmp_path: Path, replies: Replies, capsys: pytest.CaptureFixture[str]
+        self,
+        tmp_path: Path,
+        replies: Replies,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         """Markup and control characters in a reply are printed as text and never reach the terminal."""
+        monkeypatch.setattr("stepguard.cli.models.choose_backend", a_model)
         file = tmp_path / "words.txt"
         file.write_text("1. Name a colour.\n", encoding="utf-8")
         replies([{"step1": {"work": "", "value": "[bold]red[/bold] :smile: \x1b[2J"}}])
@@ -534,7 +560,7 @@ class TestTerminal:
         lines = done.stderr.decode().splitlines()
         assert b"\r" not in done.stderr
         assert b"\x1b" not in done.stderr
-        assert lines[1] == "invoice: 6 steps, SIMULATED MODEL"
+        assert lines[1] == "invoice on SIMULATED MODEL: 6 steps"
         assert len(lines) < 14
 
     @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")

@@ -20,6 +20,7 @@ from stepguard.evaluation.arms import ArmOptions, Outcome, read_run
 from stepguard.evaluation.cases.cases import CaseFamily, load_cases
 from stepguard.evaluation.report.examples import make_task, mark, replay
 from stepguard.evaluation.report.figures import make_studies
+from stepguard.evaluation.report.html_report import make_report
 from stepguard.evaluation.report.results_file import make_results, make_table
 from stepguard.evaluation.runner import Plan, run_plan
 from stepguard.evaluation.simulated import SimulatedTasks
@@ -234,15 +235,21 @@ def test_steps_without_a_known_value_are_not_judged(tmp_path: Path) -> None:
     assert not study.whole
 
 
-def test_a_report_claims_nothing_of_steps_that_are_not_judged(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_report_claims_nothing_of_steps_that_are_not_judged(tmp_path: Path) -> None:
     """No chart and no share of every step right stands in the report then."""
-    assert main([*write(tmp_path, LETTER, LETTERS), "--out", str(tmp_path / "out")]) == 0
-    report = (tmp_path / "out" / "report.html").read_text(encoding="ascii")
+    family = load(tmp_path, LETTER, LETTERS)
+    report = make_report(run(family, SimulatedTasks(slips=Slips.none())), family.describe(2), family=family)
     assert "<figcaption>Every step right" not in report
     assert "n/a" in report
     assert "of all judged steps" in report
+
+
+def test_words_that_nobody_can_answer_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a model, a step in words whose value no case gives ends the command before anything is run."""
+    assert main([*write(tmp_path, LETTER, LETTERS), "--out", str(tmp_path / "out")]) == 2
+    complaint = capsys.readouterr().err
+    assert "step greeting is described in words" in complaint
+    assert '"steps"' in complaint
 
 
 def test_wrong_words_count_as_wrong(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import platform
 import sys
 import time
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from stepguard.backends.base import Backend
     from stepguard.evaluation.arms import Outcome
-    from stepguard.evaluation.runner import TaskBackend
+    from stepguard.evaluation.runner import Plan, TaskBackend
     from stepguard.testing import ModelSlips
 
 __all__ = ["COUNT", "LENGTHS", "add_arguments", "main"]
@@ -26,6 +26,8 @@ __all__ = ["COUNT", "LENGTHS", "add_arguments", "main"]
 LENGTHS: Final = "5,20,50"
 COUNT: Final = "50"
 """What is run where nobody says."""
+_WIDE = 132
+"""Columns that a table with all of its figures takes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,11 +98,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the benchmark and print its table; the exit code is 4 where --max-cost stopped it, else 0."""
+    """Run the benchmark, print its table, and return the exit code: 4 where --max-cost stopped it, 5 for errors."""
     from stepguard.cli.arguments import read_price
     from stepguard.cli.bench.folder import check_default_folder, check_folder, clear_folder
     from stepguard.cli.bench.plan import describe_cases, describe_configuration, make_plan, version_of
-    from stepguard.cli.bench.progress import show_progress
+    from stepguard.cli.bench.progress import BenchProgress
     from stepguard.cli.run import EXIT_CODES
     from stepguard.errors import ConfigError
     from stepguard.evaluation.forecasts import make_foretold
@@ -124,6 +126,8 @@ def main(args: argparse.Namespace) -> int:
         check_folder(args.out)
     check_png(args.png, args.out)
     simulated = args.model is None and args.base_url is None and args.gguf is None and args.replay is None
+    if simulated:
+        _check_answers(plan)
     if simulated and "program" in plan.arms:
         raise ConfigError("the arm 'program' needs a model: the simulated one writes no programs", option="arms")
     concurrency = args.concurrency if args.concurrency is not None else 1 if args.gguf is not None else 8
@@ -133,9 +137,8 @@ def main(args: argparse.Namespace) -> int:
     if simulated:
         configuration["profile"] = profile
     asked: Backend | TaskBackend = SimulatedTasks(seed=args.seed, slips=slips) if simulated else backend
-    meter = None
-    if price is not None and args.replay is None:  # a replay pays for nothing
-        meter = Meter(price, limit=args.max_cost)
+    meter = Meter(None if args.replay is not None else price, limit=args.max_cost)
+    if args.replay is None:  # a replay pays for nothing
         asked = meter.over(asked)
     if new:
         clear_folder(args.out)
@@ -143,7 +146,8 @@ def main(args: argparse.Namespace) -> int:
         stack.enter_context(_told_how_to_go_on(args.out))
         if callable(close := getattr(backend, "close", None)):
             stack.callback(close)
-        progress = stack.enter_context(show_progress(plan, concurrency=concurrency, meter=meter))
+        progress = stack.enter_context(BenchProgress(plan, model, concurrency=concurrency, meter=meter))
+        plan = replace(plan, options=replace(plan.options, committed=progress.committed))
         outcomes = asyncio.run(
             run_plan(
                 plan,
@@ -158,6 +162,7 @@ def main(args: argparse.Namespace) -> int:
             )
         )
     _complain_of_missing_replies(outcomes, args.replay)
+    _complain_of_errors(outcomes)
     meta: dict[str, Any] = {
         **configuration,
         **own,
@@ -171,7 +176,7 @@ def main(args: argparse.Namespace) -> int:
         given = {each.name: getattr(price, each.name) for each in fields(price)}
         meta["price"] = {name: str(amount) for name, amount in given.items() if amount is not None}
     stopped = None
-    if meter is not None and meter.stopped:
+    if meter.stopped:
         stopped = meta["stopped"] = (
             f"stopped before --max-cost {args.max_cost} was passed: {meter.spent:f} spent, "
             f"{len(outcomes)} of {plan.total} runs done"
@@ -191,7 +196,7 @@ def main(args: argparse.Namespace) -> int:
         may = ", and may spend as much again" if args.out is not None else ""
         print(f"{stopped}; {_kept(args.out)}{may}", file=sys.stderr, flush=True)
         return EXIT_CODES["exhausted"]
-    return 0
+    return EXIT_CODES["failed"] if any(outcome.error is not None for outcome in outcomes) else 0
 
 
 def _kept(folder: Path | None) -> str:
@@ -224,6 +229,32 @@ def _backend(args: argparse.Namespace) -> tuple[Backend, str]:
     return replay, replay.name
 
 
+def _check_answers(plan: Plan) -> None:
+    """Refuse steps in words that a simulated model would have to make up."""
+    from stepguard.errors import ConfigError
+
+    task = plan.family.make(plan.seed, next(iter(plan.cells)))
+    unknown = [step.id for step in task.procedure.steps if step.expression is None and step.id not in task.solvers]
+    if unknown:
+        raise ConfigError(
+            f"step {unknown[0]} is described in words, which the simulated model cannot carry out: name a model with "
+            f'--model, --base-url or --gguf, or give its right value in every case ("steps": {{"{unknown[0]}": ...}})',
+            option="model",
+        )
+
+
+def _complain_of_errors(outcomes: Sequence[Outcome]) -> None:
+    """Name what kept runs from being made, where any was."""
+    failed = [outcome for outcome in outcomes if outcome.error is not None]
+    if failed:
+        print(
+            f"{len(failed)} of {len(outcomes)} runs ended in an error and count as wrong; the first is "
+            f"{failed[0].arm} at {failed[0].length} steps, seed {failed[0].seed}: {failed[0].error}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
 def _profile(name: str | None, *, simulated: bool) -> tuple[str, ModelSlips]:
     """The slips of the simulated model, and what they are called."""
     from stepguard.errors import ConfigError
@@ -251,6 +282,7 @@ def _complain_of_missing_replies(outcomes: Sequence[Outcome], replay: Path | Non
 
 
 def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> None:
+    from rich import box
     from rich.console import Console
     from rich.table import Table
 
@@ -258,23 +290,29 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
     from stepguard.evaluation.forecasts import tell
     from stepguard.evaluation.report.results_file import make_table, tell_assistance
 
-    head, *rows = make_table(results)
-    table = Table(title=f"{results['meta']['task']} on {results['meta']['model']}", caption="95 % Wilson intervals")
+    # The names of models and folders may look like markup or emoji codes; they are shown as they are.
+    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, _WIDE)
+    head, *rows = make_table(results, narrow=console.width < _WIDE)
+    table = Table(
+        title=f"{results['meta']['task']} on {results['meta']['model']}",
+        caption="95 % Wilson intervals",
+        box=box.SIMPLE,
+        padding=(0, 1, 0, 0),
+    )
     for at, column in enumerate(head):
         table.add_column(column, justify="left" if at == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*row)
-    # The names of models and folders may look like markup or emoji codes; they are shown as they are.
-    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 140)
     console.print(table)
     for pair in results["paired"]:
         low, high = pair["interval"]
         recovered = "n/a" if pair["recovered"] is None else f"{pair['recovered']:.0%} of its errors recovered"
         console.print(
             f"guard - {pair['baseline']} at {pair['length']} steps: {pair['difference']:+.0%} "
-            f"[{100 * low:+.0f}, {100 * high:+.0f}], {recovered}; rescued {pair['rescued']}, harmed {pair['harmed']}"
+            f"[{100 * low:+.0f}, {100 * high:+.0f}]{' (no width: all pairs are alike)' if pair['no_width'] else ''}, "
+            f"{recovered}; rescued {pair['rescued']}, harmed {pair['harmed']}"
         )
     for line in tell_assistance(results):
         console.print(line)

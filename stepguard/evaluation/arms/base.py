@@ -115,6 +115,7 @@ class ArmOptions:
         adaptive: whether the length of segments is chosen by what a run shows, in the arms that have a checker.
         stop_early: whether replies are stopped at their first wrong step, in the guarded arms that judge by the guard.
         timeout: seconds until one request is given up; a whole transcript of a slow local model takes many minutes.
+        committed: told how many steps a guarded run has just accepted.
     """
 
     segment: int = 10
@@ -123,6 +124,7 @@ class ArmOptions:
     adaptive: bool = False
     stop_early: bool = False
     timeout: float = 1800.0
+    committed: Callable[[int], object] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         Segments(self.segment)

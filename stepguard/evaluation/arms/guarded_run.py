@@ -9,7 +9,19 @@ from dataclasses import dataclass, field, replace
 
 from stepguard.backends.base import Backend, Completion, ask
 from stepguard.backends.retry import RetryPolicy
-from stepguard.engine.actions import Action, Ask, Check, Checked, Event, Failed, Replied, Wait, Woke, deviation_of
+from stepguard.engine.actions import (
+    Action,
+    Ask,
+    Check,
+    Checked,
+    Commit,
+    Event,
+    Failed,
+    Replied,
+    Wait,
+    Woke,
+    deviation_of,
+)
 from stepguard.engine.run import Run
 from stepguard.errors import BackendTimeout
 from stepguard.evaluation.arms.base import ArmOptions, Outcome, served_by
@@ -51,12 +63,14 @@ class Seen:
     """Watches a run and counts its claims by the truth.
 
     Attributes:
+        committed: told how many steps were just accepted.
         completions: what was answered.
         refused: how often a claim of each step was not accepted, by the step's place.
     """
 
     task: Task
     only: Collection[str] | None = None
+    committed: Callable[[int], object] | None = None
     claims: int = 0
     wrong: int = 0
     accepted: int = 0
@@ -72,6 +86,8 @@ class Seen:
     def __call__(self, action: Action, event: Event) -> None:
         if isinstance(event, Replied):
             self.completions.append(event.completion)
+        if isinstance(action, Commit) and self.committed is not None:
+            self.committed(len(action.records))
         if not isinstance(action, Check) or not isinstance(event, Checked) or action.stand_in:
             return
         known: dict[str, Value] = dict(action.values)
@@ -114,7 +130,7 @@ async def run_guarded(
         observe: whether claims are taken as they stand.
         only: the steps whose claims are counted; None: all of them.
     """
-    seen = Seen(task, only)
+    seen = Seen(task, only, options.committed)
     guard = make_guard(task, backend, options, observe=observe, observer=seen)
     started = time.monotonic()
     if judging is None:

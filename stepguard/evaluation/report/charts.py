@@ -98,9 +98,9 @@ def _line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
 
 def _marker(x: float, y: float, style: int) -> Html:
     r = 4.5
-    shape = look(style)[0]
-    name = f"mark a{shape}"
-    match SHAPES[shape]:
+    colour, mark = look(style)
+    name = f"mark a{colour}{' cross' if SHAPES[mark] == 'cross' else ''}"
+    match SHAPES[mark]:
         case "circle":
             return tag("circle", cx=x, cy=y, r=r, class_=name)
         case "square":
@@ -119,9 +119,9 @@ def _marker(x: float, y: float, style: int) -> Html:
 
 
 def look(style: int) -> tuple[int, int]:
-    """The colour and marker of an arm, and its dash.
+    """The colour of an arm; and its marker and dash, which can be told apart without colours.
 
-    The first ones are the guard's alone. Dashes shift by one after each round, so that arms that share a marker
+    The first ones are the guard's alone. Markers shift by one after each round, so that arms that share a colour
     still differ.
     """
     if style == 0:

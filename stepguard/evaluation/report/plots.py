@@ -55,7 +55,7 @@ def _draw(axes: Any, study: Study, meta: Mapping[str, Any]) -> None:
     reach = study.lengths[-1] - study.lengths[0]
     others = [arm for arm in study.arms if arm != GUARD]
     for number, arm in enumerate(study.arms):
-        shape, dash = look(0 if arm == GUARD else 1 + others.index(arm))
+        colour, mark = look(0 if arm == GUARD else 1 + others.index(arm))
         # Side by side, or equal values would hide each other.
         aside = 0.012 * (number - (len(study.arms) - 1) / 2)
         counts = [(cell.length, cell.count(lambda each: each.right), cell.n) for cell in study.of(arm)]
@@ -69,9 +69,9 @@ def _draw(axes: Any, study: Study, meta: Mapping[str, Any]) -> None:
                 [max(0.0, high - share) for share, (_, high) in zip(shares, bounds, strict=True)],
             ],
             label=_plain(arm),
-            color=_COLOURS[shape],
-            marker=_MARKERS[shape],
-            linestyle=_DASHES[dash],
+            color=_COLOURS[colour],
+            marker=_MARKERS[mark],
+            linestyle=_DASHES[mark],
             capsize=3,
             elinewidth=1,
         )

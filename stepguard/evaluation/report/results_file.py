@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from stepguard.core.usage import Price, Usage
 from stepguard.evaluation.arms import Outcome, kind_of
@@ -14,6 +14,9 @@ from stepguard.evaluation.report.probes import make_probes
 from stepguard.evaluation.statistics import clustered, compare, upper_bound, wilson
 
 __all__ = ["make_results", "make_table", "tell_assistance"]
+
+_ASIDE: Final = ("(lenient)", "assisted", "errors")
+"""Columns that a narrow table does without."""
 
 
 def make_results(outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, price: Price | None = None) -> dict[str, Any]:
@@ -120,6 +123,7 @@ def _paired(
         "n": found.n,
         "difference": found.difference,
         "interval": list(found.interval),
+        "no_width": found.interval[0] == found.interval[1],
         "p_value": found.p_value,
         "recovered": found.recovered,
         "recovered_interval": None if found.recovered_interval is None else list(found.recovered_interval),
@@ -128,34 +132,42 @@ def _paired(
     }
 
 
-def make_table(results: Mapping[str, Any]) -> list[list[str]]:
-    """The rows as text, the first one holding the column heads; those of probes are left out."""
-    head = ["arm", "steps", "n", "answer right", "(lenient)", "every step right", "assisted", "abstained"]
-    head += ["silent errors", "errors", "calls", "output tokens"]
+def make_table(results: Mapping[str, Any], *, narrow: bool = False) -> list[list[str]]:
+    """The rows as text, the first one holding the column heads; those of probes are left out.
+
+    Args:
+        results: as `make_results` gives them.
+        narrow: leave out what is least asked for, and write intervals below their shares: 80 columns are enough.
+    """
     priced = any("cost" in row for row in results["rows"])
-    table = [[*head, "cost"] if priced else head]
+    table: list[dict[str, str]] = []
     for row in results["rows"]:
         if kind_of(row["arm"]) == "probe":  # no answer to the task: see `probes`
             continue
         n = row["n"]
-        table.append(
-            [
-                row["arm"],
-                str(row["length"]),
-                str(n),
-                _share(row["accuracy"], row["interval"]),
-                f"{row['accuracy_lenient']:.0%}",
-                _share(row["trace_accuracy"], row["trace_interval"]),
-                _assisted(row),
-                f"{row['abstained']:.0%}",
-                str(row["silent_errors"]) if kind_of(row["arm"]) == "guarded" else "-",
-                str(row["errors"]),
-                f"{row['calls'] / n:.1f}",
-                f"{row['output_tokens'] / n:.0f}",
-                *([f"{Decimal(row['cost']) / n:.4g}"] if priced else []),
-            ]
-        )
-    return table
+        cells = {
+            "arm": row["arm"],
+            "steps": str(row["length"]),
+            "n": str(n),
+            "answer right": _share(row["accuracy"], row["interval"], narrow=narrow),
+            "(lenient)": f"{row['accuracy_lenient']:.0%}",
+            "every step right": _share(row["trace_accuracy"], row["trace_interval"], narrow=narrow),
+            "assisted": _assisted(row),
+            "abstained": f"{row['abstained']:.0%}",
+            "silently wrong": str(row["silent_errors"]) if kind_of(row["arm"]) == "guarded" else "-",
+            "errors": str(row["errors"]),
+            "calls": f"{row['calls'] / n:.1f}",
+            "input tokens": f"{row['input_tokens'] / n:.0f}",
+            "output tokens": f"{row['output_tokens'] / n:.0f}",
+        }
+        if priced:
+            cells["cost"] = f"{Decimal(row['cost']) / n:.4g}"
+        if narrow:
+            cells["gave up"] = cells.pop("abstained")
+            cells["tokens in, out"] = f"{cells.pop('input tokens')}\n{cells.pop('output tokens')}"
+            cells = {name: cell for name, cell in cells.items() if name not in _ASIDE}
+        table.append(cells)
+    return [list(table[0]) if table else [], *(list(cells.values()) for cells in table)]
 
 
 def _assisted(row: Mapping[str, Any]) -> str:
@@ -173,7 +185,8 @@ def tell_assistance(results: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _share(share: float | None, interval: Sequence[float] | None) -> str:
+def _share(share: float | None, interval: Sequence[float] | None, *, narrow: bool) -> str:
     if share is None or interval is None:
         return "n/a"
-    return f"{share:.0%} [{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"
+    gap = "\n" if narrow else " "
+    return f"{share:.0%}{gap}[{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"

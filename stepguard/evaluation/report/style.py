@@ -38,7 +38,7 @@ figure{margin:.8rem 0;min-width:0}
 .a0{stroke:var(--a0)}.a1{stroke:var(--a1)}.a2{stroke:var(--a2)}.a3{stroke:var(--a3)}.a4{stroke:var(--a4)}
 .a5{stroke:var(--a5)}
 .mark.a0{fill:var(--a0)}.mark.a1{fill:var(--a1)}.mark.a2{fill:var(--a2)}.mark.a3{fill:var(--a3)}
-.mark.a4{fill:none;stroke-width:2.4}.mark.a5{fill:var(--a5)}
+.mark.a4{fill:var(--a4)}.mark.cross{fill:none;stroke-width:2.4}.mark.a5{fill:var(--a5)}
 .end{stroke:var(--fg);stroke-width:.8}.over{stroke:none}.hatch{fill:none;stroke:var(--fg);stroke-width:1.1;opacity:.55}
 .end.right{fill:var(--right)}.end.abstained{fill:var(--abstained)}.end.no-answer{fill:var(--no-answer)}
 .end.wrong{fill:var(--wrong)}.end.error{fill:var(--error)}
