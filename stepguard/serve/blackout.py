@@ -10,7 +10,7 @@ import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator
 from typing import Final
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -21,12 +21,12 @@ SHORTEST: Final = 8
 
 _SHOWN: Final = 4
 """So many letters of a key tell which it is."""
-_LONGEST: Final = 512
+_LONGEST: Final = 1000
 """A longer one is looked for as it is, and encoded as a whole: a pattern of it would take long to make."""
 _KEY_HEADERS: Final = (b"authorization", b"x-api-key", b"api-key", b"proxy-authorization")
 _KEY_PARAMETERS: Final = frozenset({"key", "api-key", "api_key", "apikey", "token", "access_token"})
-_REST: Final = rb"[\w/+=~-]{0,200}?(?:\*+|\.{3,}|\xe2\x80\xa6|(?:\xe2\x80\xa2)+)[\w/+=~*.-]{0,200}"
-"""What stands behind the first letters of a key that is shown in part."""
+_PART: Final = rb"(?<![\w/+~-])%b[\w/+~-]{0,200}+(?:\*+|\.{3,}|\xe2\x80\xa6|(?:\xe2\x80\xa2)+)[\w/+=~*.-]{0,200}+"
+"""What begins as a key does, with a mark for the rest. It is tried once a word, however often it begins so."""
 
 
 class Mask:
@@ -34,17 +34,19 @@ class Mask:
 
     Args:
         secrets: those that are long enough to be some.
+        spelled: whether to look for them also with signs written as in JSON, addresses and HTML. Patterns of that take
+            a while to make: they are for the keys of the operator, which are known beforehand.
         parts: whether to cover also what shows the beginning of one, and a mark for the rest.
     """
 
-    def __init__(self, secrets: Iterable[str], *, parts: bool = False) -> None:
+    def __init__(self, secrets: Iterable[str], *, spelled: bool = True, parts: bool = False) -> None:
         known = sorted({each for each in secrets if len(each) >= SHORTEST}, key=len, reverse=True)
         self._plain: Final = tuple(form for each in known for form in _encoded(each))
-        self._patterns: Final = [re.compile(b"".join(map(_spelled, each))) for each in known if len(each) <= _LONGEST]
+        patterns = [b"".join(map(_spelled, each)) for each in known if spelled and len(each) <= _LONGEST]
         if parts:
-            self._patterns.extend(
-                re.compile(re.escape(each[:_SHOWN].encode()) + _REST) for each in known if len(each) >= 4 * _SHOWN
-            )
+            shown = (re.escape(each[:_SHOWN].encode()) for each in known if len(each) >= 4 * _SHOWN)
+            patterns.extend(_PART % each for each in shown)
+        self._patterns: Final = [re.compile(each) for each in patterns]
         # A character may be written as \\u002d; what is shown in part is bounded by its pattern.
         self.reach: Final = max((16 * len(each) for each in known), default=0) + (1000 if parts else 0)
 
@@ -62,8 +64,10 @@ class Mask:
 
 
 def _encoded(secret: str) -> Iterator[bytes]:
-    """A secret in base 64, wherever in a longer text it stands, and in base 16."""
+    """A secret as it is, in an address, in base 64, wherever in a longer text it stands, and in base 16."""
     raw = secret.encode()
+    yield raw
+    yield quote(secret, safe="").encode()
     for before in range(3):
         start, end = -(-before * 8 // 6), (before + len(raw)) * 8 // 6
         for encode in (b64encode, urlsafe_b64encode):
@@ -90,7 +94,7 @@ def keys_of(scope: Scope) -> Iterator[str]:
             told = value.decode("latin-1").strip()
             yield from {told, told.rpartition(" ")[2]}
     query = scope.get("query_string", b"").decode("latin-1")
-    for name, value in parse_qsl(query, max_num_fields=None) if "=" in query else ():
+    for name, value in parse_qsl(query) if "=" in query else ():
         if name.lower() in _KEY_PARAMETERS:
             yield value
 
@@ -104,30 +108,38 @@ class Blackout:
     """
 
     def __init__(self, app: ASGIApp, secrets: Iterable[str]) -> None:
+        known = tuple(secrets)
         self._app: Final = app
-        self._secrets: Final = tuple(secrets)
-        self._always: Final = Mask(self._secrets)
+        self._always: Final = Mask(known)
+        self._errors: Final = Mask(known, parts=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        mask = self._always
+        masks = [self._always]
+        reach = self._always.reach
         held = b""
 
-        async def send_masked(message: Message) -> None:
-            nonlocal mask, held
+        def cover(data: bytes) -> bytes:
+            for mask in masks:
+                data = mask(data)
+            return data
+
+        async def send_covered(message: Message) -> None:
+            nonlocal reach, held
             if message["type"] == "http.response.start":
                 if message["status"] >= 400:
-                    mask = Mask([*self._secrets, *keys_of(scope)], parts=True)
-                message = {**message, "headers": [(name, mask(value)) for name, value in message.get("headers", ())]}
-            elif message["type"] == "http.response.body" and mask.reach:
+                    masks[:] = self._errors, Mask(keys_of(scope), spelled=False)
+                    reach = max(mask.reach for mask in masks)
+                message = {**message, "headers": [(name, cover(value)) for name, value in message.get("headers", ())]}
+            elif message["type"] == "http.response.body" and reach:
                 more = message.get("more_body", False)
-                data = mask(held + message.get("body", b""))
+                data = cover(held + message.get("body", b""))
                 # No form of a key goes over the end of a line: what stands before it can go.
-                cut = max(len(data) - mask.reach, data.rfind(b"\n") + 1, 0) if more else len(data)
+                cut = max(len(data) - reach, data.rfind(b"\n") + 1, 0) if more else len(data)
                 held = data[cut:]
                 message = {**message, "body": data[:cut]}
             await send(message)
 
-        await self._app(scope, receive, send_masked)
+        await self._app(scope, receive, send_covered)

@@ -9,7 +9,6 @@ from typing import Any, Final
 from starlette.responses import Response, StreamingResponse
 
 from stepguard.core.usage import Usage
-from stepguard.serve.blackout import Mask
 from stepguard.serve.bodies import read_object
 from stepguard.serve.call import Call
 from stepguard.serve.errors import Problem, cut, kind_of, unreachable, unreadable
@@ -147,7 +146,7 @@ async def _error(call: Call, upstream: Upstream, response: Any) -> Response:
         words = body[: 2 * _QUOTED].decode("utf-8", "replace").strip()
     if words:
         # Before it is cut, or half of a key could stay.
-        words = Mask(upstream.keys(call), parts=True).text(words)
+        words = upstream.cover(words, call)
     status = status if status < 600 else 502
     raise Problem(
         cut(f"the upstream answered with status {response.status_code}{f': {words}' if words else ''}"),

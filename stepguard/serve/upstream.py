@@ -17,7 +17,7 @@ from starlette.requests import Request
 
 from stepguard.backends.providers import connected
 from stepguard.errors import ConfigError
-from stepguard.serve.blackout import keys_of
+from stepguard.serve.blackout import Mask, keys_of
 from stepguard.serve.call import Call
 from stepguard.serve.errors import Problem, too_slow, unreachable, unreadable, wrong_request
 from stepguard.serve.limits import Limits
@@ -96,6 +96,7 @@ class Upstream:
         self._limits: Final = limits
         self._key: Final = key
         self._own_keys: Final = own_keys
+        self._mask: Final = Mask([] if key is None else [key], parts=True)
         self._client: Any = None
         self._library: Any = None
 
@@ -171,9 +172,9 @@ class Upstream:
         """Turns what the HTTP client raises inside of a ``with`` block into problems."""
         return _Failures(self._library, self._limits)
 
-    def keys(self, call: Call) -> list[str]:
-        """The keys that a response may quote."""
-        return [*keys_of(call.request.scope), *([] if self._key is None else [self._key])]
+    def cover(self, words: str, call: Call) -> str:
+        """What an error says, without the keys that it may quote."""
+        return Mask(keys_of(call.request.scope), spelled=False).text(self._mask.text(words))
 
     def _headers(self, request: Request) -> list[Header]:
         named = {name.strip().lower() for name in request.headers.get("connection", "").split(",")}
