@@ -140,8 +140,8 @@ def _fraction(problem: Problem, chance: random.Random, counted: Counted, dataset
     for answer, kind in ((problem["answer"], "right"), (wrong, "wrong")):
         result = Guard(_Fixed({"t": f"{work} = {answer}"}), repair=0, seed=0).run(procedure)
         counted.counts[f"{kind}_steps"] += 1
-        counted.counts[f"{kind}_steps_accepted"] += result.verified
-        if kind == "right" and not result.verified:
+        counted.counts[f"{kind}_steps_accepted"] += result.status in ("verified", "checked")
+        if kind == "right" and result.status not in ("verified", "checked"):
             counted.disagreements.append(f"{facts['source_index']}: a right answer in {facts['style']} was refused")
 
 

@@ -55,5 +55,5 @@ def accepted_states(
     procedure = Procedure(steps, inputs=[Input("s0", "text")])
     backend = _Told(dict(zip(names[1:], states, strict=True)))
     result = Guard(backend, segment=10, repair=0, seed=0).run(procedure, {"s0": first})
-    found = [record.verified for record in result.steps]
+    found = [record.support != "unverified" for record in result.steps]
     return found if len(found) == len(states) else [*found, False]

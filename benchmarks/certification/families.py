@@ -156,7 +156,7 @@ def try_claim(problem: Problem, text: str, chance: random.Random) -> Claimed:
 
 
 def _became(result: Result) -> Claimed:
-    if result.verified:
+    if result.status in ("verified", "checked"):
         return Claimed(True, False, "")
     if result.steps:  # committed without a check that supports it: not what was asked, and not called verified
         return Claimed(False, False, "unverified")

@@ -7,7 +7,6 @@ package refuses by its documentation; they are counted apart.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -349,11 +348,6 @@ def _no_working(case: Case) -> object:
 
 
 _value(
-    "a boxed value (not among the notations of a number)",
-    lambda case, number: f"\\boxed{{{number_text(number)}}}",
-    refused=True,
-)
-_value(
     "a decimal comma (refused unless the format has decimal=',')",
     lambda case, number: number_text(number).replace(".", ",") if "." in number_text(number) else None,
     refused=True,
@@ -410,14 +404,6 @@ def _signs(name: str, look: Look) -> None:
 
 
 _signs("a colon for a division", Look(signs={"/": ":"}))
-_signs("times in a word", Look(signs={"*": "times"}))
-
-
-@right_way("a power in braces of LaTeX (not in the expression language)", refused=True)
-def _braces(case: Case) -> object:
-    work = case.work()
-    found = None if work is None else re.sub(r"\^([0-9]+)", r"^{\1}", work)
-    return None if found is None or found == work else f"{found} = {case.plain}"
 
 
 @right_way("an arrow to the result (no equation)", refused=True)

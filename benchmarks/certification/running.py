@@ -83,7 +83,7 @@ def _untrue(trace: Trace, result: Result, chance: random.Random) -> list[str]:
     found: list[str] = []
     for at, record in enumerate(result.steps):
         case = Case(chance, trace, at)
-        committed = record.verified and _true(record.value, case.made.truth, case)
+        committed = record.support != "unverified" and _true(record.value, case.made.truth, case)
         if record.occurrence.step != case.made.id or not committed:
             found.append(case.made.id)
     return found
@@ -210,7 +210,7 @@ def ladder_runs(seed: int, runs: int) -> dict[str, int]:
         model = SimulatedModel(slips=slips, seed=number, answers=answers)
         result = Guard(model, seed=number).run(trace.procedure, trace.inputs)
         found["runs"] += 1
-        found["verified"] += result.verified
+        found["verified"] += result.status in ("verified", "checked")
         found["attempts"] += len(result.attempts)
         found["replies_with_deviations"] += sum(bool(attempt.deviations) for attempt in result.attempts)
         found["steps_committed"] += len(result.steps)

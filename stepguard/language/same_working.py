@@ -87,7 +87,8 @@ class _Settled:
             case Call(function, arguments, mode):
                 yield from (Call(function, each, mode) for each in self.all(arguments))
                 if function in _SETTLING:
-                    yield from self.taken(tree)
+                    taken = self.taken(tree)
+                    yield from (each for each in taken if not (whole and _is_leaf(each)))
                     if not whole:
                         yield Number(cast(Exact, evaluate(tree, self.values)))
             case _:
@@ -257,6 +258,12 @@ class _Form:
         """How many times a base is multiplied where that may as well be written out, otherwise 0."""
         value = _leaf(exponent, self.values) if type(exponent) in (Number, Name) else 0  # type: ignore[arg-type]
         return value if type(value) is int and 2 <= value <= _MAX_REPEATED else 0
+
+
+def _is_leaf(tree: Expression) -> bool:
+    while type(tree) is Negate:
+        tree = tree.operand
+    return type(tree) in (Number, Name)
 
 
 def _is_sum(tree: Expression) -> bool:

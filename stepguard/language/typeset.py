@@ -95,7 +95,7 @@ _INDEX: Final = re.compile(r"(?<=[A-Za-z])[\u2080-\u2089]+")  # not that of a nu
 _BOLD: Final = re.compile(r"\*\*|__(?=\S)|(?<=\S)__")
 _CROSS: Final = re.compile(
     r"(?<![\w.])([0-9][0-9.,]{0,40})[xX](?=\(?\$?[0-9])"
-    r"|(?<=\))[xX](?=\()|(?<=[0-9)\]$\u20ac\u00a3%]) [xX] (?=[($\u20ac\u00a3-]{0,2}[-.0-9])"
+    r"|(?<=\))[xX](?=\()|(?<=[0-9)\]$\u20ac\u00a3%]) [xX] (?=[($\u20ac\u00a3-]{0,9}[-.0-9])"
 )
 _WORDS: Final = re.compile(
     r"(?<=[\w)] )(?:(?P<plus>plus)|(?P<minus>minus)|(?P<times>times|multiplied by)|(?P<over>divided by))(?=[ ]"

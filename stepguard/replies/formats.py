@@ -156,7 +156,8 @@ class EquationFormat:
             return Deviation("malformed", step.id, f"bad escaping: the character {bad[0][0]!r} begins the value")
         if step.type.kind not in ("text", "one_of") and (back := _taken_back(step, value)) is not None:
             return back
-        return Claim(step.id, (work,) if work else (), value.strip(_OUTER_SPACE), f"{work} = {value}")
+        shown = _value(value.strip(_OUTER_SPACE)) if step.type.numeric else value.strip(_OUTER_SPACE)
+        return Claim(step.id, (work,) if work else (), shown, f"{work} = {value}")
 
     def response_model(self, steps: Sequence[Step]) -> type[BaseModel]:
         """The model of a reply, built once for each shape; a step with listed options may only answer one of them."""

@@ -131,7 +131,7 @@ FAILED: list[tuple[str, str, str, str]] = [
     ("x + y", "number", "x + y = x + z = 19", "wrong_operand"),
     ("x + y", "number", "x + y = x + unknown = 19", "wrong_operand"),
     ("x + y", "number", "12 + 7 + 0 = 19", "unfaithful_work"),
-    ("x + y", "number", "twelve plus seven = 19", "wrong_operand"),
+    ("x + y", "number", "twelve plus seven = 19", "malformed"),
     ("x + y", "number", "__import__('os').getpid() = 19", "malformed"),
     ("x + y", "number", "9^9^9 = 19", "wrong_operand"),
     ("x + y", "number", "1/0 = 19", "wrong_operand"),
@@ -403,10 +403,11 @@ def test_harmlessly_rewritten_working_is_accepted(tree: Expression, type_: str, 
     assert step.expression is not None
     try:
         value = step.type.convert(evaluate(step.expression, STATE))
+        working = format_expression(Rewriter(chance, STATE).rewrite(step.expression))
+        evaluate(parse_expression(working), STATE)  # 0 / 1 * 0 is defined, 0 / (1 / 0) is not
     except EvaluationError:
         assume(False)
         raise
-    working = format_expression(Rewriter(chance, STATE).rewrite(step.expression))
     verdict = verdict_on(step, f"{working} = {show_value(value)}")
     assert verdict.outcome == "pass", (step.formula, working, verdict.reason)
 

@@ -131,6 +131,7 @@ def test_a_factor_of_one_changes_nothing(entry: str, right: bool) -> None:
         ("max(0, h - 40) * rate", "118.30 = 118.30", False),
         ("floor(h / 8) * rate", "(46.5 / 8) * 18.20 = 91", False),
         ("floor(h / 8)", "5 = 5", False),
+        ("max(h, rate)", "46.5 = 46.5", False),
         ("abs(40 - h) * rate", "(40 - 46.5) * 18.20 = 118.30", False),
     ],
     ids=lambda each: f"N03-{each}",
