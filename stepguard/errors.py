@@ -132,12 +132,12 @@ class MissingExtraError(UsageError, ImportError):
 
 
 class ValueRefused(StepguardError, ValueError):
-    """A value cannot be read without guessing. `text` is what was found (cut to 80 characters), `reason` why."""
+    """A value cannot be read without guessing. `text` is what was found (a long one by its size), `reason` why."""
 
     def __init__(self, reason: str, *, text: str) -> None:
-        shown = text if len(text) <= 80 else f"{text[:77]}..."
-        super().__init__(f"{shown!r}: {reason}")
-        self.text = shown
+        long = len(text) > 80
+        self.text = f"a text of {len(text)} characters" if long else text
+        super().__init__(f"{self.text if long else repr(text)}: {reason}")
         self.reason = reason
 
 

@@ -46,6 +46,11 @@ class BuiltCheck(ABC):
         """The variables it needs. The step's own may be among them; every other one the step has to read."""
         return ()
 
+    @property
+    def strongest(self) -> Strength:
+        """The most that a pass of it can stand for: ``"unverified"`` where it can only object."""
+        return "proved"
+
     def misfit(self, step: Step) -> str | None:
         """Why this check cannot judge this step, whatever is claimed; None where it can."""
         missing = [name for name in self.reads if name != step.id and name not in step.reads]

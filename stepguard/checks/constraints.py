@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from stepguard.checks.built import BuiltCheck, Given, read_given
-from stepguard.core.verdicts import Claim, Verdict, shorten
+from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.names import fold
 from stepguard.errors import ConfigError, EvaluationError, UndefinedError
 from stepguard.language.evaluation import evaluate
@@ -107,6 +107,11 @@ class Range(BuiltCheck):
         for option in given:
             object.__setattr__(self, option, read[option][0] if option in read else None)
         object.__setattr__(self, "percent", any(percent for _, percent in read.values()))
+
+    @property
+    def strongest(self) -> Strength:
+        """See `BuiltCheck`."""
+        return "constrained"
 
     def _misfit(self, step: Step) -> str | None:
         if not step.type.numeric:
@@ -272,6 +277,11 @@ class Distinct(BuiltCheck):
     def reads(self) -> tuple[str, ...]:
         """The other variables."""
         return self.others
+
+    @property
+    def strongest(self) -> Strength:
+        """See `BuiltCheck`."""
+        return "unverified"
 
     def _misfit(self, step: Step) -> str | None:
         return f"{step.id!r} cannot differ from itself" if step.id in self.others else None

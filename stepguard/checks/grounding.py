@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
 
 from stepguard.checks.built import BuiltCheck
-from stepguard.core.verdicts import Claim, Verdict, shorten
+from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.currency_layout import currencies_apart
 from stepguard.documents.names import Words
 from stepguard.documents.tables import Head, Heads
@@ -124,6 +124,11 @@ class Grounded(BuiltCheck):
         if step.type.numeric and self.kind in ("date", "text"):
             return f"the step is of type {step.type}, so a number is looked for and no {self.kind}"
         return None
+
+    @property
+    def strongest(self) -> Strength:
+        """See `BuiltCheck`."""
+        return "grounded"
 
     def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
         document = values[self.document]

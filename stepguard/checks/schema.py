@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from stepguard.checks.built import BuiltCheck, read_flag
 from stepguard.checks.text import FAILURES, MAX_TEXT, compile_pattern, unless_text
-from stepguard.core.verdicts import Claim, Verdict, shorten
+from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.errors import ConfigError, MissingExtraError, ValueRefused
 from stepguard.language.numerals import read_numeral
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode
@@ -104,6 +104,11 @@ class Schema(BuiltCheck):
                 "others, or give veto=True, with which it can only object",
                 option="schema",
             )
+
+    @property
+    def strongest(self) -> Strength:
+        """See `BuiltCheck`."""
+        return "unverified" if self.veto else "constrained"
 
     def _misfit(self, step: Step) -> str | None:
         return unless_text(step)

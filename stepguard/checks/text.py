@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from stepguard.checks.built import BuiltCheck, read_flag
-from stepguard.core.verdicts import Claim, Verdict, shorten
+from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.names import fold, typewritten
 from stepguard.errors import ConfigError
 from stepguard.language.values import Value, encodable, show_value
@@ -130,6 +130,11 @@ class Pattern(_TextCheck):
         object.__setattr__(self, "pattern", pattern)
         object.__setattr__(self, "veto", read_flag(veto, "veto"))
 
+    @property
+    def strongest(self) -> Strength:
+        """See `BuiltCheck`."""
+        return "unverified" if self.veto else "constrained"
+
     def _text(self, text: str) -> Verdict:
         if not compile_pattern(self.pattern, whole=True)(text):
             return self._fail(f"{shorten(text)!r} does not match {shorten(self.pattern)!r}", "malformed")
@@ -164,6 +169,11 @@ class OneOf(_TextCheck):
         object.__setattr__(self, "ignore_case", read_flag(ignore_case, "ignore_case"))
         if len({self._plain(each) for each in options}) < len(options):
             raise ConfigError("an option is listed twice", option="options")
+
+    @property
+    def strongest(self) -> Strength:
+        """See `BuiltCheck`."""
+        return "constrained"
 
     def _plain(self, text: str) -> str:
         plain = unicodedata.normalize("NFC", typewritten(text).strip())
@@ -208,6 +218,11 @@ class Forbidden(_TextCheck):
         object.__setattr__(self, "words", words)
         object.__setattr__(self, "patterns", held)
 
+    @property
+    def strongest(self) -> Strength:
+        """See `BuiltCheck`."""
+        return "unverified"
+
     def _text(self, text: str) -> Verdict:
         for word in self.words:
             # A word may hold what is markup elsewhere: `__init__`, `2*3`.
@@ -244,6 +259,11 @@ class Length(_TextCheck):
             raise ConfigError(f"no text has {least} to {most} characters", option="most")
         object.__setattr__(self, "least", least)
         object.__setattr__(self, "most", most)
+
+    @property
+    def strongest(self) -> Strength:
+        """See `BuiltCheck`."""
+        return "unverified"
 
     def _text(self, text: str) -> Verdict:
         length = len(text.strip())

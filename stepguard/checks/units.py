@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast
 
 from stepguard.checks.built import BuiltCheck, Given, read_flag, read_given, unit_claimed
-from stepguard.core.verdicts import Claim, Verdict, shorten
+from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expressions import Compare, Expression, format_expression, names_in, parse_expression
@@ -263,6 +263,11 @@ class Measured(_Measure):
             if bound is not None
         )
         return f"Measured({show_unit(self.unit)!r}{bounds}{', convert=True' if self.converts else ''})"
+
+    @property
+    def strongest(self) -> Strength:
+        """See `BuiltCheck`."""
+        return "constrained"
 
     def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
         value = self._value(values[step.id], self.unit, claim)

@@ -28,6 +28,7 @@ from stepguard.core.verdicts import Strength, check_strength
 from stepguard.errors import ConfigError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.requests import named_procedure
+from stepguard.integrations.support import check_support
 from stepguard.language.values import Value
 from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
@@ -129,6 +130,8 @@ def guarded(
     check_strength(at_least)
     if returns == "result" and at_least != "proved":
         raise ConfigError('at_least goes with returns="answer"', option="returns")
+    if returns == "answer":
+        check_support([wanted], at_least)
     check_options(options, of="guarded")
 
     def finish(result: Result) -> object:

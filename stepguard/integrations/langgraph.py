@@ -29,6 +29,7 @@ from stepguard.integrations.chat.answers import refusal as refusal_of
 from stepguard.integrations.chat.answers import shortfall
 from stepguard.integrations.chat.requests import named_procedure
 from stepguard.integrations.openai.client import OnUnverified
+from stepguard.integrations.support import check_support
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 
@@ -92,6 +93,7 @@ def procedure_node(
     if on_unverified not in get_args(OnUnverified):
         raise ConfigError(f"on_unverified is 'raise' or 'return', not {on_unverified!r}", option="on_unverified")
     check_strength(at_least)
+    check_support([wanted], at_least)
     read = _reader(wanted, inputs)
     keys = {"answer": answer, "values": values, "status": status, "refusal": refusal, "result": result}
     used = [key for key in keys.values() if key is not None]

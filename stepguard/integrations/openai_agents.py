@@ -31,6 +31,7 @@ from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import refusal, shortfall
 from stepguard.integrations.chat.requests import named_procedure
 from stepguard.integrations.outputs.checker import OutputCheck, OutputChecker
+from stepguard.integrations.support import check_support
 from stepguard.integrations.tool_arguments import arguments_schema, read_arguments, shown_value
 from stepguard.language.strict_json import JsonObject, decode
 from stepguard.language.values import Value
@@ -127,6 +128,7 @@ def procedure_tool(
         raise ConfigError("an observing guard takes wrong steps as they are: leave observe out", option="guard")
     _known("on_unverified", on_unverified, get_args(OnUnverified))
     check_strength(at_least)
+    check_support([wanted], at_least)
     _callable("on_result", on_result)
     types = {} if wanted.look_back is not None else {step.id: step.type for step in wanted.steps}
     if unknown := sorted(set(values or ()) - types.keys()):
@@ -181,7 +183,7 @@ def procedure_tool(
 
     return agents.FunctionTool(
         name=_tool_name(wanted, name),
-        description=_description(wanted) if description is None else description,
+        description=_description(wanted, at_least) if description is None else description,
         params_json_schema=arguments_schema(wanted.inputs),
         on_invoke_tool=invoke,
         custom_data_extractor=custom_data,
@@ -309,11 +311,12 @@ def _tool_name(procedure: Procedure, name: str | None) -> str:
     return name
 
 
-def _description(procedure: Procedure) -> str:
+def _description(procedure: Procedure, at_least: Strength) -> str:
+    checked = "each of them proved right" if at_least == "proved" else "and names those that are less than proved"
     given = ", ".join(each.name for each in procedure.inputs)
     return (
         f"Works out {procedure.answer}{f' from {given}' if given else ''} by the procedure {procedure.name!r}, "
-        f"{len(procedure)} steps, each of them verified. Call it rather than working the values out. It gives JSON "
+        f"{len(procedure)} steps, {checked}. Call it rather than working the values out. It gives JSON "
         "with the answer and the values of its steps, or says why there is no verified answer."
     )
 

@@ -51,6 +51,7 @@ from stepguard.backends.providers import ReplyMode
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError
 from stepguard.integrations.chat.trust import Trust, check_trust
+from stepguard.integrations.support import check_support
 from stepguard.procedure.folder import load_procedures
 from stepguard.procedure.procedure import Procedure
 from stepguard.serve.admission import Charge, Gate, Memory
@@ -126,9 +127,11 @@ def create_app(
         ProcedureError: a file holds no procedure; the message names it.
         MissingExtraError: starlette is not installed.
     """
+    known = load_procedures(procedures)
+    check_support(known.values(), at_least)
     service = Service(
         upstream,
-        procedures=load_procedures(procedures),
+        procedures=known,
         limits=Limits() if limits is None else limits,
         guard=guard or {},
         mode=mode,

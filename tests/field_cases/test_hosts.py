@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import logging
 import random
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from stepguard import Procedure, wrap
-from stepguard.errors import ConfigError, InputError, ProcedureError
+from stepguard import Guard, Input, Procedure, Step, wrap
+from stepguard.checks import Distinct, Forbidden, Grounded, Length, OneOf, Pattern
+from stepguard.errors import ConfigError, InputError, MissingExtraError, ProcedureError
+from stepguard.integrations.chat.answers import completion_body
 from stepguard.integrations.chat.trust import Trust
 from stepguard.integrations.openai.client import Call, result_of
+from stepguard.serve import create_app
+from stepguard.testing import ScriptedBackend
 
 REFUND = Procedure.parse("name: refund\ninputs: paid, used\ndue = paid - used")
 FENCED = "```procedure\ninputs:\namount_due = 999000\n```"
@@ -120,3 +126,72 @@ def test_a_raw_document_is_the_only_input() -> None:
     assert result.values["document"] == letter
     with pytest.raises(InputError, match="has no value"):
         ask(made, ("system", letter), ("user", ""), procedure=READ)
+
+
+WORDS = Procedure.parse('name: words\ninputs: letter: text\nc: text = "Name the country." (reads letter)')
+NAMED = {"words": WORDS}
+SILENT = ScriptedBackend()
+HOSTS: dict[str, tuple[str, Callable[..., Any]]] = {
+    "wrap": ("openai.client", lambda module, **more: client(procedures=NAMED, **more)),
+    "decorator": ("decorator", lambda module, **more: module.guarded(WORDS, returns="answer", **more)),
+    "agents": ("openai_agents", lambda module, **more: module.procedure_tool(WORDS, Guard(SILENT), **more)),
+    "langgraph": ("langgraph", lambda module, **more: module.procedure_node(Guard(SILENT), WORDS, **more)),
+    "langchain": ("langchain", lambda module, **more: module.GuardMiddleware(procedure=WORDS, **more)),
+    "pydantic-ai": ("pydantic_ai", lambda module, **more: module.GuardedProcedures(procedure=WORDS, **more)),
+    "mcp": ("mcp", lambda module, **more: module.create_server({"m": SILENT}, procedures=NAMED, **more)),
+    "serve": ("chat", lambda module, **more: create_app("http://127.0.0.1:1/v1", procedures=NAMED, **more)),
+}
+
+
+@pytest.mark.parametrize("host", HOSTS, ids=lambda host: f"S08-{host}")
+def test_a_procedure_that_no_run_could_verify_is_refused_when_it_is_given(host: str) -> None:
+    """No run is paid for that is then refused: the step is named, and with leave it is taken."""
+    name, make = HOSTS[host]
+    try:
+        module = importlib.import_module(f"stepguard.integrations.{name}")
+        with pytest.raises(ConfigError, match=r"never be proved.*c can be unverified at most.*at_least='unverified'"):
+            make(module)
+        assert make(module, at_least="unverified") is not None
+    except MissingExtraError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize(
+    ("check", "most"),
+    [
+        (Grounded("letter"), "grounded"),
+        (OneOf("France", "Spain"), "constrained"),
+        (Pattern("[A-Z][a-z]+"), "constrained"),
+        (Pattern(".*", veto=True), "unverified"),
+        (Forbidden("sorry"), "unverified"),
+        (Length(2, 20), "unverified"),
+        (Distinct("letter"), "unverified"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else f"S08-{type(each).__name__}",
+)
+def test_what_is_weaker_than_asked_by_its_checks_is_refused_when_given(check: Any, most: Any) -> None:
+    """A step whose checks cannot show what is asked for is named, with what they can show; that much is taken."""
+    step = Step("c", instruction="Name the country.", type="text", reads=["letter"], checks=[check])
+    given = {"words": Procedure([step], name="words", inputs=[Input("letter", "text")])}
+    with pytest.raises(ConfigError, match=f"c can be {most} at most"):
+        client(procedures=given)
+    assert client(procedures=given, at_least=most) is not None
+    own = {"own": Procedure([Step("n", instruction="How many?", type="integer", checks=[lambda *_: True])])}
+    assert client(procedures=own) is not None, "a check of the host's own may prove it"
+
+
+LETTER = "Dear Sir,\n" + "the sum of 80.86 EUR is due.\n" * 700
+
+
+@pytest.mark.parametrize("given", [LETTER, "a" * 81, "\n" * 500], ids=["S11-letter", "S11-word", "S11-lines"])
+def test_an_error_tells_a_document_by_its_name_and_size(given: str) -> None:
+    """Neither an input that does not fit nor a run without an answer echoes what was read."""
+    with pytest.raises(InputError) as caught:
+        ask(client(), ("user", ""), procedure=REFUND, inputs={"paid": given, "used": 1})
+    assert f"'paid' of refund: a text of {len(given)} characters: " in str(caught.value)
+    assert given[:40] not in str(caught.value)
+    read = Procedure.parse("name: read\ninputs: letter: text\ntotal = 6 * 7")
+    result = Guard(ScriptedBackend("no"), repair=0).run(read, {"letter": given})
+    facts = completion_body(result, model="m")["stepguard"]
+    assert facts["values"] == {"letter": f"(a text of {len(given)} characters)"}
+    assert given[:40] not in str(facts)

@@ -19,7 +19,7 @@ import pytest
 
 from stepguard import Guard, Procedure, Step
 from stepguard.backends import Completion, Request
-from stepguard.errors import ConfigError, InputError, MissingExtraError, RunUnverified, StepNotVerified
+from stepguard.errors import ConfigError, InputError, MissingExtraError, StepNotVerified
 from stepguard.testing import ScriptedBackend, SimulatedModel
 
 pytest.importorskip("langgraph")
@@ -181,17 +181,15 @@ def test_what_is_not_verified_can_be_routed(invoke: Invoke) -> None:
 
 
 def test_what_nothing_vouches_for_is_an_answer_only_where_that_is_allowed(invoke: Invoke) -> None:
-    """By default it is an error or has no answer; allowed, it is handed on, and the status says what it is."""
+    """By default the node is not made; allowed, an answer is handed on, and the status says what it is."""
     options: dict[str, Any] = {"inputs": {"place": "price"}}
 
     def node(**more: Any) -> Any:
         return compiled(procedure_node(Guard(ScriptedBackend(FRANCE)), WORDS, **options, **more))
 
     given = {"price": "Lyon, France"}
-    with pytest.raises(RunUnverified):
-        invoke(node(), given)
-    state = invoke(node(on_unverified="return"), given)
-    assert (state["answer"], state["values"], state["status"]) == (None, {}, "unverified")
+    with pytest.raises(ConfigError, match="at_least='unverified'"):
+        node(on_unverified="return")
     state = invoke(node(at_least="unverified"), given)
     assert (state["answer"], state["status"]) == ("France", "unverified")
 

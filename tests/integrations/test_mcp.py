@@ -302,10 +302,14 @@ def test_an_unverified_run_is_an_answer_only_where_the_server_says_so() -> None:
     words = 'inputs: a\nt1: text = "Name the country." (reads a)'
     reply = {"t1": {"work": "as it says", "value": "France"}}
     arguments = {"procedure": words, "inputs": {"a": 1}}
-    strict = call(create_server({"m": ScriptedBackend(reply)}), "run_procedure", arguments)
+    silent = ScriptedBackend()
+    strict = call(create_server({"m": silent}), "run_procedure", arguments)
     lax = call(create_server({"m": ScriptedBackend(reply)}, at_least="unverified"), "run_procedure", arguments)
     assert strict.is_error
-    assert "France" not in told(strict)
+    assert "t1 can be unverified at most" in text(strict)
+    assert not silent.requests
+    with pytest.raises(ConfigError, match="t1 can be unverified at most"):
+        create_server({"m": silent}, procedures={"words": Procedure.parse(words)})
     assert (lax.structured_content["answer"], lax.structured_content["unverified"]) == ("France", ["t1"])
     assert "not verified" in text(lax)
 

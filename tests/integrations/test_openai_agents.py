@@ -254,18 +254,15 @@ def test_values_are_told_with_their_units(chat_server: ChatServer) -> None:
 def test_steps_without_a_check_are_marked_where_they_are_allowed(
     chat_server: ChatServer, results: list[Result]
 ) -> None:
-    """By default they are no answer; with a weaker `at_least` they are named."""
+    """By default the tool is not made; with a weaker `at_least` they are named, and the description says so."""
     words = Procedure.parse('inputs: c: text\nt1: text = "Name the country in c." (reads c)')
-    for allowed in (False, True):
-        guard = Guard(ScriptedSteps({"t1": "France"}))
-        tool = drop_in.procedure_tool(words, guard, at_least="unverified" if allowed else "proved")
-        (output,) = told(chat_server, Api("chat"), tool, '{"c": "Lyon"}')
-        chat_server.requests.clear()
-        if allowed:
-            assert json.loads(output)["weak"] == {"t1": "unverified"}
-        else:
-            assert "nothing vouches for t1" in output
-            assert "France" not in output
+    guard = Guard(ScriptedSteps({"t1": "France"}))
+    with pytest.raises(ConfigError, match="t1 can be unverified at most"):
+        drop_in.procedure_tool(words, guard)
+    tool = drop_in.procedure_tool(words, guard, at_least="unverified")
+    (output,) = told(chat_server, Api("chat"), tool, '{"c": "Lyon"}')
+    assert json.loads(output)["weak"] == {"t1": "unverified"}
+    assert "names those that are less than proved" in tool.description
 
 
 def test_parallel_calls_keep_their_answers_apart(chat_server: ChatServer, api: Api, results: list[Result]) -> None:

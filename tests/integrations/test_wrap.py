@@ -27,7 +27,7 @@ from openai_harness import GOOD, KEY, PROCEDURE
 from pydantic import BaseModel
 
 from stepguard import Budget, Guard, Procedure, RetryPolicy
-from stepguard.errors import ConfigError, InputError, ProcedureError, RunError, RunFailed, StepNotVerified
+from stepguard.errors import ConfigError, InputError, ProcedureError, RunFailed, StepNotVerified
 from stepguard.integrations.chat.trust import Trust
 from stepguard.integrations.openai.client import Call, result_of
 from stepguard.integrations.openai.client import wrap as wrap_client
@@ -131,8 +131,9 @@ def test_more_can_be_asked_of_an_answer(create: Callable[..., Create], chat_serv
     chat_server.play(Reply(completion_body(said)))
     words = 'inputs: c: text\nt1: text = "Name the country in c." (reads c)'
     asked = {"model": "m", "procedure": words, "inputs": {"c": "Lyon, France"}}
-    with pytest.raises(RunError, match="nothing vouches for t1"):
+    with pytest.raises(ConfigError, match="t1 can be unverified at most"):
         create()(**asked)
+    assert not chat_server.requests
     content = create(at_least="unverified")(**asked).choices[0].message.content
     assert content == "t1 = France  (not verified)\nanswer: France  (not verified)"
 

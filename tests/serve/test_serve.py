@@ -241,12 +241,11 @@ def test_an_error_tells_the_right_value_only_where_reasons_are_asked_for(chat_se
 
 
 def test_what_nothing_vouches_for_is_an_answer_only_where_that_is_allowed(chat_server: ChatServer) -> None:
-    """A completed run with an unchecked step is an error by default, and marked as such where it is let through."""
+    """A procedure with an unchecked step is refused by default, and its answer is marked where it is let through."""
     words = Procedure.parse("1. Say which colour it is")
     chat_server.play(Reply(completion_body('{"step1": {"work": "", "value": "red"}}')))
-    with serving(chat_server.url, procedures={"words": words}) as served:
-        answer = served.chat("x", model="words@m")
-        assert (answer.status, answer.error["type"]) == (422, "run_unverified")
+    with pytest.raises(ConfigError, match="step1 can be unverified at most"):
+        create_app(chat_server.url, procedures={"words": words})
     with serving(chat_server.url, procedures={"words": words}, at_least="unverified") as served:
         answer = served.chat("x", model="words@m")
     assert (answer.status, answer.headers["x-stepguard-status"]) == (200, "unverified")

@@ -172,6 +172,12 @@ def _facts(result: Result, job: Job | None, *, answered: bool, reasons: bool) ->
             each["reason"] = each["kind"]
     if told["problem"] is not None and result.error is not None:
         told["problem"]["reason"] = type(result.error).__name__
+    if not answered:  # an error tells a text by its size: it may be a document
+        told["values"] |= {
+            name: f"(a text of {len(value)} characters)"
+            for name, value in result.values.items()
+            if isinstance(value, str)
+        }
     return {
         **{name: told[name] for name in _TOLD},
         "answered": answered,

@@ -52,6 +52,7 @@ from stepguard.integrations.langchain.model import (
 from stepguard.integrations.langgraph import taken_over
 from stepguard.integrations.openai.calls import Call, tell_call
 from stepguard.integrations.openai.client import OnUnverified
+from stepguard.integrations.support import check_support
 from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
@@ -170,6 +171,8 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         check_options(options, of="GuardMiddleware")
         if procedure is not None and (isinstance(procedure, Procedure) or not callable(procedure)):
             procedure = named_procedure(procedure, known)
+        fixed = [procedure] if isinstance(procedure, Procedure) else []
+        check_support([*known.values(), *fixed], at_least)
         if options.get("retry") is None:
             options["retry"] = RetryPolicy(retries=0)
         self._procedure: Final = procedure
@@ -232,7 +235,9 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         if job is None:
             reason = why_passed(messages, guarded_only=self._guarded_only)
             tell_call(Call(guarded=False, model=model_name(request.model), reason=reason), self._on_call)
-        elif request.response_format is not None:
+            return None
+        check_support([job.procedure], self._allowed["at_least"])
+        if request.response_format is not None:
             raise ConfigError(
                 "a guarded call cannot fill the agent's response_format: use an agent without one, and the values of "
                 'state["stepguard"]',

@@ -53,6 +53,7 @@ from stepguard.integrations.mcp.reports import (
     report_run,
 )
 from stepguard.integrations.mcp.runs import Progress, to_its_end
+from stepguard.integrations.support import check_support
 from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.folder import load_procedures
 from stepguard.procedure.procedure import Procedure
@@ -79,6 +80,17 @@ _INSTRUCTIONS: Final = (
     "pass, do the step again from the values it reads. 'undecided' is no pass. Write numbers as text, such as "
     '"24.90", so that nothing rounds them.'
 )
+_RUN: Final[Mapping[bool, str]] = {
+    True: (
+        "Carry a procedure out on a model, every step of it proved right; it costs model calls. The answer is given "
+        "only then. Otherwise this is an error that names the step and the kind of mistake."
+    ),
+    False: (
+        "Carry a procedure out on a model, its steps checked as far as they can be; it costs model calls. The answer "
+        "names the steps that are less than proved. Where a check did not pass, this is an error that names the step "
+        "and the kind of mistake."
+    ),
+}
 _CHECK_SECONDS: Final = 60.0
 _FLOAT_DIGITS: Final = 15
 """Decimals of so many digits come out of a float as they went in; of longer ones nobody can tell."""
@@ -173,6 +185,7 @@ def create_server(
     if options.get("budget") is None:
         options["budget"] = DEFAULT_BUDGET
     named = load_procedures(procedures)
+    check_support(named.values(), at_least)
     backends = {name: as_backend(each) for name, each in (models or {}).items()}
     for backend in backends.values() or [as_backend(lambda _: "")]:
         Guard(backend, **options)  # type: ignore[arg-type]  # what cannot work is told now
@@ -189,7 +202,11 @@ def create_server(
     server: MCPServer[Any] = MCPServer("stepguard", instructions=_INSTRUCTIONS, log_level="WARNING")
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     server.add_tool(tools.verify_step, annotations=reads)
-    server.add_tool(tools.run_procedure, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=True))
+    server.add_tool(
+        tools.run_procedure,
+        description=_RUN[at_least == "proved"],
+        annotations=ToolAnnotations(read_only_hint=True, open_world_hint=True),
+    )
     server.add_tool(tools.audit_transcript, annotations=reads)
     if named:
         server.add_tool(tools.list_procedures, annotations=reads)
@@ -256,16 +273,13 @@ class _Tools:
         ctx: Context[Any, Any],
         model: Annotated[str | None, Field(description="one of the server's models; its first by default")] = None,
     ) -> Annotated[CallToolResult, RunReport]:
-        """Carry a procedure out on a model, with every step verified; it costs model calls.
-
-        The answer is given only where every step is verified. Otherwise this is an error that names the step and the
-        kind of mistake.
-        """
+        """See `_RUN`."""
 
         async def work() -> CallToolResult:
             self._limit("procedure", *(f"{key}{each}" for key, each in inputs.items()))
             name, backend = self._model(model, ctx)
             parsed = await self._procedure(procedure)
+            check_support([parsed], self._at_least)
             if self._running >= self._limits["runs"]:
                 raise ConfigError(f"{self._running} runs go on already: call again when one has ended", option="runs")
             result = await self._run(parsed, inputs, backend, ctx, found=procedure in self._procedures)

@@ -37,6 +37,7 @@ from stepguard.integrations.chat.answers import completion_body, shortfall
 from stepguard.integrations.chat.messages import PassReason
 from stepguard.integrations.chat.requests import Job, find_job, why_passed
 from stepguard.integrations.chat.trust import Trust
+from stepguard.integrations.support import check_support
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 from stepguard.telemetry.logging import careful, tell
@@ -185,6 +186,7 @@ class GuardedCall:
         model = given.get("model")
         if not isinstance(model, str):
             raise ConfigError("a guarded call needs model=, the model to ask", option="model")
+        check_support([job.procedure], settings.at_least)
         for name, why in _REFUSED.items():
             if name in given and given[name] not in ([], False):
                 raise ConfigError(f"a guarded call takes no {name}: {why}", option=name)

@@ -29,6 +29,7 @@ from stepguard.core.verdicts import Strength, check_strength
 from stepguard.errors import ConfigError
 from stepguard.integrations.chat.trust import Trust, check_trust
 from stepguard.integrations.openai.calls import Call, GuardedCall, Settings
+from stepguard.integrations.support import check_support
 from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
@@ -96,6 +97,7 @@ def wrap(
     for name, procedure in known.items():
         if not isinstance(procedure, Procedure):
             raise ConfigError(f"procedures[{name!r}] is {type(procedure).__name__}, no Procedure", option="procedures")
+    check_support(known.values(), at_least)
     check_options(options, of="wrap")
     if not callable(getattr(getattr(getattr(client, "chat", None), "completions", None), "create", None)):
         raise ConfigError(f"{type(client).__name__} has no chat.completions.create: pass a client", option="client")

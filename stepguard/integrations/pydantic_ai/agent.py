@@ -45,6 +45,7 @@ except ImportError as error:
 from stepguard.integrations.pydantic_ai.messages import AnswerShape, read_agent_messages
 from stepguard.integrations.pydantic_ai.output import OutputNotVerified, VerifiedOutput, check_of
 from stepguard.integrations.pydantic_ai.requests import AgentBackend, Mode
+from stepguard.integrations.support import check_support
 
 __all__ = [
     "GuardedProcedures",
@@ -143,6 +144,8 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         check_inputs(inputs, procedure)
         if isinstance(self._procedure, Procedure) and isinstance(inputs, Mapping):
             self._procedure.accept_inputs(inputs)
+        fixed = [self._procedure] if isinstance(self._procedure, Procedure) else []
+        check_support([*self._known.values(), *fixed], at_least)
         check_strength(at_least)
         if mode is not None and mode not in get_args(Mode):
             raise ConfigError(f"mode is 'native', 'tool' or 'text', not {mode!r}", option="mode")
@@ -188,6 +191,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
             reason = why_passed(messages, guarded_only=self._guarded_only)
             tell_call(Call(guarded=False, model=request_context.model.model_name, reason=reason), self._on_call)
             return await handler(request_context)
+        check_support([job.procedure], self._allowed["at_least"])
         if (request_context.model_settings or {}).get("stop_sequences"):
             raise ConfigError("a guarded request takes no stop_sequences: they would cut replies off", option="stop")
         shape = AnswerShape(request_context.model_request_parameters, job.procedure)
