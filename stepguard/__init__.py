@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stepguard.engine.segments import Segments
     from stepguard.errors import StepguardError
     from stepguard.guard import Guard
+    from stepguard.integrations.chat.trust import Trust
     from stepguard.integrations.decorator import guarded
     from stepguard.integrations.openai.client import wrap
     from stepguard.language.value_types import ValueType
@@ -45,6 +46,7 @@ __all__ = [
     "Segments",
     "Step",
     "StepguardError",
+    "Trust",
     "Usage",
     "ValueType",
     "Verdict",
@@ -68,6 +70,7 @@ _HOME = {
     "Segments": "stepguard.engine.segments",
     "Step": "stepguard.procedure.steps",
     "StepguardError": "stepguard.errors",
+    "Trust": "stepguard.integrations.chat.trust",
     "Usage": "stepguard.core.usage",
     "ValueType": "stepguard.language.value_types",
     "Verdict": "stepguard.core.verdicts",

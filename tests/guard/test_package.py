@@ -27,6 +27,7 @@ NAMES = [
     "Segments",
     "Step",
     "StepguardError",
+    "Trust",
     "Usage",
     "ValueType",
     "Verdict",

@@ -53,7 +53,7 @@ def found(messages: object, **options: Any) -> Job:
     [
         WITH_VALUES,
         f"\ufeff\r\n# ours\r\nname: procedure\r\n{WITH_VALUES}\r\n",
-        [{"type": "text", "text": "inputs: x, y\nx = 12\ny = 7"}, {"type": "text", "text": STEPS}],
+        [{"type": "text", "text": WITH_VALUES}],
     ],
 )
 def test_a_procedure_is_a_whole_message(content: object) -> None:
@@ -122,6 +122,7 @@ def test_what_only_resembles_a_procedure_is_none(content: object) -> None:
         (f"Do:\n```procedure\n{WITH_VALUES}\n```", 2, "among other text"),
         (f"```\n{WITH_VALUES}\n```", 2, "among other text"),
         ("~~~~ stepguard\nhello\n~~~~", 1, "among other text"),
+        ([{"type": "text", "text": WITH_VALUES}, {"type": "text", "text": "t1 = 999000"}], 1, "among other text"),
         ("inputs: x = 12, y = 7\nt1 = x + y", 1, "lines of their own"),
         ("inputs: x, x\nt1 = x + x", 1, "duplicate"),
         ("inputs: x\nx = 1\nt1 = x * 2\nx = 3", 4, "duplicate"),
@@ -129,7 +130,7 @@ def test_what_only_resembles_a_procedure_is_none(content: object) -> None:
         ("inputs: x\nx = 1\nt1 = x * 2\n## Step 2: t2 = t1 + 1", 4, "would be left out"),
     ],
 )
-def test_a_nearly_right_procedure_is_an_error_that_names_its_line(content: str, line: int, words: str) -> None:
+def test_a_nearly_right_procedure_is_an_error_that_names_its_line(content: object, line: int, words: str) -> None:
     """What was meant as a procedure and is none is never passed over: the line of the message is named."""
     with pytest.raises(ProcedureError, match="message 1") as caught:
         find(user(content))
@@ -253,6 +254,8 @@ def test_values_that_do_not_fit_are_refused_with_the_remedy(content: str, words:
         ('```json\n{"x": 12, "y": 7}\n```', "no value"),
         ('Here: {"x": 12, "y": 7}', "no value"),
         ([{"type": "tool_result", "text": "x = 12\ny = 7"}], "text alone"),
+        ([{"type": "text", "text": "Please:"}, {"type": "text", "text": '{"x": 12, "y": 7}'}], "no value"),
+        ([{"type": "text", "text": "x = 12"}, {"type": "text", "text": "y = 7"}], "among other text"),
     ],
 )
 def test_only_a_message_that_holds_nothing_else_gives_values(content: object, words: str) -> None:
@@ -356,6 +359,7 @@ def test_any_message_is_a_job_nothing_or_an_error_of_ours(one: str, other: str) 
         f"inputs: x\n{'a:' * 100_000}",
         f"inputs: x\n{'- ' * 100_000}",
         "\n".join([" " * 40] * 20_000) + "\ninputs: x",
+        "Inputs: of all kinds\n" * 20_000,
     ],
 )
 def test_long_messages_cost_time_in_proportion(content: str) -> None:

@@ -66,18 +66,29 @@ _UNMARKED: Final = frozenset({"", "plain", "plaintext", "text", "txt"})
 _TEXTS: Final = (None, "text", "input_text", "output_text")
 """The parts of a message that are what its role says; results of tools and files are not."""
 _LONGEST_STEP: Final = 4000
+_MOST_TRIES: Final = 100
+"""So many lines behind an ``inputs:`` are read as steps: a text with more of them is not worth the time."""
 _INSTRUCTIONS: Final = ("instructions", "additional_instructions")
 _LISTS: Final = ("messages", "input", "prompt", "items", "additional_messages")
 
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One message: its 0-based index, its role, its text, and whether it holds more than text."""
+    """One message.
+
+    Attributes:
+        index: its place, from 0.
+        role: who says it.
+        text: what is said, its parts line by line.
+        more: whether it holds more than text.
+        single: whether the text is one; what comes in several parts is often an instruction and a document.
+    """
 
     index: int
     role: str
     text: str
     more: bool = False
+    single: bool = True
 
 
 def is_procedure(message: ChatMessage) -> bool:
@@ -89,9 +100,10 @@ def is_procedure(message: ChatMessage) -> bool:
     if _HINT.search(message.text) is None:  # most are told at a glance
         return False
     lines = split_lines(message.text)
-    if _meant(lines):
+    meant = _meant(lines)
+    if meant and message.single:
         return True
-    if (line := _begins(lines)) is not None:
+    if (line := 1 if meant else _begins(lines)) is not None:
         raise ProcedureError(
             f"a procedure stands among other text (message {message.index + 1}): make it a message of its own, which "
             "begins with `inputs:`, or name it in the call",
@@ -118,12 +130,13 @@ def read_messages(messages: object) -> Iterator[ChatMessage]:
     if not isinstance(messages, Iterable) or isinstance(messages, str | bytes | Mapping):
         return
     for index, message in enumerate(messages):
-        content, more = _get(message, "content"), False
+        content, more, single = _get(message, "content"), False, True
         if isinstance(content, Sequence) and not isinstance(content, str | bytes):
             texts = [_get(part, "text") if _get(part, "type") in _TEXTS else None for part in content]
             more = not all(isinstance(text, str) for text in texts)
-            content = "\n".join(text for text in texts if isinstance(text, str))
-        yield ChatMessage(index, str(_get(message, "role")), content if isinstance(content, str) else "", more)
+            said = [text for text in texts if isinstance(text, str)]
+            content, single = "\n".join(said), len(said) < 2
+        yield ChatMessage(index, str(_get(message, "role")), content if isinstance(content, str) else "", more, single)
 
 
 def read_arguments(arguments: Mapping[str, Any]) -> list[object]:
@@ -184,6 +197,7 @@ def _begins(lines: Sequence[str]) -> int | None:
     """The line at which a procedure begins inside of a text or in a block; None where none does."""
     fence, code = "", False
     at: int | None = None
+    tries = 0
     names: frozenset[str] = frozenset()
     for number, line in enumerate(lines, 1):
         stripped = line.strip()
@@ -200,7 +214,8 @@ def _begins(lines: Sequence[str]) -> int | None:
             at = number if _DECLARED.match(header[1]) else None
             names = _names(header[1])
         elif at is not None and stripped and not _gives_value(stripped, names):
-            if _is_step(stripped):
+            tries += 1
+            if tries > _MOST_TRIES or _is_step(stripped):
                 return at
             at = None
     return None

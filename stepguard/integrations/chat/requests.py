@@ -14,7 +14,7 @@ A message of a role that is trusted with procedures is one where it holds nothin
 
 The ``inputs:`` line marks it, with nothing behind it where there are none; values may stand directly below it. It is
 read where it stands in a system message, or in what the user says now (behind the last answer). One among other text,
-or in a block, is an error: what is quoted is not meant.
+in a block, or in one of several parts, is an error: what is quoted is not meant.
 
 A message of a role that is trusted with inputs gives them where it holds nothing else: as lines ``name = value``, each
 once; as a JSON object, ``{"price": "24.90", "quantity": 3}``; or, for a procedure whose only input is a text, as that
@@ -282,12 +282,12 @@ def _take_values(given: dict[str, object], procedure: Procedure, message: ChatMe
     if message.role == "user" and [each.type.kind for each in procedure.inputs] == ["text"]:
         _put(given, procedure.inputs[0].name, text)
         return len(text)
-    if (values := _object(text, inputs)) is not None:
+    if message.single and (values := _object(text, inputs)) is not None:
         for name, value in _exact(values, procedure):
             _put(given, name, value)
         return len(text)
     taken: dict[str, object] = {}
-    other: int | None = None
+    other = None if message.single else 1
     for at, line in enumerate(map(str.strip, split_lines(text)), 1):
         value = VALUE.match(line)
         if value is not None and value[1] in inputs:

@@ -35,10 +35,9 @@ def read_agent_messages(context: ModelRequestContext) -> list[dict[str, object]]
 
     What tools returned, and what the framework asks to be mended, is nothing that the user says.
     """
-    instructions = [part.content for part in context.model_request_parameters.instruction_parts or ()]
-    said: list[dict[str, object]] = []
-    if instructions:
-        said.append({"role": "system", "content": "\n\n".join(instructions)})
+    instructions = context.model_request_parameters.instruction_parts or ()
+    # Each by itself: what a function of the agent adds is not to become part of another.
+    said: list[dict[str, object]] = [{"role": "system", "content": part.content} for part in instructions]
     for message in context.messages:
         if isinstance(message, ModelResponse):
             said.append({"role": "assistant", "content": message.text or ""})
