@@ -20,7 +20,7 @@ from stepguard.integrations.chat.requests import Job
 from stepguard.language.values import Value, show_value
 from stepguard.results import Result
 
-__all__ = ["completion_body", "completion_chunks", "refusal", "shortfall"]
+__all__ = ["completion_body", "completion_chunks", "refusal", "shortfall", "tell_size"]
 
 _TOLD: Final = (
     "status",
@@ -163,6 +163,11 @@ def _shown(value: Value | None) -> str:
     return text if text.isprintable() else json.dumps(text)
 
 
+def tell_size(value: Value, told: object) -> object:
+    """How an error tells a value, which would be `told` elsewhere: a text, which may be a document, by its size."""
+    return f"(a text of {len(value)} characters)" if isinstance(value, str) else told
+
+
 def _facts(result: Result, job: Job | None, *, answered: bool, reasons: bool) -> dict[str, Any]:
     told = result.to_dict()
     if not reasons:
@@ -172,12 +177,8 @@ def _facts(result: Result, job: Job | None, *, answered: bool, reasons: bool) ->
             each["reason"] = each["kind"]
     if told["problem"] is not None and result.error is not None:
         told["problem"]["reason"] = type(result.error).__name__
-    if not answered:  # an error tells a text by its size: it may be a document
-        told["values"] |= {
-            name: f"(a text of {len(value)} characters)"
-            for name, value in result.values.items()
-            if isinstance(value, str)
-        }
+    if not answered:
+        told["values"] = {name: tell_size(result.values[name], value) for name, value in told["values"].items()}
     return {
         **{name: told[name] for name in _TOLD},
         "answered": answered,

@@ -15,8 +15,7 @@ from pydantic import BaseModel
 from stepguard.auditing import Audit, FindingKind, StepVerdict
 from stepguard.checks import Judgement
 from stepguard.core.verdicts import STRENGTHS, DeviationKind, Strength
-from stepguard.integrations.chat.answers import completion_body, shortfall
-from stepguard.language.values import Value, show_value
+from stepguard.integrations.chat.answers import completion_body, tell_size
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 from stepguard.results import Result, Status
@@ -244,50 +243,22 @@ def _told(
 
 def report_run(result: Result, *, model: str, at_least: Strength) -> tuple[RunReport, str]:
     """The report on a run, and what the caller is told: the steps and the answer, or that and where there is none."""
-    message = completion_body(result, model=model, at_least=at_least)["choices"][0]["message"]
-    answered = shortfall(result, at_least=at_least) is None
-    problem, usage = result.problem, result.usage
+    body = completion_body(result, model=model, at_least=at_least)
+    message, answered = body["choices"][0]["message"], body["stepguard"]["answered"]
     data = result.to_dict()
+    problem = data["problem"] or {}
+    error = None if data["error"] is None else data["error"]["type"]
     values = {
-        record.occurrence.step: _json(record.value)
-        for record in result.steps
+        record.occurrence.step: told["value"] if answered else tell_size(record.value, told["value"])
+        for record, told in zip(result.steps, data["steps"], strict=True)
         if STRENGTHS.index(record.support) >= STRENGTHS.index(at_least)
     }
-    error = None if result.error is None else type(result.error).__name__
-    report = RunReport(
-        status=result.status,
-        answered=answered,
-        answer=data["answer"] if answered else None,
-        values=values,
-        unverified=list(result.unverified),
-        weak=dict(result.weak),
-        strength=result.strength,
-        step=None if problem is None else problem.occurrence.step,
-        kind=problem.deviation.kind if problem is not None and problem.deviation is not None else None,
-        error=error,
-        completed=result.completed,
-        total=result.total,
-        usage=RunUsage(
-            calls=usage.calls,
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cached_tokens=usage.cached_tokens,
-            reasoning_tokens=usage.reasoning_tokens,
-        ),
-        cost=data["cost"],
-        seconds=data["seconds"],
-        model=model,
-        procedure=result.procedure,
-        run_id=result.run_id,
-    )
+    own = {"step": problem.get("step"), "kind": problem.get("kind"), "error": error, "values": values, "model": model}
+    answer = data["answer"] if answered else None
+    report = RunReport.model_validate({**data, **own, "answered": answered, "answer": answer})
     if answered:
         return report, str(message["content"])
     return report, f"{message['refusal']}{'' if error is None else f': {error}'}"
-
-
-def _json(value: Value) -> bool | int | str:
-    # Readers of JSON keep integers exact only up to 2**53.
-    return value if type(value) is bool or (type(value) is int and abs(value) < 2**53) else show_value(value)
 
 
 def report_audit(found: Audit, *, tell_reasons: bool) -> AuditReport:
