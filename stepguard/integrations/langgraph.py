@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, get_args
 
-from stepguard.core.verdicts import Strength, check_strength
+from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, InputError, MissingExtraError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import refusal as refusal_of
@@ -92,7 +92,6 @@ def procedure_node(
     wanted = named_procedure(procedure)
     if on_unverified not in get_args(OnUnverified):
         raise ConfigError(f"on_unverified is 'raise' or 'return', not {on_unverified!r}", option="on_unverified")
-    check_strength(at_least)
     check_support([wanted], at_least)
     read = _reader(wanted, inputs)
     keys = {"answer": answer, "values": values, "status": status, "refusal": refusal, "result": result}

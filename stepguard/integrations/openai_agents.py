@@ -25,7 +25,7 @@ from typing import Any, Final, Literal, get_args
 from weakref import WeakKeyDictionary
 
 from stepguard.core.usage import Usage
-from stepguard.core.verdicts import Strength, check_strength
+from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, InputError, MissingExtraError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import refusal, shortfall
@@ -127,7 +127,6 @@ def procedure_tool(
     if guard.observing:
         raise ConfigError("an observing guard takes wrong steps as they are: leave observe out", option="guard")
     _known("on_unverified", on_unverified, get_args(OnUnverified))
-    check_strength(at_least)
     check_support([wanted], at_least)
     _callable("on_result", on_result)
     types = {} if wanted.look_back is not None else {step.id: step.type for step in wanted.steps}

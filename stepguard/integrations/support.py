@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from stepguard.core.verdicts import STRENGTHS, Strength
+from stepguard.core.verdicts import STRENGTHS, Strength, check_strength
 from stepguard.errors import ConfigError
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 
-__all__ = ["check_support", "strongest_support"]
+__all__ = ["check_support", "find_weak"]
 
 _MOST: Final = 5
 _VOTED: Final = STRENGTHS.index("agreed")
 
 
-def strongest_support(step: Step) -> Strength:
+def _strongest(step: Step) -> Strength:
     """The most that can stand behind a step. A check of your own may prove what it passes."""
     if step.expression is not None:
         return "proved"
@@ -25,23 +25,28 @@ def strongest_support(step: Step) -> Strength:
     )
 
 
+def find_weak(steps: Iterable[Step], at_least: Strength) -> dict[str, Strength]:
+    """The steps behind which less than `at_least` can stand, each with the most that can."""
+    wanted = STRENGTHS.index(at_least)
+    supports = {step.id: _strongest(step) for step in steps}
+    return {step: support for step, support in supports.items() if STRENGTHS.index(support) < wanted}
+
+
 def check_support(procedures: Iterable[Procedure], at_least: Strength) -> None:
     """Refuse a procedure of which no run could be strong enough, before one is paid for.
 
     A lazy procedure is not looked through.
 
     Raises:
-        ConfigError: at most less than `at_least` can stand behind a step.
+        ConfigError: at most less than `at_least` can stand behind a step, or that is no strength.
     """
-    wanted = STRENGTHS.index(at_least)
-    if wanted <= _VOTED:  # votes can bring that
+    check_strength(at_least)
+    if STRENGTHS.index(at_least) <= _VOTED:  # votes can bring that
         return
     for procedure in procedures:
         if procedure.look_back is not None:
             continue
-        supports = {step.id: strongest_support(step) for step in procedure.steps}
-        weak = {step: support for step, support in supports.items() if STRENGTHS.index(support) < wanted}
-        if weak:
+        if weak := find_weak(procedure.steps, at_least):
             names = ", ".join(list(weak)[:_MOST]) + (" ..." if len(weak) > _MOST else "")
             most = min(weak.values(), key=STRENGTHS.index)
             raise ConfigError(

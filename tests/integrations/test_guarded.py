@@ -240,7 +240,7 @@ def ask_text(prompt: str) -> str:
         (lambda: guarded(TEXT, takes="text"), "takes"),  # type: ignore[call-overload]
         (lambda: guarded(TEXT, returns="value"), "returns"),  # type: ignore[call-overload]
         (lambda: guarded(TEXT, at_least="grounded"), "returns"),  # type: ignore[call-overload]
-        (lambda: guarded(TEXT, returns="answer", at_least="sure"), "strength"),  # type: ignore[call-overload]
+        (lambda: guarded(TEXT, returns="answer", at_least="sure"), "at_least"),  # type: ignore[call-overload]
         (lambda: guarded(TEXT, observe=True), "observe"),  # type: ignore[call-overload]
         (lambda: guarded(TEXT, segment=0)(ask), "segment"),
         (lambda: guarded(TEXT)(ask_nothing), r"def ask_nothing\(messages\)"),

@@ -536,7 +536,7 @@ def test_a_step_between_that_only_words_describe_has_to_be_claimed() -> None:
         inputs=[Input("s", "text")],
     )
     assert checked(6, words, '{"s": "abc"}').kind == "undecided"
-    assert checked({"n": 3, "m": 6}, words, '{"s": "abc"}').verified
+    assert checked({"n": 3, "m": 6}, words, '{"s": "abc"}', at_least="constrained").verified
 
 
 def order_tool(output: str, **options: Any) -> Any:
@@ -662,7 +662,7 @@ def test_an_agent_on_our_server_gets_an_error_and_no_wrong_answer(served: Any, a
         ({"guard": Guard(ScriptedBackend(), observe=True)}, "observ"),
         ({"procedure": "sums"}, "no procedure is named"),
         ({"on_unverified": "ignore"}, "on_unverified"),
-        ({"at_least": "sure"}, "strength"),
+        ({"at_least": "sure"}, "at_least"),
         ({"on_result": 3}, "on_result"),
         ({"name": "work it out"}, "name"),
         ({"values": ["t3"]}, "t3"),
@@ -686,11 +686,11 @@ def test_a_tool_that_cannot_work_is_told_when_it_is_made(options: dict[str, Any]
         ({"ignore": ["t1"]}, "t1"),
         ({"ignore": "id"}, "ignore"),
         ({"read": 3}, "read"),
-        ({"procedure": Step("city", instruction="Name the city.")}, "vouch"),
+        ({"procedure": Step("city", instruction="Name the city.")}, "unverified at most"),
         ({"steps": ["t3"]}, "t3"),
         ({"on_wrong": "refuse"}, "on_wrong"),
         ({"on_check": 3}, "on_check"),
-        ({"at_least": "sure"}, "strength"),
+        ({"at_least": "sure"}, "at_least"),
         ({"check_timeout": 0}, "check_timeout"),
     ],
 )

@@ -203,7 +203,7 @@ def test_an_input_that_is_fixed_cannot_be_given_again() -> None:
     ("procedure", "options", "words"),
     [
         (WORDS, {"steps": ["m"]}, "'n' has no expression"),
-        (WORDS, {"steps": ["n", "m"]}, "vouch for step 'n'"),
+        (WORDS, {"steps": ["n", "m"]}, "step 'n' can be unverified at most"),
         (SUMS, {"ignore": ["x"]}, "'x' belongs to sums"),
         (SUMS, {"inputs": 3}, "mapping"),
         (SUMS, {"check_timeout": float("inf")}, "check_timeout"),

@@ -700,7 +700,7 @@ def test_a_single_step_can_be_held_against_an_output() -> None:
 def test_steps_that_nothing_vouches_for_are_refused_when_made() -> None:
     """A step without a check is told at construction; with leave it is handed on, and the check names it."""
     words = Procedure([Step("c", instruction="Name the country.")])
-    with pytest.raises(ConfigError, match="vouch"):
+    with pytest.raises(ConfigError, match="unverified at most"):
         VerifiedOutput(words)
     checks: list[OutputCheck] = []
     allowed = VerifiedOutput(words, at_least="unverified", on_check=checks.append)

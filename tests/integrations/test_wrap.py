@@ -590,7 +590,7 @@ def test_anything_with_chat_completions_can_be_wrapped(client: openai.OpenAI) ->
         ({"client": "openai/gpt-x"}, "has no chat.completions.create"),
         ({"client": SimpleNamespace(chat=SimpleNamespace())}, "has no chat.completions.create"),
         ({"on_unverified": "ignore"}, "on_unverified"),
-        ({"at_least": "sure"}, "strength"),
+        ({"at_least": "sure"}, "at_least"),
         ({"on_call": 3}, "on_call"),
         ({"procedures": {"sums": "inputs: x"}}, "no Procedure"),
         ({"segment": 0}, "segment"),

@@ -35,7 +35,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, NotRequired, TypedDict, Unpack, get_args
 
 from stepguard.backends.retry import RetryPolicy
-from stepguard.core.verdicts import Strength, check_strength
+from stepguard.core.verdicts import Strength
 from stepguard.engine.run import Run
 from stepguard.errors import ConfigError, MissingExtraError, RunError
 from stepguard.guard import Guard
@@ -159,7 +159,6 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         self.tools: Sequence[Any] = []
         if on_unverified not in get_args(OnUnverified):
             raise ConfigError(f"on_unverified is 'raise' or 'return', not {on_unverified!r}", option="on_unverified")
-        check_strength(at_least)
         for name, given in (("on_call", on_call), ("settings", settings)):
             if given is not None and not callable(given):
                 raise ConfigError(f"{name} is a function; {given!r:.60} cannot be called", option=name)

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, Unpack, get_args
 
-from stepguard.core.verdicts import Strength, check_strength
+from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError
 from stepguard.integrations.chat.trust import Trust, check_trust
 from stepguard.integrations.openai.calls import Call, GuardedCall, Settings
@@ -90,7 +90,6 @@ def wrap(
         raise ConfigError("the client is wrapped already: wrap its .unguarded", option="client")
     if on_unverified not in get_args(OnUnverified):
         raise ConfigError(f"on_unverified is 'raise' or 'return', not {on_unverified!r}", option="on_unverified")
-    check_strength(at_least)
     if on_call is not None and not callable(on_call):
         raise ConfigError(f"on_call is called with a Call; {on_call!r:.60} cannot be", option="on_call")
     known = dict(procedures or {})

@@ -24,6 +24,7 @@ from stepguard.core.verdicts import STRENGTHS, DeviationKind, Strength, check_st
 from stepguard.errors import ConfigError, InputError, ValueRefused
 from stepguard.integrations.outputs.judging import Judging, NotAccepted, OutputCheck
 from stepguard.integrations.outputs.values import has_class, is_one_value, read_fields, read_value
+from stepguard.integrations.support import find_weak
 from stepguard.language.expressions import Name
 from stepguard.language.strict_json import JsonNumber, JsonObject
 from stepguard.language.value_types import NUMBER, TEXT, ValueType
@@ -94,12 +95,12 @@ class OutputChecker:
         taken = self.ids | self.inputs | self._ignore
         answer = {} if ANSWER in taken else {ANSWER: self.answer}
         self._stands_for: Final = {**{name: name for name in self.ids}, **answer}
+        for name, most in find_weak([step for step in performed if step.id in self._required], at_least).items():
+            raise ConfigError(
+                f"step {name!r} can be {most} at most: give it a check that shows more, or pass at_least={most!r}",
+                option="procedure",
+            )
         for step in performed:
-            if step.id in self._required and not step.checkable and at_least != "unverified":
-                raise ConfigError(
-                    f"nothing can vouch for step {step.id!r}: give it checks, or pass at_least='unverified'",
-                    option="procedure",
-                )
             if steps is not None and step.id not in self._required and step.expression is None:
                 raise ConfigError(
                     f"step {step.id!r} has no expression that code could compute: the output has to hold it",

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Unpack, get_args
 
 from stepguard.backends.retry import RetryPolicy
-from stepguard.core.verdicts import Strength, check_strength
+from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, MissingExtraError, RunError, StepguardError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import completion_body, refusal, shortfall
@@ -146,7 +146,6 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
             self._procedure.accept_inputs(inputs)
         fixed = [self._procedure] if isinstance(self._procedure, Procedure) else []
         check_support([*self._known.values(), *fixed], at_least)
-        check_strength(at_least)
         if mode is not None and mode not in get_args(Mode):
             raise ConfigError(f"mode is 'native', 'tool' or 'text', not {mode!r}", option="mode")
         if on_call is not None and not callable(on_call):
