@@ -19,12 +19,12 @@ from conftest import Received, Reply, completion_body
 
 from stepguard import Procedure
 from stepguard.integrations.chat.trust import Trust
-from stepguard.serve import Limits, create_app
 
 pytest.importorskip("prometheus_client")
 pytest.importorskip("uvicorn")
 
 from stepguard.cli.listening import bounded_server
+from stepguard.serve import Limits, create_app
 from stepguard.serve.connections import Connections
 
 KEY = "sk-SECRET-caller-1"

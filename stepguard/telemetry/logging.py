@@ -7,7 +7,7 @@ event              level       with
 ``call_failed``    warning     run_id, procedure, steps (how many were asked), error (the name of its class)
 ``run_done``       info        run_id, procedure, status, completed, total, calls, tokens, seconds, step, index, kind
 ``chat_guarded``   info        run_id, procedure, found, left_out; of a chat call that became a run
-``chat_passed``    info        of a chat call that was passed on as it came
+``chat_passed``    info        reason; of a chat call that was passed on as it came
 ``output_judged``  info        procedure, verified, step, kind; of the output of an agent or a tool
 ``request_done``   info        endpoint, handling, outcome, seconds, run_id, left_out; of `stepguard serve`
 =================  ==========  ===============================================================================

@@ -19,7 +19,6 @@ from stepguard.errors import ConfigError, InputError, MissingExtraError, Procedu
 from stepguard.integrations.chat.answers import completion_body
 from stepguard.integrations.chat.trust import Trust
 from stepguard.integrations.openai.client import Call, result_of
-from stepguard.serve import create_app
 from stepguard.testing import ScriptedBackend
 
 REFUND = Procedure.parse("name: refund\ninputs: paid, used\ndue = paid - used")
@@ -132,14 +131,20 @@ WORDS = Procedure.parse('name: words\ninputs: letter: text\nc: text = "Name the 
 NAMED = {"words": WORDS}
 SILENT = ScriptedBackend()
 HOSTS: dict[str, tuple[str, Callable[..., Any]]] = {
-    "wrap": ("openai.client", lambda module, **more: client(procedures=NAMED, **more)),
-    "decorator": ("decorator", lambda module, **more: module.guarded(WORDS, returns="answer", **more)),
-    "agents": ("openai_agents", lambda module, **more: module.procedure_tool(WORDS, Guard(SILENT), **more)),
-    "langgraph": ("langgraph", lambda module, **more: module.procedure_node(Guard(SILENT), WORDS, **more)),
-    "langchain": ("langchain", lambda module, **more: module.GuardMiddleware(procedure=WORDS, **more)),
-    "pydantic-ai": ("pydantic_ai", lambda module, **more: module.GuardedProcedures(procedure=WORDS, **more)),
-    "mcp": ("mcp", lambda module, **more: module.create_server({"m": SILENT}, procedures=NAMED, **more)),
-    "serve": ("chat", lambda module, **more: create_app("http://127.0.0.1:1/v1", procedures=NAMED, **more)),
+    "wrap": ("integrations.openai.client", lambda module, **more: client(procedures=NAMED, **more)),
+    "decorator": ("integrations.decorator", lambda module, **more: module.guarded(WORDS, returns="answer", **more)),
+    "agents": (
+        "integrations.openai_agents",
+        lambda module, **more: module.procedure_tool(WORDS, Guard(SILENT), **more),
+    ),
+    "langgraph": ("integrations.langgraph", lambda module, **more: module.procedure_node(Guard(SILENT), WORDS, **more)),
+    "langchain": ("integrations.langchain", lambda module, **more: module.GuardMiddleware(procedure=WORDS, **more)),
+    "pydantic-ai": (
+        "integrations.pydantic_ai",
+        lambda module, **more: module.GuardedProcedures(procedure=WORDS, **more),
+    ),
+    "mcp": ("integrations.mcp", lambda module, **more: module.create_server({"m": SILENT}, procedures=NAMED, **more)),
+    "serve": ("serve", lambda module, **more: module.create_app("http://127.0.0.1:1/v1", procedures=NAMED, **more)),
 }
 
 
@@ -148,7 +153,7 @@ def test_a_procedure_that_no_run_could_verify_is_refused_when_it_is_given(host: 
     """No run is paid for that is then refused: the step is named, and with leave it is taken."""
     name, make = HOSTS[host]
     try:
-        module = importlib.import_module(f"stepguard.integrations.{name}")
+        module = importlib.import_module(f"stepguard.{name}")
         with pytest.raises(ConfigError, match=r"never be proved.*c can be unverified at most.*at_least='unverified'"):
             make(module)
         assert make(module, at_least="unverified") is not None

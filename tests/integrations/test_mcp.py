@@ -563,6 +563,18 @@ def test_a_server_with_procedures_of_its_own_takes_no_others() -> None:
     assert call(create_server(accept_texts=False), "run_procedure", text_given).is_error
 
 
+def test_a_run_without_an_answer_tells_texts_by_their_size() -> None:
+    """What was read from a document is not echoed in an error."""
+    text_read = "Dear Sir, the sum of 80.86 EUR is due."
+    steps = 'inputs: n\nletter: text = "Copy the letter." (reads n)\nt1 = n * 2'
+    reply = {"letter": {"work": "", "value": text_read}, "t1": "3 * 2 = 7"}
+    server = create_server({"m": ScriptedBackend(*[reply] * 9)}, guard={"repair": 0}, at_least="unverified")
+    result = call(server, "run_procedure", {"procedure": steps, "inputs": {"n": 3}})
+    assert result.is_error
+    assert result.structured_content["values"] == {"letter": f"(a text of {len(text_read)} characters)"}
+    assert "Dear Sir" not in told(result)
+
+
 # On the wire
 
 

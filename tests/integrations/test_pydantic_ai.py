@@ -549,6 +549,7 @@ def test_an_agent_behind_the_server_works_unchanged(
     chat_server: ChatServer, connect: Callable[..., OpenAIChatModel]
 ) -> None:
     """An agent that points at `stepguard serve` gets answers, whole and streamed, and the server's refusal as error."""
+    pytest.importorskip("prometheus_client")
     harness = pytest.importorskip("serve_harness")
     chat_server.play(Reply(completion_body(json.dumps(GOOD))))
     with harness.serving(chat_server.url, guard={"repair": 1}) as served:
