@@ -1,33 +1,237 @@
-"""How many calls may be on their way at once: fewer after the endpoint asks to slow down, slowly more afterwards.
+"""How many requests may be on their way to an endpoint at once, for all runs of a process together.
 
-The limit is halved by a rate limit and grows by one for every four full rounds of calls that came through, as
-congestion control does (additive increase, multiplicative decrease; Chiu and Jain, 1989). While an endpoint says how
-long to wait, no new call is sent by anybody.
+The number starts low and doubles with every round that comes through, until the endpoint asks to slow down for the
+first time; from then on a rate limit halves it and four full rounds raise it by one, as congestion control does
+(slow start, additive increase, multiplicative decrease; Chiu and Jain, 1989). While an endpoint says how long to wait,
+nobody sends anything. Turns are given in the order in which they were asked for.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+import threading
 import time
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any, Final
 
 from stepguard.backends.base import Backend, Completion, Request, ask
-from stepguard.core.arguments import check_count
-from stepguard.errors import RateLimited
+from stepguard.core.usage import Usage
+from stepguard.errors import BackendTimeout, ConfigError, RateLimited
 
-__all__ = ["LimitedBackend"]
+__all__ = ["SHARED_LIMITERS", "EndpointLimiter", "LimitedBackend", "LimiterRegistry"]
 
 _GROWTH: Final = 0.25
 _LONGEST_PAUSE: Final = 60.0
 """A pause that would be longer is left to the retry policy of each run, which gives up then."""
 
 
-class LimitedBackend:
-    """A backend that asks another one, never more often at once than the endpoint bears.
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    """Somebody who waits for a turn. `wake` may be called from any thread."""
 
-    It is for one event loop.
+    wake: Callable[[], None]
+    granted: bool = False
+    sent: float | None = None
+
+
+class EndpointLimiter:
+    """Gives turns to send a request. It may be shared between threads and event loops, and holds none of either.
+
+    Args:
+        first: requests at the same time at first.
+        most: requests at the same time at most.
+
+    Raises:
+        ConfigError: a number is no whole number of 1 or more, or `first` is above `most`.
+    """
+
+    def __init__(self, *, first: int = 8, most: int = 512) -> None:
+        for name, value in (("first", first), ("most", most)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ConfigError(f"calls at the same time are 1 or more, not {value!r}", option=name)
+        if first > most:
+            raise ConfigError(f"first is at most most, {most}, not {first}", option="first")
+        self._most: Final = most
+        self._limit = float(first)
+        self._active = 0
+        self._not_before = 0.0
+        self._slowed_at = -math.inf
+        self._lock: Final = threading.Lock()
+        self._queue: Final[OrderedDict[_Waiter, None]] = OrderedDict()
+
+    @property
+    def limit(self) -> int:
+        """How many requests may be on their way now."""
+        return int(self._limit)
+
+    @property
+    def active(self) -> int:
+        """How many requests are on their way."""
+        return self._active
+
+    @contextmanager
+    def turn(self, timeout: float | None = None) -> Iterator[float | None]:
+        """Wait for a turn, blocking; gives the seconds that are left then.
+
+        A `RateLimited` that leaves the block slows everybody down.
+
+        Raises:
+            BackendTimeout: the time is over before it is this request's turn.
+            RateLimited: the endpoint asked for a pause that is longer than the time that is left.
+        """
+        until = None if timeout is None else time.monotonic() + timeout
+        event = threading.Event()
+        waiter = _Waiter(event.set)
+        try:
+            if not self._enter(waiter) and not event.wait(timeout):
+                raise _late()
+            while (pause := self._pause(until)) > 0:
+                time.sleep(pause)
+            crowded, waiter.sent = self._active >= self.limit, time.monotonic()
+            yield None if until is None else until - waiter.sent
+            self._speed_up(crowded=crowded)
+        except RateLimited as error:
+            self._slow_down(waiter, error)
+            raise
+        finally:
+            self._leave(waiter)
+
+    @asynccontextmanager
+    async def aturn(self, timeout: float | None = None) -> AsyncIterator[float | None]:
+        """As `turn`, without blocking the event loop."""
+        until = None if timeout is None else time.monotonic() + timeout
+        loop = asyncio.get_running_loop()
+        granted: asyncio.Future[None] = loop.create_future()
+
+        def settle() -> None:
+            if not granted.done():
+                granted.set_result(None)
+
+        def wake() -> None:
+            try:
+                loop.call_soon_threadsafe(settle)
+            except RuntimeError:  # the loop was closed while somebody waited on it
+                self._leave(waiter)
+
+        waiter = _Waiter(wake)
+        try:
+            if not self._enter(waiter):
+                await asyncio.wait((granted,), timeout=timeout)
+                if not granted.done():
+                    raise _late()
+            while (pause := self._pause(until)) > 0:
+                await asyncio.sleep(pause)
+            crowded, waiter.sent = self._active >= self.limit, time.monotonic()
+            yield None if until is None else until - waiter.sent
+            self._speed_up(crowded=crowded)
+        except RateLimited as error:
+            self._slow_down(waiter, error)
+            raise
+        finally:
+            self._leave(waiter)
+
+    def _enter(self, waiter: _Waiter) -> bool:
+        """Whether it is somebody's turn at once; otherwise they are woken when it is."""
+        with self._lock:
+            if self._queue or self._active >= self.limit:
+                self._queue[waiter] = None
+                return False
+            waiter.granted = True
+            self._active += 1
+            return True
+
+    def _leave(self, waiter: _Waiter) -> None:
+        """Somebody is done, or waits no more: those who are next get their turns."""
+        with self._lock:
+            self._queue.pop(waiter, None)
+            if waiter.granted:
+                waiter.granted = False
+                self._active -= 1
+            woken = []
+            while self._queue and self._active < self.limit:
+                following, _ = self._queue.popitem(last=False)
+                following.granted = True
+                self._active += 1
+                woken.append(following)
+        for each in woken:
+            each.wake()
+
+    def _pause(self, until: float | None) -> float:
+        """Seconds that the endpoint has asked everybody to wait for yet."""
+        now = time.monotonic()
+        pause = self._not_before - now
+        if until is not None and pause > until - now:
+            error = RateLimited(
+                "the endpoint has asked for a pause that is longer than the time left", retry_after=pause
+            )
+            error.usage = Usage(calls=1)
+            raise error
+        return pause
+
+    def _speed_up(self, *, crowded: bool) -> None:
+        """A request came through; only where the limit was in use that says something about it."""
+        if crowded:
+            growth = 1.0 if self._slowed_at == -math.inf else _GROWTH / self._limit
+            with self._lock:
+                self._limit = min(float(self._most), self._limit + growth)
+
+    def _slow_down(self, waiter: _Waiter, error: RateLimited) -> None:
+        if waiter.sent is None:
+            return
+        with self._lock:
+            now = time.monotonic()
+            if waiter.sent > self._slowed_at:  # what was sent before the limit was halved says nothing about it
+                self._limit = max(1.0, self._limit / 2)
+                self._slowed_at = now
+            if error.retry_after is not None and error.retry_after <= _LONGEST_PAUSE:
+                self._not_before = max(self._not_before, now + error.retry_after)
+
+
+def _late() -> BackendTimeout:
+    late = BackendTimeout("the time was over before it was this request's turn: others were on their way")
+    late.usage = Usage(calls=1)
+    return late
+
+
+class LimiterRegistry:
+    """The limiters of a process, one for each endpoint and key; those that were not used for longest are forgotten.
+
+    Args:
+        most: how many are kept.
+    """
+
+    def __init__(self, *, most: int = 256) -> None:
+        self._most: Final = most
+        self._lock: Final = threading.Lock()
+        self._limiters: Final[OrderedDict[tuple[str, str], EndpointLimiter]] = OrderedDict()
+
+    def of(self, endpoint: str, key: str) -> EndpointLimiter:
+        """The limiter of an endpoint.
+
+        Args:
+            endpoint: its address.
+            key: what tells accounts apart; a digest, rather than the key itself.
+        """
+        with self._lock:
+            limiter = self._limiters.pop((endpoint, key), None) or EndpointLimiter()
+            self._limiters[endpoint, key] = limiter
+            if len(self._limiters) > self._most:
+                idle = next((name for name, each in self._limiters.items() if not each.active), None)
+                if idle is not None:
+                    del self._limiters[idle]
+            return limiter
+
+
+SHARED_LIMITERS: Final = LimiterRegistry()
+"""The limiters that every `OpenAIBackend` of the process uses which is given none of its own."""
+
+
+class LimitedBackend:
+    """A backend that asks another one, never more often at once than a limiter allows.
 
     Args:
         backend: the model that is asked.
@@ -38,19 +242,13 @@ class LimitedBackend:
     """
 
     def __init__(self, backend: Backend, *, most: int) -> None:
-        check_count(most, "concurrency", name="the number of calls at the same time")
         self._backend: Final = backend
-        self._most: Final = most
-        self._limit = float(most)
-        self._active = 0
-        self._not_before = 0.0
-        self._slowed_at = -math.inf
-        self._free = asyncio.Condition()
+        self._limiter: Final = EndpointLimiter(first=most, most=most)
 
     @property
     def limit(self) -> int:
         """How many calls may be on their way now."""
-        return int(self._limit)
+        return self._limiter.limit
 
     @property
     def name(self) -> str:
@@ -73,30 +271,8 @@ class LimitedBackend:
         Raises:
             BackendError: the model did not answer.
         """
-        async with self._free:
-            await self._free.wait_for(lambda: self._active < self.limit)
-            self._active += 1
-        try:
-            if (pause := self._not_before - time.monotonic()) > 0:
-                await asyncio.sleep(pause)
-            sent = time.monotonic()
-            completion = await ask(self._backend, request)
-        except RateLimited as error:
-            self._slow_down(sent, error.retry_after)
-            raise
-        finally:
-            async with self._free:
-                self._active -= 1
-                self._free.notify_all()
-        self._limit = min(float(self._most), self._limit + _GROWTH / self._limit)
-        return completion
-
-    def _slow_down(self, sent: float, retry_after: float | None) -> None:
-        if sent > self._slowed_at:  # calls that were sent before the limit was halved say nothing about it
-            self._limit = max(1.0, self._limit / 2)
-            self._slowed_at = time.monotonic()
-        if retry_after is not None and retry_after <= _LONGEST_PAUSE:
-            self._not_before = max(self._not_before, time.monotonic() + retry_after)
+        async with self._limiter.aturn():
+            return await ask(self._backend, request)
 
     def session(self) -> AbstractAsyncContextManager[Any]:
         """A session of the model's, where it has such."""

@@ -20,7 +20,7 @@ import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from functools import lru_cache
 from types import TracebackType
@@ -29,8 +29,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, cast, 
 from stepguard.backends.base import FORBIDDEN, Completion, Request, about_to_send
 from stepguard.backends.chat_completions import read_completion
 from stepguard.backends.completion_streams import OPTIONS, CompletionStream, whole_body
+from stepguard.backends.limiter import SHARED_LIMITERS, EndpointLimiter
 from stepguard.backends.openai_errors import as_backend_error, field, refused_reply, secrets_of, texts_of, was_sent
-from stepguard.backends.providers import OPENAI, ReplyMode, client_maker, find_provider, split_name
+from stepguard.backends.providers import OPENAI, ReplyMode, account_of, client_maker, digest, find_provider, split_name
 from stepguard.core.arguments import check_one_of
 from stepguard.core.deadlines import Overrun, awithin, within
 from stepguard.core.redaction import redact
@@ -62,6 +63,7 @@ class _Options(TypedDict, total=False):
     max_tokens_parameter: MaxTokensParameter
     extra: Mapping[str, object] | None
     answer_in_reasoning: bool
+    limiter: EndpointLimiter | None
 
 
 class OpenAIBackend:
@@ -103,6 +105,9 @@ class OpenAIBackend:
         extra: further request parameters, such as ``{"top_p": 0.9}``, or ``{"extra_body": {...}}`` for what the SDK
             does not know. They win over those of the request; None keeps a parameter from being sent
             (``{"temperature": None}`` for a model that takes none, ``{"seed": None}`` for a server that rejects it).
+        limiter: how many requests may be on their way at once, for all backends that are given the same one. By default
+            all backends of a process that ask the same endpoint with the same key share one
+            (`stepguard.backends.limiter.SHARED_LIMITERS`), which follows the rate limits of the endpoint.
         answer_in_reasoning: some servers put the whole answer into the field of the reasoning and leave the content
             empty. With True a reasoning that is one JSON document from end to end is handed on as the text (and stays
             the reasoning, too), where the content is empty and no tool is called. By default such a reply is empty,
@@ -128,6 +133,7 @@ class OpenAIBackend:
         max_tokens_parameter: MaxTokensParameter = "max_tokens",
         extra: Mapping[str, object] | None = None,
         answer_in_reasoning: bool = False,
+        limiter: EndpointLimiter | None = None,
     ) -> None:
         if not isinstance(model, str) or not model.strip():
             raise ConfigError(f"a model is named by text such as 'gpt-4.1-mini', not {model!r}", option="model")
@@ -151,6 +157,10 @@ class OpenAIBackend:
             raise ConfigError(f"{taken[0]!r} is set by stepguard and cannot be an extra parameter", option="extra")
         self.name: Final = model
         self.is_async: Final = client is not None and _is_async(client)
+        if limiter is not None and not isinstance(limiter, EndpointLimiter):
+            raise ConfigError(f"limiter is an EndpointLimiter, not {limiter!r:.60}", option="limiter")
+        self._limiter = limiter
+        self._account: Final = account_of(known, base_url, api_key) if client is None else lambda: _account(client)
         self._given: Final = client
         self._connect: Final = client_maker(known, base_url, api_key)
         self._provider: Final = known.name
@@ -213,6 +223,10 @@ class OpenAIBackend:
         about_to_send(self.name)
         if self.is_async:
             raise ConfigError("this client can only be awaited: use `await guard.arun(...)`", option="backend")
+        with self._turns().turn(request.timeout) as left:
+            return self._complete(replace(request, timeout=left))
+
+    def _complete(self, request: Request) -> Completion:
         call = _Call(self._label, request)
 
         def answer() -> object:
@@ -235,6 +249,10 @@ class OpenAIBackend:
         about_to_send(self.name)
         if self._given is not None and not self.is_async:
             return await awithin(None, lambda: self.complete(request), name="stepguard-request")
+        async with self.session(), self._turns().aturn(request.timeout) as left:
+            return await self._acomplete(replace(request, timeout=left))
+
+    async def _acomplete(self, request: Request) -> Completion:
         call = _Call(self._label, request)
         async with self.session():
             with call:
@@ -244,6 +262,11 @@ class OpenAIBackend:
                     arguments = await awithin(None, lambda: self._arguments(request), name="stepguard-request")
                     call.raw = await call.aread(await create(**arguments))
         return call.completion(answer_in_reasoning=self._answer_in_reasoning)
+
+    def _turns(self) -> EndpointLimiter:
+        if self._limiter is None:
+            self._limiter = SHARED_LIMITERS.of(*self._account())
+        return self._limiter
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[None]:
@@ -432,6 +455,12 @@ def _without_retries(client: Any) -> Any:
     if traced or not hasattr(type(client), "with_options") or getattr(client, "max_retries", 0) == 0:
         return client
     return client.with_options(max_retries=0)
+
+
+def _account(client: object) -> tuple[str, str]:
+    """The endpoint of a client and a digest of its key."""
+    key = field(client, "api_key")
+    return str(field(client, "base_url")), digest(key if isinstance(key, str) else type(client).__name__)
 
 
 def _a_little_less(seconds: float | None) -> float | None:

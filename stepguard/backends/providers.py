@@ -10,6 +10,7 @@ The only variables read from the environment are those in the table, and for Ope
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,8 +28,10 @@ __all__ = [
     "REFUSED",
     "Provider",
     "ReplyMode",
+    "account_of",
     "client_maker",
     "connected",
+    "digest",
     "find_provider",
     "split_name",
 ]
@@ -252,6 +255,23 @@ def _require_address(url: str) -> None:
             "base_url, or at OPENAI_BASE_URL in the environment",
             option="base_url",
         )
+
+
+def account_of(provider: Provider, base_url: str | None, api_key: str | None) -> Callable[[], tuple[str, str]]:
+    """Says which endpoint is asked, and a digest of the key: a closure, so that no attribute holds the key."""
+
+    def account() -> tuple[str, str]:
+        url = provider.endpoint() if base_url is None else base_url
+        return (provider.url if url is None else url).rstrip("/"), digest(
+            (api_key or "").strip() or provider.key() or ""
+        )
+
+    return account
+
+
+def digest(key: str) -> str:
+    """What tells keys apart without being one."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def client_maker(
