@@ -236,6 +236,8 @@ class Guard:
         for rung in policy.rungs if isinstance(policy, Ladder) else ():
             if rung.backend is not None:
                 _sync(rung.backend, f"the rung {rung.name} can only be awaited")
+        for fallback in self._settings.fallbacks:
+            _sync(fallback, "a fallback can only be awaited")
         return _sync(self._backend, "this backend can only be awaited")
 
     def _ask(self, backend: SyncBackend, action: Ask) -> Event:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, TypedDict, TypeVar
 
+from stepguard.backends.base import Backend, as_backend
 from stepguard.backends.retry import RetryPolicy
 from stepguard.core.arguments import check_count, check_flag, check_instance, check_seconds
 from stepguard.core.profile import Profile
@@ -40,6 +41,7 @@ class DropInKeywords(TypedDict, total=False):
     repair: int | Repair | None
     budget: Budget | None
     retry: RetryPolicy | None
+    fallback: object | Sequence[object] | None
     reply_format: ReplyFormat | None
     parallel: int
     check_timeout: float | None
@@ -66,6 +68,11 @@ class GuardOptions:
             own (`Repair`). By default the ladder as it stands; with `observe` four retries.
         budget: what a run may spend; no limit by default.
         retry: when a request that found no answer is sent again, and how long one is waited for.
+        fallback: who is asked where the model does not answer (it is down, refuses every request, or its server sends
+            what nobody can read): a model, given as the guard's own is, or a list of them in their order. Another
+            model in the ladder (`stepguard.repair.rungs.another_model`) stands in as well, behind them. From its first
+            failure that no retry mends a model is not asked again in that run; the budget counts all of them together,
+            and `Attempt.backend` says who was asked.
         reply_format: how replies are structured.
         parallel: how many segments may be asked at the same time where steps do not depend on each other. `Guard.run`
             performs them one after the other.
@@ -93,6 +100,7 @@ class GuardOptions:
     repair: int | Repair | None = None
     budget: Budget | None = None
     retry: RetryPolicy | None = None
+    fallback: object | Sequence[object] | None = None
     reply_format: ReplyFormat | None = None
     parallel: int = 1
     check_timeout: float | None = 60.0
@@ -129,11 +137,17 @@ class GuardOptions:
         check_instance(self.profile, Profile, "profile", what="a Profile, such as that of a result", optional=True)
         check_instance(self.seed, int, "seed", what="a whole number, or None for a new one each time", optional=True)
         as_observers(self.observer)
+        self._fallbacks()
         if self.observe and isinstance(self.repair, Ladder) and not all(rung.plain for rung in self.repair.rungs):
             raise ConfigError(
                 "an observing run helps nobody: repair is a number of retries, or a Ladder of rungs that ask plainly",
                 option="repair",
             )
+
+    def _fallbacks(self) -> list[Backend]:
+        given = self.fallback
+        listed = given if isinstance(given, list | tuple) else () if given is None else (given,)
+        return [as_backend(each) for each in listed]
 
     def settings(self) -> Settings:
         """What shapes a run, with every default filled in, and a new seed where none is given."""
@@ -145,6 +159,7 @@ class GuardOptions:
             repair=Ladder.of(repair) if isinstance(repair, int) else repair,
             budget=Budget() if self.budget is None else self.budget,
             retry=RetryPolicy() if self.retry is None else self.retry,
+            fallbacks=(*self._fallbacks(), *_models_of(repair)),
             reply_format=_EQUATIONS if self.reply_format is None else self.reply_format,
             parallel=self.parallel,
             check_timeout=self.check_timeout,
@@ -154,6 +169,13 @@ class GuardOptions:
             profile=self.profile,
             seed=new_seed() if self.seed is None else self.seed,
         )
+
+
+def _models_of(repair: int | Repair) -> Iterator[Backend]:
+    """The other models that a ladder asks; people are asked about steps, and not in the place of a model."""
+    for rung in repair.rungs if isinstance(repair, Ladder) else ():
+        if rung.backend is not None and rung.assistance == "model":
+            yield rung.backend
 
 
 def new_seed() -> int:

@@ -133,6 +133,8 @@ class Attempt:
         text: the reply as it came, without white space around it: its content, or the arguments of its tool calls, or
             the refusal.
         error: why there was no reply, or why a reply could not be used.
+        backend: who was asked in the place of the guard's own model: a fallback, or another model or a person of the
+            ladder; None for the guard's own.
     """
 
     number: int
@@ -146,6 +148,7 @@ class Attempt:
     finish_reason: str | None = None
     text: str | None = None
     error: str | None = None
+    backend: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,4 +392,5 @@ def _attempt(attempt: Attempt) -> dict[str, Any]:
         "finish_reason": attempt.finish_reason,
         "text": attempt.text,
         "error": attempt.error,
+        "backend": attempt.backend,
     }

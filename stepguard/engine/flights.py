@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from stepguard.backends.base import Completion, Request
+from stepguard.backends.base import Backend, Completion, Request
 from stepguard.core.usage import Usage
 from stepguard.core.verdicts import Deviation
 from stepguard.engine.schedule import Segment
@@ -78,6 +78,7 @@ class Reply:
         deviations: what is wrong with the reply itself.
         readable: whether a claim could be read in it.
         runaway: whether it ran on and on (see `stepguard.replies.runaway`).
+        backend: who replied; None for the guard's own model.
     """
 
     completion: Completion
@@ -87,6 +88,7 @@ class Reply:
     deviations: tuple[Deviation, ...] = ()
     readable: bool = False
     runaway: bool = False
+    backend: Backend | None = None
 
     def all_deviations(self, rejection: Rejection | None) -> tuple[Deviation, ...]:
         """What is wrong with the reply, and with the step that was not accepted."""
@@ -129,11 +131,13 @@ class Asking:
         flight: what is asked.
         sent: how often this request was sent, this time included.
         asked_at: when it was handed out; before that of no meaning.
+        backend: who is asked; None for the guard's own model.
     """
 
     flight: Flight
     sent: int = 0
     asked_at: float = 0.0
+    backend: Backend | None = None
 
     def handed_out(self, now: float) -> Asking:
         """The same once the request is sent."""

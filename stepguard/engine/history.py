@@ -9,7 +9,8 @@ from typing import Final
 from stepguard.backends.base import Completion
 from stepguard.core.usage import Usage
 from stepguard.core.verdicts import FORMAL, DeviationKind, Strength, weakest
-from stepguard.engine.flights import Flight, Rejection, Reply
+from stepguard.engine.fallbacks import name_of
+from stepguard.engine.flights import Asking, Flight, Rejection, Reply
 from stepguard.results import ASSISTANCE, Assistance, Attempt, AttemptOutcome, StepRecord
 
 __all__ = ["History"]
@@ -112,23 +113,25 @@ class History:
                 finish_reason=reply.completion.finish_reason,
                 text=_text_of(reply.completion),
                 error=error,
+                backend=name_of(reply.backend),
             )
         )
 
-    def book_failure(self, flight: Flight, error: str, *, usage: Usage, seconds: float) -> None:
+    def book_failure(self, asking: Asking, error: str, *, usage: Usage, seconds: float) -> None:
         """Book a model call that was not answered."""
         self._calls += 1
         self._attempts.append(
             Attempt(
                 number=self._calls,
-                steps=flight.segment.occurrences,
-                rung=flight.rung.name,
+                steps=asking.flight.segment.occurrences,
+                rung=asking.flight.rung.name,
                 outcome="error",
                 committed=0,
                 deviations=(),
                 usage=usage,
                 seconds=seconds,
                 error=error,
+                backend=name_of(asking.backend),
             )
         )
 

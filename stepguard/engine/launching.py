@@ -14,6 +14,7 @@ from stepguard.engine.actions import Act, Action, Ask
 from stepguard.engine.asking import Asker, most_of
 from stepguard.engine.budget import Spending
 from stepguard.engine.ending import RunEnding
+from stepguard.engine.fallbacks import Fallbacks
 from stepguard.engine.flights import Asking, Computing, Flight
 from stepguard.engine.learning import Learning
 from stepguard.engine.outbox import Outbox
@@ -38,6 +39,7 @@ class Launcher:
         spending: what may still be spent.
         outbox: takes the actions.
         ending: ends the run where nothing can be started any more.
+        fallbacks: who is asked where a model does not answer.
         parallel: how many flights may be on their way at the same time.
         observe: whether the run only observes, so that also what no reply could satisfy is asked.
     """
@@ -51,6 +53,7 @@ class Launcher:
         spending: Spending,
         outbox: Outbox,
         ending: RunEnding,
+        fallbacks: Fallbacks,
         *,
         parallel: int,
         observe: bool,
@@ -62,6 +65,7 @@ class Launcher:
         self._spending = spending
         self._outbox = outbox
         self._ending = ending
+        self._fallbacks = fallbacks
         self._parallel = parallel
         self._observe = observe
 
@@ -142,9 +146,20 @@ class Launcher:
             self._ending.end("exhausted", flight.first, reason)
             return
         request = replace(flight.request, stop=self._asker.stop(flight))
-        action = Ask(self._outbox.new_id(), request, flight.rung.backend, flight.segment.occurrences)
+        backend = flight.rung.backend or self._fallbacks.current
+        action = Ask(self._outbox.new_id(), request, backend, flight.segment.occurrences)
         set_aside(self._spending, action, flight)
-        self._outbox.put(action, asking)
+        self._outbox.put(action, replace(asking, backend=backend))
+
+    def ask_fallback(self, asking: Asking, now: float) -> bool:
+        """Ask somebody else the same where who was asked does not answer; whether there is anybody."""
+        flight = asking.flight
+        if flight.rung.backend is not None or self._ending.stop is not None:
+            return False
+        if not self._fallbacks.move_on(asking.backend):
+            return False
+        self.ask(Asking(flight), now)
+        return True
 
 
 def set_aside(spending: Spending, action: Action, flight: Flight) -> None:

@@ -26,6 +26,7 @@ from stepguard.engine.actions import (
 from stepguard.engine.asking import Asker
 from stepguard.engine.budget import Spending
 from stepguard.engine.ending import RunEnding
+from stepguard.engine.fallbacks import Fallbacks
 from stepguard.engine.flights import Asking, Checking, Committing, Computing, Phase, Waiting
 from stepguard.engine.history import History
 from stepguard.engine.judging import ClaimJudge
@@ -93,6 +94,7 @@ class Engine:
             spending,
             outbox,
             ending,
+            Fallbacks(settings.fallbacks),
             parallel=settings.parallel,
             observe=observe,
         )
@@ -205,7 +207,7 @@ class Engine:
                     assert phase.flight.request is not None
                     usage = paid_without_reply(phase.flight.request)
                     self._spending.settle(action.id, usage)
-                    self._history.book_failure(phase.flight, reason, usage=usage, seconds=self._now - phase.asked_at)
+                    self._history.book_failure(phase, reason, usage=usage, seconds=self._now - phase.asked_at)
                 case Checking() | Committing() if phase.reply is not None:
                     self._history.book_reply(phase.flight, phase.reply, "error", phase.rejection, error=reason)
 

@@ -71,22 +71,25 @@ class Receiver:
         flight, flaw = asking.flight, find_flaw(completion)
         usage = counted(completion)
         self._spending.settle(id, usage)
-        reply = Reply(_NO_COMPLETION if flaw else completion, usage, asking.asked_at, now - asking.asked_at)
+        came = _NO_COMPLETION if flaw else completion
+        reply = Reply(came, usage, asking.asked_at, now - asking.asked_at, backend=asking.backend)
         if flaw:
             error = BackendError(f"the backend made a wrong Completion: {flaw}", retryable=False)
-            self._unusable(flight, reply, error)
+            self._unusable(asking, reply, error, now)
         elif flight.drafting:
             self._drafted(flight, reply, now)
         else:
-            self._read(flight, reply, now)
+            self._read(asking, reply, now)
 
-    def _unusable(self, flight: Flight, reply: Reply, error: BackendError) -> None:
-        """Nobody can use the reply, by no fault of the model: that ends the run, or the rung of somebody else."""
-        if flight.rung.backend is None:
-            self._landing.broken(flight, error, reply)
-            return
+    def _unusable(self, asking: Asking, reply: Reply, error: BackendError, now: float) -> None:
+        """Nobody can use the reply, by no fault of the model: another one is asked, or the run or the rung ends."""
+        flight = asking.flight
         self._history.book_reply(flight, reply, "error", error=error_text(error))
         self._spending.blame(flight.first.index, reply.usage, reply.seconds)
+        if flight.rung.backend is None:
+            if not self._launcher.ask_fallback(asking, now):
+                self._landing.broken(flight, error)
+            return
         self._landing.refuse(flight, reply, Rejection(flight.first, Deviation("empty", flight.first.step, str(error))))
 
     def _drafted(self, flight: Flight, reply: Reply, now: float) -> None:
@@ -104,12 +107,13 @@ class Receiver:
             return
         self._launcher.ask(Asking(self._asker.after_draft(flight, text)), now)
 
-    def _read(self, flight: Flight, reply: Reply, now: float) -> None:
+    def _read(self, asking: Asking, reply: Reply, now: float) -> None:
+        flight = asking.flight
         assert flight.request is not None
         try:
             reading = read_reply(reply.completion, flight.asked, self._reply_format, flight.request.values)
         except BackendError as error:
-            self._unusable(flight, reply, error)
+            self._unusable(asking, reply, error, now)
             return
         except Exception as error:  # noqa: BLE001 - a reply format is foreign code
             self._landing.broken(flight, error, reply)

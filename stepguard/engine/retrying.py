@@ -68,13 +68,15 @@ class Retrier:
         usage = paid_without_reply(flight.request, error)
         self._spending.settle(id, usage)
         self._spending.blame(flight.first.index, usage, seconds)
-        self._history.book_failure(flight, error_text(error), usage=usage, seconds=seconds)
+        self._history.book_failure(asking, error_text(error), usage=usage, seconds=seconds)
         wait = self._retry.wait(asking.sent, error, self._chance)
         stop = self._stop(asking, error, wait, now)
         if stop is not None and stop[0] == "failed" and flight.rung.backend is not None:
             # Somebody else does not answer: that ends the rung, not the run.
             deviation = Deviation("empty", flight.first.step, stop[1])
             self._landing.refuse(flight, None, Rejection(flight.first, deviation))
+        elif stop is not None and stop[0] == "failed" and self._falls_back(asking, error, now):
+            return
         elif stop is not None or self._ending.stop is not None:
             self._schedule.land(flight.segment)
             if stop is not None:
@@ -83,6 +85,9 @@ class Retrier:
             action = Wait(self._outbox.new_id(), wait, error_words(error))
             set_aside(self._spending, action, flight)
             self._outbox.put(action, Waiting(flight, asking.sent, since=now))
+
+    def _falls_back(self, asking: Asking, error: Exception, now: float) -> bool:
+        return isinstance(error, BackendError) and self._launcher.ask_fallback(asking, now)
 
     def _stop(self, asking: Asking, error: Exception, wait: float, now: float) -> tuple[Status, str] | None:
         """Why the request is not sent again after so many seconds, None where it is."""

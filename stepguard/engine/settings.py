@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stepguard.backends.base import Backend
 from stepguard.backends.retry import RetryPolicy
 from stepguard.core.profile import Profile
 from stepguard.engine.budget import Budget
@@ -22,6 +24,7 @@ class Settings:
     repair: Repair
     budget: Budget
     retry: RetryPolicy
+    fallbacks: Sequence[Backend]
     reply_format: ReplyFormat
     parallel: int
     check_timeout: float | None
