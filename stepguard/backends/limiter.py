@@ -31,10 +31,18 @@ _LONGEST_PAUSE: Final = 60.0
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """Somebody who waits for a turn. `wake` may be called from any thread."""
+    """Somebody who wants a turn.
+
+    Attributes:
+        wake: called when it is theirs, from any thread.
+        granted: whether it is.
+        prompt: whether they did not have to wait.
+        sent: when they sent what they had to send.
+    """
 
     wake: Callable[[], None]
     granted: bool = False
+    prompt: bool = True
     sent: float | None = None
 
 
@@ -90,9 +98,10 @@ class EndpointLimiter:
             if not self._enter(waiter) and not event.wait(timeout):
                 raise _late()
             while (pause := self._pause(until)) > 0:
+                waiter.prompt = False
                 time.sleep(pause)
             crowded, waiter.sent = self._active >= self.limit, time.monotonic()
-            yield None if until is None else until - waiter.sent
+            yield timeout if until is None or waiter.prompt else until - waiter.sent
             self._speed_up(crowded=crowded)
         except RateLimited as error:
             self._slow_down(waiter, error)
@@ -124,9 +133,10 @@ class EndpointLimiter:
                 if not granted.done():
                     raise _late()
             while (pause := self._pause(until)) > 0:
+                waiter.prompt = False
                 await asyncio.sleep(pause)
             crowded, waiter.sent = self._active >= self.limit, time.monotonic()
-            yield None if until is None else until - waiter.sent
+            yield timeout if until is None or waiter.prompt else until - waiter.sent
             self._speed_up(crowded=crowded)
         except RateLimited as error:
             self._slow_down(waiter, error)
@@ -138,7 +148,7 @@ class EndpointLimiter:
         """Whether it is somebody's turn at once; otherwise they are woken when it is."""
         with self._lock:
             if self._queue or self._active >= self.limit:
-                self._queue[waiter] = None
+                self._queue[waiter], waiter.prompt = None, False
                 return False
             waiter.granted = True
             self._active += 1
