@@ -96,6 +96,7 @@ def test_a_wrong_value_is_never_called_right(seed: int, length: int, style: Styl
     assert found.wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

@@ -222,6 +222,7 @@ def test_equal_questions_at_the_same_time_are_asked_once(file: Path) -> None:
     assert model.calls == 2
 
 
+@pytest.mark.slow
 def test_a_killed_program_loses_no_reply(file: Path) -> None:
     """What was answered before a kill is there afterwards."""
     code = f"""

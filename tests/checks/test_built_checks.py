@@ -101,6 +101,7 @@ PIECES = st.sampled_from(
 CLAIMS = st.text(max_size=40) | st.lists(PIECES, max_size=12).map("".join)
 
 
+@pytest.mark.slow
 @given(CLAIMS, st.sampled_from(TEXT_CHECKS))
 def test_no_text_makes_a_check_raise(claimed: str, check: BuiltCheck) -> None:
     """Whatever text is claimed, a check gives a verdict, and its reason can be written."""
@@ -111,6 +112,7 @@ def test_no_text_makes_a_check_raise(claimed: str, check: BuiltCheck) -> None:
     assert len(verdict.reason) < 2000
 
 
+@pytest.mark.slow
 @given(CLAIMS | st.from_regex(r"\A-?[0-9]{1,60}(?:\.[0-9]{1,20})?\Z"), st.sampled_from(NUMBER_CHECKS))
 def test_no_number_makes_a_check_raise(claimed: str, check: BuiltCheck) -> None:
     """Whatever number is claimed, a check gives a verdict, and its reason can be written."""

@@ -486,6 +486,7 @@ def test_what_is_no_document_is_undecided(document: Any) -> None:
     assert (verdict.outcome, verdict.retry) == ("undecided", False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "document",
     [

@@ -791,6 +791,7 @@ def rewritten(draw: st.DrawFn, tree: Formula) -> Formula:
             return draw(st.sampled_from([tree, Sum((tree, Number(0))), Product((Number(1), tree))]))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_a_rewritten_formula_never_fails(data: st.DataObject) -> None:

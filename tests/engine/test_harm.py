@@ -27,6 +27,7 @@ MODELS: Mapping[str, Slips] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_at_five_steps_the_guard_is_not_below_the_best_unguarded_arm(name: str) -> None:
     """Right answers of the guard are at most a point fewer than those of any arm without it."""

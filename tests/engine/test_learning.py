@@ -142,6 +142,7 @@ SLIPS: dict[str, Slips] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("segment", [10, None])
 @pytest.mark.parametrize("name", SLIPS)
 def test_what_is_forecast_is_what_is_spent(name: str, segment: int | None) -> None:

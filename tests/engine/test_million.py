@@ -45,6 +45,7 @@ def test_illegal_moves_are_known(million: ModuleType, move: str) -> None:
     assert million.legal("AAA", move) is (move == "BAA")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["sum", "hanoi-rule", "hanoi-legal"])
 @pytest.mark.parametrize("segment", [1, None])
 def test_no_step_is_wrong(million: ModuleType, task: str, segment: int | None) -> None:

@@ -197,6 +197,7 @@ def _guards(chance: random.Random) -> Iterator[Guard]:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_ten_thousand_runs_commit_no_wrong_step() -> None:
     """Over random programs, guards and slips, no committed step is wrong, and the books agree with the status."""
@@ -262,6 +263,7 @@ class _Mangler:
         return Completion("".join(text))
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_mangled_replies_commit_no_wrong_step() -> None:
     """Right replies with random damage never lead to a wrong step."""

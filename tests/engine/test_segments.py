@@ -58,6 +58,7 @@ ERRORS: dict[str, Callable[[int, int], float]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "steps"), [*((name, 300) for name in ERRORS), *((name, 50) for name in list(ERRORS)[:6])]
 )

@@ -229,6 +229,7 @@ def test_the_full_checker_lets_nothing_pass() -> None:
     assert sum(each.silent_errors for each in found) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("knows", "slip"), [("operands", "wrong_operand"), ("range", ""), ("residue", "wrong_value")])
 def test_a_limited_checker_catches_what_it_knows(knows: str, slip: str) -> None:
     """Each catches its own kind of error and lets others pass in silence, which the truth counts."""
@@ -300,6 +301,7 @@ def primed(rate: float, *, guarded: bool, dependence: float) -> list[Outcome]:
     return found
 
 
+@pytest.mark.slow
 def test_self_conditioning_is_a_slope() -> None:
     """Step accuracy falls with the rate of planted errors without the guard, and does not with it."""
     outcomes = [

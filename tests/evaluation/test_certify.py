@@ -33,6 +33,7 @@ def _benchmarks() -> Any:
     sys.path.remove(str(BENCHMARKS))
 
 
+@pytest.mark.slow
 def test_the_certification_holds(tmp_path: Path) -> None:
     """A small certification ends well: no wrong step accepted, nothing escapes, and every kind could be made."""
     out = tmp_path / "figures" / "results.json"

@@ -179,6 +179,7 @@ def run(what: Plan, backend: Any, *, concurrency: int = 4, **options: Any) -> li
     return asyncio.run(run_plan(what, backend, configuration={"v": 1}, concurrency=concurrency, **options))
 
 
+@pytest.mark.slow
 def test_the_chunk_arm_shows_what_the_guard_repairs() -> None:
     """On a slipping model the guard is never silently wrong and ends right more often than its own unchecked chunks."""
     outcomes = run(plan(30, lengths=(12,)), SimulatedModel(5, slips=replace(Slips(), wrong_value=0.08)))

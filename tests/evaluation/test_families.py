@@ -210,6 +210,7 @@ def test_nothing_of_the_truth_stands_in_a_prompt(family: Family) -> None:
         assert f"{step.id} = {step.type.write(task.truth[step.id])}" not in asked + task.statement
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["running_sum", "roots", "word_lists", "returns_desk", "arithmetic(form=sentence)"])
 def test_the_bench_runs_every_family(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each family runs by its name on the simulated model; nothing that is called verified is wrong."""

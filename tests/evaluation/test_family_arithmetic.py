@@ -114,6 +114,7 @@ def test_every_instance_can_be_solved(family: Arithmetic, length: int) -> None:
                 assert exact / unit % 1 != Fraction(1, 2)
 
 
+@pytest.mark.slow
 def test_a_thousand_steps(family: Arithmetic) -> None:
     """Every knob goes up to a thousand steps."""
     task = family.make(0, 1000)

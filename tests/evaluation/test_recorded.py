@@ -58,6 +58,7 @@ def test_recorded_transcripts_are_read_as_they_were(outcome: dict[str, Any]) -> 
     assert sum(found.right(task)) == outcome["steps_right"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["qwen2.5-coder-1.5b-arithmetic", "qwen2.5-coder-0.5b-adaptive"])
 def test_one_command_makes_the_recorded_table_again(
     folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -78,6 +79,7 @@ def timeless(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name != "seconds"}
 
 
+@pytest.mark.slow
 def test_the_table_of_rungs_follows_from_the_recorded_replies() -> None:
     """Which rung cured which really failed step: the table is made again from the replies, line by line."""
     benchmarks = Path(__file__).parents[2] / "benchmarks"
@@ -90,6 +92,7 @@ def test_the_table_of_rungs_follows_from_the_recorded_replies() -> None:
     assert table.startswith("117 failed steps of 640 asked")
 
 
+@pytest.mark.slow
 def test_stopping_replies_early_changes_no_recorded_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

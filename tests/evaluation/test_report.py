@@ -407,6 +407,7 @@ def test_the_shown_replies_are_escaped() -> None:
     assert "&lt;/pre&gt;&lt;script&gt;alert(1)" in document
 
 
+@pytest.mark.slow
 def test_the_same_outcomes_give_the_same_bytes() -> None:
     """Nothing of the clock, the machine or chance is in it."""
     assert make_report(OUTCOMES, META) == make_report(list(OUTCOMES), dict(META))

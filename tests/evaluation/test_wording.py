@@ -62,6 +62,7 @@ def test_a_model_that_never_slips_comes_to_the_same(arm: str, decision: str) -> 
     assert changed == (decision != "fresh_retries")  # nothing is refused here
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decision", DECISIONS)
 def test_a_model_that_slips_is_checked_as_ever(decision: str) -> None:
     """No wrong step is accepted, whatever the prompt lacks."""
@@ -169,6 +170,7 @@ def wording(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return wording
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("folder", "failed"), [("qwen2.5-coder-0.5b-wording", None), ("qwen2.5-coder-1.5b-wording", "1.5b-rungs")]
 )

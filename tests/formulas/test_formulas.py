@@ -227,6 +227,7 @@ FORMULAS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(FORMULAS)
 def test_printed_formulas_are_read_again(tree: Formula) -> None:
@@ -235,6 +236,7 @@ def test_printed_formulas_are_read_again(tree: Formula) -> None:
     assert format_formula(parse_formula(format_formula(read))) == format_formula(read)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="x2(){}[]+-*/^|,.=<>!\\'√²π_e ∞±orsin fac", max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:

@@ -95,6 +95,7 @@ def test_what_takes_too_long_is_killed_and_the_next_request_answered(pool: Worke
     assert pool.ask(zero(EASY), seconds=20) == {"proved": True}
 
 
+@pytest.mark.slow
 def test_hanging_requests_do_not_keep_others_waiting() -> None:
     """Four requests hang on a pool of more; an easy one is answered meanwhile, and all of them end."""
     pool = WorkerPool(size=5, spare=2)
@@ -116,6 +117,7 @@ def _outcome(pool: WorkerPool, text: str, seconds: float) -> str:
         return "late" if error.late else str(error)
 
 
+@pytest.mark.slow
 def test_a_full_pool_is_waited_for_only_so_long() -> None:
     """Where every worker is busy, a request waits as long as it may work, and then says so."""
     pool = WorkerPool(size=1, spare=1)
@@ -131,6 +133,7 @@ def test_a_full_pool_is_waited_for_only_so_long() -> None:
         pool.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LINUX, reason="other systems may not keep limits of memory")
 def test_memory_is_limited() -> None:
     """A request that takes too much memory fails, and the next one is answered."""

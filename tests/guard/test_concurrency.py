@@ -190,6 +190,7 @@ def test_a_fatal_error_does_not_wait_for_a_back_off() -> None:
     assert result.usage.calls == 2
 
 
+@pytest.mark.slow
 def test_a_thousand_runs_on_one_loop() -> None:
     """A thousand runs of one guard at a time do not mix their values, and leave no task and no thread behind."""
     threads = threading.active_count()

@@ -672,6 +672,7 @@ def test_over_stdio_the_client_of_the_library_is_served(tmp_path: Path, chat_ser
     assert (ran.structured_content["answer"], ran.structured_content["model"]) == ("80.86", "m")
 
 
+@pytest.mark.slow
 def test_over_stdio_a_client_that_leaves_does_not_hang_the_server(chat_server: ChatServer) -> None:
     """stdout holds the protocol alone, numbers are exact, rubbish is survived, and the end of stdin ends a run."""
     chat_server.play(Reply(completion_body("late"), delay=120))

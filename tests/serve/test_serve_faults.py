@@ -337,6 +337,7 @@ def leave(served: Served, body: object, chat_server: ChatServer) -> None:
 # Many
 
 
+@pytest.mark.slow
 def test_two_hundred_at_once(chat_server: ChatServer) -> None:
     """Two hundred callers with keys and values of their own, guarded and not: nobody gets another's answer or key."""
 
@@ -393,6 +394,7 @@ def test_too_many_at_once_are_told(chat_server: ChatServer) -> None:
         assert served.metrics()["stepguard_waiting"] == 0
 
 
+@pytest.mark.slow
 def test_memory_stays_flat(chat_server: ChatServer) -> None:
     """Requests of every kind leave nothing behind; the full version is in benchmarks/serving.py."""
     replies: list[Callable[[Received], Reply]] = [

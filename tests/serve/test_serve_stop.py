@@ -73,6 +73,7 @@ def asked(url: str, found: list[Any], **more: Any) -> threading.Thread:
     return thread
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of this kind end a process at once")
 @pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT], ids=["term", "int"])
 def test_a_signal_lets_requests_end(chat_server: ChatServer, tmp_path: Path, which: signal.Signals) -> None:
@@ -101,6 +102,7 @@ def test_a_signal_lets_requests_end(chat_server: ChatServer, tmp_path: Path, whi
     assert KEY not in log
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of this kind end a process at once")
 @pytest.mark.parametrize("stream", [False, True])
 def test_what_does_not_end_in_time_is_told(chat_server: ChatServer, tmp_path: Path, stream: bool) -> None:

@@ -204,6 +204,7 @@ def run(slips: Slips, arm: str, length: int, n: int, *, programs: int) -> list[O
     return asyncio.run(run_plan(plan, ManyModels(slips), configuration={}, concurrency=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("length", "n", "low", "high"), [(5, 1200, 0.61, 0.65), (95, 500, 0.16, 0.24)])
 def test_the_study_is_right_as_often_as_published(length: int, n: int, low: float, high: float) -> None:
     """Without the guard 0.67 * 0.9873^n of the answers are right: 63 % at 5 steps, 20 % at 95."""
@@ -213,6 +214,7 @@ def test_the_study_is_right_as_often_as_published(length: int, n: int, low: floa
     assert low < right / n < high
 
 
+@pytest.mark.slow
 def test_the_guard_recovers_nearly_all_of_the_study() -> None:
     """On the same model 90 % and more of the programs of 95 steps end verified, and none is wrong in silence."""
     outcomes = run(STUDY, "guard", 95, 40, programs=2)
@@ -240,6 +242,7 @@ def test_the_fitted_profile_is_what_its_command_prints(fitting: tuple[ModuleType
     assert (len(found.seen.steps), found.seen.skipped) == (3392, 0)
 
 
+@pytest.mark.slow
 def test_the_fitted_profile_slips_as_the_model_did(fitting: tuple[ModuleType, ModuleType]) -> None:
     """Simulated runs of the recorded programs, judged in the same way, have rates within the recorded intervals."""
     fit_profile, observed_steps = fitting
