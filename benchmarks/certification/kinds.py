@@ -5,6 +5,7 @@ from __future__ import annotations
 from certification import (
     check_constraints,
     check_dates,
+    check_documents,
     check_formulas,
     check_grounding,
     check_inequalities,
@@ -26,6 +27,7 @@ from certification import (
 __all__ = [
     "check_constraints",
     "check_dates",
+    "check_documents",
     "check_formulas",
     "check_grounding",
     "check_inequalities",

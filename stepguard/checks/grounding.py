@@ -54,10 +54,13 @@ class Grounded(BuiltCheck):
         order: how dates such as ``03/04/2026`` are meant, in the document and in the claim; None does not count them.
         decimal: the decimal separator of the document, ``"."`` or ``","``.
 
-    A percentage is found as such (28% is not 28) or as the ratio that it is, an amount of money in its own currency, or
-    where none stands beside it, above it or in the next cell, every other number whatever stands beside it. A name is
-    found as whole words and whole numbers, without regard to case, white space and the kind of quotes; at most 1,000
-    characters. A document of more than 2,000,000 characters is not searched: the verdict is undecided.
+    The document is read as it is seen: what is struck out or hidden does not stand in it (`stepguard.documents.view`).
+    A percentage is found as such (28% is not 28) or as the ratio that it is, an amount of money in its own currency and
+    scale, also where the head of its column or a caption above says it (`stepguard.documents.tables`), or where none
+    stands beside it, above it or in the next cell; every other number whatever stands beside it. What `beside` finds is
+    not the value itself. A name is found as whole words and whole numbers, without regard to case, white space and the
+    kind of quotes; at most 1,000 characters. A document of more than 2,000,000 characters is not searched: the verdict
+    is undecided.
 
     Raises:
         ConfigError: an option is none of those.

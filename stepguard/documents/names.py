@@ -36,15 +36,15 @@ _BEGINS_NUMBER: Final = re.compile(r"[^\w\s]*[0-9]")
 _NUMBER_BEFORE: Final = re.compile(
     r"[\w)\]][+/.*^~%@]\Z|[0-9][:,=]\Z|[/\\\u2044\u2215±]\Z|(?<![.-])[-.]\Z|(?:[\s(\[{$€£]|\A),\Z"
     r"|\b(?:minus|negative) \Z|- ?\([^\w\s]?\Z|[0-9)\]] ?(?:[x×*·⋅]|times|-|to) ?\(?\Z|[0-9]\w{0,3} ?[×*·⋅] ?\(?\Z"
-    r"|[<>~≤≥≈±∓] ?\Z|[0-9] ?(?:to|or|bis|à|~) \Z"
+    r"|[<>~≤≥≈±∓…] ?\Z|[0-9] ?(?:to|or|and|bis|und|à|~) \Z"
 )
 """In front of a number, what makes it the rest of another one: ``0.``, ``1,``, ``1/``, ``10^``, ``12:``, ``-``."""
 _NUMBER_BEHIND: Final = re.compile(rf"[:.,@^*=+/\u2044\u2215][0-9]|[/_@]\w|[±⁻⁺{JOINT}]|\+/")
 _ENDS_AMOUNT: Final = re.compile(r"[0-9][^\s0-9]*(?: [^\s0-9]{1,20}){0,2}\Z")
 _AMOUNT_BEHIND: Final = re.compile(
-    r"\)? ?(?:/|per\b|p\.a\.|an? (?:day|week|month|year|hour|minute|second|night|piece|person|head|kilo|pound|dose)\b"
+    r"[),]? ?\(?(?:/|per\b|p\.a\.|an? (?:day|week|month|year|hour|minute|second|night|piece|person|head|kilo|dose)\b"
     r"|each\b|apiece\b|je\b|pro\b|for each\b)"
-    r"|\)? ?(?:[×*·⋅] ?|x )[0-9(]|\^|\)\^"
+    r"|\)? ?(?:[×*·⋅] ?|x )[0-9(]|\^|\)\^|[·⋅*]\w| [a-z]{1,4}\^?-[0-9]"
     rf"|(?:,? | and |, and )[0-9]+(?:[.,][0-9]+)? ?(?:{_SMALLER_UNITS})(?!\w)"
 )
 """Behind an amount with its unit, what makes it another one: a rate, a factor, a power, the rest of it."""

@@ -74,7 +74,7 @@ _MINUS: Final = f"-{MINUS_SIGNS}"
 _NUMBER: Final = re.compile(
     rf"(?P<sign>[{_MINUS}+])?(?:(?P<currency>{_CURRENCY}){_BLANKS}?|(?P<code>\b(?:{_CODE})){_BLANKS})?"
     rf"(?P<inner>[{_MINUS}])?"
-    rf"(?P<digits>[0-9]{{1,3}}(?:[{_GROUPING}][0-9]{{3}})+(?:[.,][0-9]+)?(?![0-9])|[0-9][0-9.,]*|\.[0-9]+)"
+    rf"(?P<digits>[0-9]{{1,3}}(?:[{_GROUPING}][0-9]{{3}})+(?:[.,][0-9]+)?(?![0-9])|[0-9][0-9.,]*|(?<!\.)\.[0-9]+)"
     r"(?P<exponent>[eE][-+]?[0-9]{1,4}(?![0-9A-Za-z]))?"
 )
 _POINTS: Final = rf"{_BLANKS}?-?(?i:points?|pts?)\b(?!{_BLANKS}(?:to|at|out|towards?)\b)"
@@ -95,7 +95,7 @@ _GLUED_BEFORE: Final = re.compile(
 _SIGN_AFTER: Final = re.compile(rf"[\s(\[{{=<>≤≥≠≈~:;,|\"'“‘*{_WIDE}、。]\Z")
 _GLUED_BEHIND: Final = re.compile(
     rf"(?!(?:{_UNITS})(?![^\W{_WIDE}]))(?![{_WIDE}])\w|[^\w{_ENDS}]\d|[-_/@][A-Z]\b|[/_@]\w|\*+\w|-\w?\d|[⁻⁺±{JOINT}]|\+/"
-    rf"|[{_GROUPING}]\d|[割分成折半倍{_WIDE_DIGITS}]"
+    rf"|[{_GROUPING}]\d|[割分成折半倍{_WIDE_DIGITS}]|[円元块塊圓원]{_BLANKS}?\d"
 )
 _LARGER: Final = (  # stems, in languages that write our digits
     "hundred|thousand|[mb]ill?ion|trill?ion|quadrill?ion|mill?iard|mil[jy]|miliar|milio|millon|millón|milh[ãõo]|bil[jy]"
@@ -107,8 +107,13 @@ _LARGER_WORDS: Final = (
     "mille|milliers?|mil|mila|mill|mii|mie|bin|crs?|lacs?|dozens?|th?sd|tds|tys|tis|mio|mia|mln|ml?rd|mld|mds?|bio|brd"
     "|bln|[mbt]n|trn|(?-i:MM)|m?[mt]kr|mdkr|тыс|тис|млн|млрд|трлн"
 )
-_SMALLER_WORDS: Final = "bps?|basis[ \u00a0]points?|per[ \u00a0-]?(?:mil(?:le?)?|thousand)|pro[ \u00a0]?mill?e?"
-_APART: Final = rf"(?:{_BLANKS}|\s)?[)\]]?(?:[\s{BLANKS}-]{{0,3}}|\s?[(\[\"'“‘„«*_]{{1,3}}(?:in{_BLANKS})?)"
+_SMALLER_WORDS: Final = (
+    "bps?|basis[ \u00a0]points?|per[ \u00a0-]?(?:mil(?:le?)?|thousand)|pro[ \u00a0]?mill?e?"
+    "|(?:ten|hundred|thousand|million)ths?|halves|thirds|quarters"
+)
+_APART: Final = (
+    rf"(?:{_BLANKS}|\s)?[)\]]?(?:[\s{BLANKS}\-{MINUS_SIGNS}]{{0,3}}|\s?[(\[\"'“‘„«*_]{{1,3}}(?:in{_BLANKS})?)"
+)
 """What may stand between a number and the word for thousands or millions that belongs to it."""
 _GOES_ON: Final = re.compile(
     "[ \u00a0]?(?:[¼-¾⅐-⅞]|[0-9]{1,3}/[0-9])|['’\u00b4`\u02bc\u066c][0-9]"
@@ -117,6 +122,7 @@ _GOES_ON: Final = re.compile(
     "|[ \u00a0]?(?:[×x*·\u22c5\u2217]|\\\\times|\\\\cdot)[ \u00a0]?10[ \u00a0]?(?:\\^|\\*\\*|[⁻⁺⁰¹²³⁴-⁹])"
     rf"|{_APART}(?:{_LARGER})"
     rf"|{_APART}(?:(?:{_LARGER_WORDS}|{_SMALLER_WORDS})(?![^\W\d_])|[‰‱])|{_BLANKS}?[(\[][%‰]"
+    rf"|(?:{_BLANKS}(?:{_CURRENCY}){_BLANKS}|(?:{_CURRENCY}){_BLANKS}?)[0-9]{{2}}(?![0-9.,])"
     rf"|{_BLANKS}?[(\[]?(?:credit|debit|haben|soll|cr|dr)(?![\w-])"
     rf"|[-{MINUS_SIGNS.replace(_RANGE, '')}{_RANGE}]?{_BLANKS}*[{_MINUS}]{_BLANKS}*(?=\n|\||\Z)"
     rf"|{_BLANKS}?[tkmbg][dn]?\.?{_BLANKS}?(?:(?:{_CURRENCY})(?!{_BLANKS}?[0-9])|(?-i:{_CODE})\b)"
@@ -136,7 +142,7 @@ _SCALED_BEFORE: Final = re.compile(
     rf"|(?:{_CURRENCY}|\b(?:{_CODE})){_BLANKS}?(?:[kKmMbB]|[mMbB][nN]|(?i:thousands?|millions?|billions?)){_BLANKS}\Z"
 )
 """In front of a number, its scale with a currency: ``TEUR 5``, ``Mio. EUR 5``, ``€m 5``, ``USD million 5``."""
-_NEGATED: Final = re.compile(r"\b(?:minus|negative)\s\Z", re.IGNORECASE)
+_NEGATED: Final = re.compile(r"\b(?:minus|negative)[\s:)]{1,3}\Z|(?:マイナス|마이너스|[負负減▲△▼])\s?\Z", re.IGNORECASE)
 _CODE_BEFORE: Final = re.compile(rf"\b({_CODE}){_BLANKS}?\Z")
 _ACCOUNT_BEFORE: Final = re.compile(rf"(?:{_CURRENCY}|\b(?:{_CODE})) ?\(\Z")
 _OPENED: Final = re.compile(rf"(?P<before>\A|[^{BLANKS}]?{_BLANKS}*)\({_BLANKS}*\Z")

@@ -52,7 +52,7 @@ SCALES = {
     "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
     "k": 10**3, "K": 10**3, "m": 10**6, "M": 10**6, "mn": 10**6, "b": 10**9, "B": 10**9, "bn": 10**9,
 }  # fmt: skip
-"""What stands behind a number and multiplies it; letters do so with amounts of money only."""
+"""What stands behind an amount of money and multiplies it. Behind other numbers letters are units or names."""
 
 _SCALED = re.compile(
     r"(?P<number>[-+]?[ ]?[0-9.][0-9.,]*)"
@@ -142,8 +142,8 @@ def read_numeral(text: str, *, decimal: Literal[".", ","] = ".") -> Numeral:
     if unit not in (None, "%"):
         body, unit = _split_second(body, unit, text)
     try:
-        scaled = _SCALED.match(body) if unit != "%" else None
-        if scaled is not None and (scaled["word"] or unit is not None):
+        scaled = None if unit in (None, "%") else _SCALED.match(body)
+        if scaled is not None:
             scale = SCALES[scaled["letter"] or scaled["word"].lower()]
             return Numeral(exact(Fraction(_signed(scaled["number"], decimal, text)) * scale), unit)
         value = _signed(_join_spaced(body), decimal, text)

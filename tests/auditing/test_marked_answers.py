@@ -116,12 +116,15 @@ def test_a_number_in_another_scale_is_no_answer(text: str) -> None:
     assert answered(f"Answer: {text}") == (None, False, False)
 
 
-@pytest.mark.parametrize(
-    "text", ["18 EUR", "18 \u20ac", "18 euros", "18 cents", "C$18", "\u00a518 each", "$18k", "18 pence"]
-)
+@pytest.mark.parametrize("text", ["18 EUR", "18 \u20ac", "18 euros", "18 cents", "C$18", "\u00a518 each", "18 pence"])
 def test_another_currency_is_no_answer(text: str) -> None:
     """An amount in another currency, or in small coin, is not the amount."""
     assert answered(f"Answer: {text}", 18, ": money(USD)")[0] is None
+
+
+def test_an_amount_in_thousands_is_read_whole() -> None:
+    """A scale belongs to the amount in front of it."""
+    assert answered("Answer: $18k", 18, ": money(USD)")[0] == Decimal("18000.00")
 
 
 @pytest.mark.parametrize("text", ["18", "$18", "18 dollars", "USD 18", "US$18 in total"])

@@ -88,7 +88,7 @@ HOSTILE = [
 UNCLEAR = [
     "5 km 200 m", "5 h 30 min", "5 km (3 mi)", "about 5 km", "5'", '5"', "$5 km", "5 USD", "5%", "5 % m", "five km",
     "km",
-    "5 J/kg K", "5 J/kg*K", "5 J/(kg/K)", "5 pi", "5 k", "5 c", "5 e", "5 KM", "5 MBAR", "5-6 km",
+    "5 J/kg K", "5 J/kg*K", "5 J/(kg/K)", "5 pi", "5 k", "5 c", "5 e", "5 hundred m", "5 KM", "5 MBAR", "5-6 km",
     "120/80 mmHg", "-120/80 mmHg", "5 km, 6 km", "5 or 6 km", "", ERROR, "1.2.3 km", "1,23 km", "NaN km", "inf km",
 ]  # fmt: skip
 
