@@ -164,10 +164,10 @@ def _add_run(commands: Any) -> None:
         "3 abstained at a step, 4 a budget was spent, 5 failed",
         allow_abbrev=False,
     )
+    from stepguard.cli.arguments import add_inputs
+
     parser.add_argument("file", metavar="FILE", help="the procedure, as text")
-    parser.add_argument(
-        "--input", metavar="NAME=VALUE", action="append", default=[], help="an input of the procedure; repeat for each"
-    )
+    add_inputs(parser)
     model = parser.add_argument_group("the model", "Without any of these a simulated model is run.")
     model.add_argument(
         "--model",

@@ -1,14 +1,31 @@
-"""What several commands take: a procedure from a file, its inputs as ``NAME=VALUE``, and a price."""
+"""What several commands take: a procedure from a file, its inputs as ``NAME=VALUE`` or in a file, and a price."""
 
 from __future__ import annotations
 
+import argparse
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 from stepguard.core.usage import Price
 from stepguard.errors import ConfigError, InputError, ProcedureError
+from stepguard.language.strict_json import JsonObject, decode
 from stepguard.procedure.procedure import Procedure
 
-__all__ = ["load_file", "read_inputs", "read_price"]
+__all__ = ["add_inputs", "load_file", "read_inputs", "read_price"]
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add ``--input`` and ``--inputs``."""
+    parser.add_argument(
+        "--input",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="an input of the procedure; repeat for each. NAME=@FILE takes the text of a file, NAME=@- that of stdin, "
+        "and a value that begins with an @ is written with two",
+    )
+    parser.add_argument("--inputs", metavar="FILE", help="inputs as a JSON object, by name")
 
 
 def load_file(path: str) -> Procedure:
@@ -27,28 +44,67 @@ def load_file(path: str) -> Procedure:
         ) from error
 
 
-def read_inputs(given: Iterable[str], procedure: Procedure) -> dict[str, str]:
-    """The ``name=value`` options as text by name, checked against the declared types.
+def read_inputs(given: Iterable[str], procedure: Procedure, path: str | None = None) -> dict[str, object]:
+    """The inputs of a procedure by name, checked against the declared types.
+
+    Args:
+        given: the ``name=value`` options; ``name=@path`` takes the text of a file, ``name=@-`` that of stdin, and
+            ``name=@@value`` begins with an @.
+        procedure: the procedure.
+        path: a file with further ones, as a JSON object.
 
     Raises:
-        InputError: an input is missing, unknown, given twice or not of its type.
+        InputError: an input is missing, unknown, given twice or not of its type, or a file cannot be read.
     """
-    inputs: dict[str, str] = {}
+    inputs: dict[str, object] = {} if path is None else _from_json(path)
     for pair in given:
         name, equals, value = pair.partition("=")
         name = name.strip()
         if not equals or not name:
             raise InputError(f"--input {pair!r}: write it as NAME=VALUE, such as --input x=12")
         if name in inputs:
-            raise InputError(f"--input {name} is given twice: {inputs[name]!r} and {value!r}; keep one", name=name)
+            raise InputError(
+                f"--input {name} is given twice: {str(inputs[name])[:60]!r} and {value[:60]!r}; keep one", name=name
+            )
+        if value.startswith("@"):
+            value = value[1:] if value.startswith("@@") else _text_of(value[1:], f"--input {name}=@", name)
         inputs[name] = value
     missing = [each for each in procedure.inputs if each.name not in inputs]
-    if missing and all(name in {each.name for each in procedure.inputs} for name in inputs):
+    if missing and inputs.keys() <= {each.name for each in procedure.inputs}:
         wanted = ", ".join(f"{each.name} ({each.type})" for each in missing)
         hint = " ".join(f"--input {each.name}=..." for each in missing)
         raise InputError(f"{procedure.name} needs more inputs: {wanted}; add {hint}", name=missing[0].name)
     procedure.accept_inputs(inputs)
     return inputs
+
+
+def _text_of(path: str, option: str, name: str | None = None) -> str:
+    try:
+        if path == "-":
+            return sys.stdin.read()
+        return Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        at = "; write @@ for an @ of its own" if name is not None else ""
+        raise InputError(f"{option}{path}: it cannot be read: {error.strerror or error}{at}", name=name) from None
+    except ValueError:  # no UTF-8, or no path
+        raise InputError(f"{option}{path}: it is not UTF-8 text", name=name) from None
+
+
+def _from_json(path: str) -> dict[str, object]:
+    try:
+        found = decode(_text_of(path, "--inputs "))
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"--inputs {path}: not valid JSON: {error}") from None
+    if not isinstance(found, JsonObject):
+        raise InputError(f'--inputs {path}: a JSON object is needed, such as {{"x": 12}}')
+    if found.repeated:
+        raise InputError(f"--inputs {path}: {sorted(found.repeated)[0]!r} stands in it twice")
+    for name, value in found.items():
+        if not isinstance(value, str | bool):
+            raise InputError(f"--inputs {path}: {name!r} is no number, text or truth value", name=name)
+    return dict(found)
 
 
 def read_price(price: str | None, max_cost: object = None) -> Price | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from stepguard.auditing import Audit, Finding, StepAudit, audit
-from stepguard.cli.arguments import load_file, read_inputs
+from stepguard.cli.arguments import add_inputs, load_file, read_inputs
 from stepguard.cli.text import printable, shortened
 from stepguard.errors import ConfigError
 from stepguard.language.values import show_value
@@ -35,9 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``stepguard audit``."""
     parser.add_argument("file", metavar="FILE", help="the procedure, as text, YAML or JSON")
     parser.add_argument("transcript", metavar="TRANSCRIPT", help="what the model wrote: a file, or - for stdin")
-    parser.add_argument(
-        "--input", metavar="NAME=VALUE", action="append", default=[], help="an input of the procedure; repeat for each"
-    )
+    add_inputs(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
 
 
@@ -48,7 +46,7 @@ def main(options: argparse.Namespace) -> int:
         StepguardError: nothing was audited, because of the files or the inputs.
     """
     procedure = load_file(options.file)
-    inputs = read_inputs(options.input, procedure)
+    inputs = read_inputs(options.input, procedure, options.inputs)
     found = audit(procedure, inputs, _transcript(options.transcript))
     if options.json:
         sys.stdout.write(found.to_json() + "\n")

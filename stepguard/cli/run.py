@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     from stepguard.cli.progress import RunProgress
 
     procedure = load_file(options.file)
-    inputs = read_inputs(options.input, procedure)
+    inputs = read_inputs(options.input, procedure, options.inputs)
     budget = _budget(options)
     given: dict[str, Any] = {"segment": options.segment, "repair": options.retries, "seed": options.seed}
     chosen = {name: value for name, value in given.items() if value is not None}

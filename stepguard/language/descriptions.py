@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import dropwhile, pairwise, takewhile
 from typing import Final, Literal
 
@@ -112,7 +112,7 @@ def governs(title: str) -> str | None:
     found = _words(title)
     if found and found[0] in CONTROL | LEADING | DOUBTFUL:
         return found[0]
-    return _control(title, found, frozenset(), frozenset())
+    return _control(title, found, _Names(()), frozenset())
 
 
 def steers(words: str) -> str | None:
@@ -139,30 +139,28 @@ def steers(words: str) -> str | None:
     return control if control is not None and _FLOW.search(text) and control not in _FLOWING else None
 
 
-def unclear(words: str, names: Collection[str], tree: Expression, place: Place) -> str | None:
+def unclear(words: str, names: Iterable[str], tree: Expression, place: Place) -> str | None:
     """What in the words beside a formula may change whether, when or how often it applies; None where nothing does.
 
     Args:
         words: what stands beside it.
         names: the names of the step: what it sets and what it reads.
         tree: the formula.
-        place: ``"field"`` for words that their writer set apart (a field, quotes), ``"text"`` for free text in front
-            of the formula, ``"comment"`` for a comment behind it.
+        place: ``"field"`` for words that their writer set apart (a field, quotes); ``"text"`` for free text in front
+            of the formula, which has passed as a field; ``"comment"`` for a comment behind it.
     """
     found = _words(words)
-    own = frozenset(part for name in names for part in _words(name))
+    own = _Names(names)
     bounds = any(type(node) is Call and node.function in ("min", "max") for node in walk(tree))
     tests = isinstance(tree, TRUTHS)
     spoken = TESTING if tests else BOUNDING if bounds else frozenset[str]()
+    if place == "text":
+        return _loose(words, found, own, spoken, tests=tests)
     leading = next(_told(found), found[0] if found else "")
     if place != "comment" and leading in (CONTROL | LEADING | SEQUENCE) - (spoken - CONTROL | {"whether"}):
         return leading
     control = _control(words, found, own, spoken)
-    if place != "comment":
-        control = control or _changed(list(_told(found)), own, spoken)
-    if control is not None or place != "text":
-        return control
-    return _loose(words, found, own, spoken, tests=tests)
+    return control if control is not None or place == "comment" else _changed(list(_told(found)), own, spoken)
 
 
 def _words(text: str) -> list[str]:
@@ -176,13 +174,13 @@ def _words(text: str) -> list[str]:
     ]
 
 
-def _control(words: str, found: list[str], own: frozenset[str], spoken: frozenset[str]) -> str | None:
+def _control(words: str, found: list[str], own: _Names, spoken: frozenset[str]) -> str | None:
     for word, behind in pairwise([*found, ""]):
-        bare = "".join(each for each in unicodedata.normalize("NFKD", word) if not unicodedata.combining(each))
+        bare = word if word.isascii() else _bare(word)
         negated = word.endswith("nt") and word[:-2] in UNSURE
         if (word in CONTROL or bare in CONTROL or negated) and word not in spoken:
             return word
-        if word in DOUBTFUL and word not in own and word not in spoken:
+        if word in DOUBTFUL and word not in own.words and word not in spoken:
             return word
         if not word.isascii() and (_mixed(word) or any(each in word for each in UNSPACED)):
             return word
@@ -197,7 +195,11 @@ def _control(words: str, found: list[str], own: frozenset[str], spoken: frozense
     return None if match is None else match[0]
 
 
-def _changed(told: list[str], own: frozenset[str], spoken: frozenset[str]) -> str | None:
+def _bare(word: str) -> str:
+    return "".join(each for each in unicodedata.normalize("NFKD", word) if not unicodedata.combining(each))
+
+
+def _changed(told: list[str], own: _Names, spoken: frozenset[str]) -> str | None:
     """The word that says for whom, when or with what a verb changes something, where that is nothing of the step."""
     if not told or told[0] not in VERBS or told[0] in NAMING or _names(told):
         return None
@@ -207,7 +209,7 @@ def _changed(told: list[str], own: frozenset[str], spoken: frozenset[str]) -> st
         summed = word in ("all", "both") and told[at - 1] in _SUMMING
         if word in ("all", "both") and not summed:
             return word
-        if (word in LOOSE and not _belongs(told[at + 1 :], own)) or (word in GROUPS and not _of(word, own)):
+        if (word in LOOSE and not _belongs(told, at + 1, own)) or (word in GROUPS and word not in own):
             return word
     return None
 
@@ -217,15 +219,27 @@ def _names(told: list[str]) -> bool:
     return told[0] in QUANTITIES and (len(told) == 1 or told[1] in LOOSE or told[1] in ("of", "plus", "and"))
 
 
+class _Names:
+    """The names of a step, by their words; a word is among them in any of its forms: ``fees``, ``discounted``."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.words = frozenset(part for name in names for part in _words(name))
+        self._begun = frozenset(word[:size] for word in self.words for size in range(3, len(word) + 1))
+
+    def __contains__(self, word: str) -> bool:
+        sizes = range(3, min(len(word), 64) + 1)
+        return word in self.words or word in self._begun or any(word[:size] in self.words for size in sizes)
+
+
 def _told(found: list[str]) -> Iterator[str]:
     return dropwhile(lambda word: word in SEQUENCE, found)
 
 
-def _multiplied(word: str, own: frozenset[str]) -> bool:
+def _multiplied(word: str, own: _Names) -> bool:
     """Whether what stands behind ``times`` or ``twice`` is what it multiplies."""
     if word in ("a", "an", "following", ""):
         return False
-    return word in DETERMINERS or word in QUANTITIES or word[0].isdigit() or _of(word, own)
+    return word in DETERMINERS or word in QUANTITIES or word[0].isdigit() or word in own
 
 
 def _mixed(word: str) -> bool:
@@ -234,14 +248,7 @@ def _mixed(word: str) -> bool:
     return len(alphabets & {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"}) > 1
 
 
-def _of(word: str, own: frozenset[str]) -> bool:
-    """Whether a word is one of the step's names, in any of its forms."""
-    return word in own or any(
-        min(len(word), len(name)) > 2 and (word.startswith(name) or name.startswith(word)) for name in own
-    )
-
-
-def _loose(words: str, found: list[str], own: frozenset[str], spoken: frozenset[str], *, tests: bool) -> str | None:
+def _loose(words: str, found: list[str], own: _Names, spoken: frozenset[str], *, tests: bool) -> str | None:
     """What keeps free text from being a plain description."""
     for match in _SIGNS.finditer(words):
         if not (tests and match[0] in _COMPARING) and unicodedata.category(match[0]) not in ("Sc", "Mn", "Mc"):
@@ -251,36 +258,39 @@ def _loose(words: str, found: list[str], own: frozenset[str], spoken: frozenset[
         return words
     head = told[0]
     named = takewhile(lambda word: word not in LOOSE, _words(_BREAK.split(words, maxsplit=1)[0]))
-    quantity = head in DETERMINERS or any(word in QUANTITIES or _of(word, own) for word in named)
+    quantity = head in DETERMINERS or any(word in QUANTITIES or word in own for word in named)
     purpose = head == "to" and told[1:2] and told[1] in VERBS
     if not (head in VERBS or quantity or tests or purpose or _unspaced(head)):
         return head
     if (head not in VERBS or head in QUANTITIES) and not purpose and (clause := _clause(words)) is not None:
         return clause
+    asked = False
     for at, word in enumerate(told):
+        asked = asked or word in _ASKING
         if word in spoken:
             continue
-        if word in UNSURE and not _harmless(told, at):
+        if word in UNSURE and not _harmless(told, at, asked=asked):
             return word
-        if word.endswith("ly") and word not in PLAIN_ADVERBS and not _of(word, own):
+        if word.endswith("ly") and word not in PLAIN_ADVERBS and word not in own:
             return word
     return None
 
 
-def _harmless(told: list[str], at: int) -> bool:
+def _harmless(told: list[str], at: int, *, asked: bool) -> bool:
     """Whether a word of clauses stands where it changes nothing: ``what is left``, ``sum of all fees``."""
     word = told[at]
     if word in ("all", "both"):
         return told[0] not in VERBS or told[0] in NAMING or told[at - 1] in _SUMMING
     if word in ("is", "are", "was", "were"):
-        return at == len(told) - 1 or not _ASKING.isdisjoint(told[:at])
+        return asked or at == len(told) - 1
     return word == "many" and told[at - 1] == "how"
 
 
-def _belongs(behind: list[str], own: frozenset[str]) -> bool:
+def _belongs(told: list[str], at: int, own: _Names) -> bool:
     """Whether what follows a preposition is of the step itself, or one definite quantity."""
+    behind = told[at : at + 3]
     noun = next((word for word in behind if word not in DETERMINERS), "")
-    return _of(noun, own) or (noun in QUANTITIES | DEFINITE and behind[0] in DETERMINERS)
+    return noun in own or (noun in QUANTITIES | DEFINITE and behind[0] in DETERMINERS)
 
 
 def _clause(words: str) -> str | None:

@@ -37,7 +37,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, SupportsInt, cast, get_args
 
 from stepguard.errors import ConfigError, InexactError, ValueRefused
 from stepguard.language.currencies import CODES, compatible, minor_places
@@ -245,7 +245,7 @@ class ValueType:
         return self._exactly(value, text)
 
     def accept(self, value: object) -> Value:
-        """A Python value given by the caller: int, Fraction, Decimal, float, bool or str.
+        """A Python value given by the caller: int, Fraction, Decimal, float, bool, str, or a scalar of numpy.
 
         A float stands for the decimal that Python prints for it (0.1 is one tenth). Numbers may be given as text, a
         percentage has to be.
@@ -253,6 +253,7 @@ class ValueType:
         Raises:
             ValueRefused: the value is of another kind, not finite, or would have to be rounded.
         """
+        value = _plain(value)
         if isinstance(value, str):
             if not encodable(value):
                 raise ValueRefused("half of a character (a lone surrogate) cannot be sent", text=ascii(value)[1:-1])
@@ -310,6 +311,23 @@ class ValueType:
         except InexactError as error:
             reason = f"more than {self.places} decimal places" if self.kind == "percent" else str(error)
             raise ValueRefused(reason, text=text) from None
+
+
+def _plain(value: object) -> object:
+    """What a scalar of another package is in Python; numpy is not imported for it."""
+    if isinstance(value, str):
+        return str.__str__(value)  # also of a subclass, such as that of numpy
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+        match getattr(getattr(value, "dtype", None), "kind", None):
+            case "b":
+                return bool(value)
+            case "i" | "u":
+                return int(cast("SupportsInt", value))
+            case "f":
+                return Decimal(str(value))  # the digits that it prints: those of a float32 are fewer
+            case "U":
+                return str(value)
+    return value
 
 
 def _arguments(inside: str) -> list[str] | None:

@@ -150,6 +150,14 @@ class Step:
         with_next: bool | None = None,
     ) -> None:
         _check_name(id, "a step")
+        if not isinstance(expression, str | Expression | None):
+            raise ProcedureError(
+                f"step {id!r}: an expression is text such as 'x + 1', not {_kind_of(expression)}: a function can "
+                "be one of the checks that judge an answer, `Step(..., instruction='...', checks=[function])`",
+                step=id,
+            )
+        if not isinstance(instruction, str | None):
+            raise ProcedureError(f"step {id!r}: an instruction is text, not {_kind_of(instruction)}", step=id)
         tree = parse_expression(expression) if isinstance(expression, str) else expression
         if tree is None and not (instruction and instruction.strip()):
             raise ProcedureError(f"step {id!r} has neither an expression nor an instruction", step=id)
@@ -212,7 +220,7 @@ class Step:
         for check in checked:
             misfit = getattr(check, "misfit", None)
             if callable(misfit) and (reason := misfit(self)) is not None:
-                raise ProcedureError(f"step {id!r}: {reason}", step=id)
+                raise ProcedureError(f"step {id!r}: {reason} (the check {check!r})", step=id)
 
     def __repr__(self) -> str:
         plain = Step(self.id, self.expression, instruction=self.instruction)
@@ -234,6 +242,10 @@ class Step:
     def checkable(self) -> bool:
         """Whether at least one check applies to what the model claims for this step."""
         return self.expression is not None or bool(self.checks)
+
+
+def _kind_of(given: object) -> str:
+    return "a function" if callable(given) and not isclass(given) else f"a {type(given).__name__}"
 
 
 def _check_words(instruction: str, id: str, named: tuple[str, ...], tree: Expression) -> None:

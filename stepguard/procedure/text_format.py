@@ -78,7 +78,8 @@ _DANGLING = re.compile(
 )
 _ENDS = (".", "!", "?", ":", ";", "`", '"', ")", "\u3002")
 _TYPED = re.compile(rf"(?:(.*)[:\uff1a])?\s*([A-Za-z_][A-Za-z0-9_]*)\s*[:\uff1a]\s*({_TYPE})[.\s]*\Z", re.DOTALL)
-_QUOTED = re.compile(_STRING)
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*(?P<closed>")?', re.DOTALL)
+_NO_TEXT = "text cannot hold it, YAML can"
 _MAX_LINE = 4 * MAX_LENGTH
 _FENCE = re.compile(r"```\w*\s*\Z")
 
@@ -87,8 +88,12 @@ class HiddenFormula(UnclearWords):
     """Words hold a formula that nothing would check."""
 
 
-def parse_procedure(text: str) -> Procedure:
+def parse_procedure(text: str, *, unnamed: str = "procedure") -> Procedure:
     """Read the notation above.
+
+    Args:
+        text: the text.
+        unnamed: the name of a procedure that declares none.
 
     Raises:
         ProcedureError: something in the text is wrong; `line` names where.
@@ -104,7 +109,7 @@ def parse_procedure(text: str) -> Procedure:
         header = None if _typed_step(line) else _HEADER.match(line)
         if header:
             key, rest = header[1].lower(), header[2].strip()
-            if key in ("name", "answer") and assigns(_QUOTED.sub("", rest)):
+            if key in ("name", "answer") and assigns(_unquoted(rest)):
                 raise ProcedureError(
                     f"{line[:60]!r} could be a {key} or a step: write `Work it out: {rest[:60]}` for a step"
                     + (f', `name: "{rest[:60]}"` for a name' if key == "name" else ""),
@@ -142,7 +147,7 @@ def parse_procedure(text: str) -> Procedure:
         lines.append(at)
     if not steps:
         raise ProcedureError("no step found: write one step a line, such as `t1 = x + y`", line=1)
-    name = "procedure" if name is None else name
+    name = unnamed if name is None else name
     return make_procedure(steps, lines, inputs=inputs or (), answer=answer, answer_line=answer_line, name=name)
 
 
@@ -206,8 +211,12 @@ def make_procedure(
 
 
 def load_procedure(path: Path) -> Procedure:
-    """Read a procedure from a UTF-8 file: YAML or JSON by its suffix, the notation above otherwise."""
+    """Read a procedure from a UTF-8 file: YAML or JSON by its suffix, the notation above otherwise.
+
+    One that declares no name is called as its file, without the suffix.
+    """
     suffix = path.suffix.lower()
+    unnamed = " ".join(path.stem.split()) or "procedure"
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -215,15 +224,15 @@ def load_procedure(path: Path) -> Procedure:
     if suffix in (".yaml", ".yml", ".json"):
         from stepguard.procedure.yaml_format import parse_yaml
 
-        return parse_yaml(text, json=suffix == ".json")
-    return parse_procedure(text)
+        return parse_yaml(text, json=suffix == ".json", unnamed=unnamed)
+    return parse_procedure(text, unnamed=unnamed)
 
 
 def format_procedure(procedure: Procedure) -> str:
     """The text of a procedure, in the notation above.
 
-    Raises:
-        ProcedureError: a step has something text cannot hold: user checks, or working that is not asked for.
+    What text cannot hold (checks, options) stands in a line of its own below its step, which says so. Reading that
+    again is refused, so that nothing is lost unseen.
     """
     head: list[str] = [] if procedure.name == "procedure" else [_format_name(procedure.name)]
     if procedure.inputs:
@@ -365,7 +374,7 @@ def parse_step(body: str, default_id: str | None = None, known: Collection[str] 
         UnclearWords: words say more than a description does, or cannot be read for certain.
         ProcedureError: it is no step.
     """
-    if (hidden := struck_or_hidden(_QUOTED.sub("", body) if '"' in body else body)) is not None:
+    if (hidden := struck_or_hidden(_unquoted(body))) is not None:
         raise UnclearWords(f"{hidden}: leave the line out, or write it as it is meant")
     quoted = _WORDS.match(body)
     if quoted:
@@ -428,6 +437,8 @@ def _is_type(text: str) -> bool:
 
 
 def _words(body: str, default_id: str | None, known: Collection[str]) -> Step:
+    if body.startswith("(") and body.endswith(f"{_NO_TEXT})"):
+        raise ProcedureError(f"{body[:60]!r}: checks and options stand in YAML, JSON or Python, not in text")
     if re.match(r"[A-Za-z_][A-Za-z0-9_]*\s*:=", body):
         raise ProcedureError("write = for :=")
     if re.match(r"[A-Za-z_][A-Za-z0-9_]*\s*==", body):
@@ -456,6 +467,11 @@ def _words(body: str, default_id: str | None, known: Collection[str]) -> Step:
     return Step(default_id, instruction=body)
 
 
+def _unquoted(text: str) -> str:
+    """A text without what stands in quotes; one that is never closed quotes nothing."""
+    return _QUOTED.sub(lambda found: "" if found["closed"] else found[0], text) if '"' in text else text
+
+
 def _unquote(text: str) -> str:
     try:
         return str(json.loads(text))
@@ -464,9 +480,15 @@ def _unquote(text: str) -> str:
 
 
 def _format_step(step: Step) -> str:
-    usual = Step("usual", step.expression, instruction=step.instruction)
-    if step.checks or (step.show_work, step.with_next) != (usual.show_work, usual.with_next):
-        raise ProcedureError(f"step {step.id!r} has checks or options that text cannot hold", step=step.id)
+    line = _format_line(step)
+    usual = Step("usual", step.expression, instruction=None if step.expression else step.instruction)
+    beside = [f"check {each!r}" for each in step.checks]
+    options = [name for name in ("show_work", "with_next") if getattr(step, name) != getattr(usual, name)]
+    beside += [f"{name} {str(getattr(step, name)).lower()}" for name in options]
+    return "\n".join([line, *(f"    ({' '.join(each.split())}: {_NO_TEXT})" for each in beside)])
+
+
+def _format_line(step: Step) -> str:
     if step.expression is None:
         assert step.instruction is not None
         reads = f" (reads {', '.join(step.reads)})" if step.reads else ""

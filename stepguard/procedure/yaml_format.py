@@ -66,12 +66,13 @@ _MOST_NODES: Final = 10_000
 """So many nodes, and ten a character, may there be where each alias is counted as what it stands for."""
 
 
-def parse_yaml(text: str, *, json: bool = False) -> Procedure:
+def parse_yaml(text: str, *, json: bool = False, unnamed: str = "procedure") -> Procedure:
     """Read the notation above.
 
     Args:
         text: the document.
         json: whether it is JSON, which may hold tabs between its tokens.
+        unnamed: the name of a procedure that declares none.
 
     Raises:
         ProcedureError: something in the document is wrong; `line` names where.
@@ -94,7 +95,7 @@ def parse_yaml(text: str, *, json: bool = False) -> Procedure:
     if root is None:
         raise ProcedureError("the document is empty", line=1)
     _check_size(root, _MOST_NODES + 10 * len(text))
-    return _procedure(root)
+    return _procedure(root, unnamed)
 
 
 def _check_size(root: Any, most: int) -> None:
@@ -115,7 +116,7 @@ def _check_size(root: Any, most: int) -> None:
             stack += ((each, depth + 1) for each in node.value)
 
 
-def _procedure(root: Any) -> Procedure:
+def _procedure(root: Any, unnamed: str) -> Procedure:
     top = _mapping(root, "a procedure", _TOP)
     if "steps" not in top:
         raise ProcedureError("steps: is missing", line=_line(root))
@@ -142,7 +143,7 @@ def _procedure(root: Any) -> Procedure:
         inputs=inputs,
         answer=_text(top["answer"], "answer") if "answer" in top else None,
         answer_line=_line(top["answer"]) if "answer" in top else 0,
-        name=_text(top["name"], "name") if "name" in top else "procedure",
+        name=_text(top["name"], "name") if "name" in top else unnamed,
     )
 
 
@@ -159,15 +160,16 @@ def _inputs(node: Any) -> list[Input]:
                 continue
             name, _, kind = _text(each, "an input").partition(":")
             pairs.append((name.strip(), kind.strip(), _line(each)))
-    inputs: list[Input] = []
+    inputs: dict[str, Input] = {}
     for name, kind, at in pairs:
         try:
-            inputs.append(Input(name, kind or NUMBER))
+            made = Input(name, kind or NUMBER)
         except (ProcedureError, ConfigError) as error:
             raise ProcedureError(getattr(error, "message", str(error)), line=at) from error
-        if name in {each.name for each in inputs[:-1]}:
+        if name in inputs:
             raise ProcedureError(f"duplicate input {name!r}", line=at)
-    return inputs
+        inputs[name] = made
+    return list(inputs.values())
 
 
 def _step(node: Any, number: int, known: Collection[str]) -> tuple[Step, int]:

@@ -82,8 +82,7 @@ def _cases(args: argparse.Namespace) -> tuple[Family, dict[int, int]]:
                 f"--{option} says what to make up, but --procedure brings its own: leave one out", option=option
             )
     procedure = load_file(args.procedure)
-    named = procedure.name != "procedure"
-    family = load_cases(procedure, args.cases, name=None if named else Path(args.procedure).stem)
+    family = load_cases(procedure, args.cases)
     count = len(family.cases)
     if args.n is not None:
         wanted = _numbers(args.n, "n")
