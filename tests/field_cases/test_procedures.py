@@ -1,0 +1,296 @@
+"""Procedures that were read otherwise than they are written: a line each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stepguard import Guard, Input, Procedure, Step
+from stepguard.checks import Range
+from stepguard.cli import main
+from stepguard.errors import ProcedureError, UsageError
+from stepguard.language.value_types import ValueType
+from stepguard.procedure.steps import UnclearWords
+from stepguard.testing import SimulatedModel
+
+_INPUTS = "inputs: x, fee, age, price, members: boolean\n"
+
+REFUSED = {
+    "P01-if": "If x > 3: t1 = x + 1",
+    "P01-otherwise": "Otherwise: t2 = x - 1",
+    "P01-clause": "1. If age is under 18, halve the fee: fee1 = fee * 0.5",
+    "P01-behind": "1. Halve the fee if age is under 18: fee1 = fee * 0.5",
+    "P01-repeat": "Repeat 3 times: b = x * 1.1",
+    "P01-each": "For each item: t = x + 1",
+    "P01-ban": "Do not do this: t = x * 2",
+    "P01-do not, in one word": "Don't do this: t = x * 2",
+    "P01-brackets": "Add one (only for members): t = x + 1",
+    "P01-group": "Members: t = x * 0.9",
+    "P01-group that something is changed for": "Halve the fee for children: t = fee / 2",
+    "P01-time": "Weekends, double the price: t = price * 2",
+    "P01-comparison": "x > 3: t = x + 1",
+    "P01-bound": "Age under 18: t = fee / 2",
+    "P01-case": "Case A: t = x + 1",
+    "P01-count": "Add the fee 3 times: t = x + fee",
+    "P01-how often": "Add 5 monthly: t = x + 5",
+    "P01-emphasis": "**If** it rains: t = x + 1",
+    "P01-full width": "\uff29\uff46 it rains: t = x + 1",
+    "P01-letters of two alphabets": "\u0406f it rains: t = x + 1",
+    "P01-hidden in a word": "I\u200bf it rains: t = x + 1",
+    "P01-German": "Falls es regnet: t = x + 1",
+    "P01-French": "Sinon: t = x + 1",
+    "P01-Spanish": "Cuando llueve: t = x + 1",
+    "P01-Chinese": "\u5982\u679c\u4e0b\u96e8: t = x + 1",
+    "P01-comment behind": "t = x + 1  # only if x > 3",
+    "P01-comment above": "# If x is large:\nt = x + 1",
+    "P01-heading": "## Only for members\nt = x + 1",
+    "P01-heading of a group": "## For members\nt = x + 1",
+    "P01-parent line": "1. If x is large:\n   2. Add one: t = x + 1",
+    "P01-condition without an end": "1. If x is large\n2. Add one: t = x + 1",
+    "P01-other steps": "1. Repeat steps 2 to 4.\n2. Add one: t = x + 1",
+    "P01-stop": "1. If not, stop here.\n2. Add one: t = x + 1",
+    "P01-quoted": '"If x is large": t = x + 1',
+    "P01-struck": "~~t = x + 1~~\nu = x + 2",
+    "P01-struck step of a list": "1. ~~Add one: t = x + 1~~\n2. u = x + 2",
+    "P01-HTML comment": "1. <!-- Add one: t = x + 1 -->\n2. u = x + 2",
+    "P01-block quote": "> t = x + 1",
+    "P01-unseen in a name": "1. t\u200b = x + 1\n2. u = x + 2",
+    "P01-full-width formula": "1. \uff54\uff11 \uff1d x \uff0b 1\n2. u = x + 2",
+    "P02-of": "t = 10 % of price",
+    "P02-two readings": "t = 10%x",
+    "P02-remainder of two numbers": "t = 5%3",
+    "P02-one blank": "t = x %3",
+    "P02-behind a name": "t = x%",
+    "P02-added": "t = price + 10%",
+    "P02-full width": "t = price * 10\uff05",
+    "P02-per mille": "t = price * 5\u2030",
+    "P03-a step for a title": "t1 = x + 1\nName: result = t1 * 2",
+    "P03-a step for a title, first": "Name: result = x * 2\nt1 = x + 1",
+    "P03-a title behind steps": "t1 = x + 1\nname: invoice",
+    "P03-a step for an answer": "t1 = x + 1\nAnswer: result = t1 * 2",
+    "P04-goes on, indented": "1. Read the gauge and wait until it\n   settles: v = x",
+    "P04-goes on behind a blank line": "1. Read the gauge.\n\n   settles: v = x",
+    "P04-goes on, wrapped": "1. Read the gauge as soon as it\nsettles: v = x",
+    "P04-formula under an item": "1. Work out the total:\n   t = x + 1",
+    "P05-typed words": "1. Read the amount asked for: amount: money(USD)",
+    "P05-typed alone": "1. amount: money(USD)",
+    "P09-comparison computed with": "both = min(x > 600, price > 3)",
+    "P09-numbers joined": "both = x and price",
+    "P09-two joints": "both = x > 1 and price > 1 or fee > 1",
+    "P12-point of print": "dose = x * 0\u00b75",
+    "P12-another": "dose = x * 0\u22c55",
+    "P12-dot of lists": "dose = x * 0\u20275",
+    "P12-Arabic": "dose = x * 0\u066b5",
+    "P12-blanks": "dose = x * 0 . 5",
+}
+
+READ: dict[str, tuple[str, float]] = {
+    "P01-verb": ("4. Take off the fee: t = x - fee", 5),
+    "P01-noun": ("Subtotal: t = x + fee", 15),
+    "P01-quantity of a group": ("Price for members: price_members = price * 0.9", 45),
+    "P01-group in the name": ("Halve the fee for children: fee_children = fee / 2", 2.5),
+    "P01-times": ("Three times the fee: t = 3 * fee", 15),
+    "P01-sequence": ("Finally, add the fee: t = x + fee", 15),
+    "P01-bound that the formula has": ("The fee, but never more than the largest: t = min(x, fee)", 5),
+    "P01-test that the formula is": ("Whether x is over 3: t = x > 3", True),
+    "P01-question": ("Is it over 3?: t = x > 3", True),
+    "P01-quoted words": ('"Trim the fee": t = fee - 1', 4),
+    "P01-commented out": ("# If x > 3: t1 = x + 1\nt = x", 10),
+    "P02-product": ("total = price * 10% + x", 15),
+    "P02-by code": ("total = by code price * 10% + x", 15),
+    "P02-minus": ("t = 10%-x", -9.9),
+    "P02-whole": ("t = x * (1 + 5%)", 10.5),
+    "P02-remainder": ("t = x % 3", 1),
+    "P09-and": ("t = x > 3 and price > 600", False),
+    "P09-not": ("t = not (x > 30 or members)", True),
+    "P09-percentage": ("rate = 5%", 0.05),
+    "P12-product of the dot": ("t = x \u00b7 5", 50),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
+def test_what_is_not_understood_is_refused_with_its_line(text: str) -> None:
+    """A line that a careful reader reads otherwise than as a step carried out always and once is refused by name."""
+    with pytest.raises(ProcedureError) as refused:
+        Procedure.parse(_INPUTS + text)
+    assert refused.value.line is not None
+    assert refused.value.line >= 2
+
+
+@pytest.mark.parametrize(("text", "value"), READ.values(), ids=READ)
+def test_what_is_understood_is_carried_out(text: str, value: float) -> None:
+    """Plain descriptions stay what they are, and the formula beside them has the value that a reader gives it."""
+    procedure = Procedure.parse(_INPUTS + text)
+    assert Procedure.parse(str(procedure)) == procedure
+    given = {"x": 10, "fee": 5, "age": 20, "price": 50, "members": False}
+    result = Guard(SimulatedModel(seed=1)).run(procedure, given)
+    assert result.status == "verified"
+    found = result.values[procedure.answer]
+    assert found is value if isinstance(value, bool) else float(found) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    "words", ["If x > 3, add one", "Repeat 3 times", "For each item", "Add one ~~never~~", "Halve it for children"]
+)
+def test_words_beside_an_expression_are_held_to_the_same_wherever_a_step_comes_from(words: str, tmp_path: Path) -> None:
+    """In YAML, JSON and Python an instruction beside an expression describes it; alone it may say what it likes."""
+    with pytest.raises(UnclearWords):
+        Step("t", "x + 1", instruction=words)
+    assert Step("t", instruction=words).instruction == words
+    step = {"id": "t", "instruction": words, "expression": "x + 1"}
+    file = tmp_path / "one.yaml"
+    file.write_text(json.dumps({"inputs": ["x"], "steps": [step]}), encoding="utf-8")
+    with pytest.raises(ProcedureError, match="t") as refused:
+        Procedure.load(file)
+    assert refused.value.line == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "1. If the customer is a member, answer yes, otherwise no.",
+        "1. What is the customer's country?",
+        "1. Name the city of the letter.",
+        "1. Repeat the customer's name.",
+    ],
+)
+def test_a_question_of_its_own_may_hold_a_condition(words: str) -> None:
+    """Words alone are put to the model, which can answer them; they steer no other step."""
+    assert Procedure.parse(words).steps[0].instruction == words.removeprefix("1. ")
+
+
+def test_p06_many_inputs_are_read_in_one_pass() -> None:
+    """Thousands of names are declared, given and looked up without comparing each with each."""
+    names = [f"v{number}" for number in range(15_000)]
+    text = f"inputs: {', '.join(names[:5_000])}\nt = v0 + 1"
+    assert len(Procedure.parse(text).inputs) == 5_000
+    procedure = Procedure([Step("t", "v0 + 1")], inputs=names)
+    assert len(procedure.accept_inputs(dict.fromkeys(names, 1))) == 15_000
+    with pytest.raises(ProcedureError, match="too long"):
+        Procedure.parse(f"inputs: {', '.join(names)}\nt = v0 + 1")
+
+
+def test_p07_printing_shows_what_text_cannot_hold() -> None:
+    """A procedure with checks prints, says what text cannot hold, and its text is not read as one without them."""
+    steps = [
+        Step("t", "x + 1", checks=[Range(1, 20)]),
+        Step("u", instruction="Read it.", reads=["t"], with_next=True),
+        Step("v", "t + 1", show_work=False),
+    ]
+    shown = str(Procedure(steps, inputs=["x"]))
+    assert "(check Range(least=1, most=20" in shown
+    assert "(with_next true: text cannot hold it, YAML can)" in shown
+    with pytest.raises(ProcedureError, match="checks and options stand in YAML"):
+        Procedure.parse(shown)
+
+
+def test_p08_a_function_for_an_expression_is_told_where_it_belongs() -> None:
+    """A step says what it takes, and where a function can stand."""
+    with pytest.raises(ProcedureError, match=r"an expression is text .* not a function: .* checks=\[function\]"):
+        Step("rate", lambda score: 5, reads=["score"])  # type: ignore[arg-type]
+
+
+def test_p09_a_check_of_the_wrong_type_is_named(tmp_path: Path) -> None:
+    """A file whose check does not fit its step names step and check."""
+    file = tmp_path / "one.yaml"
+    file.write_text("steps:\n  - id: t\n    instruction: Read.\n    checks:\n      - range: {least: 1}\n", "utf-8")
+    with pytest.raises(ProcedureError, match=r"step 't': a range is for numbers.*the check Range"):
+        Procedure.load(file)
+
+
+class _Scalar:
+    """What a scalar of numpy looks like from outside."""
+
+    ndim = 0
+
+    def __init__(self, value: object, kind: str) -> None:
+        self._value = value
+        self.dtype = type("dtype", (), {"kind": kind})
+
+    def __int__(self) -> int:
+        return int(str(self._value))
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __str__(self) -> str:
+        return str(self._value)
+
+
+_Scalar.__module__ = "numpy"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("number", _Scalar(3, "i"), 3),
+        ("number", _Scalar(3, "u"), 3),
+        ("decimal(1)", _Scalar("0.1", "f"), 0.1),
+        ("boolean", _Scalar(1, "b"), True),
+        ("text", _Scalar("a", "U"), "a"),
+    ],
+)
+def test_p10_scalars_of_numpy_are_the_values_that_they_are(kind: str, value: object, expected: object) -> None:
+    """Numbers, truth values and texts of numpy are accepted, without numpy."""
+    accepted = ValueType.parse(kind).accept(value)
+    assert float(accepted) == expected if kind.startswith("decimal") else accepted == expected
+
+
+def test_p11_inputs_come_from_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`NAME=@FILE` takes the text of a file, `@@` is an @ of its own, and `--inputs` a JSON object."""
+    procedure, letter, others = tmp_path / "post.txt", tmp_path / "letter.txt", tmp_path / "others.json"
+    procedure.write_text("inputs: letter: text, sign: text, x\nt = x + 1\nu: text = letter\nv: text = sign\n", "utf-8")
+    letter.write_text("Dear Ms Ode", encoding="utf-8")
+    others.write_text('{"x": 12.5}', encoding="utf-8")
+    given = ["--input", f"letter=@{letter}", "--input", "sign=@@home", "--inputs", str(others)]
+    assert main(["run", str(procedure), *given, "--json", "--quiet"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["procedure"] == "post"  # as its file: it declares no name
+    shown = {step["step"]: step["value"] for step in found["steps"]}
+    assert shown == {"t": "13.5", "u": "Dear Ms Ode", "v": "@home"}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--input", "x=@nowhere.txt", "cannot be read"),
+        ("--inputs", "nowhere.json", "cannot be read"),
+        ("--inputs", "list.json", "a JSON object is needed"),
+        ("--inputs", "twice.json", "stands in it twice"),
+        ("--inputs", "null.json", "no number, text or truth value"),
+        ("--inputs", "broken.json", "not valid JSON"),
+    ],
+)
+def test_p11_a_file_that_holds_no_inputs_is_named(
+    option: str,
+    value: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A file that cannot be read, or holds something else, is named before anything is run."""
+    monkeypatch.chdir(tmp_path)
+    Path("one.txt").write_text("inputs: x\nt = x + 1", encoding="utf-8")
+    for name, text in {"list": "[1]", "twice": '{"x": 1, "x": 2}', "null": '{"x": null}', "broken": "{"}.items():
+        Path(f"{name}.json").write_text(text, encoding="utf-8")
+    assert main(["run", "one.txt", option, value]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_s09_a_file_without_a_name_gives_its_own(tmp_path: Path) -> None:
+    """What declares no name is called as its file; a name that is declared stays."""
+    for suffix, text in {".txt": "inputs: x\nt = x + 1", ".yaml": "inputs: [x]\nsteps: [t = x + 1]"}.items():
+        file = tmp_path / f"refund{suffix}"
+        file.write_text(text, encoding="utf-8")
+        assert Procedure.load(file).name == "refund"
+        file.write_text(f"name: other\n{text}", encoding="utf-8")
+        assert Procedure.load(file).name == "other"
+
+
+def test_every_refusal_can_be_caught_as_a_mistake_of_the_caller() -> None:
+    """All of them are usage errors, so that a caller catches one class."""
+    with pytest.raises(UsageError):
+        Procedure([Step("t", "x + 1", instruction="Unless it is paid")], inputs=[Input("x")])
