@@ -9,15 +9,16 @@ Prints what was counted and exits with 1 where a promise is broken:
 - of right steps, written in the many ways in which models write them, at most 0.1 % are refused;
 - the same of the claims of every other check (`certification/families.py`): dates, units, documents, formulas ...;
   wrong and right ones about the same problem, and what neither passes nor fails is counted as undecided;
+- no words that change whether, when or how often a formula of a procedure applies are taken for its description, and
+  no plain description is refused;
 - of fuzzed text, nothing but values and errors of the package comes out, no item takes over 50 ms, no value differs
   from an independent one, and what passes a check is true.
 
 Kinds are registered in ``certification/``: of steps in `steps`, of wrong entries in `wrong_entries` and `statements`,
 of wrong replies in `wrong_replies`, of ways of writing in `right_ways` and `right_replies`, of claims of other checks
-in the modules ``check_*``.
+in the modules ``check_*``, of words in procedures in `procedures`.
 
-``--only checks`` and ``--only arithmetic`` make one part of the figures; where the file of ``--json`` has the other
-part, that is kept.
+``--only PART`` makes one part of the figures; where the file of ``--json`` has the others, they are kept.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from typing import Any
 from certification import kinds as _kinds
 from certification.families import certify_checks
 from certification.fuzzing import EXPRESSIONS, fuzz
+from certification.procedures import certify_procedures
 from certification.right_replies import RIGHT_REPLIES
 from certification.right_ways import REFUSED_WAYS, RIGHT_WAYS
 from certification.running import ladder_runs, refused_ways, right_steps, stand_ins, stubborn_runs, wrong_steps
@@ -47,7 +49,7 @@ assert _kinds
 REFUSED_AT_MOST = 0.001
 
 
-PARTS = ("arithmetic", "checks")
+PARTS = ("arithmetic", "checks", "procedures")
 
 
 def certify(seed: int, each: int, expressions: int, limit_ms: float = 50, *, only: str | None = None) -> dict[str, Any]:
@@ -63,10 +65,12 @@ def certify(seed: int, each: int, expressions: int, limit_ms: float = 50, *, onl
             "bounds": "upper_bound: exact one-sided 95 % bound of the share; about 3/n where nothing was counted",
         }
     }
-    if only != "checks":
+    if only in (None, "arithmetic"):
         found |= _arithmetic(seed, each, expressions, limit_ms)
-    if only != "arithmetic":
+    if only in (None, "checks"):
         found["checks"] = certify_checks(seed, each)
+    if only in (None, "procedures"):
+        found["procedures"] = certify_procedures(seed, each)
     return {**found, "broken": broken(found)}
 
 
@@ -117,6 +121,7 @@ def broken(found: Mapping[str, Any]) -> list[str]:
     return [
         *(_broken_arithmetic(found) if "wrong_steps" in found else ()),
         *(_broken_checks(found["checks"]) if "checks" in found else ()),
+        *(_broken_procedures(found["procedures"]) if "procedures" in found else ()),
     ]
 
 
@@ -159,6 +164,13 @@ def _broken_checks(found: Mapping[str, Any]) -> list[str]:
     return said
 
 
+def _broken_procedures(found: Mapping[str, Any]) -> list[str]:
+    said = [f"{kind}: {row['bad']} were taken for a description" for kind, row in found["wrong"].items() if row["bad"]]
+    return said + [
+        f"{kind}: {row['bad']} descriptions were refused" for kind, row in found["right"].items() if row["bad"]
+    ]
+
+
 def main() -> int:
     """Certify, print, write down."""
     assert __doc__ is not None
@@ -188,6 +200,8 @@ def _print(found: Mapping[str, Any], seconds: float) -> None:
         _print_arithmetic(found)
     if "checks" in found:
         _print_checks(found["checks"])
+    if "procedures" in found:
+        _print_procedures(found["procedures"])
     for line in found["broken"]:
         print(f"BROKEN: {line}")
 
@@ -208,6 +222,16 @@ def _print_checks(found: Mapping[str, Any]) -> None:
         print(f"{part} claims: {row['bad']} of {row['n']} {bad} {bound}, {row['undecided']} undecided")
     for name, reason in found["skipped"].items():
         print(f"skipped: {name}: {reason}")
+
+
+def _print_procedures(found: Mapping[str, Any]) -> None:
+    for part, title, bad in (("wrong", "words that change a step", "accepted"), ("right", "descriptions", "refused")):
+        for kind, row in found[part].items():
+            print(f"  {kind:76} {row['n']:6} {row['bad']:9}")
+            for example in row.get("examples", ())[:3]:
+                print(f"      {example}")
+        whole = _sum(found[part])
+        print(f"{title}: {whole['bad']} of {whole['n']} {bad} (95 %: below {whole['upper_bound']:.4%})")
 
 
 def _print_arithmetic(found: Mapping[str, Any]) -> None:

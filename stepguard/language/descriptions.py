@@ -59,7 +59,9 @@ _BOUND: Final = re.compile(
     r"\b(?:under|over|above|below|beyond|exceed(?:s|ing)?|at least|at most|up to|(?:more|less|fewer|older|younger|"
     r"larger|smaller|greater|higher|lower|longer|shorter) than) [0-9]|[0-9] or (?:more|less|over|older|under|above)\b"
 )
-_MARKS: Final = re.compile(r"(?<![-=])[<>]|[\u2264\u2265\u2260\u274c\u2717\u2718\u2716\u2610\u26d4\u23ed\U0001f6ab]")
+_MARKS: Final = re.compile(
+    r"(?<![-=])[<>]|\((?:old|alt|opt|tbc)\.?\)|[\u2264\u2265\u2260\u274c\u2717\u2718\u2716\u2610\u26d4\u23ed\U0001f6ab]"
+)
 _HOW_OFTEN: Final = frozenset(("nightly", "daily", "weekly", "monthly", "yearly", "annually", "hourly", "quarterly"))
 _SIGNS: Final = re.compile(
     r"""[^\w\s.,;:'"\u2018\u2019\u201c\u201d()/&%#+*\u2013\u2014\u00d7\u00b0\u00b2\u00b3\u00bd-]"""
@@ -72,12 +74,14 @@ _STEERING: Final = frozenset(
 _CLAUSES: Final = frozenset(
     ("if", "when", "whenever", "unless", "while", "until", "for", "once", "as", "in", "on", "provided", "assuming")
 )
+_GROUP: Final = GROUPS | DETERMINERS | frozenset(("and",))
 _FLOW: Final = re.compile(
     r"\b(?:go (?:to|back|on)|return to|skip|jump|goto|stop|abort|halt|end here|start over|proceed)\b"
 )
 _FLOWING: Final = frozenset(("skip", "jump", "goto", "abort", "halt"))
 _STEPS: Final = re.compile(
-    r"\b(?:steps?|lines?) (?:[0-9]+|above|below)\b|\bthe (?:following|rest|above)\Z|\b(?:this|these|next|following|"
+    r"\b(?:steps?|lines?|formulas?|calculations?) (?:[0-9]+|above|below)\b|\bthe (?:following|rest|above)\Z|"
+    r"\bthe following (?:steps?|lines?|formulas?|appl(?:y|ies)|only)\b|\b(?:this|these|next|following|"
     r"previous|other|remaining|all|each|every|last) (?:[a-z0-9]+ )?(?:steps?|lines?|formulas?|calculations?)\b"
 )
 _OPEN: Final = re.compile(r"(?:[:,\u2013\u2014\uff1a-]|\b(?:then|do))\s*\Z", re.IGNORECASE)
@@ -110,7 +114,7 @@ def struck_or_hidden(line: str) -> str | None:
 def governs(title: str) -> str | None:
     """The word of a title with which a condition, a repetition or a ban begins for what stands below; None if none."""
     found = _words(title)
-    if found and found[0] in CONTROL | LEADING | DOUBTFUL:
+    if found and (found[0] in CONTROL | LEADING | DOUBTFUL or all(word in _GROUP for word in found)):
         return found[0]
     return _control(title, found, _Names(()), frozenset())
 
@@ -128,10 +132,11 @@ def steers(words: str) -> str | None:
     control = next((word for word in found if word in CONTROL), None)
     if leading in _STEERING:
         return leading
-    if (steps := _STEPS.search(text)) is not None and (control is not None or _FLOW.search(text)):
+    limited = control is not None or leading in LEADING or _FLOW.search(text) is not None
+    if (steps := _STEPS.search(text)) is not None and limited:
         return control or steps[0]
-    if _OPEN.search(words) and (control or leading in LEADING):
-        return control or leading
+    if _OPEN.search(words) and (word := governs(words)) is not None:
+        return word
     if leading in _CLAUSES and not _MAIN.search(words):
         return leading
     if leading == "repeat" and _OFTEN.search(text):
@@ -258,7 +263,8 @@ def _loose(words: str, found: list[str], own: _Names, spoken: frozenset[str], *,
         return words
     head = told[0]
     named = takewhile(lambda word: word not in LOOSE, _words(_BREAK.split(words, maxsplit=1)[0]))
-    quantity = head in DETERMINERS or any(word in QUANTITIES or word in own for word in named)
+    quantity = any(word in QUANTITIES or word in own for word in named)
+    quantity = quantity or (head in DETERMINERS and all(word not in GROUPS for word in told))
     purpose = head == "to" and told[1:2] and told[1] in VERBS
     if not (head in VERBS or quantity or tests or purpose or _unspaced(head)):
         return head

@@ -102,7 +102,7 @@ TESTING: Final = BOUNDING | _set("if whether any is are was were has have does e
 LOOSE: Final = _set(
     """
     for with without in on at during after before under over above below beyond between within per since excluding
-    including less throughout among towards against
+    including less throughout among towards against w
     """
 )
 """Beside a verb that changes something they may say for what it is changed: what follows must be of the step."""
