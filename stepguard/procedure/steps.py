@@ -109,7 +109,8 @@ class Step:
     Args:
         id: the name of the step and of the variable it sets.
         expression: the formal meaning, as text or parsed; None for a step that only words describe.
-        instruction: what the model reads. None: the expression itself.
+        instruction: what the model reads. None: the expression itself. Beside an expression, which is carried out
+            always and once, it only describes what is worked out.
         type: the type of the value; by default a number where there is an expression, a boolean where that is a
             comparison, otherwise text.
         reads: the variables a step without expression reads (derived where there is one).
@@ -122,6 +123,7 @@ class Step:
             "or", "then".
 
     Raises:
+        UnclearWords: the instruction may say whether, when or how often the expression applies.
         ProcedureError: the step cannot be right.
         ExpressionError: the expression is not in the language.
     """

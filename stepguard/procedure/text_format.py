@@ -17,7 +17,15 @@ Markdown's ``**Step 3:**`` and backticks around a formula are allowed too. Where
 of a type decides. Blank lines and lines starting with ``#`` are skipped, and `` # ...`` behind a formula is a comment;
 a heading of two or more ``#`` that holds a step is refused, and so are words that hold a formula over known values,
 since nothing would check it. A numbered step of words alone sets ``step5`` (its number). An instruction that cannot
-stand as it is (several lines, say) is written as a JSON string. A colon may be a full-width one. `str(procedure)`
+stand as it is (several lines, say) is written as a JSON string.
+
+A formula is carried out always, and once, so words beside it only describe it: they begin with a verb (``Work out``) or
+name what is worked out. Words that may say whether, when or how often it applies (``If x > 3``, ``Repeat 3 times``,
+``for members``) are refused, in front of it, behind it, in a heading or an item above it and in its comment; so are
+text that is struck out, and a line that goes on with the item above it (see `stepguard.language.descriptions`). What
+stands in quotes may begin as it likes. Words alone may ask what they like, but steer no other step.
+
+A colon may be a full-width one. `str(procedure)`
 prints this notation, and parsing that gives an equal procedure.
 """
 

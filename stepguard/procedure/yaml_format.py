@@ -30,6 +30,9 @@ Checks stand under their names (see `stepguard.procedure.check_registry`), with 
 
 In options a plain ``true``, ``false`` or number is one, and what stands in quotes is text.
 
+Beside an expression the instruction only describes it, as in text: what may say whether, when or how often the
+expression applies is refused.
+
 A step may further have ``performer: code``, ``show_work: false`` and ``with_next: true`` (its text is only understood
 with that of the next step). Every other scalar is taken as the text that stands there, so that a name like ``no`` or a
 type of YAML's own cannot change its meaning. What is not known is refused.

@@ -470,7 +470,7 @@ def test_a_family_has_only_its_cases(tmp_path: Path) -> None:
 def test_a_procedure_is_not_taken_for_a_family_of_the_same_name(tmp_path: Path) -> None:
     """One that is called like a bundled family gets another name in tables, and one without a name its file's."""
     assert load(tmp_path, BILL.replace("name: bill", "name: arithmetic")).name == "procedure arithmetic"
-    assert load(tmp_path, BILL.replace("name: bill\n", "")).name == "cases"
+    assert load(tmp_path, BILL.replace("name: bill\n", "")).name == "own"
 
 
 # The command
