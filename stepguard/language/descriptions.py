@@ -40,7 +40,7 @@ from stepguard.language.vocabulary import (
     VERBS,
 )
 
-__all__ = ["Place", "governs", "steers", "struck", "struck_or_hidden", "unclear"]
+__all__ = ["Place", "begins_clause", "governs", "steers", "struck", "struck_or_hidden", "unclear"]
 
 Place = Literal["field", "text", "comment"]
 
@@ -75,13 +75,20 @@ _CLAUSES: Final = frozenset(
     ("if", "when", "whenever", "unless", "while", "until", "for", "once", "as", "in", "on", "provided", "assuming")
 )
 _GROUP: Final = GROUPS | DETERMINERS | frozenset(("and",))
+_HEADS: Final = _STEERING | frozenset(
+    ("if", "when", "whenever", "unless", "while", "until", "once", "only", "repeat", "never", "except", "optional")
+)
+_EACH: Final = (["each"], ["every"], ["all"], ["any"])
+_LIMITS: Final = frozenset(
+    ("least", "most", "less", "more", "fewer", "lower", "higher", "below", "above", "over", "under")
+)
 _FLOW: Final = re.compile(
     r"\b(?:go (?:to|back|on)|return to|skip|jump|goto|stop|abort|halt|end here|start over|proceed)\b"
 )
 _FLOWING: Final = frozenset(("skip", "jump", "goto", "abort", "halt"))
 _STEPS: Final = re.compile(
     r"\b(?:steps?|lines?|formulas?|calculations?) (?:[0-9]+|above|below)\b|\bthe (?:following|rest|above)\Z|"
-    r"\bthe following (?:steps?|lines?|formulas?|appl(?:y|ies)|only)\b|\b(?:this|these|next|following|"
+    r"\bthe following (?:steps?|lines?|formulas?|appl(?:y|ies)|only|on|if|when|for)\b|\b(?:this|these|next|following|"
     r"previous|other|remaining|all|each|every|last) (?:[a-z0-9]+ )?(?:steps?|lines?|formulas?|calculations?)\b"
 )
 _OPEN: Final = re.compile(r"(?:[:,\u2013\u2014\uff1a-]|\b(?:then|do))\s*\Z", re.IGNORECASE)
@@ -119,6 +126,13 @@ def governs(title: str) -> str | None:
     return _control(title, found, _Names(()), frozenset())
 
 
+def begins_clause(title: str) -> str | None:
+    """The word with which a title begins that is a condition, a repetition or a ban; None where it begins with none."""
+    found = _words(title)
+    each = found[:1] == ["for"] and found[1:2] in _EACH
+    return found[0] if found and (each or found[0] in _HEADS) else None
+
+
 def steers(words: str) -> str | None:
     """The word with which a step of words alone says whether or how often others are carried out; None if none does.
 
@@ -129,7 +143,7 @@ def steers(words: str) -> str | None:
     if not found or words.rstrip().endswith("?"):
         return None
     text, leading = " ".join(found), next(_told(found), found[0])
-    control = next((word for word in found if word in CONTROL), None)
+    control = next((word for word in found if word in CONTROL | DOUBTFUL), None)
     if leading in _STEERING:
         return leading
     limited = control is not None or leading in LEADING or _FLOW.search(text) is not None
@@ -159,6 +173,8 @@ def unclear(words: str, names: Iterable[str], tree: Expression, place: Place) ->
     bounds = any(type(node) is Call and node.function in ("min", "max") for node in walk(tree))
     tests = isinstance(tree, TRUTHS)
     spoken = TESTING if tests else BOUNDING if bounds else frozenset[str]()
+    if spoken and len(found) > 1 and found[0] in ("at", "not", "no") and found[1] in _LIMITS:
+        del found[0]  # such as `at least 5`
     if place == "text":
         return _loose(words, found, own, spoken, tests=tests)
     leading = next(_told(found), found[0] if found else "")
@@ -209,7 +225,8 @@ def _changed(told: list[str], own: _Names, spoken: frozenset[str]) -> str | None
     if not told or told[0] not in VERBS or told[0] in NAMING or _names(told):
         return None
     for at, word in enumerate(told):
-        if not at or not spoken.isdisjoint(told[at : at + 2]):
+        figure = spoken and word == "at" and told[at + 1 :] and told[at + 1][0].isdigit()
+        if not at or figure or not spoken.isdisjoint(told[at : at + 2]):
             continue
         summed = word in ("all", "both") and told[at - 1] in _SUMMING
         if word in ("all", "both") and not summed:
@@ -266,7 +283,8 @@ def _loose(words: str, found: list[str], own: _Names, spoken: frozenset[str], *,
     quantity = any(word in QUANTITIES or word in own for word in named)
     quantity = quantity or (head in DETERMINERS and all(word not in GROUPS for word in told))
     purpose = head == "to" and told[1:2] and told[1] in VERBS
-    if not (head in VERBS or quantity or tests or purpose or _unspaced(head)):
+    limit = bool(spoken) and head in _LIMITS
+    if not (head in VERBS or quantity or tests or purpose or limit or _unspaced(head)):
         return head
     if (head not in VERBS or head in QUANTITIES) and not purpose and (clause := _clause(words)) is not None:
         return clause

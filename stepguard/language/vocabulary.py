@@ -125,7 +125,7 @@ GROUPS: Final = _set(
     students pensioner pensioners guest guests visitor visitors employee employees vip vips resident residents
     patient patients weekend weekends weekday weekdays holiday holidays monday mondays tuesday tuesdays wednesday
     wednesdays thursday thursdays friday fridays saturday saturdays sunday sundays night nights evening evenings
-    morning mornings winter summer spring autumn christmas
+    morning mornings winter summer spring autumn christmas today tonight tomorrow yesterday later someday
     """
 )
 """Whom, and when, a change concerns: beside a verb that changes something they must be of the step."""

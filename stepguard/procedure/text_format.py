@@ -39,7 +39,7 @@ from pathlib import Path
 
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
-from stepguard.language.descriptions import governs, steers, struck_or_hidden, unclear
+from stepguard.language.descriptions import begins_clause, governs, steers, struck_or_hidden, unclear
 from stepguard.language.expressions import MAX_LENGTH
 from stepguard.language.hidden_formulas import assigns, find_hidden
 from stepguard.language.value_types import NUMBER, ValueType
@@ -278,7 +278,8 @@ def _check_title(line: str, at: int) -> None:
         )
     if assigns(title):  # a step that somebody has commented out
         return
-    word = governs(title) if heading or title.endswith((":", "\uff1a")) else steers(title)
+    titled = heading or title.endswith((":", "\uff1a"))
+    word = governs(title) if titled else begins_clause(title) or steers(title)
     if word is not None:
         raise UnclearWords(
             f"{word!r} in the {'heading' if heading else 'comment'} {line[:60]!r} may say whether, when or how often "
