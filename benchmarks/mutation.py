@@ -40,23 +40,24 @@ from mutants import Mutant, excused, mutants_of
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = {
-    "strict_json": ["strict_json", "reply_shapes", "replies"],
-    "replies": ["reply_boundaries", "reply_shapes", "replies"],
-    "reply_text": ["reply_boundaries", "reply_shapes", "replies"],
-    "reply_formats": ["reply_formats", "replies", "decimal_comma", "working", "working_styles", "prompts"],
-    "normal_form": ["normal_form", "same_working", "working", "working_styles", "checks"],
+    "language/strict_json": ["strict_json", "reply_shapes", "replies"],
+    "replies/reading": ["reply_boundaries", "reply_shapes", "replies"],
+    "replies/text": ["reply_boundaries", "reply_shapes", "replies"],
+    "replies/formats": ["reply_formats", "replies", "decimal_comma", "working", "working_styles", "prompts"],
+    "language/same_working": ["normal_form", "same_working", "working", "working_styles", "checks"],
     "checks/arithmetic": ["arithmetic_verdicts", "checks", "working_styles", "value_types", "working"],
-    "checks/__init__": ["checks", "check_limits", "engine", "working"],
+    "checks/judging": ["checks", "check_limits", "engine", "working"],
     "checks/user": ["check_limits", "checks"],
-    "numerals": ["number_notations", "numerals", "decimal_comma", "expressions", "values"],
-    "exact": ["exact_arithmetic", "expressions", "working", "checks"],
-    "expressions": ["expression_limits", "expressions", "working", "procedure"],
-    "value_types": ["value_types", "values"],
-    "values": ["values", "value_types"],
-    "decimal_comma": ["decimal_comma"],
-    "currencies": ["working_styles", "number_notations", "value_types"],
+    "language/numerals": ["number_notations", "numerals", "decimal_comma", "expressions", "values"],
+    "language/evaluation": ["exact_arithmetic", "expressions", "working", "checks"],
+    "language/expressions": ["expression_limits", "expressions", "working", "procedure"],
+    "language/value_types": ["value_types", "values"],
+    "language/values": ["values", "value_types"],
+    "language/decimal_comma": ["decimal_comma"],
+    "language/currencies": ["working_styles", "number_notations", "value_types"],
 }
-"""The test files of each module; every module of the package may be named, those not listed have `test_<module>.py`."""
+"""The test files of each module; every module of the package may be named, those not listed have
+`test_<module>.py` in some folder of the tests."""
 QUICK = 0.05
 """Tests that take less than so many seconds run first."""
 
@@ -165,7 +166,16 @@ def in_child(work: Callable[[], int], limit: int) -> int:
 def run_tests(finder: _Finder, tests: list[str], order: _Order, record: str = "") -> int:
     """The exit status of pytest; `record` is the file for what was learnt about the tests or the mutants."""
     sys.meta_path.insert(0, finder)
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    options = [
+        "-o",
+        "addopts=",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-W",
+        "ignore::pytest.PytestAssertRewriteWarning",
+    ]
     status = int(pytest.main([*options, f"--rootdir={ROOT}", *tests], [order]))
     if record:
         Path(record).write_text(json.dumps(order.statuses if isinstance(order, _Collected) else order.seconds))
@@ -193,7 +203,8 @@ def main() -> None:
 
     path = args.module.resolve().relative_to(ROOT)
     module = path.with_suffix("").as_posix().removeprefix("stepguard/")
-    tests = [f"tests/test_{name}.py" for name in TESTS.get(module, [module])]
+    names = TESTS.get(module, [module.rpartition("/")[2]])
+    tests = [str(path.relative_to(ROOT)) for name in names for path in ROOT.glob(f"tests/*/test_{name}.py")]
     source = path.read_text()
     tree = ast.parse(source)
     finder = _Finder(f"stepguard.{module.replace('/', '.')}".removesuffix(".__init__"), ROOT / path, tree)

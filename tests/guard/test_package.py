@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -42,6 +44,24 @@ def test_the_public_names_are_these() -> None:
     assert list(stepguard.__all__) == NAMES
     assert all(getattr(stepguard, name).__name__ == name for name in stepguard.__all__)
     assert set(stepguard.__all__) <= set(dir(stepguard))
+
+
+def test_public_is_a_list() -> None:
+    """Each module that the reference lists as public hands on exactly the names beside it."""
+    page = (ROOT / "docs" / "reference" / "index.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(stepguard[\w.]*)` \| (.*) \|$", page, re.MULTILINE)
+    assert len(rows) > 20
+    for module, names in rows:
+        path = ROOT.joinpath(*module.split("."))
+        source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        tree = ast.parse(source.read_text(encoding="utf-8"))
+        values = [
+            node.value
+            for node in tree.body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        ]
+        (listed,) = map(ast.literal_eval, values)
+        assert [f"`{name}`" for name in listed] == names.split(", "), module
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
