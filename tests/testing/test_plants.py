@@ -108,7 +108,7 @@ def test_after_a_planted_failure_the_run_ends_as_the_guard_promises(
 ) -> None:
     """What is asked again comes right; a refusal, and a second guess at one of few values, end the run at the step."""
     result = run(Plant(step, kind), segment=segment)
-    if kind == "refused" or (kind, step) in [("wrong_value", "truth"), ("wrong_value", "choice")]:
+    if kind == "refused" or (kind, step) == ("wrong_value", "choice"):
         assert result.status == "abstained"
         assert result.problem is not None
         assert result.problem.deviation == found(result)[0]
