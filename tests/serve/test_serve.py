@@ -19,11 +19,33 @@ PROMPT = "inputs: x, y\nx = 12\ny = 7\nt2 = x + y\nt1 = t2 * 3\n"
 MESSAGES: Any = [{"role": "user", "content": VALUES}]
 
 
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[ChatServer]:
+    """One scripted server for all of these tests."""
+    server = ChatServer()
+    yield server
+    server.close()
+
+
 @pytest.fixture
-def served(chat_server: ChatServer) -> Iterator[Served]:
-    """A server in front of the scripted one."""
-    with serving(chat_server.url, guard={"repair": 1}) as running:
-        yield running
+def chat_server(endpoint: ChatServer) -> ChatServer:
+    """The same, as new."""
+    endpoint.play(())
+    endpoint.requests.clear()
+    return endpoint
+
+
+@pytest.fixture(scope="module")
+def running(endpoint: ChatServer) -> Iterator[Served]:
+    """A server in front of it."""
+    with serving(endpoint.url, guard={"repair": 1}) as served:
+        yield served
+
+
+@pytest.fixture
+def served(running: Served, chat_server: ChatServer) -> Served:
+    """The same, in front of the scripted one as new."""
+    return running
 
 
 # Guarded: chat completions
@@ -441,13 +463,14 @@ def test_a_caller_without_a_key_sends_none(
     assert "operator" not in str([each.headers for each in chat_server.requests])
 
 
-def test_health_and_metrics(chat_server: ChatServer, served: Served) -> None:
+def test_metrics(chat_server: ChatServer) -> None:
     """Counts by outcome, runs, calls and tokens; nothing of what was said."""
     chat_server.play([Reply(completion_body(GOOD)), Reply(completion_body("hello"))])
-    served.chat()
-    served.chat("hi", model="m")
-    served.chat(model="nope@m")
-    found = served.metrics()
+    with serving(chat_server.url) as served:
+        served.chat()
+        served.chat("hi", model="m")
+        served.chat(model="nope@m")
+        found = served.metrics()
     assert found['stepguard_requests_total{endpoint="chat",handling="guarded",outcome="200"}'] == 1
     assert found['stepguard_requests_total{endpoint="chat",handling="passed",outcome="200"}'] == 1
     assert found['stepguard_requests_total{endpoint="chat",handling="refused",outcome="404"}'] == 1

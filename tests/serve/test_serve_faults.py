@@ -8,6 +8,7 @@ import http.client
 import json
 import logging
 import socket
+import ssl
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -27,11 +28,33 @@ MESSAGES: Any = [{"role": "user", "content": VALUES}]
 AT_ONCE = {"retry": RetryPolicy(retries=2, first_wait=0, longest_wait=5)}
 
 
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[ChatServer]:
+    """One scripted server for all of these tests."""
+    server = ChatServer()
+    yield server
+    server.close()
+
+
 @pytest.fixture
-def served(chat_server: ChatServer) -> Iterator[Served]:
-    """A server in front of the scripted one, without pauses between repetitions."""
-    with serving(chat_server.url, guard={"repair": 1, **AT_ONCE}) as running:
-        yield running
+def chat_server(endpoint: ChatServer) -> ChatServer:
+    """The same, as new."""
+    endpoint.play(())
+    endpoint.requests.clear()
+    return endpoint
+
+
+@pytest.fixture(scope="module")
+def running(endpoint: ChatServer) -> Iterator[Served]:
+    """A server in front of it, without pauses between repetitions."""
+    with serving(endpoint.url, guard={"repair": 1, **AT_ONCE}) as served:
+        yield served
+
+
+@pytest.fixture
+def served(running: Served, chat_server: ChatServer) -> Served:
+    """The same, in front of the scripted one as new."""
+    return running
 
 
 @pytest.fixture(params=["passed", "guarded"])
@@ -307,11 +330,12 @@ def test_a_caller_that_leaves_cancels_its_run(chat_server: ChatServer, stream: b
     assert len(chat_server.requests) == 1
 
 
-def test_a_caller_that_leaves_ends_the_stream_of_the_upstream(chat_server: ChatServer, served: Served) -> None:
+def test_a_caller_that_leaves_ends_the_stream_of_the_upstream(chat_server: ChatServer) -> None:
     """When a caller hangs up the upstream is left, too, and stops paying for words that nobody reads."""
     chat_server.play(Reply(events=[chunk("a")] * 100_000, pause=0.01))
-    leave(served, {"model": "m", "messages": MESSAGES, "stream": True}, chat_server)
-    served.settle('stepguard_requests_total{endpoint="chat",handling="passed",outcome="gone"}', 1)
+    with serving(chat_server.url) as served:
+        leave(served, {"model": "m", "messages": MESSAGES, "stream": True}, chat_server)
+        served.settle('stepguard_requests_total{endpoint="chat",handling="passed",outcome="gone"}', 1)
     deadline = time.monotonic() + 20
     while True:
         before = chat_server.events
@@ -351,11 +375,13 @@ def test_two_hundred_at_once(chat_server: ChatServer) -> None:
         return Reply(reply.body, headers={"Set-Cookie": f"who={key}"})
 
     chat_server.play(script)
+    certificates = ssl.create_default_context()  # reading them takes longer than all the rest
 
     async def main(served: Served) -> None:
         async def one(number: int) -> None:
+            http = openai.DefaultAsyncHttpxClient(verify=certificates)
             async with openai.AsyncOpenAI(
-                base_url=served.url, api_key=f"sk-caller-{number}", max_retries=0, timeout=60
+                base_url=served.url, api_key=f"sk-caller-{number}", max_retries=0, timeout=60, http_client=http
             ) as client:
                 guarded = number % 2 == 0
                 messages: Any = [

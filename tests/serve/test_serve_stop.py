@@ -63,7 +63,9 @@ def asked(url: str, found: list[Any], **more: Any) -> threading.Thread:
     def ask() -> None:
         with openai.OpenAI(base_url=url, api_key=KEY, max_retries=0, timeout=60) as client:
             try:
-                answer: Any = client.chat.completions.create(model=MODEL, messages=MESSAGES, **more)
+                answer: Any = client.chat.completions.create(
+                    model=MODEL, messages=MESSAGES, extra_body={"inputs": {"x": 12, "y": 7}}, **more
+                )
                 found.append(list(answer) if more else answer)
             except openai.APIError as error:
                 found.append(error)
