@@ -38,6 +38,7 @@ _IN_FRONT: Final = re.compile(
 )
 """What changes a number that stands behind it in a box."""
 _REACH: Final = 160
+_DENIED_BELOW: Final = re.compile(r"(?:false|untrue|no)[.! ]*\Z", re.IGNORECASE)
 _NUMBER_BELOW: Final = re.compile(r"[-+$]?[0-9.,]+%?\Z")
 
 
@@ -131,6 +132,8 @@ def _changed(stated: Stated, body: str) -> bool:
     head, _, below = behind.lstrip(" *_$").partition("\n")
     second = below.partition("\n")[0].strip()
     if not head and _NUMBER_BELOW.match(second) and stated.text.strip("$*_ ") != second:
+        return True
+    if _DENIED_BELOW.match(second):
         return True
     goes_on = "=" not in second and stands_alone_after(f"\n{below}") == "no"
     if not head and goes_on:

@@ -18,7 +18,7 @@ Doubt = Literal["denied", "supposed", "unread"]
 
 _EXCLAIMED: Final = r"scratch that|strike that|oops|whoops|sorry|hmm+|on second thought"
 _REDONE: Final = r"recalculat|recomput|recheck|re-calculat|re-comput|re-check"
-_WRONG: Final = r"wrong|incorrect|false|untrue|not (?:right|correct|true)"
+_MISTAKEN: Final = "wrong|incorrect|not (?:right|correct|true)"  # what is false may be a truth value
 
 _IN_AN_ENTRY: Final = re.compile(
     rf"\b(?:wait|actually|correct(?:ion|ed|ing)|mistaken?|rather|instead|let me|let's|i meant?|should be|{_EXCLAIMED}"
@@ -32,11 +32,12 @@ _BEGINNING_A_CLAUSE: Final = re.compile(
     rf"|(?:{_EXCLAIMED})\b|my (?:mistake|bad|error)\b|on reflection\b|no, (?:that|this|it|the|wait|i|[-$0-9])"
     r"|(?:strike|disregard|ignore|forget|withdraw) (?:that|this|it|the (?:above|last|previous)|what|my)\b"
     r"|i (?:made|see) (?:a|an|my) (?:mistake|error)|i (?:meant|retract|withdraw)\b|i (?:take|took) (?:that|it) back"
-    rf"|(?:that|this|it|(?:the|this|that|my) (?:final |last |above )?answer)(?:'s| is| was) (?:{_WRONG}|a mistake)\b"
+    rf"|(?:that|this|it|(?:the|this|that|my) (?:final |last |above )?answer)(?:'s| is| was) (?:{_MISTAKEN}|a mistake)\b"
     r"|let me (?:re\w{2,12}|correct|fix|redo|try (?:that |this )?again|double.check|start over)"
     rf"|(?:{_REDONE}|correct)ing\b(?! the final)"
     r"|(?:edit(?:ed)?|errat(?:um|a)|typo|updated?|fix(?:ed)?|corrected|revis(?:ed|ion)|amend(?:ed|ment)) ?:"
-    rf"|(?:{_WRONG})\b(?=[.! ]*$)|(?:it |that |this )?(?:should|ought to) (?:be|read|have been)\b"
+    rf"|(?<![:,;(])(?<![:,;] )(?:{_MISTAKEN})\b(?=[.! ]*$)"
+    r"|(?:it |that |this )?(?:should|ought to) (?:be|read|have been) [-$0-9]"
     r"|make (?:that|it) [-$0-9]|(?:or )?rather,? [-$0-9]|(?:please )?read [^\s]{1,30} (?:instead of|for)\b)",
     re.IGNORECASE | re.MULTILINE,
 )

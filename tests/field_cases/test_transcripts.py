@@ -161,6 +161,21 @@ def test_what_is_not_the_transcripts_own_value_is_not_right(line: str) -> None:
     assert steps(f"t1 = 6 * 7 = 42\nt2 = 42 + 5 = 47\n{line}\nAnswer: 52").steps[2].verdict != "right"
 
 
+TRUTHS = Procedure.parse("inputs: x, y\nt1: boolean = x < y\nt2: boolean = x > y")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("t1: true\nt2: false\nAnswer: false", "t1 = true.\nt2 = false.\nThe answer is false."),
+        "It should be noted: t1 = 6 < 7 = true\nt2 = 6 > 7 = false\nAnswer:\nFalse",
+    ],
+)
+def test_a_truth_value_takes_nothing_back(text: str) -> None:
+    """False is a value where one is asked for, and no denial of what stands before it."""
+    assert audit(TRUTHS, {"x": 6, "y": 7}, text).ok
+
+
 OWN = ("mine", "my value", "result", "got", "computed", "actual")
 OTHERS = ("expected", "correct value", "should be", "reference", "answer key", "check", "verification", "ground truth")
 
