@@ -60,7 +60,7 @@ pytestmark = pytest.mark.once
 
 WRONG = '{"t2": "12 + 7 = 19", "t1": "19 * 3 = 58"}'
 FIXED = '{"t1": "19 * 3 = 57"}'
-ORDER = "# for John Doe\ninputs: x, y\nx = 12\ny = 7\nt2 = x + y\nt1 = t2 * 3"
+ORDER = "# John Doe\ninputs: x, y\nx = 12\ny = 7\nt2 = x + y\nt1 = t2 * 3"
 ASKED: list[Any] = [{"role": "user", "content": ORDER}]
 CHAT: list[Any] = [{"role": "user", "content": "Tell me of John Doe."}]
 
