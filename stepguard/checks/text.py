@@ -26,6 +26,7 @@ from stepguard.checks.built import BuiltCheck, read_flag
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.names import fold, typewritten
 from stepguard.errors import ConfigError
+from stepguard.language.unseen import without_unseen
 from stepguard.language.values import Value, encodable, show_value
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ class Forbidden(_TextCheck):
     Args:
         words: words or phrases, found whole and without regard to case, white space, Markdown, the kind of quotes and
             dashes, and characters that are not seen: ``"sorry"`` is not in ``"sorrily"``.
-        patterns: regular expressions of Rust's regex crate, found anywhere.
+        patterns: regular expressions of Rust's regex crate, found anywhere, also in the text as it is seen.
 
     Raises:
         ConfigError: nothing is forbidden, a word holds no letter or digit, or a pattern is none.
@@ -230,7 +231,8 @@ class Forbidden(_TextCheck):
                 return self._fail(f"the forbidden {shorten(word)!r} is in it")
         for pattern in self.patterns:
             # The engine refuses half characters, and what it cannot read is not free of anything.
-            if compile_pattern(pattern)(text) or not compile_pattern("")(text):
+            seen = without_unseen(text)
+            if any(map(compile_pattern(pattern), (text, seen))) or not compile_pattern("")(text):
                 return self._fail(f"the forbidden pattern {shorten(pattern)!r} matches")
         return self._no_objection()
 

@@ -187,6 +187,7 @@ def test_unseen_characters_hide_no_forbidden_word(unseen: str) -> None:
     """G11: a forbidden word is found whatever characters that nobody sees are put into it."""
     for text in (f"so{unseen}rry", f"{unseen}sorry", unseen.join("sorry")):
         assert outcome(Forbidden("sorry"), f"I am {text}.", type="text") == "fail"
+    assert outcome(Forbidden(patterns=["[0-9]{8}"]), unseen.join("12345678"), type="text") == "fail"
 
 
 @pytest.mark.parametrize("piece", ["5, ", "5, Total ", "(5) ", "  ($5)", "~~5~~ ", "**5** ", "<b>5</b> "])
