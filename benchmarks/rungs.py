@@ -26,7 +26,7 @@ from stepguard.backends.base import ask
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.backends.retry import RetryPolicy
-from stepguard.engine.actions import Ask, Check, Checked, Failed, Replied, deviation_of
+from stepguard.engine.actions import Ask, CheckClaims, Checked, Failed, Replied, deviation_of
 from stepguard.engine.step_kinds import kind_of
 from stepguard.evaluation.families import Arithmetic
 from stepguard.evaluation.statistics import wilson
@@ -83,7 +83,7 @@ class Watching:
     hard: list[Hard] = field(default_factory=list)
 
     def __call__(self, action: object, event: object) -> None:
-        if not isinstance(action, Check) or not isinstance(event, Checked):
+        if not isinstance(action, CheckClaims) or not isinstance(event, Checked):
             return
         known = dict(action.values)
         for step, judgement in zip(action.steps, event.judgements, strict=False):

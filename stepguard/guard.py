@@ -18,7 +18,7 @@ from stepguard.engine.actions import (
     Act,
     Action,
     Ask,
-    Check,
+    CheckClaims,
     Checked,
     Commit,
     Event,
@@ -207,7 +207,7 @@ class Guard:
                         finished, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                         for task in finished:
                             finish(tasks.pop(task), task.result())
-                    elif isinstance(action, Commit | Act) or (isinstance(action, Check) and not action.foreign):
+                    elif isinstance(action, Commit | Act) or (isinstance(action, CheckClaims) and not action.foreign):
                         with telemetry.performing(action):
                             event = run.perform(action)
                         finish(action, event)
@@ -270,7 +270,7 @@ class Guard:
 
             await asyncio.sleep(action.seconds)
             return Woke(action.id)
-        assert isinstance(action, Check)
+        assert isinstance(action, CheckClaims)
         judgements = await ajudge_claims(
             action.steps,
             action.claims,

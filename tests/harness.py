@@ -9,7 +9,7 @@ from typing import Any
 
 from stepguard import Guard, Procedure, Result, Run, Usage
 from stepguard.backends import Completion
-from stepguard.engine.actions import Act, Action, Ask, Check, Commit, Replied, Wait
+from stepguard.engine.actions import Act, Action, Ask, CheckClaims, Commit, Replied, Wait
 
 P2 = Procedure.parse("a = 2 * 3\nb = a + 4")
 """Two steps: 6 and 10."""
@@ -49,7 +49,7 @@ class Hand:
                         self.asks.append(action)
                     case Wait():
                         self.waits.append(action)
-                    case Check() | Act() | Commit():
+                    case CheckClaims() | Act() | Commit():
                         self.run.send(self.run.perform(action))
 
     def answer(self, entries: Mapping[str, object] | str | None, *, at: int = 0, finish_reason: str = "stop") -> Ask:

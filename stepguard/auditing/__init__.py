@@ -15,7 +15,7 @@ from stepguard.auditing.findings import (
     StepVerdict,
 )
 from stepguard.auditing.judging import audit
-from stepguard.auditing.lines import Place
+from stepguard.auditing.lines import Span
 from stepguard.auditing.links import FalseLink, Link, LinkVerdict, check_links, false_links
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "FindingKind",
     "Link",
     "LinkVerdict",
-    "Place",
+    "Span",
     "StepAudit",
     "StepVerdict",
     "audit",

@@ -73,7 +73,7 @@ def find_answers(text: str, body: str, names: Names, kind: ValueType, answer: st
         kind: the type of the answer.
         answer: the name of the variable that is the answer.
     """
-    reader = _Reader(text, body, names, kind, answer)
+    reader = _AnswerReader(text, body, names, kind, answer)
     found = [
         stated and replace(stated, end=match.end(), boxed=True)
         for marker in (_BOXED, _TAGGED)
@@ -152,7 +152,7 @@ def _changed(stated: Stated, body: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _AnswerReader:
     """Reads what stands behind a marker."""
 
     whole: str

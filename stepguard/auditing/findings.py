@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, get_args
 
-from stepguard.auditing.lines import Place
+from stepguard.auditing.lines import Span
 from stepguard.language.values import Value, show_value
 
 __all__ = ["FINDING_KINDS", "Audit", "FinalAnswer", "Finding", "FindingKind", "StepAudit", "StepVerdict"]
@@ -58,7 +58,7 @@ class Finding:
 
     kind: FindingKind
     step: str | None
-    place: Place | None
+    place: Span | None
     reason: str
 
 
@@ -84,7 +84,7 @@ class StepAudit:
     claimed: str | None = None
     expected: str | None = None
     reason: str = ""
-    place: Place | None = None
+    place: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class FinalAnswer:
     """
 
     text: str
-    place: Place
+    place: Span
     value: Value | None
     strict: bool
 

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["LABEL", "Lines", "Place"]
+__all__ = ["LABEL", "Lines", "Span"]
 
 LABEL: Final = re.compile(
     r"[ ]{0,40}(?:>[ ]?){0,3}(?:\#{1,6} )?(?:[-*+\u2022] +)?"
@@ -22,7 +22,7 @@ LABEL: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Span:
     """Where something stands in a text: the offsets of its first character and behind its last, its 1-based line."""
 
     start: int
@@ -37,9 +37,9 @@ class Lines:
         self.starts = [0, *(found.end() for found in re.finditer(r"\r\n|\r|\n", text))]
         self._end = len(text)
 
-    def place(self, start: int, end: int) -> Place:
+    def place(self, start: int, end: int) -> Span:
         """The place of a part of the text."""
-        return Place(start, end, bisect_right(self.starts, start))
+        return Span(start, end, bisect_right(self.starts, start))
 
     def spans(self) -> list[tuple[int, int]]:
         """Start and end of every line, its break included."""

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, Literal
 
-from stepguard.auditing.lines import LABEL, Lines, Place
+from stepguard.auditing.lines import LABEL, Lines, Span
 from stepguard.auditing.sides import Comparison, Side, compare, read_side
 from stepguard.auditing.surroundings import stands_alone_after, stands_alone_before
 from stepguard.core.verdicts import shorten
@@ -69,7 +69,7 @@ class Link:
     left: str
     right: str
     verdict: LinkVerdict
-    place: Place
+    place: Span
     left_value: str | None = None
     right_value: str | None = None
 
@@ -123,7 +123,7 @@ def _logical_lines(body: str) -> Iterator[tuple[int, int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _LinkPart:
     """What stands between two equals signs: the side that ends it, and the side that begins it."""
 
     ending: Side | None
@@ -169,16 +169,16 @@ def _chain(text: str, body: str, start: int, end: int, lines: Lines, certain: in
         )
 
 
-def _part(body: str, begin: int, stop: int, line_start: int, *, first: bool, last: bool, exact: bool) -> _Part:
+def _part(body: str, begin: int, stop: int, line_start: int, *, first: bool, last: bool, exact: bool) -> _LinkPart:
     begin, stop = _trimmed(body, begin, stop)
     whole = body[begin:stop]
     if exact or not (first or last):
         side = read_side(whole)
         if side is not None or exact:
-            return _Part(side, (begin, stop), side, (begin, stop))
+            return _LinkPart(side, (begin, stop), side, (begin, stop))
     beginning, beginning_at = (None, (begin, begin)) if first else _beginning(body, begin, stop)
     ending, ending_at = (None, (stop, stop)) if last else _ending(body, begin, stop, line_start, first=first)
-    return _Part(ending, ending_at, beginning, beginning_at)
+    return _LinkPart(ending, ending_at, beginning, beginning_at)
 
 
 def _trimmed(body: str, begin: int, stop: int) -> tuple[int, int]:

@@ -111,7 +111,7 @@ class LocalBackend:
         server = self._server
         if server is None:
             raise BackendError(f"{self.name} is closed", retryable=False)
-        reply = _Reply(request, stop)
+        reply = _LocalReply(request, stop)
         try:
             server.handle_chat_completions(_body(request), reply.take)
         except (ValueError, RuntimeError) as error:
@@ -120,7 +120,7 @@ class LocalBackend:
         return reply.completion(self.name)
 
 
-class _Reply:
+class _LocalReply:
     """Collects the pieces of a streamed answer, and says when to stop.
 
     Args:

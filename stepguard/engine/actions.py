@@ -7,7 +7,7 @@ performs the actions: `Guard.run` and `Guard.arun` do, a loop of your own can.
 action    what is to be done                                    event
 ========  ====================================================  ==============================
 `Ask`     send a request to the model                           `Replied` or `Failed`
-`Check`   judge the claims of a reply                           `Checked` or `Failed`
+`CheckClaims`   judge the claims of a reply                           `Checked` or `Failed`
 `Act`     perform a step by code                                `Performed` or `Failed`
 `Wait`    let some seconds pass                                 `Woke`
 `Commit`  make verified steps durable before they are used      `Committed` or `Failed`
@@ -34,7 +34,7 @@ __all__ = [
     "Act",
     "Action",
     "Ask",
-    "Check",
+    "CheckClaims",
     "Checked",
     "Clock",
     "Commit",
@@ -64,7 +64,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckClaims:
     """Judge `claims` about `steps`; `values` is the verified state before the first of them.
 
     `foreign` says that checks of the user are among them, which may block: each for `timeout` seconds, all together
@@ -109,7 +109,7 @@ class Commit:
     records: tuple[StepRecord, ...]
 
 
-Action = Ask | Check | Act | Wait | Commit
+Action = Ask | CheckClaims | Act | Wait | Commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +130,9 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The judgements on the claims of `Check` `id`, in order: of all, or up to the first that ends the judging.
+    """The judgements on the claims of `CheckClaims` `id`, in order: of all, or up to the first that ends the judging.
 
-    That is the first that is not accepted; with `Check.beyond_failure` only one whose value cannot be read. What
+    That is the first that is not accepted; with `CheckClaims.beyond_failure` only one whose value cannot be read. What
     `stepguard.checks.judge_claims` returns fits.
     """
 
@@ -173,7 +173,7 @@ Event = Replied | Failed | Checked | Performed | Woke | Committed | Clock
 
 _ANSWERS: Final[Mapping[type, tuple[type, ...]]] = {
     Ask: (Replied, Failed),
-    Check: (Checked, Failed),
+    CheckClaims: (Checked, Failed),
     Act: (Performed, Failed),
     Wait: (Woke,),
     Commit: (Committed, Failed),
@@ -199,12 +199,12 @@ def misfit(event: Event, action: Action) -> str | None:
         return f"it holds a {type(event.completion).__name__}, not a Completion"
     if isinstance(event, Performed) and isinstance(action, Act) and not action.step.type.holds(event.value):
         return f"{action.step.id} is of type {action.step.type}, not {type(event.value).__name__}"
-    if isinstance(event, Checked) and isinstance(action, Check):
+    if isinstance(event, Checked) and isinstance(action, CheckClaims):
         return _misjudged(event.judgements, action)
     return None
 
 
-def _misjudged(judgements: tuple[Judgement, ...], action: Check) -> str | None:
+def _misjudged(judgements: tuple[Judgement, ...], action: CheckClaims) -> str | None:
     if [each.claim for each in judgements] != list(action.claims[: len(judgements)]):
         return "the judgements are not on its claims, in their order"
     for number, (step, judgement) in enumerate(zip(action.steps, judgements, strict=False), 1):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from stepguard.checks import Judgement
 from stepguard.core.verdicts import Claim, Deviation, Strength, weakest
-from stepguard.engine.actions import Check, Commit, deviation_of
+from stepguard.engine.actions import CheckClaims, Commit, deviation_of
 from stepguard.engine.flights import Checking, Committing, Computing, Flight, Rejection, Reply
 from stepguard.engine.landing import Landing
 from stepguard.engine.outbox import Outbox
@@ -47,7 +47,7 @@ class ClaimJudge:
         stand_in = flight.stand_in is not None and not checking.restored
         values = flight.parts if stand_in else self._schedule.read(steps)
         foreign = any(step.checks for step in steps)
-        action = Check(self._outbox.new_id(), steps, claims, values, foreign, self._observe, stand_in=stand_in)
+        action = CheckClaims(self._outbox.new_id(), steps, claims, values, foreign, self._observe, stand_in=stand_in)
         self._outbox.put(action, checking)
 
     def performed(self, computing: Computing, value: Value, now: float) -> None:

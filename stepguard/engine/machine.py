@@ -13,7 +13,7 @@ from stepguard.core.verdicts import Strength
 from stepguard.engine.actions import (
     Action,
     Ask,
-    Check,
+    CheckClaims,
     Checked,
     Clock,
     Committed,
@@ -133,7 +133,7 @@ class Engine:
         while (taken := self._outbox.take()) is not None:
             action, phase = taken
             remaining = self._spending.remaining(self._now)
-            if isinstance(action, Check) and action.foreign:
+            if isinstance(action, CheckClaims) and action.foreign:
                 return replace(action, timeout=self._settings.check_timeout, remaining=remaining)
             if not isinstance(action, Ask):
                 return action

@@ -11,7 +11,7 @@ from stepguard.engine.actions import (
     Act,
     Action,
     Ask,
-    Check,
+    CheckClaims,
     Checked,
     Clock,
     Commit,
@@ -133,7 +133,7 @@ class Run:
         match action:
             case Ask():
                 raise UsageError("perform() makes no model call: answer the Ask yourself with Replied or Failed")
-            case Check():
+            case CheckClaims():
                 return _check(action)
             case Act():
                 return _act(action)
@@ -148,7 +148,7 @@ class Run:
         return self._engine.result()
 
 
-def _check(action: Check) -> Checked:
+def _check(action: CheckClaims) -> Checked:
     return Checked(
         action.id,
         judge_claims(

@@ -9,11 +9,11 @@ from typing import Final
 from stepguard.errors import InexactError, TooLargeError
 from stepguard.formulas.formulas import (
     MAX_NODES,
-    Call,
+    CallOf,
     Constant,
     Formula,
     Number,
-    Power,
+    PowerOf,
     Product,
     Sum,
     count_nodes,
@@ -58,9 +58,9 @@ def _derivative(tree: Formula, variable: str) -> Formula:
                 for index, factor in enumerate(factors)
                 if variable in symbols_in(factor)
             )
-        case Power(base, exponent):
+        case PowerOf(base, exponent):
             return _power(base, exponent, variable)
-        case Call(function, argument):
+        case CallOf(function, argument):
             rule = _RULES.get(function)
             if rule is None:
                 raise InexactError(f"{function} has no derivative here")
@@ -75,18 +75,18 @@ def _power(base: Formula, exponent: Formula, variable: str) -> Formula:
             lower: Formula = Number(exponent.value - 1)
         else:
             lower = total((exponent, Number(-1)))
-        outer = Number(1) if lower == Number(0) else base if lower == Number(1) else Power(base, lower)
+        outer = Number(1) if lower == Number(0) else base if lower == Number(1) else PowerOf(base, lower)
         return _times(exponent, outer, _derivative(base, variable))
-    whole = Power(base, exponent)
+    whole = PowerOf(base, exponent)
     if isinstance(base, Constant) and base.name == "e":
         return _times(whole, _derivative(exponent, variable))
-    log = Call("log", base)
+    log = CallOf("log", base)
     if variable not in symbols_in(base):
         return _times(whole, log, _derivative(exponent, variable))
     inner = _sum(
         (
             _times(_derivative(exponent, variable), log),
-            _times(exponent, _derivative(base, variable), Power(base, Number(-1))),
+            _times(exponent, _derivative(base, variable), PowerOf(base, Number(-1))),
         )
     )
     return _times(whole, inner)
@@ -103,24 +103,24 @@ def _times(*factors: Formula) -> Formula:
 
 
 def _square(tree: Formula) -> Formula:
-    return Power(tree, Number(2))
+    return PowerOf(tree, Number(2))
 
 
 def _arc(tree: Formula) -> Formula:
-    return Power(total((Number(1), negative(_square(tree)))), Number(Fraction(-1, 2)))
+    return PowerOf(total((Number(1), negative(_square(tree)))), Number(Fraction(-1, 2)))
 
 
 _RULES: Final[Mapping[str, Callable[[Formula], Formula]]] = {
-    "cbrt": lambda u: quotient(Number(Fraction(1, 3)), _square(Call("cbrt", u))),
-    "abs": lambda u: quotient(u, Call("abs", u)),
-    "log": lambda u: Power(u, Number(-1)),
-    "sin": lambda u: Call("cos", u),
-    "cos": lambda u: negative(Call("sin", u)),
-    "tan": lambda u: Power(Call("cos", u), Number(-2)),
+    "cbrt": lambda u: quotient(Number(Fraction(1, 3)), _square(CallOf("cbrt", u))),
+    "abs": lambda u: quotient(u, CallOf("abs", u)),
+    "log": lambda u: PowerOf(u, Number(-1)),
+    "sin": lambda u: CallOf("cos", u),
+    "cos": lambda u: negative(CallOf("sin", u)),
+    "tan": lambda u: PowerOf(CallOf("cos", u), Number(-2)),
     "asin": _arc,
     "acos": lambda u: negative(_arc(u)),
-    "atan": lambda u: Power(total((Number(1), _square(u))), Number(-1)),
-    "sinh": lambda u: Call("cosh", u),
-    "cosh": lambda u: Call("sinh", u),
-    "tanh": lambda u: Power(Call("cosh", u), Number(-2)),
+    "atan": lambda u: PowerOf(total((Number(1), _square(u))), Number(-1)),
+    "sinh": lambda u: CallOf("cosh", u),
+    "cosh": lambda u: CallOf("sinh", u),
+    "tanh": lambda u: PowerOf(CallOf("cosh", u), Number(-2)),
 }

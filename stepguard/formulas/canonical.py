@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
-from stepguard.formulas.formulas import Call, Constant, Formula, Name, Number, Power, Product, Sum
+from stepguard.formulas.formulas import CallOf, Constant, Formula, Name, Number, PowerOf, Product, Sum
 from stepguard.language.numerals import Exact, exact
 
 __all__ = ["Canonical", "Polynomial", "Quotient", "TooBig"]
@@ -96,9 +96,9 @@ class Canonical:
                 for factor in factors[1:]:
                     found = self.multiply(found, self.form(factor))
                 return found
-            case Power(base, exponent):
+            case PowerOf(base, exponent):
                 return self._power(base, exponent)
-            case Call(function, argument):
+            case CallOf(function, argument):
                 return self._call(function, self.form(argument))
 
     def same(self, left: Quotient, right: Quotient) -> bool:

@@ -25,12 +25,12 @@ from stepguard.core.verdicts import shorten
 from stepguard.formulas.canonical import Canonical, Quotient, TooBig
 from stepguard.formulas.formulas import (
     MAX_NODES,
-    Call,
+    CallOf,
     Constant,
     Formula,
     Name,
     Number,
-    Power,
+    PowerOf,
     Product,
     Sum,
     count_nodes,
@@ -42,7 +42,7 @@ from stepguard.formulas.numerics import Interval, Pole, Undefined, Unknown, Valu
 from stepguard.formulas.worker import WorkerFailed, shared_pool
 from stepguard.language.numerals import Exact, exact, format_exact
 
-__all__ = ["ASSUMPTIONS", "Assumption", "Decider", "Finding", "to_data"]
+__all__ = ["ASSUMPTIONS", "Assumption", "Decider", "Deduction", "to_data"]
 
 Assumption = Literal["real", "positive", "integer", "natural"]
 """What a symbol stands for; a natural number is a positive whole one."""
@@ -59,7 +59,7 @@ _MAX_CONSTANT_FACTORIAL: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Deduction:
     """What was found out: yes, no or open, and why."""
 
     answer: Literal["yes", "no", "open"]
@@ -71,7 +71,7 @@ class Finding:
         return self.answer == "yes"
 
 
-_YES: Final = Finding("yes")
+_YES: Final = Deduction("yes")
 
 
 class Decider:
@@ -86,7 +86,7 @@ class Decider:
         self.assumptions = dict(assumptions)
         self._end = time.monotonic() + seconds
 
-    def equal(self, left: Formula, right: Formula, *, same_domain: bool = True) -> Finding:
+    def equal(self, left: Formula, right: Formula, *, same_domain: bool = True) -> Deduction:
         """Whether two formulas are equal.
 
         Args:
@@ -95,7 +95,7 @@ class Decider:
             same_domain: whether they differ where only one of them is defined; otherwise such points do not count.
         """
         if max(count_nodes(left), count_nodes(right)) > MAX_NODES:
-            return Finding("open", f"a formula has more than {MAX_NODES} parts")
+            return Deduction("open", f"a formula has more than {MAX_NODES} parts")
         sampled = self._sample(left, right, same_domain=same_domain)
         if sampled.finding is not None:
             return sampled.finding
@@ -107,29 +107,29 @@ class Decider:
                 try:
                     same = canonical.same(one, other)
                     if not same and one.plain and other.plain:
-                        return Finding("no", f"{_short(left)} is not {_short(right)}")
+                        return Deduction("no", f"{_short(left)} is not {_short(right)}")
                 except TooBig:
                     pass
         if same:
             return _YES if sampled.met else _nowhere(left)
         if sampled.agreeing < min(_AGREEING, sampled.points):
-            return Finding("open", "too few points where both could be evaluated")
+            return Deduction("open", "too few points where both could be evaluated")
         return self._proved({"op": "zero", "tree": to_data(difference(left, right))}, left, right)
 
-    def proportional(self, left: Formula, right: Formula) -> Finding:
+    def proportional(self, left: Formula, right: Formula) -> Deduction:
         """Whether one formula is a number other than zero times the other."""
         if max(count_nodes(left), count_nodes(right)) > MAX_NODES:
-            return Finding("open", f"a formula has more than {MAX_NODES} parts")
+            return Deduction("open", f"a formula has more than {MAX_NODES} parts")
         forms = _forms(left, right)
         found = False
         if forms is not None:
             canonical, one, other = forms
             try:
                 if not one.over and not other.over:
-                    return Finding("open", "both equations say nothing")
+                    return Deduction("open", "both equations say nothing")
                 found = canonical.ratio(one, other) is not None
                 if not found and one.plain and other.plain:
-                    return Finding("no", "one is no multiple of the other")
+                    return Deduction("no", "one is no multiple of the other")
             except TooBig:
                 pass
         sampled = self._sample_ratio(left, right)
@@ -138,28 +138,28 @@ class Decider:
         if found or left == right:
             return _YES if sampled.met else _nowhere(left)
         if sampled.agreeing < _AGREEING:
-            return Finding("open", "too few points where both could be evaluated")
+            return Deduction("open", "too few points where both could be evaluated")
         return self._proved({"op": "ratio", "left": to_data(left), "right": to_data(right)}, left, right)
 
-    def ask(self, request: Mapping[str, Any], *trees: Formula) -> dict[str, Any] | Finding:
+    def ask(self, request: Mapping[str, Any], *trees: Formula) -> dict[str, Any] | Deduction:
         """The answer of a worker process; an open finding where there is none."""
         for tree in trees:
             costly = _costly(tree)
             if costly is not None:
-                return Finding("open", f"{_short(costly)} is too large to be computed")
+                return Deduction("open", f"{_short(costly)} is too large to be computed")
         names = symbols_in(*trees)
         assume = {name: kind for name, kind in self.assumptions.items() if name in names}
         try:
             answer = shared_pool().ask({**request, "assume": assume}, seconds=self._end - time.monotonic())
         except WorkerFailed as error:
-            return Finding("open", str(error))
-        return Finding("open", f"sympy failed: {answer['failed']}") if "failed" in answer else answer
+            return Deduction("open", str(error))
+        return Deduction("open", f"sympy failed: {answer['failed']}") if "failed" in answer else answer
 
-    def _proved(self, request: Mapping[str, Any], *trees: Formula) -> Finding:
+    def _proved(self, request: Mapping[str, Any], *trees: Formula) -> Deduction:
         answer = self.ask(request, *trees)
-        if isinstance(answer, Finding):
+        if isinstance(answer, Deduction):
             return answer
-        return _YES if answer.get("proved") is True else Finding("open", "neither proved nor refuted")
+        return _YES if answer.get("proved") is True else Deduction("open", "neither proved nor refuted")
 
     def points(self, *trees: Formula) -> Iterator[dict[str, Exact]]:
         """Points at which formulas are looked at: the same ones for the same formulas."""
@@ -202,7 +202,7 @@ class Decider:
                 poles[side] += missing.kind == "pole"
                 if missing.kind == "undefined" or poles[side] >= min(_AGREEING, 1 if not point else _AGREEING):
                     reason = f"{_short(tree)} is not defined{_where(point)}, {_short(present)} is"
-                    return sample.ended(Finding("no", reason))
+                    return sample.ended(Deduction("no", reason))
                 continue
             sample.met = True
             order = compare(one, other)
@@ -210,7 +210,7 @@ class Decider:
                 sample.agreeing += 1
             elif order is not None:
                 reason = f"{_short(left)} is {_shown(one)}{_where(point)}, {_short(right)} is {_shown(other)}"
-                return sample.ended(Finding("no", reason))
+                return sample.ended(Deduction("no", reason))
             elif _narrow(one) and _narrow(other):
                 sample.agreeing += 1
         return sample
@@ -224,13 +224,13 @@ class Decider:
             if isinstance(one, _Missing) or isinstance(other, _Missing):
                 kinds = {each.kind for each in (one, other) if isinstance(each, _Missing)}
                 if "undefined" in kinds and (not isinstance(one, _Missing) or not isinstance(other, _Missing)):
-                    return sample.ended(Finding("no", f"one equation is not defined{_where(point)}, the other is"))
+                    return sample.ended(Deduction("no", f"one equation is not defined{_where(point)}, the other is"))
                 continue
             sample.met = True
             signs = compare(one, 0), compare(other, 0)
             if 0 in signs:
                 if any(sign in (1, -1) for sign in signs):
-                    return sample.ended(Finding("no", f"one equation holds{_where(point)}, the other does not"))
+                    return sample.ended(Deduction("no", f"one equation holds{_where(point)}, the other does not"))
                 continue
             if None in signs:
                 continue
@@ -239,20 +239,20 @@ class Decider:
                 continue
             first = ratio if first is None else first
             if compare(first, ratio) in (1, -1):
-                return sample.ended(Finding("no", "one is no multiple of the other"))
+                return sample.ended(Deduction("no", "one is no multiple of the other"))
             sample.agreeing += _narrow(ratio)
         return sample
 
 
 @dataclass(slots=True)
 class _Sample:
-    finding: Finding | None = None
+    finding: Deduction | None = None
     points: int = 0
     met: bool = False
     """Whether both were defined at some point."""
     agreeing: int = 0
 
-    def ended(self, finding: Finding) -> _Sample:
+    def ended(self, finding: Deduction) -> _Sample:
         self.finding = finding
         return self
 
@@ -297,8 +297,8 @@ def _forms(left: Formula, right: Formula) -> tuple[Canonical, Quotient, Quotient
         return None
 
 
-def _nowhere(tree: Formula) -> Finding:
-    return Finding("open", f"{_short(tree)} was not seen to have a value anywhere")
+def _nowhere(tree: Formula) -> Deduction:
+    return Deduction("open", f"{_short(tree)} was not seen to have a value anywhere")
 
 
 def _costly(tree: Formula) -> Formula | None:
@@ -307,24 +307,24 @@ def _costly(tree: Formula) -> Formula | None:
     while stack:
         node = stack.pop()
         match node:
-            case Power(_, exponent) if not symbols_in(exponent):
+            case PowerOf(_, exponent) if not symbols_in(exponent):
                 size = _status(exponent, {})
                 if isinstance(size, _Missing) or compare(size, _MAX_CONSTANT_POWER) != -1:
                     return node
                 if compare(size, -_MAX_CONSTANT_POWER) != 1:
                     return node
                 stack += [node.base, exponent]
-            case Call("factorial", argument) if not symbols_in(argument):
+            case CallOf("factorial", argument) if not symbols_in(argument):
                 size = _status(argument, {})
                 if isinstance(size, _Missing) or compare(size, _MAX_CONSTANT_FACTORIAL) != -1:
                     return node
-            case Power(base, exponent):
+            case PowerOf(base, exponent):
                 stack += [base, exponent]
             case Sum(terms):
                 stack += terms
             case Product(factors):
                 stack += factors
-            case Call(_, argument):
+            case CallOf(_, argument):
                 stack.append(argument)
     return None
 
@@ -358,7 +358,7 @@ def to_data(tree: Formula) -> list[Any]:
             return ["+", *(to_data(term) for term in terms)]
         case Product(factors):
             return ["*", *(to_data(factor) for factor in factors)]
-        case Power(base, exponent):
+        case PowerOf(base, exponent):
             return ["^", to_data(base), to_data(exponent)]
-        case Call(function, argument):
+        case CallOf(function, argument):
             return ["f", function, to_data(argument)]

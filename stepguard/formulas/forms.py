@@ -18,14 +18,14 @@ from typing import Final, Literal, get_args
 
 from stepguard.core.verdicts import shorten
 from stepguard.formulas.canonical import Canonical, Monomial, TooBig
-from stepguard.formulas.deciding import Decider, Finding, to_data
+from stepguard.formulas.deciding import Decider, Deduction, to_data
 from stepguard.formulas.formulas import (
-    Call,
+    CallOf,
     Constant,
     Formula,
     Name,
     Number,
-    Power,
+    PowerOf,
     Product,
     Sum,
     format_formula,
@@ -44,7 +44,7 @@ _MAX_ROOT: Final = 1000
 """The largest number that is looked for as one that can be taken out of a root."""
 
 
-def in_form(tree: Formula, form: str, decider: Decider) -> Finding:
+def in_form(tree: Formula, form: str, decider: Decider) -> Deduction:
     """Whether a formula is written in a form."""
     match form:
         case "expanded":
@@ -61,8 +61,8 @@ def _short(tree: Formula) -> str:
     return shorten(format_formula(tree), 60)
 
 
-def _yes_unless(reason: str | None) -> Finding:
-    return Finding("yes") if reason is None else Finding("no", reason)
+def _yes_unless(reason: str | None) -> Deduction:
+    return Deduction("yes") if reason is None else Deduction("no", reason)
 
 
 def is_number(tree: Formula) -> bool:
@@ -70,9 +70,9 @@ def is_number(tree: Formula) -> bool:
     match tree:
         case Number():
             return True
-        case Product((Number(), Power(Number(), Number(-1)))):
+        case Product((Number(), PowerOf(Number(), Number(-1)))):
             return True
-        case Product((Number(-1), Number(), Power(Number(), Number(-1)))):
+        case Product((Number(-1), Number(), PowerOf(Number(), Number(-1)))):
             return True
     return False
 
@@ -86,7 +86,7 @@ def _not_expanded(tree: Formula) -> str | None:
             if symbols_in(factor) and not _simple(factor):
                 return f"{_short(factor)} is not multiplied out"
         numbers = [each for each in factors if isinstance(each, Number) and abs(each.value) != 1]
-        names = Counter(each.base if isinstance(each, Power) else each for each in factors if symbols_in(each))
+        names = Counter(each.base if isinstance(each, PowerOf) else each for each in factors if symbols_in(each))
         if len(numbers) > 1 or any(count > 1 for count in names.values()):
             return f"the factors of {_short(term)} are not put together"
         try:
@@ -106,46 +106,48 @@ def _not_expanded(tree: Formula) -> str | None:
 
 
 def _simple(factor: Formula) -> bool:
-    if isinstance(factor, Power):
+    if isinstance(factor, PowerOf):
         number = factor.exponent.value if isinstance(factor.exponent, Number) else None
         if type(number) is int and number > 0:
-            return isinstance(factor.base, Name | Constant | Call)
+            return isinstance(factor.base, Name | Constant | CallOf)
         return True  # a divisor or a root is left as it is
-    return isinstance(factor, Name | Constant | Call)
+    return isinstance(factor, Name | Constant | CallOf)
 
 
-def _factored(tree: Formula, decider: Decider) -> Finding:
+def _factored(tree: Formula, decider: Decider) -> Deduction:
     factors = tree.factors if isinstance(tree, Product) else (tree,)
     bases: list[Formula] = []
     for factor in factors:
-        whole = isinstance(factor, Power) and isinstance(factor.exponent, Number) and type(factor.exponent.value) is int
-        base = factor.base if whole and isinstance(factor, Power) else factor
+        whole = (
+            isinstance(factor, PowerOf) and isinstance(factor.exponent, Number) and type(factor.exponent.value) is int
+        )
+        base = factor.base if whole and isinstance(factor, PowerOf) else factor
         if isinstance(base, Product):
             bases += base.factors
         else:
             bases.append(base)
     bases = [base for base in bases if symbols_in(base) and not isinstance(base, Name)]
     if not bases:
-        return Finding("yes")
+        return Deduction("yes")
     answer = decider.ask({"op": "factors", "factors": [to_data(base) for base in bases]}, *bases)
-    if isinstance(answer, Finding):
+    if isinstance(answer, Deduction):
         return answer
     if answer.get("proved") is True:
-        return Finding("yes")
-    return Finding("no", f"{answer.get('factor', 'a factor')} can be factored")
+        return Deduction("yes")
+    return Deduction("no", f"{answer.get('factor', 'a factor')} can be factored")
 
 
-def _simplified(tree: Formula, decider: Decider) -> Finding:
+def _simplified(tree: Formula, decider: Decider) -> Deduction:
     unreduced = next((reason for node in walk(tree) if (reason := _unreduced(node)) is not None), None)
     if unreduced is not None:
-        return Finding("no", unreduced)
+        return Deduction("no", unreduced)
     answer = decider.ask({"op": "simplest", "tree": to_data(tree)}, tree)
-    if isinstance(answer, Finding):
+    if isinstance(answer, Deduction):
         return answer
     fewest, found = answer.get("operations"), _operations(tree)
     if not isinstance(fewest, int):
-        return Finding("open", "no simplified form was found")
-    return Finding("yes") if found <= fewest else Finding("no", f"{found} operations where {fewest} are enough")
+        return Deduction("open", "no simplified form was found")
+    return Deduction("yes") if found <= fewest else Deduction("no", f"{found} operations where {fewest} are enough")
 
 
 def _unreduced(node: Formula) -> str | None:
@@ -155,7 +157,7 @@ def _unreduced(node: Formula) -> str | None:
             return f"the numbers in {_short(node)} are not added up"
         case Product(factors):
             over = [each for each in factors if not _divides(each)]
-            under = [each.base for each in factors if isinstance(each, Power) and _divides(each)]
+            under = [each.base for each in factors if isinstance(each, PowerOf) and _divides(each)]
             above, below = (
                 [each.value for each in part if isinstance(each, Number) and each.value not in (1, -1)]
                 for part in (over, under)
@@ -165,17 +167,17 @@ def _unreduced(node: Formula) -> str | None:
                 return f"the numbers in {_short(node)} are not put together"
             if gcd(prod(map(_content, over)), prod(map(_content, under))) > 1:
                 return f"{_short(node)} is not in lowest terms"
-        case Power(Number(base), Number(Fraction(numerator=1) as exponent)):
+        case PowerOf(Number(base), Number(Fraction(numerator=1) as exponent)):
             return _root_unreduced(node, base, exponent.denominator)
-        case Power(Number(base), Product((Number(1), Power(Number(int() as degree), Number(-1))))) if degree > 1:
+        case PowerOf(Number(base), Product((Number(1), PowerOf(Number(int() as degree), Number(-1))))) if degree > 1:
             return _root_unreduced(node, base, degree)
-        case Call("cbrt", Number(base)):
+        case CallOf("cbrt", Number(base)):
             return _root_unreduced(node, base, 3)
     return None
 
 
 def _divides(factor: Formula) -> bool:
-    return isinstance(factor, Power) and factor.exponent == Number(-1)
+    return isinstance(factor, PowerOf) and factor.exponent == Number(-1)
 
 
 def _content(tree: Formula) -> int:
@@ -204,15 +206,15 @@ def _operations(tree: Formula) -> int:
         case Product(factors):
             if is_number(tree):
                 return 0
-            divisors = [each for each in factors if isinstance(each, Power) and each.exponent == Number(-1)]
+            divisors = [each for each in factors if isinstance(each, PowerOf) and each.exponent == Number(-1)]
             one = factors[0] == Number(1) and bool(divisors)
             inner = sum(
-                _operations(each.base if each in divisors and isinstance(each, Power) else each) for each in factors
+                _operations(each.base if each in divisors and isinstance(each, PowerOf) else each) for each in factors
             )
             return len(factors) - 1 - one + inner + (one and len(factors) > 1)
-        case Power(base, exponent):
+        case PowerOf(base, exponent):
             return 1 + _operations(base) + (0 if isinstance(exponent, Number) else _operations(exponent))
-        case Call(_, argument):
+        case CallOf(_, argument):
             return 1 + _operations(argument)
         case _:
             return 0

@@ -33,12 +33,12 @@ from stepguard.errors import ExpressionError
 from stepguard.formulas.tokens import GREEK, MATRIX_FUNCTIONS, NO_NUMBERS, Token, tokenize
 from stepguard.formulas.trees import (
     MAX_NODES,
-    Call,
+    CallOf,
     Constant,
     Formula,
     Name,
     Number,
-    Power,
+    PowerOf,
     Product,
     Sum,
     count_nodes,
@@ -59,13 +59,13 @@ from stepguard.language.numerals import Exact
 __all__ = [
     "MAX_DEPTH",
     "MAX_NODES",
-    "Call",
+    "CallOf",
     "Constant",
     "Formula",
     "FormulaParser",
     "Name",
     "Number",
-    "Power",
+    "PowerOf",
     "Product",
     "Sum",
     "count_nodes",
@@ -116,7 +116,7 @@ def _is_word(name: str) -> bool:
 
 def _rooted(tree: Formula) -> bool:
     """Whether a formula holds a root or another power that is no quotient of numbers."""
-    return any(isinstance(node, Power) and node.exponent != Number(-1) for node in walk(tree))
+    return any(isinstance(node, PowerOf) and node.exponent != Number(-1) for node in walk(tree))
 
 
 class FormulaParser:
@@ -222,7 +222,7 @@ class FormulaParser:
             if sign := self.accept("*", "/"):
                 divided = sign == "/"
                 factor = self._signed()
-                factors.append(Power(factor, Number(-1)) if divided else factor)
+                factors.append(PowerOf(factor, Number(-1)) if divided else factor)
             elif self._starts_factor():
                 token = self.token
                 if token.kind == "number":
@@ -231,7 +231,11 @@ class FormulaParser:
                     raise self.error("write * between words")
                 if divided:
                     raise self.error("what is divided by can be read in two ways: use brackets, or *")
-                if isinstance(last := factors[-1], Power) and isinstance(last.base, Name) and _is_word(last.base.name):
+                if (
+                    isinstance(last := factors[-1], PowerOf)
+                    and isinstance(last.base, Name)
+                    and _is_word(last.base.name)
+                ):
                     raise self.error(f"{last.base.name!r} is not a function: write a product with *")
                 if self._runs_on(factors[-1], before, token):
                     raise self.error("where the exponent ends can be read in two ways: use brackets, or *")
@@ -247,7 +251,7 @@ class FormulaParser:
     def _runs_on(last: Formula, before: Token, token: Token) -> bool:
         # e^2x is usually meant as e^(2x), and x^2y as x^2 y.
         plain = (
-            isinstance(last, Power) and isinstance(last.base, Constant | Number) and before.kind in ("number", "name")
+            isinstance(last, PowerOf) and isinstance(last.base, Constant | Number) and before.kind in ("number", "name")
         )
         return plain and token.start == before.end
 
@@ -265,10 +269,10 @@ class FormulaParser:
     def _power(self) -> Formula:
         base = self._atom()
         if self.accept("!"):
-            base = Call("factorial", base)
+            base = CallOf("factorial", base)
             if self.token.text == "!":
                 raise self.error("!! can be read in two ways: use brackets")
-        return Power(base, self._exponent()) if self.accept("^") else base
+        return PowerOf(base, self._exponent()) if self.accept("^") else base
 
     def _exponent(self) -> Formula:
         self._deeper()
@@ -312,7 +316,7 @@ class FormulaParser:
             if token.text == "(":
                 return self._inside(")")
             if token.text == "|":
-                return Call("abs", self._inside("|"))
+                return CallOf("abs", self._inside("|"))
             if token.text == "\\frac":
                 return quotient(self._group(), self._group())
         self.at -= 1
@@ -351,7 +355,7 @@ class FormulaParser:
         groups = self._group(), self._group()
         behind, self.at, self.depth = self.at, start, depth
         if not all(isinstance(each, Number) and type(each.value) is int for each in groups):
-            plain = all(isinstance(node, Number | Sum | Product | Power) for each in groups for node in walk(each))
+            plain = all(isinstance(node, Number | Sum | Product | PowerOf) for each in groups for node in walk(each))
             return (0, 1, behind) if plain and not any(map(_rooted, groups)) else None
         over, under = (each.value for each in groups if isinstance(each, Number))
         return over, under, behind
@@ -399,14 +403,14 @@ class FormulaParser:
         if token.base is not None:
             base = Number(token.base)
         if function == "sqrt":
-            tree = Call("cbrt", argument) if degree == 3 else root(argument, degree)
+            tree = CallOf("cbrt", argument) if degree == 3 else root(argument, degree)
         elif function == "exp":
-            tree = Power(Constant("e"), argument)
+            tree = PowerOf(Constant("e"), argument)
         else:
-            tree = Call(function, argument)
+            tree = CallOf(function, argument)
         if base is not None:
-            tree = quotient(tree, Call("log", base))
-        return tree if exponent is None else Power(tree, exponent)
+            tree = quotient(tree, CallOf("log", base))
+        return tree if exponent is None else PowerOf(tree, exponent)
 
     def _argument(self, token: Token) -> tuple[Formula, Formula | None]:
         """The argument of a function, and the base of a logarithm where one is given."""

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Final
 
 from stepguard.formulas.canonical import Canonical, TooBig
-from stepguard.formulas.deciding import Decider, Finding, to_data
-from stepguard.formulas.formulas import Formula, Name, Number, Power, difference, product, symbols_in, total
+from stepguard.formulas.deciding import Decider, Deduction, to_data
+from stepguard.formulas.formulas import Formula, Name, Number, PowerOf, difference, product, symbols_in, total
 from stepguard.formulas.numerics import Interval, Pole, Undefined, Unknown, enclose, evaluate_at
 from stepguard.language.numerals import exact
 
@@ -31,7 +31,7 @@ _NODES: Final = (
 
 def check_definite(
     tree: Formula, variable: str, low: Formula, high: Formula, claim: Formula, decider: Decider
-) -> Finding:
+) -> Deduction:
     """Whether a claim is the integral of a formula from one limit to another.
 
     A formula that is no polynomial in the variable must be defined on the whole range, and its limits be numbers.
@@ -41,23 +41,23 @@ def check_definite(
         ends = [_at(antiderivative, limit) for limit in (high, low)]
         return decider.equal(difference(ends[0], ends[1]), claim)
     if symbols_in(low, high) or symbols_in(tree) - {variable}:
-        return Finding("open", "with symbols besides the variable, only polynomials are integrated between limits")
+        return Deduction("open", "with symbols besides the variable, only polynomials are integrated between limits")
     estimate = _quadrature(tree, variable, low, high)
-    if isinstance(estimate, Finding):
+    if isinstance(estimate, Deduction):
         return estimate
     try:
         value = enclose(evaluate_at(claim, {})) if not symbols_in(claim) else None
     except (Undefined, Pole, Unknown):
         value = None
     if value is None:
-        return Finding(
+        return Deduction(
             "no" if symbols_in(claim) else "open", "the integral is a number, the claim is not seen to be one"
         )
     allowed = _FAR * max(1.0, abs(estimate))
     if value.low > estimate + allowed or value.high < estimate - allowed:
-        return Finding("no", f"the integral is about {estimate:.9g}")
+        return Deduction("no", f"the integral is about {estimate:.9g}")
     if abs(value.low - estimate) > allowed or abs(value.high - estimate) > allowed:
-        return Finding("open", "the claim could not be evaluated")
+        return Deduction("open", "the claim could not be evaluated")
     answer = decider.ask(
         {
             "op": "definite",
@@ -72,9 +72,11 @@ def check_definite(
         high,
         claim,
     )
-    if isinstance(answer, Finding):
+    if isinstance(answer, Deduction):
         return answer
-    return Finding("yes") if answer.get("proved") is True else Finding("open", f"near {estimate:.9g}, but not proved")
+    return (
+        Deduction("yes") if answer.get("proved") is True else Deduction("open", f"near {estimate:.9g}, but not proved")
+    )
 
 
 def _polynomial(tree: Formula, variable: str) -> Mapping[int, Formula] | None:
@@ -92,7 +94,7 @@ def _polynomial(tree: Formula, variable: str) -> Mapping[int, Formula] | None:
         power = dict(key).get(variable, 0)
         rest = tuple((name, each) for name, each in key if name != variable)
         found.setdefault(power + 1, []).append(_term(rest, Fraction(value) / (power + 1)))
-    return {power: product((total(terms), Power(under, Number(-1)))) for power, terms in found.items()}
+    return {power: product((total(terms), PowerOf(under, Number(-1)))) for power, terms in found.items()}
 
 
 def _sum_of(polynomial: Mapping[tuple[tuple[str, int], ...], int | Fraction]) -> Formula:
@@ -100,19 +102,19 @@ def _sum_of(polynomial: Mapping[tuple[tuple[str, int], ...], int | Fraction]) ->
 
 
 def _term(key: tuple[tuple[str, int], ...], value: Fraction) -> Formula:
-    return product((Number(exact(value)), *(Power(Name(name), Number(power)) for name, power in key)))
+    return product((Number(exact(value)), *(PowerOf(Name(name), Number(power)) for name, power in key)))
 
 
 def _at(antiderivative: Mapping[int, Formula], limit: Formula) -> Formula:
-    terms = [product((factor, Power(limit, Number(power)))) for power, factor in antiderivative.items()]
+    terms = [product((factor, PowerOf(limit, Number(power)))) for power, factor in antiderivative.items()]
     return total(terms)
 
 
-def _quadrature(tree: Formula, variable: str, low: Formula, high: Formula) -> float | Finding:
+def _quadrature(tree: Formula, variable: str, low: Formula, high: Formula) -> float | Deduction:
     try:
         ends = [_middle(enclose(evaluate_at(limit, {}))) for limit in (low, high)]
     except (Undefined, Pole, Unknown):
-        return Finding("open", "a limit is no number")
+        return Deduction("open", "a limit is no number")
     estimates = []
     for panels in _PANELS:
         width = (ends[1] - ends[0]) / panels
@@ -124,13 +126,13 @@ def _quadrature(tree: Formula, variable: str, low: Formula, high: Formula) -> fl
                 try:
                     value = _middle(enclose(evaluate_at(tree, {variable: exact(Fraction(place))})))
                 except Unknown:
-                    return Finding("open", f"the integrand could not be evaluated at {place:.6g}")
+                    return Deduction("open", f"the integrand could not be evaluated at {place:.6g}")
                 except (Undefined, Pole):
-                    return Finding("open", f"the integrand is not defined at {place:.6g}")
+                    return Deduction("open", f"the integrand is not defined at {place:.6g}")
                 found += weight * value * width / 2
         estimates.append(found)
     if abs(estimates[0] - estimates[1]) > _CLOSE * max(1.0, abs(estimates[0])):
-        return Finding("open", "the integrand is too steep, or not defined everywhere")
+        return Deduction("open", "the integrand is too steep, or not defined everywhere")
     return estimates[1]
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from stepguard.formulas.formulas import Call, Constant, Formula, Name, Number, Power, Product, Sum
+from stepguard.formulas.formulas import CallOf, Constant, Formula, Name, Number, PowerOf, Product, Sum
 from stepguard.language.numerals import Exact, exact
 
 __all__ = ["Interval", "Pole", "Undefined", "Unknown", "Value", "compare", "enclose", "evaluate_at", "exact_root"]
@@ -111,11 +111,11 @@ def evaluate_at(tree: Formula, point: Mapping[str, Exact]) -> Value:
             return _fold(_add, terms, point)
         case Product(factors):
             return _fold(_multiply, factors, point)
-        case Power(Constant("e"), exponent):
+        case PowerOf(Constant("e"), exponent):
             return _exp(evaluate_at(exponent, point))
-        case Power(base, exponent):
+        case PowerOf(base, exponent):
             return _power(evaluate_at(base, point), evaluate_at(exponent, point))
-        case Call(function, argument):
+        case CallOf(function, argument):
             return _FUNCTIONS[function](evaluate_at(argument, point))
 
 

@@ -14,7 +14,7 @@ from itertools import product as combinations
 from typing import Final
 
 from stepguard.formulas.canonical import Canonical, Polynomial, Quotient, TooBig
-from stepguard.formulas.formulas import Call, Formula, difference, negative, rebuilt, symbols_in, walk
+from stepguard.formulas.formulas import CallOf, Formula, difference, negative, rebuilt, symbols_in, walk
 from stepguard.formulas.numerics import Pole, Undefined, Unknown, compare, evaluate_at
 from stepguard.formulas.real_roots import Coefficients, RealRoot, isolate_roots, multiply, primitive
 from stepguard.language.numerals import Exact, exact
@@ -131,7 +131,7 @@ def make_chart(left: Formula, right: Formula, variable: str) -> SignChart | None
     tree = difference(left, right)
     if not symbols_in(tree) <= {variable}:
         return None
-    inner = {node.argument for node in walk(tree) if isinstance(node, Call) and node.function == "abs"}
+    inner = {node.argument for node in walk(tree) if isinstance(node, CallOf) and node.function == "abs"}
     absolutes = sorted((each for each in inner if symbols_in(each)), key=repr)
     if len(absolutes) > _MAX_ABSOLUTES:
         raise TooBig
@@ -156,7 +156,7 @@ def make_chart(left: Formula, right: Formula, variable: str) -> SignChart | None
 
 def _without(tree: Formula, signs: Mapping[Formula, int]) -> Formula:
     """A formula with every absolute value replaced by its argument or minus that."""
-    if isinstance(tree, Call) and tree.function == "abs" and tree.argument in signs:
+    if isinstance(tree, CallOf) and tree.function == "abs" and tree.argument in signs:
         return tree.argument if signs[tree.argument] > 0 else negative(tree.argument)
     return rebuilt(tree, lambda node: _without(node, signs))
 

@@ -12,12 +12,12 @@ from stepguard.language.numerals import format_exact
 
 __all__ = [
     "MAX_NODES",
-    "Call",
+    "CallOf",
     "Constant",
     "Formula",
     "Name",
     "Number",
-    "Power",
+    "PowerOf",
     "Product",
     "Sum",
     "children",
@@ -61,7 +61,7 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
-class Power:
+class PowerOf:
     """``base ^ exponent``. A square root is a power of 1/2, ``exp(x)`` one of Euler's number."""
 
     base: Formula
@@ -69,14 +69,14 @@ class Power:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallOf:
     """A function of one argument."""
 
     function: str
     argument: Formula
 
 
-Formula = Number | Name | Constant | Sum | Product | Power | Call
+Formula = Number | Name | Constant | Sum | Product | PowerOf | CallOf
 
 
 def negative(tree: Formula) -> Formula:
@@ -106,7 +106,7 @@ def product(factors: Iterable[Formula]) -> Formula:
 
 def quotient(over: Formula, under: Formula) -> Formula:
     """One formula divided by another."""
-    return product((over, Power(under, Number(-1))))
+    return product((over, PowerOf(under, Number(-1))))
 
 
 def difference(left: Formula, right: Formula) -> Formula:
@@ -116,7 +116,7 @@ def difference(left: Formula, right: Formula) -> Formula:
 
 def root(tree: Formula, degree: int) -> Formula:
     """The root of a degree."""
-    return Power(tree, Number(Fraction(1, degree)))
+    return PowerOf(tree, Number(Fraction(1, degree)))
 
 
 def symbols_in(*trees: Formula) -> frozenset[str]:
@@ -145,9 +145,9 @@ def children(node: Formula) -> tuple[Formula, ...]:
             return terms
         case Product(factors):
             return factors
-        case Power(base, exponent):
+        case PowerOf(base, exponent):
             return base, exponent
-        case Call(_, argument):
+        case CallOf(_, argument):
             return (argument,)
         case _:
             return ()
@@ -160,10 +160,10 @@ def rebuilt(node: Formula, change: Callable[[Formula], Formula]) -> Formula:
             return Sum(tuple(change(term) for term in terms))
         case Product(factors):
             return Product(tuple(change(factor) for factor in factors))
-        case Power(base, exponent):
-            return Power(change(base), change(exponent))
-        case Call(function, argument):
-            return Call(function, change(argument))
+        case PowerOf(base, exponent):
+            return PowerOf(change(base), change(exponent))
+        case CallOf(function, argument):
+            return CallOf(function, change(argument))
         case _:
             return node
 
@@ -189,9 +189,9 @@ def format_formula(tree: Formula) -> str:
             return shown[0] + "".join(f" - {each[1:]}" if each[0] == "-" else f" + {each}" for each in shown[1:])
         case Product(factors):
             return _format_product(factors)
-        case Power(base, exponent):
+        case PowerOf(base, exponent):
             return f"{_tight(base)}^{_tight(exponent)}"
-        case Call(function, argument):
+        case CallOf(function, argument):
             return f"{function}({format_formula(argument)})"
 
 
@@ -201,17 +201,17 @@ def _format_product(factors: tuple[Formula, ...]) -> str:
         sign, factors = "-", factors[1:]
     text = ""
     for factor in factors:
-        inverse = isinstance(factor, Power) and factor.exponent == Number(-1)
+        inverse = isinstance(factor, PowerOf) and factor.exponent == Number(-1)
         if inverse:
-            assert isinstance(factor, Power)
+            assert isinstance(factor, PowerOf)
             text += f"{'/' if text else '1/'}{_tight(factor.base)}"
         else:
-            shown = _tight(factor) if not isinstance(factor, Power) else format_formula(factor)
+            shown = _tight(factor) if not isinstance(factor, PowerOf) else format_formula(factor)
             text += f"*{shown}" if text else shown
     return sign + text
 
 
 def _tight(tree: Formula) -> str:
     text = format_formula(tree)
-    plain = isinstance(tree, Name | Constant | Call) or (isinstance(tree, Number) and text.replace(".", "").isdigit())
+    plain = isinstance(tree, Name | Constant | CallOf) or (isinstance(tree, Number) and text.replace(".", "").isdigit())
     return text if plain else f"({text})"

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from ipaddress import IPv6Address, ip_address
 from typing import Any, Final, Protocol
 
-from stepguard.serve.errors import Problem, busy, stopping
+from stepguard.serve.errors import HttpProblem, busy, stopping
 from stepguard.serve.limits import Limits
 
 __all__ = ["Charge", "Gate", "Interruptible", "Memory", "address_of"]
@@ -35,7 +35,7 @@ class Interruptible(Protocol):
         """Whose it is."""
         ...
 
-    def interrupt(self, problem: Problem) -> None:
+    def interrupt(self, problem: HttpProblem) -> None:
         """End it with this problem; the first one counts."""
         ...
 

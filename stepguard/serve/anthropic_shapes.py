@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from stepguard.serve.errors import Problem
+from stepguard.serve.errors import HttpProblem
 from stepguard.serve.openai_shapes import read_messages, read_model
 from stepguard.serve.shapes import Asked, Finished, Parameters, error_body, left_over, pieces, refuse, sse
 
@@ -84,20 +84,20 @@ class Messages:
         )
         yield event("message_stop")
 
-    def error(self, problem: Problem) -> dict[str, Any]:
+    def error(self, problem: HttpProblem) -> dict[str, Any]:
         told: dict[str, Any] = {"type": _kind(problem), "message": problem.message}
         if problem.facts is not None:
             told["stepguard"] = error_body(problem)["stepguard"]
         return {"type": "error", "error": told}
 
-    def error_event(self, problem: Problem) -> bytes:
+    def error_event(self, problem: HttpProblem) -> bytes:
         return sse(self.error(problem), "error")
 
     def ends(self, event: Mapping[str, Any]) -> bool:
         return event.get("type") in ("message_stop", "error")
 
 
-def _kind(problem: Problem) -> str:
+def _kind(problem: HttpProblem) -> str:
     if problem.status == 422:
         return problem.kind  # a run that is not verified has no name of theirs
     return _KINDS.get(problem.status, "invalid_request_error" if problem.status < 500 else "api_error")

@@ -58,9 +58,9 @@ from stepguard.serve.admission import Charge, Gate, Memory
 from stepguard.serve.anthropic_shapes import Messages
 from stepguard.serve.blackout import SHORTEST, Blackout
 from stepguard.serve.bodies import Body, check_messages, read_body
-from stepguard.serve.call import Call
-from stepguard.serve.errors import Problem, too_slow, wrong_request
-from stepguard.serve.guarded import Guarded, split_model
+from stepguard.serve.call import HttpCall
+from stepguard.serve.errors import HttpProblem, too_slow, wrong_request
+from stepguard.serve.guarded import GuardedRequests, split_model
 from stepguard.serve.limits import Limits
 from stepguard.serve.metrics import Metrics
 from stepguard.serve.openai_shapes import Chat, read_completion
@@ -83,7 +83,7 @@ _PAUSE: Final = 10.0
 _OURS: Final = ("procedure", "inputs")
 _SAID: Final = ("messages", "input", "prompt", "system", "instructions")
 
-Work = Callable[[Call, Charge], Awaitable[Response]]
+Work = Callable[[HttpCall, Charge], Awaitable[Response]]
 
 
 def create_app(
@@ -165,7 +165,7 @@ def create_app(
     app = Starlette(
         routes=routes,
         middleware=[Middleware(Blackout, secrets=service.secrets), Middleware(OnePath, refusal=_refusal)],
-        exception_handlers={HTTPException: _no_route, Problem: _refusal},  # type: ignore[dict-item]
+        exception_handlers={HTTPException: _no_route, HttpProblem: _refusal},  # type: ignore[dict-item]
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
@@ -187,7 +187,7 @@ def _keys(option: str, given: str | Iterable[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(keys))
 
 
-def _refusal(request: Request, problem: Problem, shape: Shape = _CHAT) -> JSONResponse:
+def _refusal(request: Request, problem: HttpProblem, shape: Shape = _CHAT) -> JSONResponse:
     """What tells a problem, in the protocol of the request."""
     shape = _MESSAGES if "anthropic-version" in request.headers else shape
     return AsciiJSON(shape.error(problem), problem.status, problem.headers())
@@ -241,7 +241,7 @@ class Service:
         self._upstream: Final = Upstream(
             upstream, limits=limits, key=upstream_keys[0] if upstream_keys else None, own_keys=bool(api_keys)
         )
-        self._guarded: Final = Guarded(
+        self._guarded: Final = GuardedRequests(
             procedures,
             guard,
             backend={"mode": mode, "strict": strict},
@@ -304,7 +304,7 @@ class Service:
     def converse(self, shape: Shape) -> _Endpoint:
         """The ASGI application behind a path of what is guarded."""
 
-        async def answer(call: Call, charge: Charge) -> Response:
+        async def answer(call: HttpCall, charge: Charge) -> Response:
             body = await read_body(call.body, self.limits, charge)
             check_messages(body.data, self.limits)
             self._check_names(body)
@@ -322,7 +322,7 @@ class Service:
 
         return self.endpoint(shape.name, answer, shape)
 
-    async def list_models(self, call: Call, charge: Charge) -> Response:
+    async def list_models(self, call: HttpCall, charge: Charge) -> Response:
         """The models of the upstream, and each behind every procedure; or one of them."""
         call.told["x-stepguard"] = "passed"
         asked = call.request.path_params.get("model", "")
@@ -345,7 +345,7 @@ class Service:
         response = await call.resources.enter_async_context(self._upstream.passing(call, path=path))
         return await composed(self._upstream, response, call, self.limits, answers=answers, change=change)
 
-    async def pass_on(self, call: Call, charge: Charge) -> Response:
+    async def pass_on(self, call: HttpCall, charge: Charge) -> Response:
         """What is on the list of the paths, unless it asks for a procedure."""
         silent = says_nothing(call.request.scope["path"])
         kind = call.request.headers.get("content-type", "").partition("/")[0].strip().lower()
@@ -367,7 +367,7 @@ class Service:
             charge.becomes(len(call.body))
         return await self._pass_on(call, None)
 
-    async def _pass_on(self, call: Call, shape: Shape | None) -> Response:
+    async def _pass_on(self, call: HttpCall, shape: Shape | None) -> Response:
         call.told["x-stepguard"] = "passed"
         response = await call.resources.enter_async_context(self._upstream.passing(call))
         return await passed(call, self._upstream, response, shape, self.metrics)
@@ -383,7 +383,7 @@ class Service:
 
     # One request
 
-    async def serve(self, call: Call, endpoint: _Endpoint) -> None:
+    async def serve(self, call: HttpCall, endpoint: _Endpoint) -> None:
         """Answer one request; never raises but for cancellation."""
         outcome = None
         try:
@@ -396,7 +396,7 @@ class Service:
         except ClientDisconnect:
             outcome = "gone"
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller is to have an answer
-            problem = error if isinstance(error, Problem) else _fault(error, endpoint)
+            problem = error if isinstance(error, HttpProblem) else _fault(error, endpoint)
             if problem.facts is None and call.facts is not None:
                 problem.facts, problem.retry = call.facts(), False  # it has cost something
             outcome = str(problem.status)
@@ -404,7 +404,7 @@ class Service:
         finally:
             self._record(call, endpoint, outcome)
 
-    async def _work(self, call: Call, endpoint: _Endpoint, charge: Charge, gate: Gate) -> None:
+    async def _work(self, call: HttpCall, endpoint: _Endpoint, charge: Charge, gate: Gate) -> None:
         seconds = self.limits.seconds
         async with gate.admit(call):
             try:
@@ -415,7 +415,7 @@ class Service:
                     raise
                 raise too_slow(f"no answer within {seconds:g} s") from None
 
-    def _record(self, call: Call, endpoint: _Endpoint, outcome: str | None) -> None:
+    def _record(self, call: HttpCall, endpoint: _Endpoint, outcome: str | None) -> None:
         handling: Any = call.told.get("x-stepguard", "refused")
         seconds = time.monotonic() - call.began
         said = outcome or str(call.status or "gone")
@@ -446,17 +446,17 @@ class Service:
         given = shown.encode("utf-8", "surrogateescape")
         known = [hmac.compare_digest(given, key.encode()) for key in self._keys]
         if not any(known):
-            raise Problem(
+            raise HttpProblem(
                 "the key is not one of this server", status=401, kind="authentication_error", code="invalid_api_key"
             )
         return f"key {known.index(True)}" if len(known) > 1 else None
 
 
-def _fault(error: Exception, endpoint: _Endpoint) -> Problem:
+def _fault(error: Exception, endpoint: _Endpoint) -> HttpProblem:
     """A fault of this server. The text of the error is not told: it may hold content."""
     where = "".join(traceback.format_tb(error.__traceback__))
     _LOG.error("event='request_failed' endpoint=%r error=%r\n%s", endpoint.name, type(error).__name__, where)
-    return Problem("a fault of this server", status=500, kind="server_error", code="internal_error", retry=False)
+    return HttpProblem("a fault of this server", status=500, kind="server_error", code="internal_error", retry=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -469,7 +469,7 @@ class _Endpoint:
     work: Work
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.service.serve(Call(scope, receive, send, self.service.limits), self)
+        await self.service.serve(HttpCall(scope, receive, send, self.service.limits), self)
 
 
 def _named(model: Mapping[str, Any], procedure: str) -> dict[str, Any]:

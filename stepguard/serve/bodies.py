@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stepguard.serve.admission import Charge
-from stepguard.serve.errors import Problem, wrong_request
+from stepguard.serve.errors import HttpProblem, wrong_request
 from stepguard.serve.limits import Limits
 
 __all__ = ["Body", "check_messages", "read_body", "read_object"]
@@ -121,7 +121,7 @@ def check_messages(data: dict[str, Any], limits: Limits) -> None:
     for name in ("messages", "input"):
         held = data.get(name)
         if isinstance(held, list) and len(held) > limits.messages:
-            raise Problem(
+            raise HttpProblem(
                 f"the request holds {len(held):,} messages: at most {limits.messages:,}",
                 status=413,
                 kind="invalid_request_error",

@@ -13,15 +13,15 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from stepguard.serve.admission import Charge, address_of
-from stepguard.serve.errors import Problem, wrong_request
+from stepguard.serve.errors import HttpProblem, wrong_request
 from stepguard.serve.limits import Limits
 
-__all__ = ["Call"]
+__all__ = ["HttpCall"]
 
 _LAST_WORDS_SECONDS: Final = 5.0
 
 
-class Call:
+class HttpCall:
     """A request, and what is sent in return.
 
     Args:
@@ -39,7 +39,7 @@ class Call:
         """The status that was sent, None before that."""
         self.complete = False
         """Whether the whole response was sent."""
-        self.last_event: Callable[[Problem], bytes] | None = None
+        self.last_event: Callable[[HttpProblem], bytes] | None = None
         """What ends a streamed response that goes wrong; None where nothing can be said in it."""
         self.told: Final[dict[str, str]] = {}
         """Headers that go with every response."""
@@ -82,7 +82,7 @@ class Call:
                     body += part
                     timer.reschedule(min(end, clock() + limits.silence_seconds))
         except TimeoutError:
-            raise Problem(
+            raise HttpProblem(
                 f"the request did not come within {limits.upload_seconds:g} s, or paused for "
                 f"{limits.silence_seconds:g} s",
                 status=408,
@@ -91,7 +91,7 @@ class Call:
             ) from None
         self.body = bytes(body)
 
-    def _too_large(self) -> Problem:
+    def _too_large(self) -> HttpProblem:
         return wrong_request(
             f"the request is larger than {self._limits.body:,} bytes", status=413, code="request_too_large"
         )
@@ -151,7 +151,7 @@ class Call:
             raise ClientDisconnect from None
         self.complete = message["type"] == "http.response.body" and not message.get("more_body", False)
 
-    async def fail(self, problem: Problem, response: Response) -> None:
+    async def fail(self, problem: HttpProblem, response: Response) -> None:
         """Say what went wrong, as far as it can still be said.
 
         A response that has begun gets a last event, where it is one of events; any other is left incomplete, and the

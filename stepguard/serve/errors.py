@@ -31,7 +31,7 @@ from stepguard.errors import BackendError, BackendTimeout, RateLimited
 from stepguard.results import Result, Status
 
 __all__ = [
-    "Problem",
+    "HttpProblem",
     "busy",
     "from_result",
     "stopping",
@@ -45,7 +45,7 @@ _LONGEST: Final = 500
 
 
 @dataclass(eq=False)
-class Problem(Exception):
+class HttpProblem(Exception):
     """Why a request gets no answer. It never leaves the application: it becomes the body of a response.
 
     Attributes:
@@ -79,14 +79,14 @@ class Problem(Exception):
         return found
 
 
-def wrong_request(message: str, *, status: int = 400, code: str | None = None, param: str | None = None) -> Problem:
+def wrong_request(message: str, *, status: int = 400, code: str | None = None, param: str | None = None) -> HttpProblem:
     """The caller is to mend the request."""
-    return Problem(message, status=status, kind="invalid_request_error", code=code, param=param)
+    return HttpProblem(message, status=status, kind="invalid_request_error", code=code, param=param)
 
 
-def busy() -> Problem:
+def busy() -> HttpProblem:
     """Too many requests are here."""
-    return Problem(
+    return HttpProblem(
         "this server has as many requests as it takes on: send it again later",
         status=429,
         kind="rate_limit_error",
@@ -95,24 +95,26 @@ def busy() -> Problem:
     )
 
 
-def stopping() -> Problem:
+def stopping() -> HttpProblem:
     """The server stops."""
-    return Problem("this server is stopping", status=503, kind="server_error", code="server_stopping", retry_after=1)
+    return HttpProblem(
+        "this server is stopping", status=503, kind="server_error", code="server_stopping", retry_after=1
+    )
 
 
-def too_slow(message: str) -> Problem:
+def too_slow(message: str) -> HttpProblem:
     """Something took too long."""
-    return Problem(message, status=504, kind="timeout_error", code="timeout")
+    return HttpProblem(message, status=504, kind="timeout_error", code="timeout")
 
 
-def unreachable(message: str) -> Problem:
+def unreachable(message: str) -> HttpProblem:
     """The upstream is not there, or went away."""
-    return Problem(cut(message), status=502, kind="upstream_error", code="upstream_unreachable")
+    return HttpProblem(cut(message), status=502, kind="upstream_error", code="upstream_unreachable")
 
 
-def unreadable(message: str) -> Problem:
+def unreadable(message: str) -> HttpProblem:
     """The upstream answered what cannot be handed on."""
-    return Problem(cut(message), status=502, kind="upstream_error", code="upstream_unreadable")
+    return HttpProblem(cut(message), status=502, kind="upstream_error", code="upstream_unreadable")
 
 
 def cut(message: str) -> str:
@@ -132,7 +134,7 @@ _KINDS: Final[Mapping[Status, str]] = {
 }
 
 
-def from_result(result: Result, completion: Mapping[str, Any]) -> Problem:
+def from_result(result: Result, completion: Mapping[str, Any]) -> HttpProblem:
     """Why a run is no answer.
 
     Args:
@@ -142,7 +144,7 @@ def from_result(result: Result, completion: Mapping[str, Any]) -> Problem:
     facts = completion["stepguard"]
     if result.status == "failed" and isinstance(result.error, BackendError):
         return _from_backend(result.error, facts)
-    return Problem(
+    return HttpProblem(
         cut(completion["choices"][0]["message"]["refusal"]),
         status=500 if result.status == "failed" else 422,
         kind=_KINDS.get(result.status, "run_failed"),
@@ -153,17 +155,19 @@ def from_result(result: Result, completion: Mapping[str, Any]) -> Problem:
     )
 
 
-def _from_backend(error: BackendError, facts: Mapping[str, Any]) -> Problem:
+def _from_backend(error: BackendError, facts: Mapping[str, Any]) -> HttpProblem:
     said = str(error)
     if isinstance(error, BackendTimeout):
-        return Problem(cut(said), status=504, kind="timeout_error", code="upstream_timeout", retry=False, facts=facts)
+        return HttpProblem(
+            cut(said), status=504, kind="timeout_error", code="upstream_timeout", retry=False, facts=facts
+        )
     if error.status is None:
-        return Problem(
+        return HttpProblem(
             cut(said), status=502, kind="upstream_error", code="upstream_unreachable", retry=False, facts=facts
         )
     # A redirection without an address, or a number that is no status, means nothing to the caller.
     status = error.status if 400 <= error.status < 600 else 502
-    return Problem(
+    return HttpProblem(
         cut(said),
         status=status,
         kind=kind_of(status),

@@ -23,19 +23,19 @@ from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import completion_body
 from stepguard.integrations.chat.requests import Job, find_job, why_passed
 from stepguard.integrations.chat.trust import Trust
-from stepguard.integrations.openai.calls import GuardedCall, Settings
+from stepguard.integrations.openai.calls import GuardedCall, WrapSettings
 from stepguard.language.strict_json import JsonObject, decode
 from stepguard.options import GuardOptions, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
-from stepguard.serve.call import Call
+from stepguard.serve.call import HttpCall
 from stepguard.serve.errors import cut, from_result, wrong_request
 from stepguard.serve.limits import Limits
 from stepguard.serve.metrics import Metrics
 from stepguard.serve.shapes import AsciiJSON, Asked, Finished, Parameters, Shape
 from stepguard.serve.upstream import Upstream
 
-__all__ = ["Guarded", "split_model"]
+__all__ = ["GuardedRequests", "split_model"]
 
 _VERSION: Final = re.compile(r"latest|default|[0-9]{3,8}")
 """What some providers write behind an @ of their own, as in ``some-model@20260601``."""
@@ -81,7 +81,7 @@ def split_model(model: str, procedures: Mapping[str, Procedure]) -> tuple[str | 
     )
 
 
-class Guarded:
+class GuardedRequests:
     """Runs procedures for requests.
 
     Args:
@@ -166,7 +166,9 @@ class Guarded:
         except ConfigError as error:
             raise wrong_request(cut(str(error)), code="not_guarded", param=error.option) from error
 
-    async def run(self, call: Call, upstream: Upstream, shape: Shape, asked: Asked, job: Job, model: str) -> Response:
+    async def run(
+        self, call: HttpCall, upstream: Upstream, shape: Shape, asked: Asked, job: Job, model: str
+    ) -> Response:
         """Run a job, and answer with what came of it.
 
         Raises:
@@ -235,7 +237,7 @@ class Guarded:
             self._metrics.run(run.label, driven.result() if ended else run.result(), cancelled=not ended)
 
     def _guard(self, client: object, job: Job, model: str, parameters: Parameters) -> Guard:
-        settings = Settings(
+        settings = WrapSettings(
             client=client,
             procedures=self._procedures,
             trust=self._trust,

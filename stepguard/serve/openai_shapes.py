@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from stepguard.integrations.chat.answers import completion_chunks
 from stepguard.integrations.chat.messages import read_arguments
-from stepguard.serve.errors import Problem
+from stepguard.serve.errors import HttpProblem
 from stepguard.serve.shapes import Asked, Finished, Parameters, error_body, left_over, sse
 
 __all__ = ["Chat", "read_completion", "read_messages", "read_model"]
@@ -49,10 +49,10 @@ class Chat:
             yield sse(chunk)
         yield sse("[DONE]")
 
-    def error(self, problem: Problem) -> dict[str, Any]:
+    def error(self, problem: HttpProblem) -> dict[str, Any]:
         return {"error": error_body(problem)}
 
-    def error_event(self, problem: Problem) -> bytes:
+    def error_event(self, problem: HttpProblem) -> bytes:
         return sse(self.error(problem))
 
     def ends(self, event: Mapping[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stepguard.errors import ConfigError
-from stepguard.serve.errors import Problem, wrong_request
+from stepguard.serve.errors import HttpProblem, wrong_request
 
 __all__ = ["GUARDED", "PASSED", "OnePath", "encode", "one_path", "read_route", "says_nothing"]
 
@@ -54,7 +54,7 @@ class OnePath:
         refusal: what answers the other requests.
     """
 
-    def __init__(self, app: ASGIApp, refusal: Callable[[Request, Problem], Response]) -> None:
+    def __init__(self, app: ASGIApp, refusal: Callable[[Request, HttpProblem], Response]) -> None:
         self._app: Final = app
         self._refusal: Final = refusal
 
@@ -64,7 +64,7 @@ class OnePath:
             given = quote(scope["path"]) if raw is None else raw.decode("latin-1").partition("?")[0]
             try:
                 path = one_path(given)
-            except Problem as problem:
+            except HttpProblem as problem:
                 await self._refusal(Request(scope), problem)(scope, receive, send)
                 return
             scope = {**scope, "path": path, "raw_path": encode(path).encode("ascii")}
@@ -99,7 +99,7 @@ def encode(path: str) -> str:
     return quote(path, safe="/:@!$&'()*+,=~")
 
 
-def _refused(rule: str) -> Problem:
+def _refused(rule: str) -> HttpProblem:
     return wrong_request(
         f"this path can be read in more than one way: in a path {rule}", status=404, code="unknown_path"
     )

@@ -10,8 +10,8 @@ from starlette.responses import Response, StreamingResponse
 
 from stepguard.core.usage import Usage
 from stepguard.serve.bodies import read_object
-from stepguard.serve.call import Call
-from stepguard.serve.errors import Problem, cut, kind_of, unreachable, unreadable
+from stepguard.serve.call import HttpCall
+from stepguard.serve.errors import HttpProblem, cut, kind_of, unreachable, unreadable
 from stepguard.serve.limits import Limits
 from stepguard.serve.metrics import Metrics
 from stepguard.serve.shapes import Shape, usage_of
@@ -27,7 +27,7 @@ _HELD: Final = 2**16
 _QUOTED: Final = 2000
 
 
-async def passed(call: Call, upstream: Upstream, response: Any, shape: Shape | None, metrics: Metrics) -> Response:
+async def passed(call: HttpCall, upstream: Upstream, response: Any, shape: Shape | None, metrics: Metrics) -> Response:
     """A response of the upstream as it comes.
 
     Args:
@@ -63,7 +63,7 @@ async def passed(call: Call, upstream: Upstream, response: Any, shape: Shape | N
                 part = await anext(parts, b"")
             if reading is not None and not reading.whole():
                 raise unreachable("the stream of the upstream ended before the answer did")
-        except Problem:
+        except HttpProblem:
             if reading is None or not reading.ended:  # what is missing behind the end is nothing that a caller needs
                 raise
         finally:
@@ -78,7 +78,7 @@ async def passed(call: Call, upstream: Upstream, response: Any, shape: Shape | N
 async def composed(
     upstream: Upstream,
     response: Any,
-    call: Call,
+    call: HttpCall,
     limits: Limits,
     *,
     answers: Callable[[Mapping[str, Any]], bool],
@@ -134,7 +134,7 @@ async def _whole(upstream: Upstream, response: Any, most: int) -> bytes:
     return bytes(body)
 
 
-async def _error(call: Call, upstream: Upstream, response: Any) -> Response:
+async def _error(call: HttpCall, upstream: Upstream, response: Any) -> Response:
     """An error as it came; one in a form of its own, or in none, is raised in that of the protocol."""
     status: int = response.status_code
     body = await _whole(upstream, response, _KEPT)
@@ -148,7 +148,7 @@ async def _error(call: Call, upstream: Upstream, response: Any) -> Response:
         # Before it is cut, or half of a key could stay.
         words = upstream.cover(words, call)
     status = status if status < 600 else 502
-    raise Problem(
+    raise HttpProblem(
         cut(f"the upstream answered with status {response.status_code}{f': {words}' if words else ''}"),
         status=status,
         kind=kind_of(status),

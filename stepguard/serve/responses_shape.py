@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from stepguard.core.usage import Usage
-from stepguard.serve.errors import Problem
+from stepguard.serve.errors import HttpProblem
 from stepguard.serve.openai_shapes import read_messages, read_model
 from stepguard.serve.shapes import Asked, Finished, Parameters, error_body, left_over, pieces, refuse, sse
 
@@ -87,10 +87,10 @@ class Responses:
         yield event("response.output_item.done", item=self._message(finished, "completed", finished.text), **at)
         yield event("response.completed", response=self.answer(finished))
 
-    def error(self, problem: Problem) -> dict[str, Any]:
+    def error(self, problem: HttpProblem) -> dict[str, Any]:
         return {"error": error_body(problem)}
 
-    def error_event(self, problem: Problem) -> bytes:
+    def error_event(self, problem: HttpProblem) -> bytes:
         # The event has its fields at the top; under `error` the SDK finds what makes it raise.
         told = error_body(problem)
         top = {name: told[name] for name in ("message", "code", "param")}

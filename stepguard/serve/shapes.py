@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from starlette.responses import JSONResponse
 
 from stepguard.core.usage import Usage
-from stepguard.serve.errors import Problem, wrong_request
+from stepguard.serve.errors import HttpProblem, wrong_request
 
 __all__ = [
     "AsciiJSON",
@@ -132,11 +132,11 @@ class Shape(Protocol):
         """The same as server-sent events."""
         ...
 
-    def error(self, problem: Problem) -> dict[str, Any]:
+    def error(self, problem: HttpProblem) -> dict[str, Any]:
         """The body of an error."""
         ...
 
-    def error_event(self, problem: Problem) -> bytes:
+    def error_event(self, problem: HttpProblem) -> bytes:
         """The event that ends a stream which went wrong."""
         ...
 
@@ -156,7 +156,7 @@ def pieces(text: str) -> Iterator[str]:
     return (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
 
 
-def error_body(problem: Problem) -> dict[str, Any]:
+def error_body(problem: HttpProblem) -> dict[str, Any]:
     """What stands under ``error`` in OpenAI's shape."""
     body: dict[str, Any] = {
         "message": problem.message,

@@ -18,8 +18,8 @@ from starlette.requests import Request
 from stepguard.backends.providers import connected
 from stepguard.errors import ConfigError
 from stepguard.serve.blackout import Mask, keys_of
-from stepguard.serve.call import Call
-from stepguard.serve.errors import Problem, too_slow, unreachable, unreadable, wrong_request
+from stepguard.serve.call import HttpCall
+from stepguard.serve.errors import HttpProblem, too_slow, unreachable, unreadable, wrong_request
 from stepguard.serve.limits import Limits
 from stepguard.serve.paths import encode
 
@@ -132,7 +132,7 @@ class Upstream:
     # Passing on
 
     @asynccontextmanager
-    async def passing(self, call: Call, *, path: str | None = None) -> AsyncIterator[Any]:
+    async def passing(self, call: HttpCall, *, path: str | None = None) -> AsyncIterator[Any]:
         """Send a request on as it is, and hold the response of the upstream open.
 
         Args:
@@ -140,7 +140,7 @@ class Upstream:
             path: what follows ``/v1``; by default that of the request.
 
         Raises:
-            Problem: the upstream cannot be reached.
+            HttpProblem: the upstream cannot be reached.
         """
         request, limits = call.request, self._limits
         query = request.scope["query_string"].decode("latin-1")
@@ -172,7 +172,7 @@ class Upstream:
         """Turns what the HTTP client raises inside of a ``with`` block into problems."""
         return _Failures(self._library, self._limits)
 
-    def cover(self, words: str, call: Call) -> str:
+    def cover(self, words: str, call: HttpCall) -> str:
         """What an error says, without the keys that it may quote."""
         return Mask(keys_of(call.request.scope), spelled=False).text(self._mask.text(words))
 
@@ -190,11 +190,11 @@ class Upstream:
 
     # Guarded runs
 
-    def client(self, call: Call) -> Any:
+    def client(self, call: HttpCall) -> Any:
         """A client of the SDK that asks this endpoint with the caller's key, over the connections of all.
 
         Raises:
-            Problem: the caller's key cannot be sent.
+            HttpProblem: the caller's key cannot be sent.
         """
         import openai
 
@@ -272,7 +272,7 @@ class _Failures:
             # The text of such an error may hold an address with a key in it.
             raise self._said(unreachable(f"the connection to the upstream broke ({type(error).__name__})"))
 
-    def _said(self, problem: Problem) -> Problem:
+    def _said(self, problem: HttpProblem) -> HttpProblem:
         problem.__suppress_context__ = True
         return problem
 

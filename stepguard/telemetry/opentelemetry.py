@@ -80,7 +80,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from stepguard.core.arguments import check_count
-from stepguard.engine.actions import Action, Ask, Check, Commit, Committed, Event, Failed
+from stepguard.engine.actions import Action, Ask, CheckClaims, Commit, Committed, Event, Failed
 from stepguard.engine.run import Run
 from stepguard.errors import BudgetExhausted, ConfigError, MissingExtraError, RunFailed, StepNotVerified
 from stepguard.language.values import show_value
@@ -170,7 +170,7 @@ class OpenTelemetry(Hooks):
     def performing(self, run: Run, action: Action, /) -> AbstractContextManager[object] | None:
         """Attach the span of the attempt or of the run."""
         going = self._runs.get(run.id)
-        if going is None or not (isinstance(action, Ask) or (isinstance(action, Check) and action.foreign)):
+        if going is None or not (isinstance(action, Ask) or (isinstance(action, CheckClaims) and action.foreign)):
             return None
         span = going.span.span
         if isinstance(action, Ask) and span.is_recording():

@@ -88,7 +88,7 @@ class SimulatedModel:
         due = self._plants.take(request.steps) if request.reply_format is not None else []
         if due:
             return planted_reply(request, due, self._answers)
-        return _Reply(self._seed, self._slips, request, self._answers).completion()
+        return _SimulatedReply(self._seed, self._slips, request, self._answers).completion()
 
     def assert_planted(self) -> None:
         """Assert that every planted failure came to pass, as often as it was to.
@@ -106,7 +106,7 @@ class SimulatedModel:
             self.assert_planted()
 
 
-class ValueType(NamedTuple):
+class SlipType(NamedTuple):
     """What the systematic slips of a type hang on.
 
     Its name and fields are hashed with every seed and do not follow `stepguard.ValueType`: seeds keep their replies.
@@ -116,8 +116,11 @@ class ValueType(NamedTuple):
     places: int | None
     rounding: str | None
 
+    def __repr__(self) -> str:
+        return f"ValueType(kind={self.kind!r}, places={self.places!r}, rounding={self.rounding!r})"
 
-class _Reply:
+
+class _SimulatedReply:
     """One reply in the making."""
 
     def __init__(self, seed: int, slips: Slips, request: Request, answers: Mapping[str, object]) -> None:
@@ -203,7 +206,7 @@ class _Reply:
         if self.tendencies.by_situation:
             rate = rate_in(self.tendencies.by_situation, situation_of(step, read), rate)
         asked = work if step.expression is not None else f"{step.instruction} {work}"
-        kind = ValueType(step.type.kind, step.type.places, step.type.rounding)
+        kind = SlipType(step.type.kind, step.type.places, step.type.rounding)
         own = self._random("step", asked, kind, *_way(self.request))
         if own.random() < rate * self.slips.systematic:
             return _wrong(step, value, own)  # the same slip whenever these numbers are asked

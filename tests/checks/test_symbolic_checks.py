@@ -24,11 +24,11 @@ from stepguard.core.verdicts import Claim, Verdict
 from stepguard.errors import ConfigError, ProcedureError
 from stepguard.formulas.calculus import differentiate
 from stepguard.formulas.formulas import (
-    Call,
+    CallOf,
     Formula,
     Name,
     Number,
-    Power,
+    PowerOf,
     Product,
     Sum,
     format_formula,
@@ -757,9 +757,9 @@ def _grown(inner: st.SearchStrategy[Formula]) -> st.SearchStrategy[Formula]:
     return st.one_of(
         pair.map(Sum),
         pair.map(Product),
-        st.builds(lambda base, power: Power(base, Number(power)), inner, st.integers(0, 3)),
-        st.builds(Call, st.sampled_from(["sin", "cos", "atan", "abs"]), inner),
-        st.builds(lambda over, under: quotient(over, Sum((Number(3), Power(under, Number(2))))), inner, inner),
+        st.builds(lambda base, power: PowerOf(base, Number(power)), inner, st.integers(0, 3)),
+        st.builds(CallOf, st.sampled_from(["sin", "cos", "atan", "abs"]), inner),
+        st.builds(lambda over, under: quotient(over, Sum((Number(3), PowerOf(under, Number(2))))), inner, inner),
     )
 
 
@@ -779,14 +779,14 @@ def rewritten(draw: st.DrawFn, tree: Formula) -> Formula:
         case Product(factors):
             parts = [draw(rewritten(factor)) for factor in draw(st.permutations(factors))]
             return negative(negative(Product(tuple(parts))))
-        case Power(base, Number(2)) if draw(st.booleans()):
+        case PowerOf(base, Number(2)) if draw(st.booleans()):
             return Product((base, draw(rewritten(base))))
-        case Power(base, exponent):
-            return Power(draw(rewritten(base)), exponent)
-        case Call("sin" | "atan" as function, argument):
-            return negative(Call(function, negative(draw(rewritten(argument)))))
-        case Call(function, argument):
-            return Call(function, draw(rewritten(argument)))
+        case PowerOf(base, exponent):
+            return PowerOf(draw(rewritten(base)), exponent)
+        case CallOf("sin" | "atan" as function, argument):
+            return negative(CallOf(function, negative(draw(rewritten(argument)))))
+        case CallOf(function, argument):
+            return CallOf(function, draw(rewritten(argument)))
         case _:
             return draw(st.sampled_from([tree, Sum((tree, Number(0))), Product((Number(1), tree))]))
 

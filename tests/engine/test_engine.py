@@ -21,7 +21,7 @@ from stepguard.core.verdicts import Claim
 from stepguard.engine.actions import (
     Act,
     Ask,
-    Check,
+    CheckClaims,
     Checked,
     Clock,
     Commit,
@@ -60,7 +60,7 @@ def test_each_action_is_handed_out_once() -> None:
     assert isinstance(ask, Ask)
     run.send(Replied(ask.id, reply(GOOD)))
     check = run.next_action()
-    assert isinstance(check, Check)
+    assert isinstance(check, CheckClaims)
     assert run.actions() == []
 
 
@@ -145,7 +145,7 @@ def test_an_action_that_was_not_handed_out_cannot_be_answered() -> None:
     assert len(run.actions()) == 1
 
 
-def _judged(check: Check) -> tuple[Judgement, ...]:
+def _judged(check: CheckClaims) -> tuple[Judgement, ...]:
     return judge_claims(check.steps, check.claims, check.values)
 
 
@@ -172,7 +172,7 @@ def test_judgements_that_do_not_fit_are_refused(
     (ask,) = run.actions()
     run.send(Replied(ask.id, reply(GOOD)))
     (check,) = run.actions()
-    assert isinstance(check, Check)
+    assert isinstance(check, CheckClaims)
     right = _judged(check)
     with pytest.raises(UsageError, match="Checked cannot answer"):
         run.send(Checked(check.id, change(right)))

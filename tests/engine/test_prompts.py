@@ -13,7 +13,7 @@ from harness import P2, P6, Hand, reply
 
 from stepguard import Claim, Guard, Input, Procedure, Step, Verdict
 from stepguard.backends import Message, Request
-from stepguard.engine.actions import Ask, Check, Checked, Commit, Replied
+from stepguard.engine.actions import Ask, CheckClaims, Checked, Commit, Replied
 from stepguard.engine.prompts import Prompter, describe_steps
 from stepguard.evaluation.families import Arithmetic
 from stepguard.language.evaluation import evaluate, substitute
@@ -221,7 +221,7 @@ def _prompts(guard: Guard, procedure: Procedure, replies: list[str], change: Cal
                 seen += [f"{message.role}: {message.content}" for message in request.messages]
                 seen.append(f"{[step.id for step in request.steps]} {request.temperature} {request.attempt}")
                 run.send(Replied(action.id, reply(next(left))))
-            elif isinstance(action, Check):
+            elif isinstance(action, CheckClaims):
                 event = run.perform(action)
                 assert isinstance(event, Checked)
                 run.send(change(event))

@@ -18,7 +18,7 @@ from stepguard.checks import Distinct, Forbidden, Grounded, Length, OneOf, Patte
 from stepguard.errors import ConfigError, InputError, MissingExtraError, ProcedureError
 from stepguard.integrations.chat.answers import completion_body
 from stepguard.integrations.chat.trust import Trust
-from stepguard.integrations.openai.client import Call, result_of
+from stepguard.integrations.openai.client import ClientCall, result_of
 from stepguard.testing import ScriptedBackend
 
 REFUND = Procedure.parse("name: refund\ninputs: paid, used\ndue = paid - used")
@@ -97,7 +97,7 @@ def test_a_mail_does_not_bring_the_procedure(role: str) -> None:
 )
 def test_why_a_call_is_not_guarded_is_told(system: str, reason: str, caplog: pytest.LogCaptureFixture) -> None:
     """The log and `on_call` tell the reason, and a host that wants guarded calls alone gets it as an error."""
-    calls: list[Call] = []
+    calls: list[ClientCall] = []
     said = ("system", system), ("user", "80 EUR paid, 20 used")
     with caplog.at_level(logging.INFO, "stepguard"):
         assert ask(client(on_call=calls.append), *said) is None

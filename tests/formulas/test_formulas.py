@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from stepguard.errors import ExpressionError
 from stepguard.formulas.formulas import (
-    Call,
+    CallOf,
     Constant,
     Formula,
     Name,
     Number,
-    Power,
+    PowerOf,
     Product,
     Sum,
     format_formula,
@@ -190,7 +190,7 @@ def test_products_of_known_symbols() -> None:
     assert parse_formula("xy") == Name("xy")
     assert parse_formula("xy", known=["x", "y"]) == Product((X, Name("y")))
     assert parse_formula("xy", known=["x", "y", "xy"]) == Name("xy")
-    assert parse_formula("xe^x", known=["x"]) == Product((X, Power(Constant("e"), X)))
+    assert parse_formula("xe^x", known=["x"]) == Product((X, PowerOf(Constant("e"), X)))
     with pytest.raises(ExpressionError, match="exponent"):
         parse_formula("2^xy", known=["x", "y"])
 
@@ -198,7 +198,7 @@ def test_products_of_known_symbols() -> None:
 def test_power_towers_are_read_and_not_computed() -> None:
     """Reading costs nothing, whatever the number would be."""
     began = time.monotonic()
-    assert parse_formula("9**9**9") == Power(Number(9), Power(Number(9), Number(9)))
+    assert parse_formula("9**9**9") == PowerOf(Number(9), PowerOf(Number(9), Number(9)))
     parse_formula("factorial(10^9)")
     assert time.monotonic() - began < 1
 
@@ -219,9 +219,9 @@ FORMULAS = st.recursive(
     lambda inner: st.one_of(
         st.lists(inner, min_size=2, max_size=3).map(lambda parts: Sum(tuple(parts))),
         st.lists(inner, min_size=2, max_size=3).map(lambda parts: Product(tuple(parts))),
-        st.builds(Power, inner, st.integers(-3, 3).map(Number)),
-        st.builds(Power, inner, inner),
-        st.builds(Call, st.sampled_from(["sin", "abs", "log", "cbrt"]), inner),
+        st.builds(PowerOf, inner, st.integers(-3, 3).map(Number)),
+        st.builds(PowerOf, inner, inner),
+        st.builds(CallOf, st.sampled_from(["sin", "abs", "log", "cbrt"]), inner),
     ),
     max_leaves=8,
 )

@@ -15,7 +15,7 @@ from harness import GOOD, P2, P6, PAIR, ids, reply, without_time
 from stepguard import Budget, Guard, Ladder, Price, Procedure, Result, RetryPolicy, Segments, Step, Usage
 from stepguard.backends import Completion, Request, ToolCall
 from stepguard.core.verdicts import Claim, Deviation
-from stepguard.engine.actions import Action, Ask, Check, Commit, Event, Replied
+from stepguard.engine.actions import Action, Ask, CheckClaims, Commit, Event, Replied
 from stepguard.errors import (
     BackendError,
     BackendRejected,
@@ -317,7 +317,7 @@ def test_an_observer_sees_every_action_with_its_event(driver: str) -> None:
     seen: list[tuple[Action, Event]] = []
     with ScriptedBackend(GOOD) as backend:
         run(Guard(backend, observer=lambda action, event: seen.append((action, event))), P2, None, driver)
-    assert [type(action) for action, _ in seen] == [Ask, Check, Commit]
+    assert [type(action) for action, _ in seen] == [Ask, CheckClaims, Commit]
     assert all(getattr(event, "id", None) == action.id for action, event in seen)
 
 

@@ -84,3 +84,13 @@ def test_every_room_says_what_lives_in_it() -> None:
     """Each folder's `__init__` begins with what is to be found there."""
     for init in PACKAGE.rglob("__init__.py"):
         assert ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))), init
+
+
+def test_a_class_name_stands_once() -> None:
+    """Who reads the name of a class anywhere knows which one is meant."""
+    homes: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}

@@ -31,7 +31,7 @@ from stepguard.errors import (
     StepNotVerified,
 )
 from stepguard.integrations.chat.trust import Trust
-from stepguard.integrations.openai.calls import Call
+from stepguard.integrations.openai.calls import ClientCall
 
 pytest.importorskip("langchain")
 pytest.importorskip("langchain_openai")
@@ -179,7 +179,7 @@ def test_a_call_that_holds_a_procedure_is_guarded(agent: Callable[..., Invoke], 
 def test_every_other_call_is_passed_on_untouched(agent: Callable[..., Invoke], chat_server: ChatServer) -> None:
     """Prompt, tools and answer are what they are without the middleware."""
     chat_server.play(Reply(completion_body("Hello.")))
-    calls: list[Call] = []
+    calls: list[ClientCall] = []
     options: dict[str, Any] = {"tools": [weather], "system_prompt": "Be kind."}
     plain = agent(**options)(CHAT)["messages"][-1]
     state = agent(GuardMiddleware(on_call=calls.append), **options)(CHAT)
@@ -377,7 +377,7 @@ def test_an_interrupt_of_the_graph_goes_through(agent: Callable[..., Invoke], ch
 
 def test_cancellation_leaves_nothing_behind(chat_server: ChatServer) -> None:
     """No further request is made, no task is left, and what was spent is told."""
-    calls: list[Call] = []
+    calls: list[ClientCall] = []
 
     async def main() -> int:
         async with _async_http() as http:

@@ -29,7 +29,7 @@ from pydantic import BaseModel
 from stepguard import Budget, Guard, Procedure, RetryPolicy
 from stepguard.errors import ConfigError, InputError, ProcedureError, RunFailed, StepNotVerified
 from stepguard.integrations.chat.trust import Trust
-from stepguard.integrations.openai.client import Call, result_of
+from stepguard.integrations.openai.client import ClientCall, result_of
 from stepguard.integrations.openai.client import wrap as wrap_client
 
 VALUES = "inputs: x, y\nx = 12\ny = 7\n"
@@ -358,9 +358,9 @@ def test_a_host_that_wants_guarded_calls_alone_is_told_why_one_is_not(
 def test_every_call_tells_what_became_of_it(create: Callable[..., Create], chat_server: ChatServer) -> None:
     """`on_call` and the log say of each call whether it was guarded; what `on_call` raises changes nothing."""
     chat_server.play(Reply(completion_body(WRONG)))
-    calls: list[Call] = []
+    calls: list[ClientCall] = []
 
-    def on_call(call: Call) -> None:
+    def on_call(call: ClientCall) -> None:
         calls.append(call)
         raise RuntimeError("full disk")
 
@@ -398,7 +398,7 @@ def test_a_cancelled_call_tells_what_was_verified(chat_server: ChatServer) -> No
     """Cancelling propagates, sends nothing more, and `on_call` gets the part that was verified and paid for."""
     first = Reply(completion_body('{"t2": "12 + 7 = 19"}'))
     chat_server.play([first, Reply(completion_body(GOOD), delay=30)])
-    calls: list[Call] = []
+    calls: list[ClientCall] = []
 
     async def main() -> None:
         async with openai.AsyncOpenAI(base_url=chat_server.url, api_key=KEY) as client:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 from stepguard.checks.built import BuiltCheck
 from stepguard.core.verdicts import Claim, DeviationKind, Verdict, shorten
 from stepguard.errors import ConfigError, EvaluationError, ExpressionError
-from stepguard.formulas.deciding import ASSUMPTIONS, Assumption, Decider, Finding
+from stepguard.formulas.deciding import ASSUMPTIONS, Assumption, Decider, Deduction
 from stepguard.formulas.formulas import Formula, Number, parse_formula, replace_names, symbols_in
 from stepguard.formulas.statements import Relation, parse_relation
 from stepguard.formulas.tokens import FUNCTIONS, MATRIX_FUNCTIONS, unwrap
@@ -28,7 +28,7 @@ from stepguard.language.values import Value, to_exact
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["Question", "SymbolicCheck", "Unusable"]
+__all__ = ["FormulaQuestion", "SymbolicCheck", "Unusable"]
 
 _SYMBOL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 _MAX_SECONDS: Final = 600
@@ -39,7 +39,7 @@ class Unusable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class FormulaQuestion:
     """What a check is asked: the values that the step reads, and the text that is claimed."""
 
     step: str
@@ -237,7 +237,7 @@ class SymbolicCheck(BuiltCheck):
             return self._verdict("fail", f"bad escaping: {lost[0]!r} may be left of a LaTeX command", kind="malformed")
         decider = Decider(dict(cast("tuple[tuple[str, Assumption], ...]", self.assume)), self.seconds)
         declared = self._declared() | (frozenset(read) - FUNCTIONS - MATRIX_FUNCTIONS)
-        question = Question(step.id, read, text, declared, self._bound(), decider)
+        question = FormulaQuestion(step.id, read, text, declared, self._bound(), decider)
         try:
             return self._answer(question)
         except ExpressionError as error:
@@ -250,7 +250,7 @@ class SymbolicCheck(BuiltCheck):
             return self._verdict("undecided", "nested too deeply")
 
     @abstractmethod
-    def _answer(self, question: Question) -> Verdict: ...
+    def _answer(self, question: FormulaQuestion) -> Verdict: ...
 
     def _verdict(
         self, outcome: str, reason: str = "", *, kind: DeviationKind | None = None, retry: bool = True
@@ -262,7 +262,7 @@ class SymbolicCheck(BuiltCheck):
             return Verdict("fail", name, kind or "wrong_value", shorten(reason, 400))
         return Verdict("undecided", name, "undecided", shorten(reason, 400), retry=retry)
 
-    def _said(self, finding: Finding, *, kind: DeviationKind = "wrong_value") -> Verdict:
+    def _said(self, finding: Deduction, *, kind: DeviationKind = "wrong_value") -> Verdict:
         """A finding as a verdict."""
         if finding.yes:
             return self._verdict("pass")

@@ -18,7 +18,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Final, Literal, get_args
 
 from stepguard.checks.formulas.base import (
-    Question,
+    FormulaQuestion,
     SymbolicCheck,
     check_symbol,
     is_variable,
@@ -79,7 +79,7 @@ class Equivalent(SymbolicCheck):
             if self.form is not None:
                 raise ConfigError("a form goes with a formula, not with an equation", option="form")
 
-    def _answer(self, question: Question) -> Verdict:
+    def _answer(self, question: FormulaQuestion) -> Verdict:
         wanted = question.relation(self.formula)
         if isinstance(wanted, Relation):
             return self._judge_equation(question, wanted)
@@ -95,7 +95,7 @@ class Equivalent(SymbolicCheck):
             return self._verdict("pass")
         return self._said(in_form(sides[-1], self.form, question.decider), kind=_NOT_THE_FORM)
 
-    def _judge_equation(self, question: Question, wanted: Relation) -> Verdict:
+    def _judge_equation(self, question: FormulaQuestion, wanted: Relation) -> Verdict:
         if not wanted.equation:
             return self._verdict("undecided", "it is compared with something that is no single equation", retry=False)
         found = question.claimed_relation(*wanted.sides)
@@ -140,7 +140,7 @@ class Derivative(SymbolicCheck):
     def _bound(self) -> frozenset[str]:
         return frozenset({self.variable})
 
-    def _answer(self, question: Question) -> Verdict:
+    def _answer(self, question: FormulaQuestion) -> Verdict:
         tree = question.formula(self.formula)
         claim = question.claimed_formula(tree, labels=self._labels())
         return self._said(question.decider.equal(differentiate(tree, self.variable, order=self.order), claim))
@@ -209,7 +209,7 @@ class Integral(SymbolicCheck):
     def _bound(self) -> frozenset[str]:
         return frozenset({self.variable})
 
-    def _answer(self, question: Question) -> Verdict:
+    def _answer(self, question: FormulaQuestion) -> Verdict:
         tree = question.formula(self.formula)
         x = self.variable
         claim = question.claimed_formula(tree, labels=("F", f"F({x})"))
@@ -227,13 +227,13 @@ class Integral(SymbolicCheck):
         return self._verdict("pass")
 
     @staticmethod
-    def _adds(question: Question, claim: Formula, names: frozenset[str]) -> bool:
+    def _adds(question: FormulaQuestion, claim: Formula, names: frozenset[str]) -> bool:
         """Whether one of the symbols makes a difference to the claim."""
         shifted = ((name, replace_names(claim, {name: difference(Name(name), Name("_other"))})) for name in names)
         return any(question.decider.equal(claim, other).answer == "no" for _, other in shifted)
 
     @staticmethod
-    def _defined(question: Question, *trees: Formula) -> bool:
+    def _defined(question: FormulaQuestion, *trees: Formula) -> bool:
         """Whether there is a point at which all of the formulas have a value."""
         for point in question.decider.points(*trees):
             try:
@@ -291,7 +291,7 @@ class Substituted(SymbolicCheck):
         assert isinstance(self.values, tuple)
         return self.values
 
-    def _answer(self, question: Question) -> Verdict:
+    def _answer(self, question: FormulaQuestion) -> Verdict:
         values = {name: question.formula(value) for name, value in self._pairs()}
         tree = replace_names(question.formula(self.formula), values)
         written = question.claimed_relation(tree, text=question.without_label())

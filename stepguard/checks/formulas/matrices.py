@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from stepguard.checks.formulas.base import Question, SymbolicCheck, Unusable, is_variable
+from stepguard.checks.formulas.base import FormulaQuestion, SymbolicCheck, Unusable, is_variable
 from stepguard.core.verdicts import Verdict
 from stepguard.errors import ConfigError, ExpressionError
 from stepguard.formulas.formulas import (
     MAX_NODES,
-    Call,
+    CallOf,
     Formula,
     Name,
     Number,
-    Power,
+    PowerOf,
     Product,
     Sum,
     count_nodes,
@@ -75,7 +75,7 @@ class SameMatrix(SymbolicCheck):
         except ExpressionError as error:
             raise ConfigError(f"matrix: {error}", option="matrix") from None
 
-    def _answer(self, question: Question) -> Verdict:
+    def _answer(self, question: FormulaQuestion) -> Verdict:
         wanted = self._wanted(question)
         if not isinstance(wanted, tuple):
             claim = question.claimed_formula(wanted)
@@ -95,7 +95,7 @@ class SameMatrix(SymbolicCheck):
                     undecided = self._verdict("undecided", f"row {row}, column {column}: {finding.reason}")
         return undecided or self._verdict("pass")
 
-    def _wanted(self, question: Question) -> Matrix | Formula:
+    def _wanted(self, question: FormulaQuestion) -> Matrix | Formula:
         text = self.matrix.strip()
         if _is_literal(text):
             return _filled(parse_matrix(text, declared=question.declared), question)
@@ -118,7 +118,7 @@ def _is_literal(text: str) -> bool:
     return head.startswith(("[[", "begin{"))
 
 
-def _filled(matrix: Matrix, question: Question) -> Matrix:
+def _filled(matrix: Matrix, question: FormulaQuestion) -> Matrix:
     return tuple(tuple(question.numbered(entry) for entry in row) for row in matrix)
 
 
@@ -136,9 +136,9 @@ class _Algebra:
                 return self._sum([self.value(term) for term in terms])
             case Product(factors):
                 return self._product([self.value(factor) for factor in factors])
-            case Power(base, exponent):
+            case PowerOf(base, exponent):
                 return self._power(self.value(base), exponent)
-            case Call(function, argument):
+            case CallOf(function, argument):
                 return self._call(function, self.value(argument))
             case _:
                 return tree
@@ -170,7 +170,7 @@ class _Algebra:
             power = self.value(exponent)
             if isinstance(power, tuple):
                 raise Unusable("a matrix is no exponent")
-            return Power(base, power)
+            return PowerOf(base, power)
         if exponent == Name("T"):
             return _transposed(base)
         whole = exponent.value if isinstance(exponent, Number) else None
@@ -185,7 +185,7 @@ class _Algebra:
         if not isinstance(argument, tuple):
             if function in ("det", "transpose", "inverse", "trace"):
                 raise Unusable(f"{function} is of a matrix")
-            return Call(function, argument)
+            return CallOf(function, argument)
         match function:
             case "transpose":
                 return _transposed(argument)

@@ -13,11 +13,11 @@ from functools import cmp_to_key
 from itertools import pairwise
 from typing import Final
 
-from stepguard.checks.formulas.base import Question
+from stepguard.checks.formulas.base import FormulaQuestion
 from stepguard.core.verdicts import shorten
 from stepguard.formulas.canonical import TooBig
-from stepguard.formulas.deciding import Finding
-from stepguard.formulas.formulas import Formula, Number, Power, format_formula, product, symbols_in, total
+from stepguard.formulas.deciding import Deduction
+from stepguard.formulas.formulas import Formula, Number, PowerOf, format_formula, product, symbols_in, total
 from stepguard.formulas.numerics import Interval, Pole, Undefined, Unknown, enclose, evaluate_at
 from stepguard.formulas.ranges import Region
 from stepguard.formulas.real_roots import Coefficients, RealRoot, sign_of
@@ -41,7 +41,7 @@ class _Cut:
     """Which bounds of the claim it is, by their place in its list of bounds."""
 
 
-def compare_region(charts: Sequence[tuple[str, SignChart]], region: Region, question: Question) -> Finding:
+def compare_region(charts: Sequence[tuple[str, SignChart]], region: Region, question: FormulaQuestion) -> Deduction:
     """Whether a region is where all of the relations hold.
 
     Args:
@@ -56,14 +56,14 @@ def compare_region(charts: Sequence[tuple[str, SignChart]], region: Region, ques
     for condition in (each for alternative in region.alternatives for each in alternative):
         bound = question.numbered(condition.bound)
         if symbols_in(bound):
-            return Finding("no", f"the bound {shorten(format_formula(bound), 60)} is no number")
+            return Deduction("no", f"the bound {shorten(format_formula(bound), 60)} is no number")
         if bound not in bounds:
             bounds.append(bound)
     cuts: list[_Cut] = []
     for _, chart in charts:
         cuts += [_Cut(root.low, root.high, root) for root in chart.roots]
     placed = _placed(cuts, bounds, question)
-    if isinstance(placed, Finding):
+    if isinstance(placed, Deduction):
         return placed
     order = {index: place for place, cut in enumerate(placed) for index in cut.bounds}
     known = {bound: order[index] for index, bound in enumerate(bounds)}
@@ -78,12 +78,12 @@ def compare_region(charts: Sequence[tuple[str, SignChart]], region: Region, ques
     for place, at in zip(range(len(placed) + 1), _between(placed), strict=True):
         holds = all(chart.holds(operator, exact(at)) for operator, chart in charts)
         if holds != claimed(place - 0.5):
-            return Finding("no", f"at {_shown(at)} it {'holds' if holds else 'does not hold'}")
+            return Deduction("no", f"at {_shown(at)} it {'holds' if holds else 'does not hold'}")
     for place, cut in enumerate(placed):
         holds = all(_holds(chart, operator, cut) for operator, chart in charts)
         if holds != claimed(place):
-            return Finding("no", f"at {_shown_cut(cut)} it {'holds' if holds else 'does not hold'}")
-    return Finding("yes")
+            return Deduction("no", f"at {_shown_cut(cut)} it {'holds' if holds else 'does not hold'}")
+    return Deduction("yes")
 
 
 def _sign(value: float) -> int:
@@ -136,7 +136,7 @@ def _same_root(one: RealRoot, other: RealRoot) -> bool:
     raise TooBig
 
 
-def _placed(cuts: Sequence[_Cut], bounds: Sequence[Formula], question: Question) -> list[_Cut] | Finding:
+def _placed(cuts: Sequence[_Cut], bounds: Sequence[Formula], question: FormulaQuestion) -> list[_Cut] | Deduction:
     """All cuts in ascending order, each number once, with the bounds that they are."""
     merged: list[_Cut] = []
     for cut in cuts:
@@ -145,7 +145,7 @@ def _placed(cuts: Sequence[_Cut], bounds: Sequence[Formula], question: Question)
             merged.append(cut)
     for index, bound in enumerate(bounds):
         found = _place(bound, index, merged, question)
-        if isinstance(found, Finding):
+        if isinstance(found, Deduction):
             return found
         merged = found
     for _ in range(_MAX_HALVINGS):
@@ -155,7 +155,7 @@ def _placed(cuts: Sequence[_Cut], bounds: Sequence[Formula], question: Question)
             return merged
         touched = close | {index + 1 for index in close}
         merged = [_halved(cut) if index in touched else cut for index, cut in enumerate(merged)]
-    return Finding("open", "the order of the bounds was not decided")
+    return Deduction("open", "the order of the bounds was not decided")
 
 
 def _halved(cut: _Cut) -> _Cut:
@@ -165,18 +165,18 @@ def _halved(cut: _Cut) -> _Cut:
     return _Cut(root.low, root.high, root, cut.bounds)
 
 
-def _place(bound: Formula, index: int, cuts: Sequence[_Cut], question: Question) -> list[_Cut] | Finding:
+def _place(bound: Formula, index: int, cuts: Sequence[_Cut], question: FormulaQuestion) -> list[_Cut] | Deduction:
     """The cuts with one more bound among them."""
     try:
         value = evaluate_at(bound, {})
     except (Undefined, Pole):
-        return Finding("no", f"the bound {shorten(format_formula(bound), 60)} is not defined")
+        return Deduction("no", f"the bound {shorten(format_formula(bound), 60)} is not defined")
     except Unknown:
-        return Finding("open", "a bound could not be evaluated")
+        return Deduction("open", "a bound could not be evaluated")
     low, high = _ends(value)
     for place, cut in enumerate(cuts):
         same = _is_cut(bound, low, high, cut, question)
-        if isinstance(same, Finding):
+        if isinstance(same, Deduction):
             return same
         if same:
             held = _Cut(cut.low, cut.high, cut.root, (*cut.bounds, index))
@@ -191,12 +191,12 @@ def _ends(value: Exact | Interval) -> tuple[Fraction, Fraction]:
     return Fraction(near.low), Fraction(near.high)
 
 
-def _is_cut(bound: Formula, low: Fraction, high: Fraction, cut: _Cut, question: Question) -> bool | Finding:
+def _is_cut(bound: Formula, low: Fraction, high: Fraction, cut: _Cut, question: FormulaQuestion) -> bool | Deduction:
     """Whether a bound is the number at which there is a cut already."""
     if cut.root is None:
         if high < cut.low or cut.high < low:
             return False
-        return Finding("open", "whether two bounds are the same was not decided")
+        return Deduction("open", "whether two bounds are the same was not decided")
     root = cut.root.narrowed(_NARROW)
     if high < root.low or root.high < low:
         return False
@@ -204,17 +204,17 @@ def _is_cut(bound: Formula, low: Fraction, high: Fraction, cut: _Cut, question: 
         finding = question.decider.equal(bound, Number(exact(root.low)))
     else:
         if not (cut.low <= low and high <= cut.high):  # it may lie on either side of where this root was looked for
-            return Finding("open", "whether a bound is exact was not decided")
+            return Deduction("open", "whether a bound is exact was not decided")
         finding = question.decider.equal(_value(root.polynomial, bound), Number(0))
     if finding.answer == "open":
-        return Finding("open", f"whether a bound is exact was not decided: {finding.reason}")
+        return Deduction("open", f"whether a bound is exact was not decided: {finding.reason}")
     return finding.yes
 
 
 def _value(polynomial: Coefficients, at: Formula) -> Formula:
     """A polynomial with a formula in the place of its unknown."""
     return total(
-        product((Number(value), Power(at, Number(power)))) if power else Number(value)
+        product((Number(value), PowerOf(at, Number(power)))) if power else Number(value)
         for power, value in enumerate(polynomial)
         if value
     )

@@ -17,12 +17,19 @@ from itertools import combinations, pairwise
 from typing import ClassVar, Final
 
 from stepguard.checks.built import read_flag
-from stepguard.checks.formulas.base import Question, SymbolicCheck, Unusable, check_symbol, is_variable, read_relation
+from stepguard.checks.formulas.base import (
+    FormulaQuestion,
+    SymbolicCheck,
+    Unusable,
+    check_symbol,
+    is_variable,
+    read_relation,
+)
 from stepguard.checks.formulas.regions import compare_region
 from stepguard.core.verdicts import Verdict
 from stepguard.errors import ConfigError
 from stepguard.formulas.canonical import Canonical, TooBig
-from stepguard.formulas.deciding import Finding, to_data
+from stepguard.formulas.deciding import Deduction, to_data
 from stepguard.formulas.formulas import Formula, difference, replace_names, symbols_in
 from stepguard.formulas.numerics import Pole, Undefined, Unknown, Value, compare, evaluate_at
 from stepguard.formulas.ranges import parse_region
@@ -75,7 +82,7 @@ class Solves(SymbolicCheck):
     def _bound(self) -> frozenset[str]:
         return frozenset({self.variable})
 
-    def _answer(self, question: Question) -> Verdict:
+    def _answer(self, question: FormulaQuestion) -> Verdict:
         left, right = _sides(question, self.equation, ("=",))
         claimed = parse_solutions(
             question.without_label(),
@@ -89,10 +96,10 @@ class Solves(SymbolicCheck):
             return Verdict("pass", self.name, strength="constrained")
         return self._said(finding)
 
-    def _found(self, question: Question, left: Formula, right: Formula, claimed: Solutions) -> Finding:
+    def _found(self, question: FormulaQuestion, left: Formula, right: Formula, claimed: Solutions) -> Deduction:
         x = self.variable
         if any(x in symbols_in(value) for value in claimed.values):
-            return Finding("no", f"a solution holds {x} itself")
+            return Deduction("no", f"a solution holds {x} itself")
         try:
             chart = make_chart(left, right, x)
         except TooBig:
@@ -112,48 +119,53 @@ class Solves(SymbolicCheck):
             if not finding.yes:
                 return finding
         if not self.all and claimed.values:
-            return Finding("yes")
+            return Deduction("yes")
         return self._complete(question, left, right, claimed.values, chart)
 
     def _complete(
-        self, question: Question, left: Formula, right: Formula, values: tuple[Formula, ...], chart: SignChart | None
-    ) -> Finding:
+        self,
+        question: FormulaQuestion,
+        left: Formula,
+        right: Formula,
+        values: tuple[Formula, ...],
+        chart: SignChart | None,
+    ) -> Deduction:
         if chart is not None:
             try:
                 if any(chart.holds("=", exact(at)) for at in chart.between()):
-                    return Finding("no", "whole stretches of numbers are solutions")
+                    return Deduction("no", "whole stretches of numbers are solutions")
                 count = sum(chart.holds_at("=", root) for root in chart.roots)
             except TooBig:
-                return Finding("open", "the solutions take too much to count")
+                return Deduction("open", "the solutions take too much to count")
             return _counted(count, len(values))
         if symbols_in(left, right) - {self.variable}:
             return self._as_many_as_its_degree(left, right, len(values))
         tree = difference(left, right)
         request = {"op": "solve", "tree": to_data(tree), "variable": self.variable}
         answer = question.decider.ask({**request, "claimed": [to_data(value) for value in values]}, tree, *values)
-        if isinstance(answer, Finding):
+        if isinstance(answer, Deduction):
             return answer
         found = answer.get("count")
         if not isinstance(found, int):
-            return Finding("open", "the solutions could not be counted")
+            return Deduction("open", "the solutions could not be counted")
         missed = missed_solution(tree, self.variable, values)
         if missed is not None:
-            return Finding("open", f"there seems to be another solution near {missed:.6g}")
+            return Deduction("open", f"there seems to be another solution near {missed:.6g}")
         if found == len(values) == answer.get("matched"):
-            return Finding("yes")
-        return Finding("open", f"sympy finds {found} solutions")
+            return Deduction("yes")
+        return Deduction("open", f"sympy finds {found} solutions")
 
-    def _as_many_as_its_degree(self, left: Formula, right: Formula, count: int) -> Finding:
+    def _as_many_as_its_degree(self, left: Formula, right: Formula, count: int) -> Deduction:
         try:
             form = Canonical().form(difference(left, right))
         except (TooBig, ZeroDivisionError):
-            return Finding("open", "the solutions could not be counted")
+            return Deduction("open", "the solutions could not be counted")
         if not form.plain:
-            return Finding("open", "the solutions could not be counted")
+            return Deduction("open", "the solutions could not be counted")
         degree = max((dict(key).get(self.variable, 0) for key in form.over), default=0)
         if count and count == degree:
-            return Finding("yes")
-        return Finding("open", f"{count} solutions of an equation of degree {degree}")
+            return Deduction("yes")
+        return Deduction("open", f"{count} solutions of an equation of degree {degree}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +214,7 @@ class SolvesSystem(SymbolicCheck):
     def _bound(self) -> frozenset[str]:
         return frozenset(self.variables)
 
-    def _answer(self, question: Question) -> Verdict:
+    def _answer(self, question: FormulaQuestion) -> Verdict:
         sides = [_sides(question, equation, ("=",)) for equation in self.equations]
         claimed = parse_systems(
             question.without_label(),
@@ -277,7 +289,7 @@ class SolvesInequality(SymbolicCheck):
     def _bound(self) -> frozenset[str]:
         return frozenset({self.variable})
 
-    def _answer(self, question: Question) -> Verdict:
+    def _answer(self, question: FormulaQuestion) -> Verdict:
         wanted = question.relation(self.inequality)
         if not isinstance(wanted, Relation) or set(wanted.operators) - {*_ORDERED, "!="}:
             raise Unusable("what is solved is no inequality")
@@ -316,50 +328,50 @@ def _check_relation(
     return found.sides
 
 
-def _sides(question: Question, text: str, operators: tuple[str, ...]) -> tuple[Formula, Formula]:
+def _sides(question: FormulaQuestion, text: str, operators: tuple[str, ...]) -> tuple[Formula, Formula]:
     wanted = question.relation(text)
     if not isinstance(wanted, Relation) or wanted.operators != operators:
         raise Unusable("what is solved is no equation")
     return wanted.sides[0], wanted.sides[1]
 
 
-def _holds_everywhere(chart: SignChart | None) -> Finding:
+def _holds_everywhere(chart: SignChart | None) -> Deduction:
     if chart is None:
-        return Finding("open", "whether every number is a solution was not decided")
+        return Deduction("open", "whether every number is a solution was not decided")
     try:
         everywhere = all(chart.holds("=", exact(at)) for at in chart.between())
         everywhere = everywhere and all(chart.holds_at("=", root) for root in chart.roots)
     except TooBig:
-        return Finding("open", "whether every number is a solution was not decided")
-    return Finding("yes") if everywhere else Finding("no", "not every number is a solution")
+        return Deduction("open", "whether every number is a solution was not decided")
+    return Deduction("yes") if everywhere else Deduction("no", "not every number is a solution")
 
 
-def _counted(count: int, claimed: int) -> Finding:
+def _counted(count: int, claimed: int) -> Deduction:
     if count == claimed:
-        return Finding("yes")
+        return Deduction("yes")
     if count > claimed:
-        return Finding("no", f"{claimed} of {count} solutions")
-    return Finding("open", f"{claimed} solutions were proved, {count} counted")
+        return Deduction("no", f"{claimed} of {count} solutions")
+    return Deduction("open", f"{claimed} solutions were proved, {count} counted")
 
 
-def _distinct(question: Question, values: Sequence[Formula]) -> Finding:
+def _distinct(question: FormulaQuestion, values: Sequence[Formula]) -> Deduction:
     for one, other in combinations(values, 2):
         finding = question.decider.equal(one, other)
         if finding.yes:
-            return Finding("no", "a solution is written twice")
+            return Deduction("no", "a solution is written twice")
         if finding.answer == "open":
-            return Finding("open", "whether two of the solutions are the same was not decided")
-    return Finding("yes")
+            return Deduction("open", "whether two of the solutions are the same was not decided")
+    return Deduction("yes")
 
 
-def _ascending(values: Sequence[Formula]) -> Finding:
+def _ascending(values: Sequence[Formula]) -> Deduction:
     for one, other in pairwise(values):
         order = _order(one, other)
         if order == 1:
-            return Finding("no", "the solutions are not in ascending order")
+            return Deduction("no", "the solutions are not in ascending order")
         if order is None:
-            return Finding("open", "the order of the solutions was not decided")
-    return Finding("yes")
+            return Deduction("open", "the order of the solutions was not decided")
+    return Deduction("yes")
 
 
 def _order(one: Formula, other: Formula) -> int | None:

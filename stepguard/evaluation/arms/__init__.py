@@ -28,12 +28,12 @@ from stepguard.core.plugins import options_of
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms.base import Arm, ArmOptions, Neighbour, Outcome
 from stepguard.evaluation.arms.blind import Blind
-from stepguard.evaluation.arms.by_code import Offload, Program
+from stepguard.evaluation.arms.by_code import ByCode, Offload
 from stepguard.evaluation.arms.floor import Copy, Guess
 from stepguard.evaluation.arms.guarded import Chunk, Guarded
 from stepguard.evaluation.arms.primed import Primed
-from stepguard.evaluation.arms.reading import Reading, read_run
-from stepguard.evaluation.arms.transcripts import ChainOfThought, Direct, Resample, StructuredTrace
+from stepguard.evaluation.arms.reading import TranscriptReading, read_run
+from stepguard.evaluation.arms.transcripts import ChainOfThought, Direct, ResampledChains, StructuredTrace
 from stepguard.evaluation.knobs import read_name
 
 __all__ = [
@@ -43,7 +43,7 @@ __all__ = [
     "ArmOptions",
     "Neighbour",
     "Outcome",
-    "Reading",
+    "TranscriptReading",
     "arm_named",
     "kind_of",
     "read_run",
@@ -51,11 +51,11 @@ __all__ = [
 
 ARMS: Final[Mapping[str, Callable[..., Arm]]] = {
     "offload": Offload,
-    "program": Program,
+    "program": ByCode,
     "direct": Direct,
     "cot": ChainOfThought,
     "trace": StructuredTrace,
-    "resample": Resample,
+    "resample": ResampledChains,
     "chunk": Chunk,
     "blind": Blind,
     "guard": Guarded,

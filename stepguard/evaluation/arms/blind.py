@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from stepguard.backends.base import Backend
 from stepguard.checks import Judgement, judge_claims
 from stepguard.core.verdicts import DeviationKind, Verdict
-from stepguard.engine.actions import Check
+from stepguard.engine.actions import CheckClaims
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing
 from stepguard.evaluation.arms.guarded import check_knobs, plainly, with_knobs
@@ -90,7 +90,7 @@ class _Scheduled:
         self._left = dict(refusals)
         self._places = {step.id: at for at, step in enumerate(task.procedure.steps)}
 
-    def judge(self, action: Check) -> tuple[Judgement, ...]:
+    def judge(self, action: CheckClaims) -> tuple[Judgement, ...]:
         judged: list[Judgement] = []
         for each in judge_claims(action.steps, action.claims, action.values, beyond_failure=True):
             if each.value is None:

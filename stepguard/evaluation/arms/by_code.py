@@ -15,7 +15,7 @@ from stepguard.backends.base import Backend, Message, Request
 from stepguard.backends.retry import RetryPolicy
 from stepguard.errors import StepguardError
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing, send_with_room
-from stepguard.evaluation.arms.reading import Reading, same
+from stepguard.evaluation.arms.reading import TranscriptReading, same
 from stepguard.evaluation.arms.transcripts import outcome_of
 from stepguard.evaluation.families import Task
 from stepguard.language.evaluation import evaluate
@@ -23,7 +23,7 @@ from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.replies.thinking import without_thinking
 
-__all__ = ["Offload", "Program"]
+__all__ = ["ByCode", "Offload"]
 
 _SYSTEM: Final = (
     "Write the procedure down as a program. One line for each step, in order: its name, an equals sign, and its "
@@ -50,7 +50,7 @@ class Offload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class ByCode:
     """The model only translates. Families without a formal program of their demonstration cannot be asked so.
 
     A program that cannot be read, or has no value, is no answer; the values of its steps are compared by name.
@@ -91,7 +91,7 @@ class Program:
         answer = values.get(task.procedure.answer)
         if answer is None and problem is None:
             problem = f"its program has no {task.procedure.answer}"
-        found = Reading(answer, answer, values, {}, {}, sound=False, proved=False)
+        found = TranscriptReading(answer, answer, values, {}, {}, sound=False, proved=False)
         made = outcome_of(self.name, task, [sent], found)
         status = made.status if made.status in ("error", "truncated") or problem is None else "no_answer"
         return replace(made, status=status, stopped_at=problem)

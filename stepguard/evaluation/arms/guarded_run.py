@@ -12,7 +12,7 @@ from stepguard.backends.retry import RetryPolicy
 from stepguard.engine.actions import (
     Action,
     Ask,
-    Check,
+    CheckClaims,
     Checked,
     Commit,
     Event,
@@ -25,7 +25,7 @@ from stepguard.engine.actions import (
 from stepguard.engine.run import Run
 from stepguard.errors import BackendTimeout
 from stepguard.evaluation.arms.base import ArmOptions, Outcome, served_by
-from stepguard.evaluation.arms.limited import Judging
+from stepguard.evaluation.arms.limited import ClaimChecker
 from stepguard.evaluation.arms.reading import same
 from stepguard.evaluation.families import Task
 from stepguard.guard import Guard
@@ -88,7 +88,7 @@ class Seen:
             self.completions.append(event.completion)
         if isinstance(action, Commit) and self.committed is not None:
             self.committed(len(action.records))
-        if not isinstance(action, Check) or not isinstance(event, Checked) or action.stand_in:
+        if not isinstance(action, CheckClaims) or not isinstance(event, Checked) or action.stand_in:
             return
         known: dict[str, Value] = dict(action.values)
         for step, judgement in zip(action.steps, event.judgements, strict=False):
@@ -114,7 +114,7 @@ async def run_guarded(
     task: Task,
     backend: Backend,
     options: ArmOptions,
-    judging: Judging | None = None,
+    judging: ClaimChecker | None = None,
     *,
     observe: bool = False,
     only: Collection[str] | None = None,
@@ -146,7 +146,7 @@ async def run_guarded(
     return replace(made, claims=seen.claims, wrong_claims=seen.wrong, wrong_accepted=seen.accepted)
 
 
-async def _drive(run: Run, backend: Backend, judging: Judging, seen: Seen) -> None:
+async def _drive(run: Run, backend: Backend, judging: ClaimChecker, seen: Seen) -> None:
     """Carry a run to its end, one action after the other, with claims judged otherwise than the guard does."""
     while (action := run.next_action()) is not None:
         event: Event
@@ -161,7 +161,7 @@ async def _drive(run: Run, backend: Backend, judging: Judging, seen: Seen) -> No
         elif isinstance(action, Wait):
             await asyncio.sleep(action.seconds)
             event = Woke(action.id)
-        elif isinstance(action, Check):
+        elif isinstance(action, CheckClaims):
             event = Checked(action.id, judging.judge(action))
         else:
             event = run.perform(action)

@@ -9,20 +9,20 @@ from typing import Final, Protocol
 
 from stepguard.checks import Judgement, judge_claims
 from stepguard.core.verdicts import Claim, Verdict
-from stepguard.engine.actions import Check
+from stepguard.engine.actions import CheckClaims
 from stepguard.errors import EvaluationError
 from stepguard.evaluation.families import Task
 from stepguard.language.evaluation import evaluate
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 
-__all__ = ["Judging", "Limited"]
+__all__ = ["ClaimChecker", "Limited"]
 
 
-class Judging(Protocol):
+class ClaimChecker(Protocol):
     """Another judgement of claims than the guard's."""
 
-    def judge(self, action: Check) -> tuple[Judgement, ...]:
+    def judge(self, action: CheckClaims) -> tuple[Judgement, ...]:
         """The judgements, as `stepguard.checks.judge_claims` returns them."""
         ...
 
@@ -47,8 +47,8 @@ class Limited:
         self._largest: Final[int | Fraction] = max([*numbers, *(-number for number in numbers)], default=0)
         self._chance: Final = random.Random(f"limited:{knows}:{catch}:{task.seed}")
 
-    def judge(self, action: Check) -> tuple[Judgement, ...]:
-        """See `Judging.judge`."""
+    def judge(self, action: CheckClaims) -> tuple[Judgement, ...]:
+        """See `ClaimChecker.judge`."""
         known: dict[str, Value] = dict(action.values)
         judged: list[Judgement] = []
         # Each claim against what was accepted before it, wrong or not.

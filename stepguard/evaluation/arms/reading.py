@@ -22,13 +22,13 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 from stepguard.replies.thinking import without_thinking
 
-__all__ = ["Reading", "read_entries", "read_run", "reads_back", "same"]
+__all__ = ["TranscriptReading", "read_entries", "read_run", "reads_back", "same"]
 
 _LINE: Final = re.compile(r"^[\s*\-\u2022`]*([A-Za-z_]\w*)[\s*`]*[:=](.+?)\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TranscriptReading:
     """One transcript against its task.
 
     Attributes:
@@ -65,7 +65,7 @@ class Reading:
         return sum(takewhile(bool, self.right(task)))
 
 
-def read_run(task: Task, text: str) -> Reading:
+def read_run(task: Task, text: str) -> TranscriptReading:
     """Read the transcript of an unguarded run.
 
     A step's value is the right end of the last line that starts with its name, or its entry in JSON, as the arms ask
@@ -97,7 +97,7 @@ def read_run(task: Task, text: str) -> Reading:
     wrong = any(each.kind == "wrong_answer" for each in audited.findings)
     sound = not wrong and all(each.verdict in ("right", "not_judged") for each in audited.steps)
     sound = sound and any(each.verdict == "right" for each in audited.steps)
-    return Reading(
+    return TranscriptReading(
         strict=strict,
         lenient=lenient,
         values=values,

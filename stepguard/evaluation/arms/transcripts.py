@@ -20,13 +20,13 @@ from stepguard.backends.retry import RetryPolicy
 from stepguard.core.arguments import check_count
 from stepguard.core.usage import Usage
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, Sent, send_with_room, served_by
-from stepguard.evaluation.arms.reading import Reading, read_run, same
+from stepguard.evaluation.arms.reading import TranscriptReading, read_run, same
 from stepguard.evaluation.families import Demonstration, Task
 from stepguard.evaluation.knobs import full_name
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat, FieldKind
 
-__all__ = ["ChainOfThought", "Direct", "Resample", "StructuredTrace", "outcome_of"]
+__all__ = ["ChainOfThought", "Direct", "ResampledChains", "StructuredTrace", "outcome_of"]
 
 _DIRECT: Final = (
     "Carry out the procedure in your head, exactly as written. Do not write any working. Reply with one line and "
@@ -113,7 +113,7 @@ class StructuredTrace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resample:
+class ResampledChains:
     """Several chains of thought: the answer of most of them, or of the first that the checker finds right.
 
     Args:
@@ -137,7 +137,7 @@ class Resample:
         """See `Arm.run`."""
         request = chain_request(task, options)
         sent: list[Sent] = []
-        found: list[Reading] = []
+        found: list[TranscriptReading] = []
         for number in range(self.k):
             drawn = replace(request, temperature=_WARM, seed=task.seed * 1000 + number) if number else request
             sent.append(await _sent(task, backend, drawn, options))
@@ -158,7 +158,7 @@ class Resample:
         return outcome_of(self.name, task, sent, found[chosen], chosen=chosen)
 
 
-def _most(found: Sequence[Reading]) -> int:
+def _most(found: Sequence[TranscriptReading]) -> int:
     """The first chain with the answer that most chains give."""
     votes = Counter(repr(each.lenient) for each in found if each.lenient is not None)
     if not votes:
@@ -202,7 +202,7 @@ def _request(task: Task, shown: Demonstration, options: ArmOptions, *, max_token
     )
 
 
-def outcome_of(arm: str, task: Task, sent: Sequence[Sent], found: Reading, *, chosen: int = -1) -> Outcome:
+def outcome_of(arm: str, task: Task, sent: Sequence[Sent], found: TranscriptReading, *, chosen: int = -1) -> Outcome:
     """The outcome of an arm that vouches for nothing: `found` is what counts of what was sent, `chosen` its place.
 
     A call that failed makes an error of the whole: with fewer chains it would be another arm.

@@ -16,16 +16,16 @@ from stepguard.evaluation.families.base import (
     FORMULA_SYSTEM,
     WORDS_SYSTEM,
     Demonstration,
-    Draft,
     Line,
     Task,
+    TaskDraft,
     check_length,
 )
 from stepguard.evaluation.families.programs import (
     Instruction,
     Operand,
     Program,
-    Shape,
+    ProgramShape,
     compute,
     make_block,
 )
@@ -140,13 +140,13 @@ class Arithmetic:
         draft = self._draft(DEMONSTRATION_SEED, _DEMONSTRATION_STEPS)
         return draft.demonstration(FORMULA_SYSTEM if self.form == "formula" else WORDS_SYSTEM)
 
-    def _draft(self, seed: int, length: int) -> Draft:
+    def _draft(self, seed: int, length: int) -> TaskDraft:
         key = self._key(seed, length)
         program = self._program(random.Random(key), length)
         chance = random.Random(f"sentences:{key}")  # of their own: both forms are to have the same numbers
         places = self.places
         kind = "integer" if places is None else f"decimal({places})"
-        return Draft(
+        return TaskDraft(
             name=f"arithmetic-{length}-{seed}",
             inputs=[Input(name, "number" if places is None else kind) for name in program.inputs],
             given={name: _number(value, places) for name, value in program.inputs.items()},
@@ -165,7 +165,7 @@ class Arithmetic:
 
     def _program(self, chance: random.Random, length: int) -> Program:
         scale = 10 ** (self.places or 0)
-        shape = Shape(
+        shape = ProgramShape(
             look_back=self.look_back,
             binding=self.binding,
             low=self.input_low * scale,
@@ -185,7 +185,7 @@ class Arithmetic:
             option="task",
         )
 
-    def _blocks(self, chance: random.Random, shape: Shape, ends: list[int]) -> Program | None:
+    def _blocks(self, chance: random.Random, shape: ProgramShape, ends: list[int]) -> Program | None:
         program: Program | None = None
         done = 0
         for end in ends:

@@ -1,8 +1,8 @@
 """What a task is, and how a family makes one out of lines.
 
-A family writes down a `Draft`: inputs and lines, each line a step together with the family's own plain computation of
-its value. The truth is what these computations give. They are ordinary Python over ints, texts and decimals and share
-no code with the checker, so that an error in the checker cannot hide in the truth.
+A family writes down a `TaskDraft`: inputs and lines, each line a step together with the family's own plain
+computation of its value. The truth is what these computations give. They are ordinary Python over ints, texts and
+decimals and share no code with the checker, so that an error in the checker cannot hide in the truth.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = [
     "FORMULA_SYSTEM",
     "WORDS_SYSTEM",
     "Demonstration",
-    "Draft",
     "Family",
     "Line",
     "Solver",
     "Task",
+    "TaskDraft",
     "check_length",
     "work_through",
 ]
@@ -148,7 +148,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class TaskDraft:
     """A task in the making.
 
     Args:

@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["LARGEST_FACTOR", "Instruction", "Operand", "Program", "Shape", "compute", "make_block"]
+__all__ = ["LARGEST_FACTOR", "Instruction", "Operand", "Program", "ProgramShape", "compute", "make_block"]
 
 LARGEST_FACTOR: Final = 5
 _LARGEST_DIVISOR: Final = 9
@@ -51,7 +51,7 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class ProgramShape:
     """What programs are to be like; see `stepguard.evaluation.families.arithmetic.Arithmetic`.
 
     `low`, `high` and `limit` are scaled; `coherent` chooses the proof.
@@ -95,7 +95,7 @@ def compute(sign: str, left: int, right: int) -> int:
 
 
 def make_block(
-    chance: random.Random, shape: Shape, *, length: int, distractors: int, before: Program | None
+    chance: random.Random, shape: ProgramShape, *, length: int, distractors: int, before: Program | None
 ) -> Program | None:
     """One attempt at a block.
 
@@ -153,7 +153,7 @@ class _Signs:
 
 
 class _Attempt:
-    def __init__(self, chance: random.Random, shape: Shape, before: Program | None, distractors: int) -> None:
+    def __init__(self, chance: random.Random, shape: ProgramShape, before: Program | None, distractors: int) -> None:
         self.chance = chance
         self.shape = shape
         if before is None:

@@ -15,9 +15,9 @@ from stepguard.evaluation.families.base import (
     DEMONSTRATION_SEED,
     WORDS_SYSTEM,
     Demonstration,
-    Draft,
     Line,
     Task,
+    TaskDraft,
     check_length,
     work_through,
 )
@@ -103,7 +103,7 @@ class ReturnsDesk:
         """One return, all of it."""
         return self._draft(DEMONSTRATION_SEED, len(_STAGES)).demonstration(WORDS_SYSTEM)
 
-    def _draft(self, seed: int, length: int) -> Draft:
+    def _draft(self, seed: int, length: int) -> TaskDraft:
         chance = random.Random(f"returns_desk:{float(self.borderline)!r}:{length}:{seed}")
         known: dict[str, Value] = {"paid": _dollars(chance.randint(0, 50_000))}
         types = {"paid": "money(USD)"}
@@ -123,7 +123,7 @@ class ReturnsDesk:
             types |= {name: _TYPES[name.rpartition("_")[0]] for name in given}
             lines += case[len(skipped) :]
         percentages = {name: _percent(value) for name, value in known.items() if types[name] == "percent"}
-        return Draft(
+        return TaskDraft(
             name=f"returns_desk-{length}-{seed}",
             inputs=[Input(name, types[name]) for name in known],
             given={**known, **percentages},

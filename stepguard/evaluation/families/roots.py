@@ -18,9 +18,9 @@ from stepguard.evaluation.families.base import (
     DEMONSTRATION_SEED,
     WORDS_SYSTEM,
     Demonstration,
-    Draft,
     Line,
     Task,
+    TaskDraft,
     check_length,
 )
 from stepguard.evaluation.knobs import full_name
@@ -71,7 +71,7 @@ class Roots:
         """A worked example with the same knobs."""
         return self._draft(DEMONSTRATION_SEED, _DEMONSTRATION_STEPS).demonstration(WORDS_SYSTEM)
 
-    def _draft(self, seed: int, length: int) -> Draft:
+    def _draft(self, seed: int, length: int) -> TaskDraft:
         chance = random.Random(f"roots:{self.largest}:{self.degree}:{length}:{seed}")
         start = before = chance.randint(2, self.largest)
         lines: list[Line] = []
@@ -92,7 +92,7 @@ class Roots:
             )
             lines.append(Line(step=step, solve=equation.solve, work=equation.work))
             before = root
-        return Draft(
+        return TaskDraft(
             name=f"roots-{length}-{seed}",
             inputs=[Input("n", "integer")],
             given={"n": start},

@@ -16,9 +16,9 @@ from stepguard.evaluation.families.base import (
     DEMONSTRATION_SEED,
     FORMULA_SYSTEM,
     Demonstration,
-    Draft,
     Line,
     Task,
+    TaskDraft,
     check_length,
 )
 from stepguard.evaluation.knobs import full_name
@@ -85,7 +85,7 @@ class RunningSum:
         small = RunningSum(words=self.words, size=min(self.size, max(8, self.words)), largest=self.largest)
         return small._draft(DEMONSTRATION_SEED, _DEMONSTRATION_TURNS).demonstration(FORMULA_SYSTEM)
 
-    def _draft(self, seed: int, length: int) -> Draft:
+    def _draft(self, seed: int, length: int) -> TaskDraft:
         chance = random.Random(f"running_sum:{self.words}:{self.size}:{self.largest}:{length}:{seed}")
         left = list(_WORDS)
         names = [left.pop(chance.randint(0, len(left) - 1)) for _ in range(self.size)]
@@ -99,7 +99,7 @@ class RunningSum:
             turn = _Turn((*before, *self._turn(chance, values)))
             step = Step(f"total_{number}", " + ".join(turn.names), type="integer")
             lines.append(Line(step=step, solve=turn.solve, work=turn.work))
-        return Draft(
+        return TaskDraft(
             name=f"running_sum-{length}-{seed}",
             inputs=[Input(word, "integer") for word in names],
             given=values,

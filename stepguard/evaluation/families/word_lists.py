@@ -12,9 +12,9 @@ from stepguard.evaluation.families.base import (
     DEMONSTRATION_SEED,
     WORDS_SYSTEM,
     Demonstration,
-    Draft,
     Line,
     Task,
+    TaskDraft,
     check_length,
 )
 from stepguard.evaluation.families.word_list_checks import ListCheck
@@ -75,14 +75,14 @@ class WordLists:
         """A worked example with the same knobs."""
         return self._draft(DEMONSTRATION_SEED, _DEMONSTRATION_STEPS).demonstration(WORDS_SYSTEM)
 
-    def _draft(self, seed: int, length: int) -> Draft:
+    def _draft(self, seed: int, length: int) -> TaskDraft:
         chance = random.Random(f"word_lists:{self.items}:{self.most}:{length}:{seed}")
         left = list(_WORDS)
         items = [left.pop(chance.randint(0, len(left) - 1)) for _ in range(self.items)]
         maker = _Maker(chance, count=len(items), most=self.most, last="start")
         while len(maker.lines) < length:
             maker.go_on(length - len(maker.lines))
-        return Draft(
+        return TaskDraft(
             name=f"word_lists-{length}-{seed}",
             inputs=[Input("start", "text")],
             given={"start": _SEPARATOR.join(items)},

@@ -174,13 +174,13 @@ class _Schema(EquationFormat):
 def _model_of(name: str, text: str) -> type[BaseModel]:
     """A model whose schema is this one; kept, since the shape of a request is kept by its model."""
 
-    class Given(BaseModel):
+    class GivenSchema(BaseModel):
         @classmethod
         def model_json_schema(cls, *_: Any, **__: Any) -> dict[str, Any]:
             return dict(json.loads(text))
 
-    Given.__name__ = name
-    return Given
+    GivenSchema.__name__ = name
+    return GivenSchema
 
 
 # The reply

@@ -22,9 +22,9 @@ from stepguard.repair.ladder import Ladder
 from stepguard.results import Result
 
 __all__ = [
-    "Line",
     "RecordedTexts",
     "Replay",
+    "TranscriptLine",
     "choose_failed",
     "choose_guarded",
     "is_transcript",
@@ -49,7 +49,7 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TranscriptLine:
     """One line of a transcript.
 
     Attributes:
@@ -169,7 +169,7 @@ def replay(outcome: Outcome, meta: Mapping[str, Any], family: Family | None = No
     return Replay(task, result, tuple(backend.requests))
 
 
-def mark(outcome: Outcome, task: Task) -> tuple[list[Line], list[str]] | None:
+def mark(outcome: Outcome, task: Task) -> tuple[list[TranscriptLine], list[str]] | None:
     """The lines of a transcript, each judged by the truth, and the steps that it never writes down.
 
     Every step is read as the benchmark reads it. A wrong value that follows from wrong values before it is told from
@@ -186,23 +186,23 @@ def mark(outcome: Outcome, task: Task) -> tuple[list[Line], list[str]] | None:
         return None
     audited = audit(task.procedure, task.inputs, text)
     at_line = {each.place.line: each for each in audited.steps if each.place is not None}
-    lines: list[Line] = []
+    lines: list[TranscriptLine] = []
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         each = at_line.get(number)
         if each is None:
-            lines.append(Line(line))
+            lines.append(TranscriptLine(line))
             continue
         name = each.step
         truth = task.truth.get(name)
         if truth is None:  # not known
-            lines.append(Line(line))
+            lines.append(TranscriptLine(line))
         elif name not in found.values:
-            lines.append(Line(line, "unread", name, f"no value can be read; right is {truth}"))
+            lines.append(TranscriptLine(line, "unread", name, f"no value can be read; right is {truth}"))
         elif same(found.values[name], truth):
-            lines.append(Line(line, "right", name))
+            lines.append(TranscriptLine(line, "right", name))
         else:
             judged: Literal["carried", "slip"] = "slip" if name in found.slips else "carried"
-            lines.append(Line(line, judged, name, f"right is {truth}"))
+            lines.append(TranscriptLine(line, judged, name, f"right is {truth}"))
     return lines, [each.step for each in audited.steps if each.place is None and each.step in task.truth]
 
 
@@ -216,7 +216,7 @@ def _transcript(outcome: Outcome) -> str:
     return "\n".join(f"{name} = {entry}" for entries in found if entries for name, entry in entries.items())
 
 
-def shown(lines: Sequence[Line]) -> dict[str, int]:
+def shown(lines: Sequence[TranscriptLine]) -> dict[str, int]:
     """How many lines are judged in each way."""
     counts: dict[str, int] = {}
     for line in lines:

@@ -10,8 +10,8 @@ from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.arms.reading import read_entries
 from stepguard.evaluation.families import Family
 from stepguard.evaluation.report.examples import (
-    Line,
     Replay,
+    TranscriptLine,
     choose_failed,
     choose_guarded,
     make_task,
@@ -193,7 +193,7 @@ def _missing(missing: Sequence[str]) -> str:
     return f"{_NO} never written down ({len(missing)}): {names}"
 
 
-def _line(line: Line) -> Html:
+def _line(line: TranscriptLine) -> Html:
     sign = {"right": _YES, "slip": _NO, "unread": _NO, "carried": "\u21b3"}.get(line.judged or "", Html("&#160;"))
     why = tag("span", line.note, class_="why") if line.note else None
     return tag(

@@ -50,7 +50,7 @@ from stepguard.integrations.langchain.model import (
     model_name,
 )
 from stepguard.integrations.langgraph import taken_over
-from stepguard.integrations.openai.calls import Call, tell_call
+from stepguard.integrations.openai.calls import ClientCall, tell_call
 from stepguard.integrations.openai.client import OnUnverified
 from stepguard.integrations.support import check_support
 from stepguard.options import DropInKeywords, check_options
@@ -151,7 +151,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         guarded_only: bool = False,
         on_unverified: OnUnverified = "raise",
         at_least: Strength = "proved",
-        on_call: Callable[[Call], object] | None = None,
+        on_call: Callable[[ClientCall], object] | None = None,
         settings: ModelSettings | None = None,
         **options: Unpack[DropInKeywords],
     ) -> None:
@@ -233,7 +233,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         )
         if job is None:
             reason = why_passed(messages, guarded_only=self._guarded_only)
-            tell_call(Call(guarded=False, model=model_name(request.model), reason=reason), self._on_call)
+            tell_call(ClientCall(guarded=False, model=model_name(request.model), reason=reason), self._on_call)
             return None
         check_support([job.procedure], self._allowed["at_least"])
         if request.response_format is not None:
@@ -246,7 +246,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
 
     def _guarded(self, request: ModelRequest[Any], job: Job, run: Run) -> None:
         result = run.result()
-        call = Call(guarded=True, model=model_name(request.model), job=job, result=result)
+        call = ClientCall(guarded=True, model=model_name(request.model), job=job, result=result)
         tell_call(call, self._on_call)
 
     def _answer(self, backend: ModelBackend | AsyncModelBackend, job: Job, result: Result) -> ExtendedModelResponse:

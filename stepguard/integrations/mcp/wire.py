@@ -65,12 +65,12 @@ async def serve_stdio(server: MCPServer[Any]) -> None:
     stream = open(os.dup(sys.stdin.fileno()), "rb", closefd=False)  # noqa: SIM115
     lines = anyio.wrap_file(io.TextIOWrapper(stream, encoding="utf-8", errors="replace"))
 
-    class Lines:
+    class ExactLines:
         async def __aiter__(self) -> AsyncIterator[str]:
             async for line in lines:
                 yield exact_numbers(line)
 
-    given: Any = Lines()
+    given: Any = ExactLines()
     async with stdio_server(stdin=given) as (read, write):
         # As MCPServer.run_stdio_async does, which takes no streams.
         lowlevel = server._lowlevel_server

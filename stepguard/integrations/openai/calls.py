@@ -45,7 +45,7 @@ from stepguard.telemetry.logging import careful, tell
 if TYPE_CHECKING:
     from stepguard.backends.openai import OpenAIBackend
 
-__all__ = ["Call", "GuardedCall", "Settings", "tell_call"]
+__all__ = ["ClientCall", "GuardedCall", "WrapSettings", "tell_call"]
 
 _REFUSED: Final[Mapping[str, str]] = {
     "tools": "steps are answered by the model alone",
@@ -68,7 +68,7 @@ _ABSENT: Final = frozenset({"NotGiven", "Omit"})
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ClientCall:
     """What became of one call of ``chat.completions.create``.
 
     Attributes:
@@ -86,7 +86,7 @@ class Call:
     reason: PassReason | None = None
 
 
-def tell_call(call: Call, on_call: Callable[[Call], object] | None) -> None:
+def tell_call(call: ClientCall, on_call: Callable[[ClientCall], object] | None) -> None:
     """Log what became of a call, and call `on_call`; what that raises is logged and changes nothing."""
     if call.job is None or call.result is None:
         tell("chat_passed", reason=call.reason)
@@ -104,7 +104,7 @@ def tell_call(call: Call, on_call: Callable[[Call], object] | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class WrapSettings:
     """What every call of a wrapped client shares; see `stepguard.integrations.openai.client.wrap`."""
 
     client: Any
@@ -113,7 +113,7 @@ class Settings:
     guarded_only: bool
     on_unverified: Literal["raise", "return"]
     at_least: Strength
-    on_call: Callable[[Call], object] | None
+    on_call: Callable[[ClientCall], object] | None
     backend: Mapping[str, Any]
     guard: Mapping[str, Any]
 
@@ -134,12 +134,12 @@ class Settings:
         job = find_job(messages, procedures=self.procedures, named=named, inputs=inputs, trust=self.trust)
         if job is None:
             reason = why_passed(messages, guarded_only=self.guarded_only)
-            tell_call(Call(guarded=False, model=_model(arguments), reason=reason), self.on_call)
+            tell_call(ClientCall(guarded=False, model=_model(arguments), reason=reason), self.on_call)
         return job
 
     def guarded(self, call: GuardedCall, result: Result) -> None:
         """Tell that a call was guarded."""
-        tell_call(Call(guarded=True, model=call.model, job=call.job, result=result), self.on_call)
+        tell_call(ClientCall(guarded=True, model=call.model, job=call.job, result=result), self.on_call)
 
     def make_guard(self, model: str, **changed: Any) -> Guard:
         """A guard over the client.
@@ -177,7 +177,7 @@ class GuardedCall:
         ConfigError: a parameter cannot be honoured.
     """
 
-    def __init__(self, settings: Settings, job: Job, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, settings: WrapSettings, job: Job, arguments: Mapping[str, Any]) -> None:
         given = {
             name: value
             for name, value in arguments.items()

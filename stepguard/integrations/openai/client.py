@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, Unpack, get_args
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError
 from stepguard.integrations.chat.trust import Trust, check_trust
-from stepguard.integrations.openai.calls import Call, GuardedCall, Settings
+from stepguard.integrations.openai.calls import ClientCall, GuardedCall, WrapSettings
 from stepguard.integrations.support import check_support
 from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 
-__all__ = ["Call", "OnUnverified", "result_of", "wrap"]
+__all__ = ["ClientCall", "OnUnverified", "result_of", "wrap"]
 
 OnUnverified = Literal["raise", "return"]
 """What a guarded call does with a result that is no answer.
@@ -59,7 +59,7 @@ def wrap(
     guarded_only: bool = False,
     on_unverified: OnUnverified = "raise",
     at_least: Strength = "proved",
-    on_call: Callable[[Call], object] | None = None,
+    on_call: Callable[[ClientCall], object] | None = None,
     mode: Literal["json_schema", "tools", "json"] | None = None,
     strict: bool | None = None,
     **options: Unpack[DropInKeywords],
@@ -76,7 +76,7 @@ def wrap(
         guarded_only: refuse a call that would be passed on, and say why.
         on_unverified: see `OnUnverified`.
         at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
-        on_call: called with every `Call` when it is passed on, or when its run has ended, however it has; what it
+        on_call: called with every `ClientCall` when it is passed on, or when its run has ended, however it has; what it
             raises is logged and changes nothing.
         mode: how replies are bound to their form; see `stepguard.backends.openai.OpenAIBackend`.
         strict: see there; False for a server that does not know the word.
@@ -100,7 +100,7 @@ def wrap(
     check_options(options, of="wrap")
     if not callable(getattr(getattr(getattr(client, "chat", None), "completions", None), "create", None)):
         raise ConfigError(f"{type(client).__name__} has no chat.completions.create: pass a client", option="client")
-    settings = Settings(
+    settings = WrapSettings(
         client=client,
         procedures=known,
         trust=check_trust(trust),
@@ -120,7 +120,7 @@ def result_of(response: object) -> Result | None:
     return found if isinstance(found, Result) else None
 
 
-def _wrapped(settings: Settings) -> _Client:
+def _wrapped(settings: WrapSettings) -> _Client:
     settings.make_guard("model")  # what cannot work is told now
     kind = _AsyncCompletions if settings.make_backend("model").is_async else _Completions
     return _Client(settings, _Chat(settings, kind(settings)))
@@ -129,7 +129,7 @@ def _wrapped(settings: Settings) -> _Client:
 class _Proxy:
     """A part of the client: looked up anew each time, because a tracing tool may replace it."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: WrapSettings) -> None:
         self._settings: Final = settings
 
     @property
@@ -148,7 +148,7 @@ class _Proxy:
 class _Chat(_Proxy):
     """``client.chat``: the client's own, but for ``completions``."""
 
-    def __init__(self, settings: Settings, completions: _Unguarded) -> None:
+    def __init__(self, settings: WrapSettings, completions: _Unguarded) -> None:
         super().__init__(settings)
         self.completions: Final = completions
 
@@ -208,7 +208,7 @@ class _AsyncCompletions(_Unguarded):
         return call.answer(result, awaited=True)
 
 
-def _own(settings: Settings, holder: Any, name: str) -> Any:
+def _own(settings: WrapSettings, holder: Any, name: str) -> Any:
     """What a client has under a name.
 
     Raises:
@@ -228,10 +228,10 @@ class _Client:
 
     __slots__ = ("_settings", "chat")
 
-    _settings: Settings
+    _settings: WrapSettings
     chat: _Chat
 
-    def __init__(self, settings: Settings, chat: _Chat) -> None:
+    def __init__(self, settings: WrapSettings, chat: _Chat) -> None:
         object.__setattr__(self, "_settings", settings)
         object.__setattr__(self, "chat", chat)
 

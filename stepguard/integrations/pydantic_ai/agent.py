@@ -27,7 +27,7 @@ from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import completion_body, refusal, shortfall
 from stepguard.integrations.chat.requests import Job, find_job, named_procedure, why_passed
 from stepguard.integrations.chat.trust import Trust, check_inputs, check_trust
-from stepguard.integrations.openai.calls import Call, tell_call
+from stepguard.integrations.openai.calls import ClientCall, tell_call
 from stepguard.integrations.outputs.checker import OutputCheck
 from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
@@ -109,7 +109,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
         mode: how replies are bound to their form. By default a JSON schema where the model's profile knows it,
             otherwise a tool.
-        on_call: called with every `Call` when it is passed on, or when its run has ended, however it has; what it
+        on_call: called with every `ClientCall` when it is passed on, or when its run has ended, however it has; what it
             raises is logged and changes nothing.
         id: as in any capability; needed only to override this one in a run.
         options: those of `stepguard.Guard`, for each guarded request.
@@ -129,7 +129,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         guarded_only: bool = False,
         at_least: Strength = "proved",
         mode: Mode | None = None,
-        on_call: Callable[[Call], object] | None = None,
+        on_call: Callable[[ClientCall], object] | None = None,
         id: str | None = None,
         **options: Unpack[DropInKeywords],
     ) -> None:
@@ -188,7 +188,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         job = find_job(messages, procedures=self._known, named=named, inputs=inputs, trust=self._trust)
         if job is None:
             reason = why_passed(messages, guarded_only=self._guarded_only)
-            tell_call(Call(guarded=False, model=request_context.model.model_name, reason=reason), self._on_call)
+            tell_call(ClientCall(guarded=False, model=request_context.model.model_name, reason=reason), self._on_call)
             return await handler(request_context)
         check_support([job.procedure], self._allowed["at_least"])
         if (request_context.model_settings or {}).get("stop_sequences"):
@@ -210,7 +210,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
                 await guard.adrive(run)
             finally:  # also where it is cancelled: what was verified and paid for is told
                 result = run.result()
-                tell_call(Call(guarded=True, model=backend.name, job=job, result=result), self._on_call)
+                tell_call(ClientCall(guarded=True, model=backend.name, job=job, result=result), self._on_call)
             return self._response(result, job, shape, backend)
         except BaseException as error:
             backend.charge()
