@@ -123,7 +123,7 @@ def test_what_is_wrong_with_a_check_is_told_with_its_line(checks: str, told: str
 def test_a_check_from_a_file_decides() -> None:
     """It is asked like any other."""
     procedure = load("- between: {least: 3, most: 7}")
-    for value, status in (("5", "verified"), ("8", "abstained")):
+    for value, status in (("5", "checked"), ("8", "abstained")):
         backend = ScriptedBackend({"n": {"work": "", "value": value}})
         assert Guard(backend, repair=0).run(procedure).status == status
 
