@@ -255,10 +255,11 @@ def _check_words(instruction: str, id: str, named: tuple[str, ...], tree: Expres
     if (mark := struck(instruction)) is not None:
         raise UnclearWords(f"step {id!r}: {shorten(mark, 40)!r} is struck out or hidden beside its formula", step=id)
     if (word := unclear(instruction, (id, *named), tree, "field")) is not None:
+        reads = f" (reads {shorten(', '.join(named), 60)})" if named else ""
         raise UnclearWords(
             f"step {id!r}: its formula is carried out always, and once, and {word!r} in {shorten(instruction, 60)!r} "
-            "may change whether, when or how often: let the words beside a formula only say what is worked out, or "
-            f'leave the formula out and let words alone say all of it, `{id}: number = "..."`',
+            "may change whether, when or how often it applies: let the words beside a formula only say what is worked out, or "
+            f'leave the formula out and let words alone say all of it, `{id}: number = "..."{reads}`',
             step=id,
         )
 
