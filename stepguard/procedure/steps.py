@@ -258,8 +258,8 @@ def _check_words(instruction: str, id: str, named: tuple[str, ...], tree: Expres
         reads = f" (reads {shorten(', '.join(named), 60)})" if named else ""
         raise UnclearWords(
             f"step {id!r}: its formula is carried out always, and once, and {word!r} in {shorten(instruction, 60)!r} "
-            "may change whether, when or how often it applies: let the words beside a formula only say what is worked out, or "
-            f'leave the formula out and let words alone say all of it, `{id}: number = "..."{reads}`',
+            "may change whether, when or how often it applies: let the words beside a formula only say what is worked "
+            f'out, or leave the formula out and let words alone say all of it, `{id}: number = "..."{reads}`',
             step=id,
         )
 
