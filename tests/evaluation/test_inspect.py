@@ -10,6 +10,7 @@ import math
 import sys
 import tomllib
 from collections.abc import Callable, Coroutine, Iterator, Mapping
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, cast
@@ -97,7 +98,7 @@ class Heard:
         self.said: dict[tuple[object, ...], Completion] = {}
 
     def complete(self, request: Request) -> Completion:
-        completion = self._model.complete(request)
+        completion = replace(self._model.complete(request), fingerprint="fp_7")
         self.said[_key(request.chat(), request.temperature, request.seed, request.max_tokens)] = completion
         return completion
 
@@ -126,6 +127,7 @@ def answering(said: TABLE) -> Callable[[Received], Reply]:
         told = completion_body(known.text, **({} if known.refusal is None else {"refusal": known.refusal}))
         told["choices"][0]["finish_reason"] = known.finish_reason
         spent = known.usage
+        told |= {"model": known.model, "system_fingerprint": known.fingerprint}
         told["usage"] = {"prompt_tokens": spent.input_tokens, "completion_tokens": spent.output_tokens}
         return Reply(told)
 

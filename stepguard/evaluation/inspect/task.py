@@ -276,7 +276,7 @@ def _completion(output: ModelOutput) -> Completion:
         )
     if output.empty:
         return Completion(None, None, usage=spent, model=output.model)
-    reason = output.stop_reason
+    reason, facts = output.stop_reason, output.metadata or {}
     parts = output.message.content_list
     said = [each.text for each in parts if each.type == "text" and not each.refusal]
     refused = [each.text for each in parts if each.type == "text" and each.refusal]
@@ -284,7 +284,7 @@ def _completion(output: ModelOutput) -> Completion:
     known = None if reason == "unknown" else _FINISH_REASONS.get(reason, reason)
     return Completion(
         text="\n".join(said) if said else None,
-        finish_reason=(output.metadata or {}).get("finish_reason") or known,
+        finish_reason=facts.get("finish_reason") or known,
         refusal="\n".join(refused) or None,
         reasoning="\n".join(thought) or None,
         tool_calls=tuple(
@@ -293,6 +293,7 @@ def _completion(output: ModelOutput) -> Completion:
         ),
         usage=spent,
         model=output.model,
+        fingerprint=facts.get("fingerprint"),
     )
 
 
