@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -78,6 +79,20 @@ def test_backends_carry_bytes(path: Path) -> None:
     """A backend knows no procedure, reads no claim and checks nothing: what it needs of that comes with a request."""
     foreign = {"checks", "documents", "formulas", "procedure", "replies"}
     assert foreign.isdisjoint(map(room_of, run_time_imports(path)))
+
+
+@pytest.mark.parametrize(
+    ("page", "row", "names"),
+    [
+        ("architecture.md", r"^\| \d+ \| (.*?) \|", r"`(\w+)`"),
+        ("architecture.svg", r'^.*font-weight="600".*$', r">(\w+)<"),
+    ],
+)
+def test_the_pages_show_the_floors(page: str, row: str, names: str) -> None:
+    """The table and the picture of the architecture hold every room, in the order of the floors."""
+    text = (Path(__file__).parents[2] / "docs" / page).read_text(encoding="utf-8")
+    shown = [name for line in re.finditer(row, text, re.MULTILINE) for name in re.findall(names, line[0])]
+    assert shown == [room for floor in reversed(FLOORS) for room in floor if room != "__init__"]
 
 
 def test_every_room_says_what_lives_in_it() -> None:
