@@ -39,6 +39,11 @@ _IN_FRONT: Final = re.compile(
 """What changes a number that stands behind it in a box."""
 _REACH: Final = 160
 _DENIED_BELOW: Final = re.compile(r"(?:false|untrue|no)[.! ]*\Z", re.IGNORECASE)
+_ANOTHER: Final = re.compile(
+    r"\b(?:previous|old|earlier|former|outdated|student['\u2019]?s|his|her|their|else['\u2019]s)[\s*_]*\Z",
+    re.IGNORECASE,
+)
+_LED_BELOW: Final = re.compile(r"(?:=|->|=>|[\u2192\u21d2\u279c])\s*([-+$]?[0-9][0-9.,]*%?)\Z")
 _NUMBER_BELOW: Final = re.compile(r"[-+$]?[0-9.,]+%?\Z")
 
 
@@ -124,7 +129,7 @@ def _changed(stated: Stated, body: str) -> bool:
     """Whether what stands in front of an answer or behind it denies it, or makes it another number."""
     line = body.rfind("\n", 0, stated.start) + 1
     front = body[max(line, stated.start - _REACH) : stated.start]
-    if doubted_before(front) is not None or (stated.boxed and _IN_FRONT.search(front)):
+    if doubted_before(front) is not None or _ANOTHER.search(front) or (stated.boxed and _IN_FRONT.search(front)):
         return True
     if isinstance(stated.value, str | bool):
         return False
@@ -134,6 +139,9 @@ def _changed(stated: Stated, body: str) -> bool:
     if not head and _NUMBER_BELOW.match(second) and stated.text.strip("$*_ ") != second:
         return True
     if _DENIED_BELOW.match(second):
+        return True
+    led = _LED_BELOW.match(second)
+    if not head and led is not None and led[1] != stated.text.strip("$*_ "):
         return True
     goes_on = "=" not in second and stands_alone_after(f"\n{below}") == "no"
     if not head and goes_on:

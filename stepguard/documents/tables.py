@@ -42,11 +42,17 @@ _DIGIT: Final = re.compile(r"\d")
 _CAPTION: Final = re.compile(
     r"\(\s*(?:all )?(?:[\w ]{0,30}\b)?in\b[^)\n]*\)|\(\s*[^\w\s()]{1,4}\s*(?:in )?[^)\n]*\)"
     r"|^\W*(?:all[ae]? |the )*(?:amounts?|prices?|figures?|values?|currency|angaben|beträge|montants)\b.*"
-    r"|\bin\s+(?:[^\W\d]+\s+){0,3}?(?:thousands|millions|billions|tsd|tausend|mio|mrd|lakhs|crores)\b.*"
+    r"|\b(?:in|en)\s+(?:[^\W\d]+\s+){0,3}?(?:thousands|millions|billions|tsd|tausend|milliers|mio|mrd|lakhs|crores)\b.*"
     r"|(?<!\w)(?:in\s+)?(?:TEUR|TUSD|T€|k€|€k|\$k|€m|\$m|[€$£]\s?['’]?000|[A-Z]{3}\s?['’]?000(?!\w)"
     r"|(?:[A-Z]{3}|[€$£])\s(?:thousands?|millions?|billions?|mio|mrd|tsd)\.?)(?!\w)",
     re.IGNORECASE,
 )
+_LABELLED: Final = re.compile(r"[:=\uff1a][^\w:=]{0,6}(?:[A-Z]{3}\s?)?[^\w:=]{0,3}\Z")
+_LABEL_REACH: Final = 80
+_NUMBER_BEFORE: Final = re.compile(r"[1-9][0-9.,]*")
+_IN_BRACKETS: Final = re.compile(r"\([^()\n]{0,30}\)|\[[^\[\]\n]{0,30}\]")
+_RATED: Final = re.compile(r"\b(?:per|je|pro|par)\b", re.IGNORECASE)
+_ZEROS: Final = re.compile(r"['\u2019]000s?\b")
 _GAP: Final = re.compile(r"\s{2,}")
 _TOKEN: Final = re.compile(r"\S+")
 _RULE: Final = re.compile(r"[\s|:+=_-]*\Z")
@@ -156,6 +162,9 @@ class Heads:
         caption = self._captions.get(number)
         if caption is not None and not _is_prose(self._line(number)[:_LONGEST]):
             found = [_under(caption, each) for each in found] or [caption]
+        label = _label(self._text[max(self._starts[number], start - _LABEL_REACH) : start])
+        if label is not None and not any(each.power for each in found):
+            found = [Head(each.currencies or label.currencies, label.power) for each in found] or [label]
         return tuple(dict.fromkeys(found))
 
     def _columns(self, number: int, start: int, end: int) -> list[Head]:
@@ -174,6 +183,16 @@ class Heads:
         if self._last[0] != number:
             self._last = (number, _row(self._line(number)))
         return self._last[1]
+
+
+def _label(front: str) -> Head | None:
+    """The scale that the label in front of a number says, ``Sum (in thousands): 5``; None where it says none."""
+    if _LABELLED.search(front) is None:
+        return None
+    label = _NUMBER_BEFORE.split(front)[-1]
+    parts = [found[0] for pattern in (_IN_BRACKETS, _CAPTION, _ZEROS) for found in pattern.finditer(label)]
+    heads = _heads([part for part in parts if not _RATED.search(part)])
+    return next((head for head in heads if head.power), None)
 
 
 def _row(line: str) -> _Row | None:

@@ -116,6 +116,7 @@ _APART: Final = (
 )
 """What may stand between a number and the word for thousands or millions that belongs to it."""
 _GOES_ON: Final = re.compile(
+    r"[ \u00a0]?\\[dtc]?frac(?![a-z])|"
     "[ \u00a0]?(?:[¼-¾⅐-⅞]|[0-9]{1,3}/[0-9])|['’\u00b4`\u02bc\u066c][0-9]"
     r"|\*\*[0-9]| \*\* ?[-+0-9(]| \^ ?[-+0-9({]"
     "|[ \u00a0]?[\u2044\u2215][ \u00a0]?[0-9]"
@@ -134,6 +135,7 @@ _GOES_ON: Final = re.compile(
 _MONEY_GOES_ON: Final = re.compile(
     rf"{_BLANKS}?[(\[\"'“‘*_]*(?:[kKmMbBtT]|[mM][mM]|[bBtT]r?[nN])(?![\w-])"
     rf"|,?{_BLANKS}?(?:(?i:and|und|et|y|e){_BLANKS})?[0-9]{{1,2}}{_BLANKS}?(?:¢|(?i:{'|'.join(PARTS)})\b)"
+    rf"|{_BLANKS}(?i:con|com){_BLANKS}[0-9]{{2}}(?![0-9.,])"
 )
 """Behind an amount of money, what may be the unit of another number, or the rest of it: ``$3 M``, ``$3 20 cents``."""
 _SCALED_BEFORE: Final = re.compile(
@@ -142,7 +144,12 @@ _SCALED_BEFORE: Final = re.compile(
     rf"|(?:{_CURRENCY}|\b(?:{_CODE})){_BLANKS}?(?:[kKmMbB]|[mMbB][nN]|(?i:thousands?|millions?|billions?)){_BLANKS}\Z"
 )
 """In front of a number, its scale with a currency: ``TEUR 5``, ``Mio. EUR 5``, ``€m 5``, ``USD million 5``."""
-_NEGATED: Final = re.compile(r"\b(?:minus|negative)[\s:)]{1,3}\Z|(?:マイナス|마이너스|[負负減▲△▼])\s?\Z", re.IGNORECASE)
+_NEGATED: Final = re.compile(
+    r"\b(?:minus|negative)[\s:)]{1,3}\Z|(?:マイナス|마이너스|[負负減▲△▼])\s?\Z"
+    r"|(?:[√∛∜]|\\(?:[dtc]?frac|sqrt(?:\[[0-9]\])?))[\s({]{0,2}\Z|\}\s?\{\s?\Z",
+    re.IGNORECASE,
+)
+"""In front of a number, what makes it another one: below zero, a root, part of a fraction."""
 _CODE_BEFORE: Final = re.compile(rf"\b({_CODE}){_BLANKS}?\Z")
 _ACCOUNT_BEFORE: Final = re.compile(rf"(?:{_CURRENCY}|\b(?:{_CODE})) ?\(\Z")
 _OPENED: Final = re.compile(rf"(?P<before>\A|[^{BLANKS}]?{_BLANKS}*)\({_BLANKS}*\Z")

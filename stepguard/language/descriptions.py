@@ -30,6 +30,7 @@ from stepguard.language.vocabulary import (
     GROUPS,
     LEADING,
     LOOSE,
+    NAMED_UNSPACED,
     NAMING,
     PLAIN_ADVERBS,
     QUANTITIES,
@@ -280,12 +281,16 @@ def _loose(words: str, found: list[str], own: _Names, spoken: frozenset[str], *,
         return words
     head = told[0]
     named = takewhile(lambda word: word not in LOOSE, _words(_BREAK.split(words, maxsplit=1)[0]))
-    quantity = any(word in QUANTITIES or word in own for word in named)
+    quantity = any(word in QUANTITIES or (word in own and (len(word) > 2 or word == head)) for word in named)
     quantity = quantity or (head in DETERMINERS and all(word not in GROUPS for word in told))
     purpose = head == "to" and told[1:2] and told[1] in VERBS
     limit = bool(spoken) and head in _LIMITS
     if not (head in VERBS or quantity or tests or purpose or limit or _unspaced(head)):
         return head
+    if head in GROUPS and head not in own:
+        return head
+    if not words.isascii() and (unread := next((word for word in told if _unread(word, own)), None)) is not None:
+        return unread
     if (head not in VERBS or head in QUANTITIES) and not purpose and (clause := _clause(words)) is not None:
         return clause
     asked = False
@@ -324,6 +329,15 @@ def _clause(words: str) -> str | None:
         if found and found[0] in VERBS and (found[0] not in QUANTITIES or set(found[1:2]) & DETERMINERS):
             return found[0]
     return None
+
+
+def _unread(word: str, own: _Names) -> bool:
+    """Whether a word is of another script than Latin, and nothing that is known says what it means."""
+    if word.isascii() or len(word) == 1 or word in own or word in VERBS | QUANTITIES:
+        return False
+    if _unspaced(word):
+        return not any(part in word for part in NAMED_UNSPACED)
+    return any(not unicodedata.name(each, "?").startswith("LATIN") for each in word)
 
 
 def _unspaced(word: str) -> bool:

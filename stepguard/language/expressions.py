@@ -176,6 +176,7 @@ _POINTS: Final = re.compile("(?<=[0-9])[\u00b7\u22c5](?=[0-9])")
 _OPERAND: Final = re.compile(r"[\w.(\[]")
 _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _PRODUCT: Final = frozenset({"*", "/", "//", "%"})
+_SIGN_APART: Final = re.compile(r"\s*[+-]\s")
 
 _Token = tuple[str, str, int]  # kind, text, offset
 
@@ -305,6 +306,10 @@ class _Parser:
         rest = plain[at + 1 :].lstrip()[:1]
         if not rest or rest in "*/%^)],<>=!≤≥≠":
             raise self._error("a percentage is written as a number with its sign, such as 10%, or as x / 100", at)
+        if _SIGN_APART.match(plain, at + 1):  # `10 % + y` is ten percent and y for most readers
+            raise self._error(
+                "a % in front of a sign: write `10% + y` for a percentage, `a % (-b)` for a remainder", at
+            )
         if before != behind:
             raise self._error("a remainder has blanks on both sides of its sign: `a % b`", at)
 

@@ -11,7 +11,15 @@ import re
 from collections.abc import Iterator
 from typing import Final, Literal
 
-__all__ = ["Doubt", "doubted_before", "find_retractions", "goes_back", "retractions_in", "taken_back_after"]
+__all__ = [
+    "Doubt",
+    "called_false",
+    "doubted_before",
+    "find_retractions",
+    "goes_back",
+    "retractions_in",
+    "taken_back_after",
+]
 
 Doubt = Literal["denied", "supposed", "unread"]
 """Whether a claim is denied, or only supposed, or cannot be read."""
@@ -29,13 +37,14 @@ _IN_AN_ENTRY: Final = re.compile(
 _BEGINNING_A_CLAUSE: Final = re.compile(
     r"(?:^[ *_>#-]{0,9}|[.!?,;:)\u2014\u2026\n] {0,3}|- |\()(?P<phrase>"
     r"(?:oh|no|hmm+|but|ah),? wait\b|wait\b(?! for| until)|actually\b|correction\b|nope\b|apologies\b|retract"
-    rf"|(?:{_EXCLAIMED})\b|my (?:mistake|bad|error)\b|on reflection\b|no, (?:that|this|it|the|wait|i|[-$0-9])"
+    rf"|(?:{_EXCLAIMED})\b|my (?:mistake|bad|error)\b|on reflection\b|no[,:;] (?:that|this|it|the|wait|i|[-$0-9])"
     r"|(?:strike|disregard|ignore|forget|withdraw) (?:that|this|it|the (?:above|last|previous)|what|my)\b"
     r"|i (?:made|see) (?:a|an|my) (?:mistake|error)|i (?:meant|retract|withdraw)\b|i (?:take|took) (?:that|it) back"
     rf"|(?:that|this|it|(?:the|this|that|my) (?:final |last |above )?answer)(?:'s| is| was) (?:{_MISTAKEN}|a mistake)\b"
     r"|let me (?:re\w{2,12}|correct|fix|redo|try (?:that |this )?again|double.check|start over)"
     rf"|(?:{_REDONE}|correct)ing\b(?! the final)"
-    r"|(?:edit(?:ed)?|errat(?:um|a)|typo|updated?|fix(?:ed)?|corrected|revis(?:ed|ion)|amend(?:ed|ment)) ?:"
+    r"|(?:edit(?:ed)?|errat(?:um|a)|typo|updated?|fix(?:ed)?|corrected|revis(?:ed|ion)|amend(?:ed|ment)"
+    r"|korrektur|berichtigung|correc(?:ción|tif)|correzione|rectificat(?:ion|if)) ?:"
     rf"|(?<![:,;(])(?<![:,;] )(?:{_MISTAKEN})\b(?=[.! ]*$)"
     r"|(?:it |that |this )?(?:should|ought to) (?:be|read|have been) [-$0-9]"
     r"|make (?:that|it) [-$0-9]|(?:or )?rather,? [-$0-9]|(?:please )?read [^\s]{1,30} (?:instead of|for)\b)",
@@ -49,15 +58,23 @@ _DENYING: Final = frozenset((
 _SUPPOSING: Final = frozenset(("if", "unless", "whether"))
 _SUPPOSING_STEMS: Final = ("suppos", "assum", "imagin", "pretend", "hypothe")
 _CALLED_FALSE: Final = re.compile(
-    r"\b(?:false|wrong|incorrect|untrue|mistaken?|(?<!no )doubt)(?: (?:that|to say|to claim|to think|claim|statement))*"
-    r"\W*\Z"
+    r"\b(?:false|wrong|incorrect|untrue|mistaken?|(?<!no )doubt)"
+    r"(?: (?:that|to say|to claim|to think|claim|statement|the|my|final))*\W*\Z"
     r"|\b(?:they|he|she|book|textbook|key|teacher|neighbou?r|friend|some(?:body|one)|others?)"
     r" (?:says?|said|claims?|claimed|gets?|got|wrote|has|had|thinks?)(?: that)? *\Z",
     re.IGNORECASE,
 )
 _NOT_OWN: Final = re.compile(
     r"(?:^|[.!?;,(\n|]) *[*_]{0,2}(?:the )?(?:expected|reference|target|desired|ground truth|gold(?: standard)?"
-    r"|official|answer key|solution key|model answer|textbook|for example|example|e\.g\.)[^:\n]{0,24}:[*_]{0,2} *\Z",
+    r"|official|answer key|solution key|model answer|textbook|for example|example|e\.g\.)"
+    r"[^:\n]{0,24}:[*_]{0,2} *(?:the )?\Z",
+    re.IGNORECASE,
+)
+_FORBIDDEN: Final = re.compile(
+    r"(?:^|[.!?;,:(\n]) *[*_>#]{0,3} *(?:(?:do not|don['\u2019]t|never|please ignore|ignore|disregard|not)"
+    r" (?:use|answer|reply|send|take|copy|trust|return|output|this|that|it|the (?:following|answer))"
+    r"|(?:(?:the|an?|my|your) )?(?:previous|old|earlier|former|outdated|bad|example|sample)"
+    r"(?= [^.!?;:\n]{0,20}\Z))[^.!?;:\n]{0,40}\Z",
     re.IGNORECASE,
 )
 _CLAUSE: Final = re.compile(r"[.!?;:,(\n\u2014]|\b(?:so|but|therefore|thus|hence)\b")
@@ -84,6 +101,18 @@ def retractions_in(entry: str) -> Iterator[str]:
 def find_retractions(text: str) -> Iterator[tuple[int, int, str]]:
     """Where clauses of a transcript take something back: start, end and the words."""
     return ((*found.span("phrase"), found["phrase"]) for found in _BEGINNING_A_CLAUSE.finditer(text))
+
+
+def called_false(said: str) -> bool:
+    """Whether the words right in front of an answer call it false, forbid its use, or say that it is an example.
+
+    Args:
+        said: what stands in front, as far as it matters.
+    """
+    label = said.rstrip(" \t\r\n*_`:\uff1a")
+    return any(pattern.search(text) for pattern, text in (
+        (_CALLED_FALSE, label), (_NOT_OWN, f"{label}:"), (_FORBIDDEN, label),
+    ))  # fmt: skip
 
 
 def doubted_before(said: str) -> Doubt | None:

@@ -17,6 +17,7 @@ __all__ = [
     "GROUPS",
     "LEADING",
     "LOOSE",
+    "NAMED_UNSPACED",
     "NAMING",
     "PLAIN_ADVERBS",
     "QUANTITIES",
@@ -55,7 +56,10 @@ CONTROL: Final = _set(
     opcionalmente omitir omite ignorar ignora saltar se quando finché ogni altrimenti mai soltanto ripeti ripetere
     volte als indien tenzij anders alleen elke nooit niet herhaal om när annars varje hvis ellers jeśli inaczej
     jeżeli każdy nie если когда иначе пока каждый каждого каждой каждое только никогда не повторить повтори
-    повторите раз кроме
+    повторите раз кроме якщо коли кожен кожного тільки ніколи ggf gegebenenfalls evtl mindestens höchstens toutes tous
+    éventuellement eventuellement jusquà mentre ripetete hver hvert aldrig aldri ikke inte endast powtórz tylko nigdy
+    opakuj pokud každý nikdy ako ponovi dacă repetă jos toista vain kui jei jika ulangi hanya setiap nếu lặp mỗi kung
+    eğer tekrarla αν όταν κάθε μόνο ποτέ επανάλαβε אם רק כל إذا اذا كل فقط لا غير
     """
 )
 """Refused beside a formula wherever they stand. German, French, Spanish and some of other languages come last."""
@@ -76,10 +80,21 @@ DOUBTFUL: Final = _set(
 UNSPACED: Final = _set(
     """
     如果 若 假如 假设 当 否则 除非 每 重复 不 别 只 仅 直到 跳过 忽略 可选 或 もし 場合 とき でなければ ごと 繰り返
-    しない だけ まで スキップ 無視 任意 만약 경우 아니면 마다 반복 않 만 까지 건너
+    しない だけ まで スキップ 無視 任意 만약 경우 아니면 마다 반복 않 만 까지 건너 毎 重複 重复 会员 會員 会員 限
+    请勿 請勿 勿 如 當 倘 以外 例えば 매월 매주 매일 매년 회원 절대 예를 크면 작으면 이면 으면 하면 되면 라면
     """
 )
 """The same in scripts that write no blanks between words: refused wherever they stand in a word."""
+
+NAMED_UNSPACED: Final = _set(
+    """
+    合計 合计 小計 小计 総計 總計 总计 総額 總額 总额 計算 计算 算出 求 税 稅 金額 金额 価格 價格 价 単価 費 费 料金
+    数量 數量 割引 折扣 差 和 積 积 商 利息 利率 残高 余额 餘額 平均 比率 面積 面积 体積 体积 距離 距离 速度 時間
+    时间 重量 結果 结果 点数 得分 足す 加 減 减 引 掛け 乘 乗 除 割る 合わせ 합계 총 소계 계산 세금 세액 금액 가격
+    평균 잔액 이자 할인 더하 더한 빼 뺀 곱 나누 나눈 구하 결과 수량 비율 점수 면적 요금 비용 차이
+    """
+)
+"""Parts of words in such scripts by which a plain description says what is worked out."""
 
 LEADING: Final = _set(
     """
@@ -157,7 +172,7 @@ VERBS: Final = NAMING | _set(
     decrement accumulate collect gather merge express rewrite translate addiere subtrahiere multipliziere dividiere
     teile ziehe rechne nimm runde verdopple halbiere ajoute ajouter ajoutez additionne soustrais multiplie
     multipliez divise divisez prends suma sumar resta restar multiplica multiplicar divide dividir somma aggiungi
-    sottrai moltiplica dividi
+    sottrai moltiplica dividi bereken oblicz вычислить вычисли сложить beräkna hesapla
     """
 )
 
@@ -180,7 +195,8 @@ QUANTITIES: Final = _set(
     denominator probability odds expectation calories protein sugar salt flour water fuel wood paint summe
     gesamtsumme zwischensumme gesamt betrag preis kosten steuer zinsen saldo rabatt anzahl ergebnis somme prix
     montant taxe taux solde remise résultat resultat precio importe impuesto saldo descuento resultado totale
-    prezzo somma importo
+    prezzo somma importo bruttobetrag nettobetrag mehrwertsteuer iva tva bmi totaal som btw suma kwota сумма итог
+    итого сума toplam المجموع summa belopp
     """
 )
 """Nouns that name a value."""

@@ -7,11 +7,14 @@ inside a broken object is used, and of two answers that differ none is taken.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Final
 
 from stepguard.core.verdicts import Deviation, DeviationKind, shorten
+from stepguard.language.retraction import called_false, find_retractions
 from stepguard.language.strict_json import JsonObject, decode, decode_at, same
+from stepguard.language.struck_text import struck_spans
 from stepguard.replies.thinking import Unclosed, hides, without_thinking
 
 __all__ = ["MAX_REPLY", "Found", "NoObject", "find_object", "one_of_all"]
@@ -24,6 +27,9 @@ _GROUP = re.compile(r"""\{(?=[{\[]|\s*(?:\\?["'}/]|[\w-]{1,99}\s{0,9}:))|\[(?=\s
 _INTERESTING = re.compile(r"[\"{}\[\]]")
 _STRING_END = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _KEY = re.compile(r"""(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]{0,99})(?![A-Za-z0-9_])\\?["']?\s{0,9}:""")
+_FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
+_REACH: Final = 120
+_POLITE: Final = re.compile(r"(?:sorry|apologies) (?:for|about|if)\b|let me (?:re-?|double.)check", re.IGNORECASE)
 _FENCE = re.compile(r"(`{3,}|~{3,})([^\n`]{0,100})\n")
 
 
@@ -104,6 +110,7 @@ def _search(spoken: str, ids: list[str]) -> Found:
     asked = frozenset(ids)
     full: list[JsonObject] = []
     partial: list[JsonObject] = []
+    spans: list[tuple[int, int]] = []
     broken = ""
     at = groups = 0
     while (start := _GROUP.search(spoken, at)) is not None:
@@ -125,17 +132,45 @@ def _search(spoken: str, ids: list[str]) -> Found:
             continue
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, JsonObject) and not asked.isdisjoint(each):
+                spans.append((start.start(), at))
                 (full if asked <= each.keys() else partial).append(each)
     if full or partial:
         answer = one_of_all(full or partial)
         if isinstance(answer, JsonObject) and any(_contradicts(part, answer, asked) for part in partial):
             return Deviation("self_correction", None, "a part of the answer is given again, and differs")
+        if isinstance(answer, JsonObject) and (words := _taken_back(spoken, spans)) is not None:
+            return Deviation("self_correction", None, f"the words around the answer take it back: {shorten(words)!r}")
         return answer
     ignored = "the endpoint may ignore the response format"
     if groups == 0:
         return NoObject(Deviation("malformed", None, f"the reply holds no JSON object; {ignored}"))
     reason = f"no object in the reply answers a step that was asked; {ignored}"
     return NoObject(Deviation("malformed", None, f"{broken}; {reason}" if broken else reason))
+
+
+def _taken_back(spoken: str, spans: list[tuple[int, int]]) -> str | None:
+    """The words outside of the answers that strike one out, call it false or take it back; None if none do."""
+    pieces: list[str] = []
+    end = 0
+    for start, behind in spans:
+        if start < end:
+            continue  # of the same list
+        front = spoken[end:start]
+        words = _FENCE_LINE.sub("", front[-_REACH:]).strip()
+        if called_false(words):
+            return words
+        pieces += (front, "x" * (behind - start))
+        end = behind
+    rest = _FENCE_LINE.sub(lambda line: " " * len(line[0]), "".join(pieces) + spoken[end:])
+    struck = [(each.start, each.end) for each in struck_spans(rest)]
+    starts = [start for start, _ in spans]
+    for opened, stop in struck:
+        first = bisect_left(starts, opened)
+        if first < len(starts) and starts[first] < stop:
+            return rest[opened : min(stop, opened + 9)]
+    last = rest[end:]
+    phrases = (phrase for at, _, phrase in find_retractions(last) if not _POLITE.match(last, at))
+    return next(phrases, None)
 
 
 def _contradicts(part: JsonObject, answer: JsonObject, asked: frozenset[str]) -> bool:

@@ -46,6 +46,7 @@ _FRAME = re.compile(_MARKS + _FRAMES, re.IGNORECASE | re.MULTILINE)
 _FRAME_OR_OBJECT = re.compile(_MARKS + _FRAMES + _OBJECT, re.IGNORECASE | re.MULTILINE)
 
 _WORD = re.compile(r"[^\W_]+")
+_WORDS_ON = re.compile(r"[,.!?;'\u2019]|[ \t]{1,9}\w")
 _NEXT_WORD = re.compile(r"\s{0,9}([^\W\d_]+)")
 _SQUARE_END = re.compile(r"\[/([^\W\d_][\w-]{2,40}+)\]")
 _JSON = re.compile(r"[{\[]\s{0,9}[\"{\[]")
@@ -226,6 +227,8 @@ def _take_mark(scan: _Scan, token: re.Match[str], ended: frozenset[str]) -> None
 
 def _take_fence(scan: _Scan, token: re.Match[str]) -> None:
     info = token["info"]
+    if info and not _is_draft(info) and _WORDS_ON.match(scan.body, token.end()) and token[0][-len(info) - 1].isspace():
+        info = None  # words behind a fence that ends, such as "``` Let me know"
     hidden = bool(scan.stack) and scan.stack != [_LABEL]
     if info is None and scan.count[_FENCE]:
         scan.close(_FENCE, token.end())

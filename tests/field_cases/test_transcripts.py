@@ -133,6 +133,9 @@ def test_a_plain_answer_stays_one(end: str) -> None:
         *("Answer: 52\nThis answer is incorrect.", "Answer: 52\nFalse.", "Answer: 52\nMy bad, 53", "Answer: 52\nNope."),
         *("Answer: 52\nMake that 53.", "Answer: 52\n.5", "Answer: 52\n thousand", "Answer: 52\n× 10", "Answer: 52\n%"),
         *("Answer: 52\nScratch that.", "~~Answer: 52~~", "Answer: 52\nshould read 53", "#### 52\n000"),
+        *("I doubt that the answer is 52.", "Previous answer: 52", "Old answer: 52", "Student's answer: 52"),
+        *("Example: the answer is 52", "Answer: 52\nNo: 53", "Answer: 52\n= 53", "Answer: 52\n\u2192 53"),
+        "Answer: 52\nKorrektur: 53",
     ],
     ids=lambda each: f"A03-{each}",
 )
