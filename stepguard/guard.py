@@ -50,7 +50,7 @@ _BREATH: Final = 64
 
 
 class Guard:
-    """Runs procedures on a model: every step checked, every deviation asked again, nothing wrong handed on.
+    """Runs procedures on a model: every step checked, every deviation asked again, and no wrong value handed on.
 
     A guard is immutable and may be shared between threads and event loops.
 
@@ -113,8 +113,8 @@ class Guard:
         Args:
             procedure: what to run.
             inputs: the values of its inputs.
-            label: what logs and traces are to call the procedure, where its own name is not for them; nor are the
-                names of its steps then, which are told by their index.
+            label: the name that logs and traces use for the procedure instead of its own, where that is private; its
+                steps are then given by their index and not by name.
 
         Raises:
             InputError: the inputs do not fit the procedure.

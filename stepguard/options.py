@@ -65,9 +65,9 @@ class GuardOptions:
     Args:
         segment: how many steps one call asks: a number, or a `Segments`; chosen by what the run shows by default.
         repair: what is tried when a step is not accepted: a `Ladder`, a number of plain retries, or a policy of your
-            own (`Repair`). By default the ladder as it stands; with `observe` four retries.
+            own (`Repair`). By default `Ladder()` with its default rungs; with `observe` four retries.
         budget: what a run may spend; no limit by default.
-        retry: when a request that found no answer is sent again, and how long one is waited for.
+        retry: when a request that got no answer is sent again, and how long an answer is waited for.
         fallback: who is asked where the model does not answer (it is down, refuses every request, or its server sends
             what nobody can read): a model, given as the guard's own is, or a list of them in their order. Another
             model in the ladder (`stepguard.repair.rungs.another_model`) stands in as well, behind them. From its first
@@ -88,7 +88,7 @@ class GuardOptions:
         profile: what earlier runs have shown of the model (`Profile`): the run begins with it instead of nothing. It
             is not changed; `Result.profile` holds what the run itself has shown.
         seed: makes sampling seeds and jitter repeatable; a new one for every run by default.
-        observer: who is told of every run while it goes on: a function, called with every performed action and its
+        observer: what is notified while a run goes on: a function, called with every performed action and its
             event; `stepguard.telemetry.hooks.Hooks`, such as `stepguard.telemetry.opentelemetry.OpenTelemetry`; or a
             list of those. What they raise is logged and changes nothing.
 

@@ -94,7 +94,8 @@ class StepRecord:
             ``unverified`` in a run that only observes.
         verdicts: what each check said of the accepted claim; empty for a step performed by code.
         claim: the accepted entry of the reply as it was written, None for a step performed by code.
-        tries: 1 and one more for every time the step was not accepted; of a step that code performed only those.
+        tries: how often the step was tried: 1, and one more for each time it was not accepted; for a step that code
+            performed, how often it was not accepted before.
         assistance: what the guard did beyond asking plainly.
         deviations: why earlier replies about this step were not accepted, oldest first.
     """
@@ -173,7 +174,7 @@ class Result:
         values: inputs and the values of all completed steps, by name, read-only; of a lazy procedure only the values
             that the next step may read.
         steps: the completed steps, in the order of the procedure.
-        attempts: every model call, in the order in which they were done with.
+        attempts: every model call, in the order in which the calls were finished.
         usage: the sum over all attempts.
         cost: what they cost, in the unit of the budget's price; None where no price is declared.
         seconds: the length of the run.

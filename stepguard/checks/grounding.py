@@ -3,7 +3,7 @@
 A pass is ``"grounded"``, and that is less than it sounds: the value stands in the document, whether or not it is the
 one that was asked for. The net amount of an invoice is grounded where the total was asked, and so is the number of a
 street. Two things narrow that down: `beside`, and a second check (``Holds("total == net + tax")``), which makes the
-step as strong as that is. What is surely found is the worst: a value that was made up, or misread.
+step as strong as that is. What such a check catches for certain is the worst: a value that was made up, or misread.
 
 What counts as standing there, `stepguard.documents.values` says of numbers, `stepguard.documents.names` of names,
 `stepguard.language.dates` of dates.

@@ -166,7 +166,7 @@ def _add_run(commands: Any) -> None:
     )
     from stepguard.cli.arguments import add_inputs
 
-    parser.add_argument("file", metavar="FILE", help="the procedure, as text")
+    parser.add_argument("file", metavar="FILE", help="the procedure: YAML or JSON by its suffix, otherwise text")
     add_inputs(parser)
     model = parser.add_argument_group("the model", "Without any of these a simulated model is run.")
     model.add_argument(

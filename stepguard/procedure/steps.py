@@ -104,7 +104,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Step:
-    """One step: it sets one variable.
+    """One step of a procedure, which sets one variable.
 
     Args:
         id: the name of the step and of the variable it sets.
@@ -113,11 +113,11 @@ class Step:
             always and once, it only describes what is worked out.
         type: the type of the value; by default a number where there is an expression, a boolean where that is a
             comparison, otherwise text.
-        reads: the variables a step without expression reads (derived where there is one).
+        reads: the variables that the step reads; with an expression they follow from it and are left out.
         checks: further checks, each a callable of (step, values, claim); see `stepguard.checks`.
         performer: ``"model"`` asks the model, ``"code"`` evaluates the expression.
-        show_work: whether the reply must show this step's working. None: where there is an expression, but not of
-            one that joins truth values.
+        show_work: whether the reply must show this step's working. None: yes where there is an expression, unless
+            that joins truth values with ``and``, ``or`` or ``not``.
         with_next: whether its text is only understood with the next step's: the two are asked together, or this one
             is shown again when the next is asked alone. None: where the text ends in a colon or a comma, or in "and",
             "or", "then".

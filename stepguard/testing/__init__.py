@@ -1,9 +1,10 @@
 """Doubles for tests, so that procedures of yours can be tested without a model, a network or a key.
 
-`ScriptedBackend` answers call after call with what you wrote down, `ScriptedSteps` step by step; both complain if a
-script is not used up. `SimulatedModel` carries out the steps it is asked, with seeded slips of every kind that
-stepguard knows (`Slips`; `ModelSlips` says what they hang on), or with the failures that you plant (`Plant`); the
-slips of particular models are in `stepguard.testing.profiles`. `no_real_requests` asserts that no real model was asked.
+`ScriptedBackend` answers call after call with what you wrote down, `ScriptedSteps` step by step; used as a context
+manager, both fail a test that leaves a part of the script unused. `SimulatedModel` carries out the steps it is asked,
+with seeded slips of every kind that stepguard knows (`Slips`; `ModelSlips` says what they depend on), or with the
+failures that you plant (`Plant`); the slips of particular models are in `stepguard.testing.profiles`.
+`no_real_requests` asserts that no real model was asked.
 """
 
 from __future__ import annotations

@@ -37,9 +37,9 @@ class SimulatedModel:
     evidence about any real model.
 
     Failures can be planted, too, each at its step. A reply with one is right but for that; it is read and judged
-    before it is sent (by checks of yours as well), so that the guard will find what was planted. A failure that has
-    come is used up, whichever run it came in: make a model with plants for each test. As a context manager it asserts
-    on leaving that every planted failure came to pass::
+    before it is sent (by checks of yours as well), so that the guard will find what was planted. A planted failure
+    happens once (or as often as it says), whichever run it happens in: make a new model for each test. As a context
+    manager the model asserts on leaving that every planted failure has happened::
 
         with SimulatedModel(plants=[Plant("t2", "wrong_value", times=2)]) as model:
             result = Guard(model).run(procedure, {"x": 12, "y": 7})
@@ -47,11 +47,11 @@ class SimulatedModel:
     Args:
         seed: decides every slip.
         slips: how often it slips, and how; by default as `Slips()` says, and never where failures are planted.
-        plants: the failures that are to happen; those of one step come in turn. Only requests with a reply format,
-            as the guard makes them, are met by them.
-        answers: the values that it gives for steps that only words describe, by step id; ``"done"`` for others. In
-            place of a value a function may stand, which gives it from the values that the step reads. Such a step is
-            carried out, slips included; a value is given as it stands.
+        plants: the failures that are to happen; those of one step happen one after the other. They happen only in
+            replies to requests with a reply format, as the guard makes them.
+        answers: the values that it answers for steps that only words describe, by step id; ``"done"`` for others. A
+            function in the place of a value computes it from the values that the step reads; such a step is carried
+            out, slips included, while a value is answered as it stands.
 
     Raises:
         ConfigError: what is planted is no `Plant`.
