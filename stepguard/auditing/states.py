@@ -14,6 +14,7 @@ from stepguard.core.verdicts import Claim, DeviationKind
 from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expressions import names_in, parse_expression
+from stepguard.language.numerals import read_numeral
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 
@@ -124,7 +125,16 @@ class Judge:
             judged = judge_claims((self._with_work,), (claim,), values)[0].verdict
             if judged is not None and judged.kind in ("wrong_operand", "unfaithful_work"):
                 return Ruling(False, judged.kind, judged.reason)
-        return None
+        unequal = next((side for side in entry.work if _SINGLE.match(side) and not self._equals(side, value)), None)
+        return None if unequal is None else Ruling(False, "unfaithful_work", f"{unequal!r} is not {entry.value}")
+
+    def _equals(self, side: str, value: Value) -> bool:
+        """Whether one number in front of the value is the value, as it stands or rounded as the step is."""
+        try:
+            number = read_numeral(side).value
+            return number == value or not self.step.type.numeric or self.step.type.convert(number) == value
+        except (ValueRefused, EvaluationError):
+            return True
 
 
 def _workings(work: Sequence[str]) -> list[tuple[str, ...]]:

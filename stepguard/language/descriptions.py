@@ -333,7 +333,7 @@ def _clause(words: str) -> str | None:
 
 def _unread(word: str, own: _Names) -> bool:
     """Whether a word is of another script than Latin, and nothing that is known says what it means."""
-    if word.isascii() or len(word) == 1 or word in own or word in VERBS | QUANTITIES:
+    if word.isascii() or len(word) == 1 or word in own or word in VERBS or word in QUANTITIES:
         return False
     if _unspaced(word):
         return not any(part in word for part in NAMED_UNSPACED)

@@ -53,20 +53,24 @@ _BEGINNING_A_CLAUSE: Final = re.compile(
 
 _DENYING: Final = frozenset((
     "not", "never", "cannot", "nor", "neither", "nobody", "none", "expected", "reference", "maybe", "perhaps", "might",
-    "wrong", "incorrect", "false",
+    "wrong", "incorrect", "false", "nicht", "kein", "keine", "falsch", "pas", "faux", "fausse", "incorrecto", "falso",
+    "niemals", "jamais", "nunca", "erwartet", "attendu", "esperado", "previously", "formerly",
 ))  # fmt: skip
 _SUPPOSING: Final = frozenset(("if", "unless", "whether"))
 _SUPPOSING_STEMS: Final = ("suppos", "assum", "imagin", "pretend", "hypothe")
 _CALLED_FALSE: Final = re.compile(
-    r"\b(?:false|wrong|incorrect|untrue|mistaken?|(?<!no )doubt)"
+    r"\b(?:false|wrong|incorrect|untrue|mistaken?|falsch|faux|(?<!no )doubt)"
     r"(?: (?:that|to say|to claim|to think|claim|statement|the|my|final))*\W*\Z"
     r"|\b(?:they|he|she|book|textbook|key|teacher|neighbou?r|friend|some(?:body|one)|others?)"
-    r" (?:says?|said|claims?|claimed|gets?|got|wrote|has|had|thinks?)(?: that)? *\Z",
+    r" (?:says?|said|claims?|claimed|gets?|got|wrote|has|had|thinks?)(?: that)? *\Z"
+    r"|\b(?!(?:i|we|it|that|which|this|formula|step|rule|procedure|instruction|text)\b)\w{2,30}"
+    r" (?:wrote|says|said|claims|claimed)(?: that)? *\Z",
     re.IGNORECASE,
 )
 _NOT_OWN: Final = re.compile(
     r"(?:^|[.!?;,(\n|]) *[*_]{0,2}(?:the )?(?:expected|reference|target|desired|ground truth|gold(?: standard)?"
-    r"|official|answer key|solution key|model answer|textbook|for example|example|e\.g\.)"
+    r"|official|old|outdated|musterl\u00f6sung|erwartet|attendu|esperado|\u671f\u671b|\u9884\u671f"
+    r"|answer key|solution key|model answer|textbook|for example|example|e\.g\.)"
     r"[^:\n]{0,24}:[*_]{0,2} *(?:the )?\Z",
     re.IGNORECASE,
 )
@@ -81,7 +85,8 @@ _CLAUSE: Final = re.compile(r"[.!?;:,(\n\u2014]|\b(?:so|but|therefore|thus|hence
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z']*")
 _SENTENCE: Final = re.compile(r"(?<!\bi\.e)(?<!\be\.g)[.!](?=\s)|\n")
 _TAKEN_BACK: Final = re.compile(
-    r"\?|\b(?:wrong|incorrect|false|untrue|mistaken?|isn['\u2019]t|not (?:right|correct|true))\b"
+    r"\?|\b(?:wrong|incorrect|false|untrue|mistaken?|falsch|faux|fausse|falso|incorrecto"
+    r"|isn['\u2019]t|not (?:right|correct|true))\b"
     r"|\( *(?:expected|reference|target|estimated?|guess(?:ed)?|assumed|hypothetical|draft|tentative)\b"
     r"|\baccording to (?:the )?(?:answer|solution|key|book|textbook|reference)"
     r"|\b(?:should|ought|rather(?! than)|instead(?! of)|supposed|expected|meant|make that|that is|i\.e)\b.*[0-9]",

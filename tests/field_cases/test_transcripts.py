@@ -156,6 +156,8 @@ def test_an_answer_that_is_denied_taken_back_or_continued_is_none(end: str) -> N
         *("~~t3 = 52~~", "t3 = \\cancel{52}", "t3 = 52\\frac{1}{2}"),
         *("t3 = -\\boxed{52}", "t3 = 0.\\boxed{52}", "t3 = 52½"),
         *("t3 = 52 1/2", "t3 = 52\\%", "t3 = 52...", "t3 = 52 + ∞"),
+        *("Erwartet: t3 = 52", "Musterl\u00f6sung: t3 = 52", "Attendu : t3 = 52", "Falsch: t3 = 52", "nicht t3 = 52"),
+        *("t3 = 52 ist falsch", "t3 = 52 est faux", "Tom wrote t3 = 52", "Old: t3 = 52", "t3 = 53 = 52"),
     ],
     ids=lambda each: f"A04-{each}",
 )  # fmt: skip
