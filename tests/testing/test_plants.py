@@ -13,7 +13,7 @@ from typing import Any, get_args
 import pytest
 from harness import P2
 
-from stepguard import Guard, Procedure, Result, RetryPolicy, Step
+from stepguard import Guard, Procedure, Result, RetryPolicy, Step, Verdict
 from stepguard.backends import Message, Request
 from stepguard.core.verdicts import Claim, Deviation, DeviationKind
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError, RateLimited
@@ -30,14 +30,14 @@ pytestmark = pytest.mark.once
 INPUTS = {"x": 12, "y": 7}
 
 
-def is_lyon(step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
-    """A check of the caller's own."""
-    return claim.value == "Lyon"
+def is_lyon(step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict | bool:
+    """A check of the caller's own, which only the right value passes."""
+    return Verdict("pass", "city", strength="proved") if claim.value == "Lyon" else False
 
 
-def is_mild(step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
+def is_mild(step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict | bool:
     """Another one, of a step with few values."""
-    return claim.value == "mild"
+    return Verdict("pass", "weather", strength="proved") if claim.value == "mild" else False
 
 
 STEPS = Procedure(

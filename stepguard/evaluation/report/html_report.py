@@ -335,7 +335,7 @@ def _ends(study: Study, identity: str) -> list[Child]:
         silent = cell.count(lambda each: each.silent_errors > 0)
         vouches = kind_of(cell.arm) == "guarded"
         told = f"{silent} (\u2264 {bound(silent, cell.n)})" if vouches else "-"
-        cells.append((cell, [str(cell.n), *(str(ends.get(end, 0)) for end in ENDS), told]))
+        cells.append((cell, [str(cell.n), told, *(str(ends.get(end, 0)) for end in ENDS)]))
     title = "How the runs of each arm and length ended, in shares; the table has every number"
     keys = [
         tag("li", charts.key(end.replace(" ", "-"), identity=identity), tag("span", text))
@@ -354,7 +354,7 @@ def _ends(study: Study, identity: str) -> list[Child]:
     return [
         tag("ul", keys, class_="legend"),
         figure("How the runs ended", charts.bars(title, rows, identity=identity)),
-        _by_length(["n", *ENDS, "silently wrong"], cells, caption),
+        _by_length(["n", "silently wrong", *ENDS], cells, caption),
     ]
 
 

@@ -75,7 +75,7 @@ dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1.2rem;font-siz
 dt{color:var(--muted)}dd{margin:0;overflow-wrap:anywhere}
 footer{margin:2rem auto;color:var(--muted);font-size:.875rem}
 @media (max-width:34rem){.headline{font-size:1.15rem}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.5rem}
-table{font-size:.75rem}th,td{padding-right:.35rem}
+table{font-size:.75rem;min-width:0}th,td{padding-right:.35rem}td.n{white-space:normal}tbody th{white-space:normal}
 .attempt{padding-left:.5rem}.attempt tr{display:flex;flex-wrap:wrap;border-bottom:1px solid var(--rule)}
 .attempt tr>*{border:0;max-width:100%}.attempt tr>:nth-child(1){min-width:2.1rem}
 .attempt tr>:nth-child(2){min-width:4.4rem}
