@@ -208,7 +208,8 @@ def _take_mark(scan: _Scan, token: re.Match[str], ended: frozenset[str]) -> None
         return
     begins = not _BEGINS.isdisjoint(words)
     closes = closes or (not _ENDS.isdisjoint(words) and not begins)
-    words = [word for word in words if word not in _BEGINS | _ENDS | {"of"}]
+    if words != ["of"]:  # as in "end_of_turn"; alone it is a name like any other
+        words = [word for word in words if word not in _BEGINS | _ENDS | {"of"}]
     follows = _NEXT_WORD.match(scan.body, end)
     if _ANSWER.issuperset(words) or (_ANSWER | _TURN).issuperset(words):
         if begins and follows is not None and {"im", "header", "turn"} & {*words, *([] if words else ["turn"])}:

@@ -256,6 +256,8 @@ class GuardedRequests:
 
 def _sized(value: Any, given: bool) -> Any:
     """A value as an error tells it: a text that was given, and whatever is long, by its size alone."""
+    if isinstance(value, dict):  # it is told by its size already
+        return value
     written = value if isinstance(value, str) else json.dumps(value)
     return {"characters": len(written)} if len(written) > _LONGEST_VALUE or (given and value is not None) else value
 

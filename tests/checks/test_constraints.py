@@ -310,7 +310,7 @@ def test_a_precondition_is_looked_at_before_a_call_is_paid_for(stock: int, calls
     backend = ScriptedBackend({"ordered": {"work": "", "value": "5"}})
     result = Guard(backend).run(Procedure([step], inputs=["stock"]), {"stock": stock})
     assert result.usage.calls == calls
-    assert result.status == ("verified" if calls else "abstained")
+    assert result.status == ("checked" if calls else "abstained")
     if not calls:
         assert result.problem is not None
         assert "the precondition stock >= 0 does not hold" in result.problem.reason

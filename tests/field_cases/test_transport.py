@@ -312,7 +312,7 @@ def test_a_wait_that_the_budget_does_not_leave_ends_the_run(
 ) -> None:
     """R05: a run with less time left than the endpoint asks for does not wait for nothing."""
     chat_server.play(refusal)
-    backend = OpenAIBackend("m", base_url=chat_server.url, api_key="k")
+    backend = OpenAIBackend("m", base_url=chat_server.url, api_key="of somebody else")
     with pytest.raises(RateLimited) as limited:
         backend.complete(_request())
     assert limited.value.retry_after == 3.0

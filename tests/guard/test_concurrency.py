@@ -17,6 +17,8 @@ from harness import GOOD, P2, P6, PAIR, without_time
 
 from stepguard import Budget, Claim, Guard, Procedure, Result, RetryPolicy, Step
 from stepguard.backends import Completion, Request, as_backend
+from stepguard.backends.limiter import EndpointLimiter
+from stepguard.backends.openai import OpenAIBackend
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError
 from stepguard.evaluation.families import Arithmetic
 from stepguard.language.values import Value
@@ -94,7 +96,7 @@ class _Blocking:
 
 def _client(wait: Callable[..., str]) -> object:
     chat = SimpleNamespace(completions=SimpleNamespace(create=wait))
-    return as_backend(SimpleNamespace(chat=chat), model="m")
+    return OpenAIBackend("m", client=SimpleNamespace(chat=chat), limiter=EndpointLimiter(first=100))
 
 
 @pytest.mark.parametrize("make", [as_backend, _Blocking, _client], ids=["function", "backend", "client"])

@@ -36,9 +36,7 @@ pytestmark = pytest.mark.once
 Command = Callable[..., tuple[int, str, str]]
 DRIVERS = pytest.mark.parametrize("driver", ["run", "arun"])
 AT_ONCE = RetryPolicy(retries=2, first_wait=0.0)
-ASKED: list[dict[str, str]] = [
-    {"role": "user", "content": "```procedure\ninputs: x, y\nx = 12\ny = 7\nt2 = x + y\nt1 = t2 * 3\n```"}
-]
+ASKED: dict[str, Any] = {"model": "m", "messages": [], "procedure": PROCEDURE, "inputs": INPUTS}
 ECHO = (
     f"Incorrect API key provided: {KEY}; got Authorization: Bearer {KEY} at https://host/v1?key=AIzaSECRET12345&alt=1, "
     '{"x-api-key": "SECRET-of-somebody"}'
@@ -376,7 +374,7 @@ def test_an_endpoint_that_is_closed_for_a_day_is_not_waited_for(
     assert result.status == "failed"
     assert "next try would be in" in str(result.problem)
     with openai.OpenAI(base_url=chat_server.url, api_key=KEY) as client, pytest.raises(RunFailed):
-        wrap(client).chat.completions.create(model="m", messages=ASKED)
+        wrap(client).chat.completions.create(**ASKED)
     assert len(chat_server.requests) == 2
 
 
@@ -548,7 +546,7 @@ def test_progress_looks_at_the_stream_that_it_is_written_to(steps_file: str) -> 
         os.close(terminal)
         os.close(control)
     assert not {b"\r", b"\x1b"} & {bytes([byte]) for byte in done.stderr}
-    assert b"sums: 2 of 2 steps" in done.stderr
+    assert b"sums on SIMULATED MODEL: 2 of 2 steps" in done.stderr
 
 
 # Proxies and clients
@@ -576,9 +574,9 @@ def test_drop_ins_honour_the_proxies_of_the_environment(
             ask = wrap(client, retry=RetryPolicy(retries=0)).chat.completions.create
             if code:
                 with pytest.raises(RunFailed):
-                    ask(model="m", messages=ASKED)
+                    ask(**ASKED)
             else:
-                assert ask(model="m", messages=ASKED).stepguard.answer == 57
+                assert ask(**ASKED).stepguard.answer == 57
     assert len(chat_server.requests) == 2
 
 
@@ -608,6 +606,6 @@ def test_the_http_client_of_the_user_is_used_and_left_open(chat_server: ChatServ
             if how == "guard":
                 assert Guard(client, model="m").run(PROCEDURE, INPUTS).answer == 57
             else:
-                assert wrap(client).chat.completions.create(model="m", messages=ASKED).stepguard.answer == 57
+                assert wrap(client).chat.completions.create(**ASKED).stepguard.answer == 57
             assert len(seen) == count
             assert not http.is_closed

@@ -495,9 +495,7 @@ def test_a_wrapped_client_is_traced_as_well(traced: Traced) -> None:
     double: Any = SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
     client = wrap(double, repair=1, observer=traced.observer())
     with pytest.raises(StepNotVerified):
-        client.chat.completions.create(
-            model="a", messages=[{"role": "user", "content": "```procedure\nt = 1 + 1\n```"}]
-        )
+        client.chat.completions.create(model="a", messages=[], procedure="t = 1 + 1")
     assert facts(traced.run)["stepguard.problem.kind"] == "wrong_value"
 
 

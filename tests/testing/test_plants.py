@@ -323,7 +323,7 @@ def test_steps_in_words_get_their_answers() -> None:
         Step("twice", "count * 2"),
     ]
     result = Guard(SimulatedModel(slips=Slips.none(), answers={"count": 21})).run(Procedure(steps))
-    assert (result.status, result.answer) == ("verified", 42)
+    assert (result.status, result.answer) == ("checked", 42)
 
 
 def test_an_answer_for_a_formula_is_refused() -> None:
@@ -346,7 +346,7 @@ def test_an_answer_is_given_as_an_input_is(kind: str, given: object, value: Valu
     """An answer is a value of its step's type, in Python or as text, and is written as replies write it."""
     procedure = Procedure([Step("words", instruction="Say it.", type=kind, checks=[lambda *_: True])])
     result = Guard(SimulatedModel(slips=Slips.none(), answers={"words": given})).run(procedure)
-    assert (result.status, result.answer) == ("verified", value)
+    assert (result.status, result.answer) == ("checked", value)
 
 
 @pytest.mark.parametrize("answer", [1.5, None, ["Lyon"], "many"])

@@ -165,7 +165,7 @@ def _shown(value: Value | None) -> str:
 
 def tell_size(value: Value, told: object) -> object:
     """How an error tells a value, which would be `told` elsewhere: a text, which may be a document, by its size."""
-    return f"(a text of {len(value)} characters)" if isinstance(value, str) else told
+    return {"characters": len(value)} if isinstance(value, str) else told
 
 
 def _facts(result: Result, job: Job | None, *, answered: bool, reasons: bool) -> dict[str, Any]:

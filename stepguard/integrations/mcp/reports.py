@@ -15,7 +15,8 @@ from pydantic import BaseModel
 from stepguard.auditing import Audit, FindingKind, StepVerdict
 from stepguard.checks import Judgement
 from stepguard.core.verdicts import STRENGTHS, DeviationKind, Strength
-from stepguard.integrations.chat.answers import completion_body, tell_size
+from stepguard.integrations.chat.answers import completion_body
+from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 from stepguard.results import Result, Status
@@ -241,6 +242,11 @@ def _told(
     return "; ".join(parts) + "."
 
 
+def _sized(value: Value, shown: object) -> object:
+    """A value of a run without an answer: a text, which may be a document, by its size."""
+    return f"(a text of {len(value)} characters)" if isinstance(value, str) else shown
+
+
 def report_run(result: Result, *, model: str, at_least: Strength) -> tuple[RunReport, str]:
     """The report on a run, and what the caller is told: the steps and the answer, or that and where there is none."""
     body = completion_body(result, model=model, at_least=at_least)
@@ -249,7 +255,7 @@ def report_run(result: Result, *, model: str, at_least: Strength) -> tuple[RunRe
     problem = data["problem"] or {}
     error = None if data["error"] is None else data["error"]["type"]
     values = {
-        record.occurrence.step: told["value"] if answered else tell_size(record.value, told["value"])
+        record.occurrence.step: told["value"] if answered else _sized(record.value, told["value"])
         for record, told in zip(result.steps, data["steps"], strict=True)
         if STRENGTHS.index(record.support) >= STRENGTHS.index(at_least)
     }
