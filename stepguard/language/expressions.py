@@ -216,7 +216,7 @@ _CHOICES: Final = frozenset({"if", "else"})
 
 
 def _no_choice(word: str) -> str:
-    return f"there is no {word!r} here: use min and max, or say in words what hangs on it"
+    return f"there is no {word!r} here: use min and max, or say in words what depends on it"
 
 
 class _Parser:

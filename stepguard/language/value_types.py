@@ -260,7 +260,8 @@ class ValueType:
             if self.numeric and (read_numeral(value).unit == "%") != (self.kind == "percent"):
                 # 10% is 0.1, and a procedure that divides by 100 itself would do it twice.
                 signed = "a percentage without its sign" if self.kind == "percent" else "a percent sign"
-                raise ValueRefused(f"{signed}: give {'5%' if self.kind == 'percent' else 'a plain number'}", text=value)
+                wanted = "it with the sign, as in 5%" if self.kind == "percent" else "a plain number"
+                raise ValueRefused(f"{signed}: give {wanted}", text=value)
             return self.read(value)
         if isinstance(value, bool):
             if self.kind == "boolean":

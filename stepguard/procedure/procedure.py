@@ -204,7 +204,8 @@ class Procedure:
             try:
                 accepted[each.name] = each.type.accept(given[each.name])
             except ValueRefused as error:
-                raise InputError(f"input {each.name!r} of {self.name}: {error}", name=each.name) from error
+                wanted = f"; its type is {each.type}" if each.type.numeric and each.type.kind != "percent" else ""
+                raise InputError(f"input {each.name!r} of {self.name}: {error}{wanted}", name=each.name) from error
         return accepted
 
 

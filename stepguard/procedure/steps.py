@@ -176,7 +176,7 @@ class Step:
             if (inner := inner_comparison(tree)) is not None:
                 raise ProcedureError(
                     f"step {id!r} computes with {format_expression(inner)!r}, a truth value, which is no number: join "
-                    "those with `and`, `or`, `not`, use min and max of numbers, or say in words what hangs on it, "
+                    "those with `and`, `or`, `not`, use min and max of numbers, or say in words what depends on it, "
                     f'`{id}: number = "..."`',
                     step=id,
                 )

@@ -1,4 +1,4 @@
-"""How often a simulated model slips, and what that hangs on."""
+"""How often a simulated model slips, and what that depends on."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Slips:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSlips(Slips):
-    """The slips of a particular model: rates, and what they hang on. The defaults change nothing.
+    """The slips of a particular model: rates, and what they depend on. The defaults change nothing.
 
     Args:
         by_situation: how often the value of a step is wrong, by the step's situation

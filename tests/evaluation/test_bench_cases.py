@@ -379,7 +379,7 @@ def test_all_notations_give_the_same_cases(tmp_path: Path) -> None:
         ([CASES[1].replace("10", "null")], "'null': a value of type decimal(2, half_up) was expected"),
         ([CASES[1].replace("10", "[10]")], "'a list': a value of type decimal(2, half_up) was expected"),
         ([CASES[1].replace("10", "true")], "a truth value is not of type decimal"),
-        ([CASES[1].replace('"19%"', "0.19")], "a percentage without its sign: give 5%"),
+        ([CASES[1].replace('"19%"', "0.19")], "a percentage without its sign: give it with the sign, as in 5%"),
         ([CASES[1].replace("11.90", '"a lot"')], "expected, the right value of 'total', is no decimal(2, half_up)"),
         ([CASES[2].replace('"tax"', '"tux"')], "line 1: bill has no step 'tux': did you mean 'tax'?"),
         ([CASES[1].replace('"expected"', '"id": " ", "expected"')], '"id" is text or a number'),
