@@ -35,7 +35,8 @@ _SMALLER_UNITS: Final = (
 _BEGINS_NUMBER: Final = re.compile(r"[^\w\s]*[0-9]")
 _NUMBER_BEFORE: Final = re.compile(
     r"[\w)\]][+/.*^~%@]\Z|[0-9][:,=]\Z|[/\\\u2044\u2215±]\Z|(?<![.-])[-.]\Z|(?:[\s(\[{$€£]|\A),\Z"
-    r"|\b(?:minus|negative) \Z|- ?\([^\w\s]?\Z|[0-9)\]] ?(?:[x×*·⋅]|times|-|to) ?\(?\Z|[0-9]\w{0,3} ?[×*·⋅] ?\(?\Z"
+    r"|\b(?:minus|negative) \Z|- ?\([^\w\s]?\Z|[0-9)\]] ?(?:[x×*·⋅]|times|-|to) ?\(?\Z|\btimes \Z"
+    r"|[0-9]\w{0,3} ?[×*·⋅] ?\(?\Z"
     r"|[<>~≤≥≈±∓…] ?\Z|[0-9] ?(?:to|or|and|bis|und|à|~) \Z"
 )
 """In front of a number, what makes it the rest of another one: ``0.``, ``1,``, ``1/``, ``10^``, ``12:``, ``-``."""
@@ -43,8 +44,10 @@ _NUMBER_BEHIND: Final = re.compile(rf"[:.,@^*=+/\u2044\u2215][0-9]|[/_@]\w|[±�
 _ENDS_AMOUNT: Final = re.compile(r"[0-9][^\s0-9]*(?: [^\s0-9]{1,20}){0,2}\Z")
 _AMOUNT_BEHIND: Final = re.compile(
     r"[),]? ?\(?(?:/|per\b|p\.a\.|an? (?:day|week|month|year|hour|minute|second|night|piece|person|head|kilo|dose)\b"
-    r"|each\b|apiece\b|je\b|pro\b|for each\b)"
-    r"|\)? ?(?:[×*·⋅] ?|x )[0-9(]|\^|\)\^|[·⋅*]\w| [a-z]{1,4}\^?-[0-9]"
+    r"|each\b|apiece\b|for each\b|every\b|je\b|pro\b)"
+    r"|\)? (?:par (?!carte)|por (?!favor)|cada |chaque |al(?:la)? (?:giorno|mese|ora|chilo|kg|d\u00eda|mes)\b)"
+    r"|\)? ?(?:[×*·⋅] ?|x )[0-9(]|\^|\)\^|\*\w| ?[·⋅] ?\w| [a-z]{1,4}\^?[-\u2212][0-9]"
+    r"|,? [0-9]+ times\b| \(x ?[0-9]"
     rf"|(?:,? | and |, and )[0-9]+(?:[.,][0-9]+)? ?(?:{_SMALLER_UNITS})(?!\w)"
 )
 """Behind an amount with its unit, what makes it another one: a rate, a factor, a power, the rest of it."""

@@ -78,7 +78,9 @@ _FORBIDDEN: Final = re.compile(
     r"(?:^|[.!?;,:(\n]) *[*_>#]{0,3} *(?:(?:do not|don['\u2019]t|never|please ignore|ignore|disregard|not)"
     r" (?:use|answer|reply|send|take|copy|trust|return|output|this|that|it|the (?:following|answer))"
     r"|(?:(?:the|an?|my|your) )?(?:previous|old|earlier|former|outdated|bad|example|sample)"
-    r"(?= [^.!?;:\n]{0,20}\Z))[^.!?;:\n]{0,40}\Z",
+    r"(?= [^.!?;:\n]{0,20}\Z)|(?:nicht|ne pas|no|non) (?:\w{1,9} )?(?:verwende|benutze|utilis|usar|use |usare)"
+    r"|(?:rejected|discarded|incorrecto|incorrecte?|(?:zum )?beispiel|(?:par )?exemple|(?:por )?ejemplo)\b)"
+    r"[^.!?;:\n]{0,40}\Z|(?:[\u274c\u2717\u2718]|\u9519\u8bef|\u4e0d\u8981\u7528|\u9593\u9055\u3044)\s*\Z",
     re.IGNORECASE,
 )
 _CLAUSE: Final = re.compile(r"[.!?;:,(\n\u2014]|\b(?:so|but|therefore|thus|hence)\b")

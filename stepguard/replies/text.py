@@ -29,6 +29,13 @@ _STRING_END = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _KEY = re.compile(r"""(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]{0,99})(?![A-Za-z0-9_])\\?["']?\s{0,9}:""")
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
 _REACH: Final = 120
+_CALLED_WRONG: Final = re.compile(
+    r"\A\s*(?:[\u274c\u2717\u2718]|(?:\(|<-|//|#|\^)\s*(?:wrong|incorrect|false)\b)"
+    r"|(?:^|[.!?;,]\s)\s{0,9}(?!nothing|none|neither|no\b|what|which)\w{1,30} (?:is|was) (?:wrong|incorrect)\b"
+    r"|\b(?:das|es|dies) (?:ist|war) falsch\b|\bc['\u2019]est faux\b|\beso es (?:incorrecto|falso)\b"
+    r"|(?:^|[.!?]\s)no[,:;] [a-z]\w{0,30} ?=",
+    re.IGNORECASE | re.MULTILINE,
+)
 _POLITE: Final = re.compile(r"(?:sorry|apologies) (?:for|about|if)\b|let me (?:re-?|double.)check", re.IGNORECASE)
 _FENCE = re.compile(r"(`{3,}|~{3,})([^\n`]{0,100})\n")
 
@@ -169,6 +176,8 @@ def _taken_back(spoken: str, spans: list[tuple[int, int]]) -> str | None:
         if first < len(starts) and starts[first] < stop:
             return rest[opened : min(stop, opened + 9)]
     last = rest[end:]
+    if (marked := _CALLED_WRONG.search(last)) is not None:
+        return marked[0].strip()
     phrases = (phrase for at, _, phrase in find_retractions(last) if not _POLITE.match(last, at))
     return next(phrases, None)
 

@@ -229,6 +229,8 @@ def test_r06_a_call_of_another_model_ends_its_rung() -> None:
         *("Do not use this:\n```json\n{}\n```", "For example: {}", "Expected answer: {}", "The old answer: {}"),
         *("{}\nWait, that is wrong.", "{}\nIgnore the above.", "{}\nActually t2 is 48.", "{}\nCorrection: t2 = 48"),
         *("```json\n{}\n```\nScratch that.", "```json\n{}\n```\nSorry, t2 should be 48.", "{}\nThis is incorrect."),
+        *("Falsch: {}", "Nicht verwenden: {}", "Beispiel: {}", "Rejected:\n{}", "{} \u274c", "{} (wrong)"),
+        *("{}\nDas ist falsch.", "{}\nt2 is wrong.", "{}\nNo, t2 = 48."),
     ],
 )
 def test_an_answer_that_is_struck_or_denied_is_not_given(around: str) -> None:
@@ -242,7 +244,12 @@ def test_an_answer_that_is_struck_or_denied_is_not_given(around: str) -> None:
         *("Here is the JSON, not markdown:\n{}", "~~~json\n{}\n~~~", "I did not skip a step. Result:\n{}"),
         *("Sure! ```json\n{}\n``` Let me know if you need more.", "I first got 41, which was wrong. Now:\n{}"),
         *("{}\nThere is nothing wrong with it.", "{}\nPlease wait for the next step.", "~50 tokens: {} ~20ms"),
-        *("Sorry for the delay: {}", "{}\nSorry for the delay.", "As in the example, my answer:\n{}"),
+        *(
+            "Sorry for the delay: {}",
+            "{}\nSorry for the delay.",
+            "{}\nNothing is wrong.",
+            "As in the example, my answer:\n{}",
+        ),
     ],
 )
 def test_words_that_only_frame_an_answer_leave_it(around: str) -> None:
