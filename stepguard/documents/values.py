@@ -146,7 +146,8 @@ _SCALED_BEFORE: Final = re.compile(
 """In front of a number, its scale with a currency: ``TEUR 5``, ``Mio. EUR 5``, ``€m 5``, ``USD million 5``."""
 _NEGATED: Final = re.compile(
     r"\b(?:minus|negative)[\s:)]{1,3}\Z|(?:マイナス|마이너스|[負负減▲△▼])\s?\Z"
-    r"|(?:[√∛∜]|\\(?:[dtc]?frac|sqrt(?:\[[0-9]\])?))[\s({]{0,2}\Z|\}\s?\{\s?\Z",
+    r"|(?:[√∛∜]|\\(?:[dtc]?frac|sqrt(?:\[[0-9]\])?))[\s({]{0,2}\Z|\}\s?\{\s?\Z"
+    r"|[*\u2022\u25cf\u2217]{3,}[ -]?\Z",
     re.IGNORECASE,
 )
 """In front of a number, what makes it another one: below zero, a root, part of a fraction."""

@@ -45,6 +45,8 @@ _EMPHASIS: Final = re.compile(  # signs in arithmetic have a digit, a letter or 
     r"(?<![\w)\]}*_`\s])[*_`]++(?!\s|\Z|[*_`])|(?<!\S)[*_`]++(?!\s|\Z|[*_`])"
     r"|(?<=[^\s*_`])[*_`]++(?![\w(*_`\\+$€£-])|(?<=[^\w\s)\]}*_`])[*_`]++(?!\s)|\\(?=[$%.+#-])"
 )
+_LONGEST: Final = 3
+"""Signs of one emphasis, or of a fence; more of them stand for what is masked, such as the digits of a card."""
 _PLAIN: Final = {
     **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)},
     **{0x1D7CE + at: 0x30 + at % 10 for at in range(50)},
@@ -65,7 +67,7 @@ class View:
         if not text.isascii():
             text = self._edited(text, _UNSEEN, lambda _: "").translate(_PLAIN)
         text = self._edited(without_struck(text), _TAG, _shown)
-        self.text: str = self._edited(text, _EMPHASIS, lambda _: "")
+        self.text: str = self._edited(text, _EMPHASIS, lambda mark: mark[0] if len(mark[0]) > _LONGEST else "")
 
     def _edited(self, text: str, pattern: re.Pattern[str], shown: Callable[[re.Match[str]], str]) -> str:
         """The text with other characters, or none, for what a pattern matches; remembers what was where."""

@@ -14,6 +14,7 @@ from typing import Final, Literal
 __all__ = [
     "Doubt",
     "called_false",
+    "denied_next",
     "doubted_before",
     "find_retractions",
     "goes_back",
@@ -94,6 +95,12 @@ _TAKEN_BACK: Final = re.compile(
     r"|\b(?:should|ought|rather(?! than)|instead(?! of)|supposed|expected|meant|make that|that is|i\.e)\b.*[0-9]",
     re.IGNORECASE,
 )
+_DENIAL: Final = re.compile(
+    rf"[.!]\s{{1,9}}(?:no|nope|never mind|nein|non|falsch|faux|false|untrue|{_MISTAKEN}"
+    r"|(?:this|that|it|which|das|ce|c)(?:['\u2019]s|['\u2019]?\s?(?:is|was|ist|est)) (?:\w{1,9} )?"
+    r"(?:wrong|false|incorrect|untrue|a mistake|not (?:right|correct|true)|falsch|faux))\s{0,9}(?:[.!,;\n]|\Z)",
+    re.IGNORECASE,
+)
 _ELSE: Final = re.compile(
     r"\W*(?:[0-9]|(?:or|no|not|wait|actually|maybe|perhaps|hmm+|but|sorry|scratch|strike|oops|correction)\b)",
     re.IGNORECASE,
@@ -140,6 +147,11 @@ def doubted_before(said: str) -> Doubt | None:
 def taken_back_after(behind: str) -> bool:
     """Whether the rest of a sentence asks about what it says, calls it false, or says what it should be."""
     return _TAKEN_BACK.search(_SENTENCE.split(behind, maxsplit=1)[0]) is not None
+
+
+def denied_next(behind: str) -> bool:
+    """Whether the sentence behind this one is a denial and nothing else: ``t1 = 42. No.``"""
+    return _DENIAL.match(behind) is not None
 
 
 def goes_back(text: str) -> bool:

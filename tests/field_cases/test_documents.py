@@ -249,3 +249,11 @@ def test_no_digit_of_a_number_of_days_is_left_unread(zeros: int) -> None:
     assert parse_date_expression(f"d + {'0' * zeros}15 days") == parse_date_expression("d + 15 days")
     with pytest.raises(ConfigError):
         parse_date_expression(f"d + 1{'0' * zeros}00015 days")
+
+
+@pytest.mark.parametrize("mask", ["****", "************", "**** **** **** ", "\u2022\u2022\u2022\u2022 "])
+def test_what_is_left_of_a_masked_number_is_no_amount(mask: str) -> None:
+    """G05: the last digits of a card are none; emphasis around an amount changes nothing."""
+    assert not grounded(f"VISA {mask}1234 paid", "1234", "money(USD)")
+    assert grounded("Total **1234** USD", "1234", "money(USD)")
+    assert grounded("Total ***1234*** USD", "1234", "money(USD)")

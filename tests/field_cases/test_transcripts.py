@@ -246,3 +246,12 @@ def test_a_struck_line_corrects_the_step_that_it_names(text: str, step: str) -> 
     found = invoice(f"{text}\nAnswer: 80.86")
     assert [each.verdict for each in found.steps] == ["right", "right"]
     assert [(each.kind, each.step) for each in found.findings] == [("self_correction", step)]
+
+
+@pytest.mark.parametrize(
+    "denial", ["No.", "Nope!", "Wrong.", "That's wrong.", "Nein.", "Das ist falsch.", "Incorrect."]
+)
+def test_a_sentence_that_only_denies_takes_back_the_claim_before_it(denial: str) -> None:
+    """A03: a step whose value the next sentence denies is not right; a remark of another kind changes nothing."""
+    assert steps(RIGHT.replace("= 42\n", f"= 42. {denial}\n")).steps[0].verdict != "right"
+    assert steps(RIGHT.replace("= 42\n", "= 42. No remainder.\n")).steps[0].verdict == "right"
