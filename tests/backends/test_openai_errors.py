@@ -331,6 +331,7 @@ def test_words_that_only_resemble_a_secret_stay(chat_server: ChatServer, words: 
     assert str(failure(OpenAIBackend.complete, backend_at(chat_server))).endswith(words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [401, 500, 200])
 def test_secrets_of_a_server(chat_server: ChatServer, ask: Ask, status: int, caplog: pytest.LogCaptureFixture) -> None:
     """A key that a server echoes is in no text, cause, context or attribute of an error, and in no log record."""

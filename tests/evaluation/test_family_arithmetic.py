@@ -96,6 +96,7 @@ def test_pinned_instances() -> None:
     assert found == PINNED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [1, 2, 3, 10, 41, 95])
 def test_every_instance_can_be_solved(family: Arithmetic, length: int) -> None:
     """Results are within the limit, nothing is divided by a value, no result is a tie, and the truth is right."""

@@ -118,6 +118,7 @@ def headline(outcomes: Sequence[Outcome]) -> str:
 # The recorded run
 
 
+@pytest.mark.slow
 def test_the_headline_of_the_recorded_run() -> None:
     """The first sentence says what the guard recovers at the longest length, with the intervals of results.json."""
     assert headline(OUTCOMES) == (
@@ -304,6 +305,7 @@ def test_lenient_reading_is_told_where_it_matters() -> None:
     assert compare([True], [True]).difference == 0
 
 
+@pytest.mark.slow
 def test_a_simulated_model_is_said_at_the_top() -> None:
     """Nobody takes the simulated model's figures for a real one's."""
     text = words(OUTCOMES, simulated=True)
@@ -333,6 +335,7 @@ def test_a_bound_is_rounded_up() -> None:
 # The document
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "outcomes",
     [OUTCOMES, OUTCOMES[:1], [OUTCOMES[2]], [replace(each, task=f"task {each.length}") for each in OUTCOMES], []],
@@ -353,6 +356,7 @@ def test_the_document_is_well_formed(outcomes: list[Outcome]) -> None:
     assert all(head.get("scope") for head in found.all("th"))
 
 
+@pytest.mark.slow
 def test_the_document_needs_nothing_else() -> None:
     """No address, no source, no font and no import: it can be read without a network."""
     document, found = read(OUTCOMES, **META)
@@ -368,6 +372,7 @@ NASTY = (
 )
 
 
+@pytest.mark.slow
 def test_foreign_text_is_escaped_everywhere(tmp_path: Path) -> None:
     """Whatever a model, a name or a fact holds stands in the file as text, and the file is ASCII."""
     outcomes = [

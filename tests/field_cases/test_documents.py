@@ -210,6 +210,7 @@ def test_unseen_characters_hide_no_forbidden_word(unseen: str) -> None:
     assert outcome(Forbidden(patterns=["[0-9]{8}"]), unseen.join("12345678"), type="text") == "fail"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["5, ", "5, Total ", "(5) ", "  ($5)", "~~5~~ ", "**5** ", "<b>5</b> "])
 def test_a_long_document_is_read(piece: str) -> None:
     """G09: a document of one long line is searched to its end, beside a label, too."""

@@ -51,6 +51,7 @@ class Narrow:
         return Reply(completion_body(GOOD))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [False, True], ids=["R15-one-guard", "R15-a-guard-for-each-run"])
 def test_two_hundred_runs_at_once(chat_server: ChatServer, own: bool) -> None:
     """None of them fails, and few requests are refused, whether the runs share a guard or not."""
@@ -174,6 +175,7 @@ FRESH = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slow", ["openai", "instructor", "server"], ids="R11-slow-{}".format)
 @pytest.mark.parametrize("driver", ["run", "arun"])
 def test_the_deadline_includes_what_a_first_call_prepares(

@@ -276,6 +276,7 @@ SLOW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", SLOW.values(), ids=SLOW)
 def test_s04_the_slow_hold_nobody_up(chat_server: ChatServer, sent: bytes) -> None:
     """S04: a hundred that send a byte and wait take no slot of others, which are answered meanwhile."""
@@ -425,6 +426,7 @@ def test_s04_a_word_for_whom_one_speaks_is_not_believed(chat_server: ChatServer)
     assert sorted(answers) == [429, 429, 504]
 
 
+@pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.skipif(sys.platform != "linux", reason="addresses of its own for each client, and files of a process")
 @pytest.mark.parametrize("files", ["20000", "200"])

@@ -147,6 +147,7 @@ def test_memory_is_limited() -> None:
         pool.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "tree",
     [
@@ -212,6 +213,7 @@ def test_closing_ends_every_worker() -> None:
         pool.ask(zero(EASY), seconds=1)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LINUX, reason="open files are counted in /proc")
 def test_no_file_is_left_open() -> None:
     """Workers that are killed and closed leave no pipes behind."""

@@ -336,6 +336,7 @@ def test_what_a_function_repeats_is_not_repeated_again(chat_server: ChatServer) 
     assert len(chat_server.requests) == 3
 
 
+@pytest.mark.slow
 def test_many_runs_come_back_when_they_may_and_not_before(chat_server: ChatServer) -> None:
     """Fifty runs that are told to wait each wait at least so long, and each makes two requests in all."""
     seconds = 0.4

@@ -660,6 +660,7 @@ def _run(seed: int, length: int = 12, **options: Any) -> tuple[Result, Mapping[s
     return guard.run(task.procedure, task.inputs), task.truth
 
 
+@pytest.mark.slow
 def test_on_a_bad_model_every_rung_is_used_and_nothing_wrong_is_verified() -> None:
     """Whatever the rung: what is committed is right, and tries, attempts, usage and assistance agree."""
     used: set[str] = set()

@@ -233,6 +233,7 @@ def test_a_stream_without_done_is_whole(chat_server: ChatServer, served: Served)
 # Callers
 
 
+@pytest.mark.slow
 def test_bodies_of_eight_megabytes(chat_server: ChatServer, model: str) -> None:
     """A large request is passed on or run; one above the limit is refused, and its caller gets to read that."""
     chat_server.play(good_answer if model == MODEL else Reply(completion_body("hello")))

@@ -130,6 +130,7 @@ def test_what_does_not_end_in_time_is_told(chat_server: ChatServer, tmp_path: Pa
     assert "Traceback" not in log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -90,6 +90,7 @@ def cases() -> list[tuple[DeviationKind, str, int]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "step", "segment"), cases())
 def test_a_planted_failure_is_found_as_what_it_is(kind: DeviationKind, step: str, segment: int) -> None:
     """The guard finds one deviation of the kind that was planted, at its step or in the reply that was asked for it."""
@@ -102,6 +103,7 @@ def test_a_planted_failure_is_found_as_what_it_is(kind: DeviationKind, step: str
     assert step in [str(occurrence) for occurrence in attempt.steps]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "step", "segment"), cases())
 def test_after_a_planted_failure_the_run_ends_as_the_guard_promises(
     kind: DeviationKind, step: str, segment: int
