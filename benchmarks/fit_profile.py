@@ -6,7 +6,7 @@ Every step that was asked for the first time is judged by the values that the mo
 (`observed_steps.py`). Rates are taken where no wrong value stands before the step in the same reply; what wrong values
 before it add is the slope `self_conditioning`.
 
-- `by_situation`: a table of cells, from the operation down to signs and size. A cell with fewer than 30 steps is
+- `by_kind`: a table of cells, from the operation down to signs and size. A cell with fewer than 30 steps is
   pooled into the one above it; the others are drawn towards the one above, as if 20 of its steps were theirs (an
   m-estimate; Cestnik, 1990), and the operations towards the overall rate.
 - `by_origin`, and slips that were hardly ever seen: (k + 0.5) / (n + 1) (the median of Jeffreys' posterior, nearly),
@@ -56,7 +56,7 @@ class Cell:
     """One cell of the table.
 
     Attributes:
-        name: the situation or place of the operands; ``"all"`` for the whole.
+        name: the kind or place of the operands; ``"all"`` for the whole.
         events, n: slips, of how many steps.
         rate: what the profile takes; None where it is that of the cell above.
     """
@@ -99,12 +99,12 @@ def fit(seen: Observations) -> Fit:
     for origin in ("given", "structured", "free"):
         counted = _count([each for each in clean if each.origin == origin], "wrong_operand")
         operands.append(Cell(origin, *counted, _rare(*counted)))
-    by_situation = tuple((cell.name, cell.rate) for cell in values[1:] if cell.rate is not None)
+    by_kind = tuple((cell.name, cell.rate) for cell in values[1:] if cell.rate is not None)
     by_origin = tuple((cell.name, cell.rate) for cell in operands[1:] if cell.rate is not None)
     plain = ModelSlips(
         wrong_value=_rounded(values[0].events / values[0].n),
         wrong_operand=_rounded(operands[0].events / operands[0].n),
-        by_situation=by_situation,
+        by_kind=by_kind,
         by_origin=by_origin,
     )
     slope = _slope(seen.steps, plain)
@@ -144,7 +144,7 @@ def _value_cells(clean: Sequence[Observed]) -> list[Cell]:
     known = {"": events / n}
     groups: dict[str, list[Observed]] = defaultdict(list)
     for each in clean:
-        words = (each.situation or "").split()
+        words = (each.kind or "").split()
         for count in range(1, len(words) + 1):
             groups[" ".join(words[:count])].append(each)
     for name in sorted(groups):
@@ -166,7 +166,7 @@ def _slope(steps: Sequence[Observed], plain: ModelSlips) -> tuple[float, float, 
     above: dict[tuple[str, int, int], list[tuple[float, float]]] = defaultdict(list)
     for each in steps:
         if each.share and each.origin == "free":
-            value = rate_in(plain.by_situation, each.situation, plain.wrong_value)
+            value = rate_in(plain.by_kind, each.kind, plain.wrong_value)
             operand = rate_in(plain.by_origin, each.origin, plain.wrong_operand)
             above[each.program].append((each.share, each.slipped - (1 - (1 - value) * (1 - operand))))
             square += each.share**2

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.engine.step_kinds import situation_of
+from stepguard.engine.step_kinds import arithmetic_kind
 from stepguard.errors import ValueRefused
 from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.arms.reading import read_entries
@@ -39,7 +39,7 @@ class Observed:
 
     Attributes:
         program: which program it is of.
-        situation: see `stepguard.engine.step_kinds`.
+        kind: see `stepguard.engine.step_kinds`.
         origin: ``given`` where the request holds all operands, else ``structured`` or ``free``, as the reply is.
         slip: ``wrong_value`` where the working has the right operands and the value is wrong, ``wrong_operand`` where
             both are wrong or no working is shown, ``unread`` where no value can be read; None where it is right.
@@ -47,7 +47,7 @@ class Observed:
     """
 
     program: tuple[str, int, int]
-    situation: str | None
+    kind: str | None
     origin: str
     slip: str | None
     share: float
@@ -164,7 +164,7 @@ def _steps(seen: Observations, program: tuple[str, int, int], request: _Asked, e
         origin = request.origin if any(name not in request.values for name in step.reads) else "given"
         slip, value = _judge(step, said, entries[step.id])
         share = wrong / made if made else 0.0
-        seen.steps.append(Observed(program, situation_of(step, said), origin, slip, share))
+        seen.steps.append(Observed(program, arithmetic_kind(step, said), origin, slip, share))
         slips.append(slip or "")
         if value is not None:
             said[step.id] = value

@@ -27,7 +27,7 @@ from stepguard.backends.openai import OpenAIBackend
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.backends.retry import RetryPolicy
 from stepguard.engine.actions import Ask, CheckClaims, Checked, Failed, Replied, deviation_of
-from stepguard.engine.step_kinds import kind_of
+from stepguard.engine.step_kinds import step_kind
 from stepguard.evaluation.families import Arithmetic
 from stepguard.evaluation.statistics import wilson
 from stepguard.language.values import Value, show_value
@@ -67,8 +67,8 @@ class Hard:
 
     @property
     def kind(self) -> str:
-        """See `stepguard.engine.step_kinds.kind_of`."""
-        return kind_of(self.step, self.values)
+        """See `stepguard.engine.step_kinds.step_kind`."""
+        return step_kind(self.step, self.values)
 
     def procedure(self) -> Procedure:
         """The step by itself."""

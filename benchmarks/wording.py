@@ -164,7 +164,7 @@ def worded(slips: Slips, effect: Effect) -> ModelSlips:
     return replace(
         made,
         wrong_value=more(made.wrong_value),
-        by_situation=tuple((name, more(rate)) for name, rate in made.by_situation),
+        by_kind=tuple((name, more(rate)) for name, rate in made.by_kind),
         wrong_operand=more(made.wrong_operand),
         by_origin=tuple((name, more(rate)) for name, rate in made.by_origin),
         unfaithful_work=max(made.unfaithful_work, effect.unfaithful if flawed else 0.0),

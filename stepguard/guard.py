@@ -290,17 +290,17 @@ def _ends_the_rung(action: Ask) -> bool:
 def _failed(action: Ask, error: BaseException) -> Failed:
     """A backend, which may be foreign code, has raised: what asks the program or this task to end passes through."""
     if gave_up(error):
-        told = BackendError("the backend cancelled its own call")
-        told.__cause__ = error
-        return Failed(action.id, told)
+        failure = BackendError("the backend cancelled its own call")
+        failure.__cause__ = error
+        return Failed(action.id, failure)
     if not isinstance(error, Exception):
         raise error
     return Failed(action.id, error)
 
 
-def _sync(backend: Backend, told: str) -> SyncBackend:
+def _sync(backend: Backend, refusal: str) -> SyncBackend:
     if not isinstance(backend, SyncBackend) or getattr(backend, "is_async", False):
-        raise ConfigError(f"{told}: use `await guard.arun(...)`", option="backend")
+        raise ConfigError(f"{refusal}: use `await guard.arun(...)`", option="backend")
     return backend
 
 
@@ -330,7 +330,7 @@ def _abandon(run: Run, tasks: Iterable[asyncio.Task[Event]]) -> None:
 
 def _ended(run: Run, telemetry: Telemetry) -> Result:
     if not run.done:
-        telemetry.left()
+        telemetry.detached()
         raise UsageError(f"actions of run {run.id} are outstanding elsewhere: answer them with send()")
     result = run.result()
     telemetry.done(result)
@@ -340,5 +340,5 @@ def _ended(run: Run, telemetry: Telemetry) -> Result:
 def _replied(action: Ask, completion: object) -> Event:
     if isinstance(completion, Completion):
         return Replied(action.id, completion)
-    found = type(completion).__name__
-    return Failed(action.id, BackendError(f"the backend returned {found}, not a Completion", retryable=False))
+    kind = type(completion).__name__
+    return Failed(action.id, BackendError(f"the backend returned {kind}, not a Completion", retryable=False))

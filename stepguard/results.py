@@ -223,17 +223,18 @@ class Result:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A read-only mapping cannot be pickled.
-        facts = {each.name: getattr(self, each.name) for each in fields(self)}
+        facts = {field.name: getattr(self, field.name) for field in fields(self)}
         plain = {name: dict(facts[name]) for name in ("values", "weak", "assisted")}
         return _rebuild, ({**facts, **plain},)
 
     def __str__(self) -> str:
         if self.problem is not None:
-            told = f"{self.status} at {self.problem}"
+            state = f"{self.status} at {self.problem}"
         else:
-            told = self.status if self.answer is None else f"{self.status}, answer {show_value(self.answer)}"
+            state = self.status if self.answer is None else f"{self.status}, answer {show_value(self.answer)}"
         calls = "1 call" if self.usage.calls == 1 else f"{self.usage.calls} calls"
-        return f"{shorten(self.procedure)}: {shorten(told, _LONGEST)} ({self.completed} of {self.total} steps, {calls})"
+        state = shorten(state, _LONGEST)
+        return f"{shorten(self.procedure)}: {state} ({self.completed} of {self.total} steps, {calls})"
 
     def __repr__(self) -> str:
         # All fields would be a screen of text for every few steps.

@@ -191,9 +191,9 @@ def deviation_of(judgement: Judgement) -> Deviation | None:
 
 def misfit(event: Event, action: Action) -> str | None:
     """Why an event is no answer to an action, None where it is one."""
-    wanted = _ANSWERS[type(action)]
-    if not isinstance(event, wanted):
-        names = " or ".join(each.__name__ for each in wanted)
+    expected = _ANSWERS[type(action)]
+    if not isinstance(event, expected):
+        names = " or ".join(kind.__name__ for kind in expected)
         return f"{type(action).__name__} is answered by {names}"
     if isinstance(event, Replied) and not isinstance(event.completion, Completion):
         return f"it holds a {type(event.completion).__name__}, not a Completion"
@@ -205,7 +205,7 @@ def misfit(event: Event, action: Action) -> str | None:
 
 
 def _misjudged(judgements: tuple[Judgement, ...], action: CheckClaims) -> str | None:
-    if [each.claim for each in judgements] != list(action.claims[: len(judgements)]):
+    if [item.claim for item in judgements] != list(action.claims[: len(judgements)]):
         return "the judgements are not on its claims, in their order"
     for number, (step, judgement) in enumerate(zip(action.steps, judgements, strict=False), 1):
         if judgement.value is not None and not step.type.holds(judgement.value):

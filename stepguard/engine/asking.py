@@ -67,10 +67,10 @@ class Asker:
         """
         stand_in = rung.stand_in(segment.steps[0], values)
         steps, before = segment.steps, segment.before
-        known: Mapping[str, Value] = {}
+        part_values: Mapping[str, Value] = {}
         if stand_in is not None:  # the values of the step itself stand in its steps
-            known = values = parts(stand_in)
-            steps = stand_in.behind(known)
+            part_values = values = parts(stand_in)
+            steps = stand_in.behind(part_values)
         if rung.draft:
             messages = self._prompter.drafting(steps, values, before=before)
         elif rung.wording == "question":
@@ -89,14 +89,14 @@ class Asker:
             seed=self._random.getrandbits(31),
             attempt=attempt,
         )
-        return Flight(segment, rung, request, stand_in, known, drafting=rung.draft)
+        return Flight(segment, rung, request, stand_in, part_values, drafting=rung.draft)
 
     def stop(self, flight: Flight) -> Callable[[str], bool] | None:
         """What stops the reply of a flight where a step in it is wrong; made anew for each time it is asked."""
-        asked = flight.request
-        if not self._stop_early or asked is None or len(asked.steps) < 2 or flight.stand_in is not None:
+        request = flight.request
+        if not self._stop_early or request is None or len(request.steps) < 2 or flight.stand_in is not None:
             return None
-        return None if flight.drafting else WrongStepWatch(asked.steps, asked.values, self._reply_format)
+        return None if flight.drafting else WrongStepWatch(request.steps, request.values, self._reply_format)
 
     def after_draft(self, flight: Flight, text: str) -> Flight:
         """The same flight with the request that makes a reply of its draft, now that it has come."""

@@ -23,14 +23,14 @@ class Fallbacks:
 
     def __init__(self, backends: Sequence[Backend]) -> None:
         self.current: Backend | None = None
-        self._left = list(backends)
+        self._untried = list(backends)
 
     def move_on(self, failed: Backend | None) -> bool:
         """Whether somebody else is asked from now on than the one who failed to answer."""
         if failed is self.current:
-            if not self._left:
+            if not self._untried:
                 return False
-            self.current = self._left.pop(0)
+            self.current = self._untried.pop(0)
         return True
 
 

@@ -51,7 +51,7 @@ class Flight:
     drafting: bool = False
 
     @property
-    def asked(self) -> tuple[Step, ...]:
+    def questions(self) -> tuple[Step, ...]:
         """The steps that the model is asked."""
         return self.segment.steps if self.stand_in is None else self.stand_in.behind(self.parts)
 
@@ -73,7 +73,7 @@ class Reply:
     Attributes:
         completion: as it came, or an empty one where what came is no completion.
         usage: what the call cost.
-        asked_at: when the request was handed out.
+        sent_at: when the request was handed out.
         seconds: how long the reply took from then.
         deviations: what is wrong with the reply itself.
         readable: whether a claim could be read in it.
@@ -83,7 +83,7 @@ class Reply:
 
     completion: Completion
     usage: Usage
-    asked_at: float
+    sent_at: float
     seconds: float
     deviations: tuple[Deviation, ...] = ()
     readable: bool = False
@@ -130,18 +130,18 @@ class Asking:
     Attributes:
         flight: what is asked.
         sent: how often this request was sent, this time included.
-        asked_at: when it was handed out; before that of no meaning.
+        sent_at: when it was handed out; before that of no meaning.
         backend: who is asked; None for the guard's own model.
     """
 
     flight: Flight
     sent: int = 0
-    asked_at: float = 0.0
+    sent_at: float = 0.0
     backend: Backend | None = None
 
     def handed_out(self, now: float) -> Asking:
         """The same once the request is sent."""
-        return replace(self, sent=self.sent + 1, asked_at=now)
+        return replace(self, sent=self.sent + 1, sent_at=now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from stepguard.core.profile import Profile, Tries
 from stepguard.engine.segments import SegmentLength, Segments
-from stepguard.engine.step_kinds import SIGNS, kind_of
+from stepguard.engine.step_kinds import SIGNS, step_kind
 from stepguard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -86,12 +86,18 @@ def forecast(
     # Each further part as long as what was looked at costs the same, if the run comes so far.
     parts = len(procedure) / looked
     reached = parts if success == 1 else (1 - success**parts) / (1 - success)
-    calls, given, written, seconds = (each * reached for each in sums)
+    calls, input_tokens, output_tokens, seconds = (amount * reached for amount in sums)
     cost = None
     if price is not None:
-        cost = (Decimal(given) * Decimal(str(price.input)) + Decimal(written) * Decimal(str(price.output))) / 1_000_000
+        input_cost = Decimal(input_tokens) * Decimal(str(price.input))
+        cost = (input_cost + Decimal(output_tokens) * Decimal(str(price.output))) / 1_000_000
     return Forecast(
-        calls=calls, input_tokens=given, output_tokens=written, seconds=seconds, success=success**parts, cost=cost
+        calls=calls,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        seconds=seconds,
+        success=success**parts,
+        cost=cost,
     )
 
 
@@ -100,7 +106,7 @@ def _right(procedure: Procedure, index: int, profile: Profile) -> float | None:
     step = procedure.steps[index]
     if step.performer == "code":
         return None
-    kind = kind_of(step, {})  # without signs, since no value is known
+    kind = step_kind(step, {})  # without signs, since no value is known
     alike = [tries for name, tries in profile.kinds.items() if _without_signs(name) == kind]
     tries = sum(alike, Tries()) if alike else profile.asked
     return (tries.well + 0.5) / (tries.made + 1)
@@ -113,9 +119,9 @@ def _without_signs(kind: str) -> str:
 def _solve(right: list[float | None], length: int, profile: Profile) -> tuple[list[float], float]:
     """Expected calls, input tokens, output tokens and seconds, and the probability to complete."""
     first, again, hard = profile.first, profile.again, profile.hard
-    kept = (hard.well + 0.5) / (hard.made + 1)
+    cured = (hard.well + 0.5) / (hard.made + 1)
     per_failure = max(hard.made, 1)
-    repair = [each / per_failure for each in (again.calls, again.input_tokens, again.output_tokens, again.seconds)]
+    repair = [amount / per_failure for amount in (again.calls, again.input_tokens, again.output_tokens, again.seconds)]
     fixed = first.fixed_tokens / first.calls
     step_in = (first.input_tokens - first.fixed_tokens) / first.steps
     step_out = first.output_tokens / first.steps
@@ -127,19 +133,19 @@ def _solve(right: list[float | None], length: int, profile: Profile) -> tuple[li
         if right[at] is None:  # it costs nothing, and is no part of a call
             expected[at], success[at] = expected[at + 1], success[at + 1]
             continue
-        segment = list(takewhile(lambda each: each is not None, right[at : at + length]))
-        asked = len(segment)
-        given, written = fixed + step_in * asked, step_out * asked
-        sums = [1.0, given, written, per_token * (given + written)]
+        segment = list(takewhile(lambda chance: chance is not None, right[at : at + length]))
+        steps = len(segment)
+        input_tokens, output_tokens = fixed + step_in * steps, step_out * steps
+        sums = [1.0, input_tokens, output_tokens, per_token * (input_tokens + output_tokens)]
         whole, done = 1.0, 0.0
         for place, accepted in enumerate(segment, at):
             assert accepted is not None
             failed = whole * (1 - accepted)
             for number in range(4):
-                sums[number] += failed * (repair[number] + kept * expected[place + 1][number])
-            done += failed * kept * success[place + 1]
+                sums[number] += failed * (repair[number] + cured * expected[place + 1][number])
+            done += failed * cured * success[place + 1]
             whole *= accepted
-        behind = at + asked
-        expected[at] = [each + whole * later for each, later in zip(sums, expected[behind], strict=True)]
+        behind = at + steps
+        expected[at] = [amount + whole * later for amount, later in zip(sums, expected[behind], strict=True)]
         success[at] = done + whole * success[behind]
     return expected[0], success[0]

@@ -41,9 +41,9 @@ class ClaimJudge:
         self._landing = landing
         self._observe = observe
 
-    def check(self, checking: Checking, asked: tuple[Step, ...], claims: tuple[Claim, ...]) -> None:
+    def check(self, checking: Checking, expected: tuple[Step, ...], claims: tuple[Claim, ...]) -> None:
         """Have claims judged, which are about the first of the steps that were asked."""
-        flight, steps = checking.flight, asked[: len(claims)]
+        flight, steps = checking.flight, expected[: len(claims)]
         stand_in = flight.stand_in is not None and not checking.restored
         values = flight.parts if stand_in else self._schedule.read(steps)
         foreign = any(step.checks for step in steps)
@@ -65,7 +65,7 @@ class ClaimJudge:
         flight, reply = checking.flight, checking.reply
         if flight.stand_in is not None and not checking.restored:
             assert reply is not None
-            self._stood_in(flight, reply, flight.stand_in, judgements, now)
+            self._judge_restored(flight, reply, flight.stand_in, judgements, now)
             return
         rejection, right, deviated = checking.rejection, 0, False
         records: dict[str, StepRecord] = {}
@@ -98,7 +98,7 @@ class ClaimJudge:
         verdict = judgement.verdict
         return verdict is None or (verdict.outcome == "undecided" and verdict.retry)
 
-    def _stood_in(
+    def _judge_restored(
         self, flight: Flight, reply: Reply, stand_in: StandIn, judgements: tuple[Judgement, ...], now: float
     ) -> None:
         """What was asked in the place of a step was judged: judge the value that follows for the step itself."""
@@ -116,12 +116,12 @@ class ClaimJudge:
         step, value = flight.segment.steps[0], judgements[-1].value
         assert value is not None
         try:
-            shown = step.type.write(step.type.convert(to_exact(stand_in.restore(value))))
+            written = step.type.write(step.type.convert(to_exact(stand_in.restore(value))))
         except EvaluationError as error:
             deviation = Deviation("wrong_value", step.id, str(error))
             self._landing.close(reject_stand_in(flight, reply, deviation), now)
             return
-        claim = _claim_of(step, shown, "; ".join(judgement.claim.text for judgement in judgements))
+        claim = _claim_of(step, written, "; ".join(judgement.claim.text for judgement in judgements))
         self.check(Checking(flight, reply, restored=True), (step,), (claim,))
 
     def _record(
@@ -177,7 +177,7 @@ def _reject(where: Occurrence, deviation: Deviation, judgement: Judgement) -> Re
     return Rejection(where, deviation, wrong=wrong, hopeless=hopeless)
 
 
-def _claim_of(step: Step, shown: str, text: str | None = None) -> Claim:
+def _claim_of(step: Step, value: str, text: str | None = None) -> Claim:
     """A claim about a value that the guard itself wrote down."""
     assert step.formula is not None
-    return Claim(step.id, (step.formula,), shown, f"{step.formula} = {shown}" if text is None else text)
+    return Claim(step.id, (step.formula,), value, f"{step.formula} = {value}" if text is None else text)

@@ -12,7 +12,7 @@ from stepguard.engine.flights import Committing, Flight, Rejection, Reply
 from stepguard.engine.history import History
 from stepguard.engine.learning import Learning
 from stepguard.engine.schedule import Schedule
-from stepguard.engine.step_kinds import kind_of
+from stepguard.engine.step_kinds import step_kind
 from stepguard.errors import EvaluationError
 from stepguard.repair.policy import Repairs
 from stepguard.repair.rungs import FIRST
@@ -77,7 +77,7 @@ class Landing:
         if rejection is None:
             return
         if reply is not None:
-            self._spending.blame(rejection.where.index, reply.usage, now - reply.asked_at)
+            self._spending.blame(rejection.where.index, reply.usage, now - reply.sent_at)
         self.refuse(flight, reply, rejection)
 
     def refuse(self, flight: Flight, reply: Reply | None, rejection: Rejection) -> None:
@@ -86,7 +86,7 @@ class Landing:
         self._schedule.land(segment)
         step = segment.steps[segment.indices.index(where.index)]
         values = self._schedule.read((step,))
-        kind = kind_of(step, values)
+        kind = step_kind(step, values)
         self._learning.refused(flight, rejection, kind)
         self._repairs.failed(
             where.index,
@@ -117,7 +117,7 @@ class Landing:
             self._ending.end("failed", where, f"the repair policy failed: {error_text(error)}", deviation, error=error)
             return
         if not again:
-            self._learning.given_up()
+            self._learning.abandoned()
             reason = f"{deviation.kind}: {deviation.reason}" + (f"; {why}" if why else "")
             self._ending.end("abstained", where, reason, deviation)
 

@@ -76,7 +76,7 @@ class Launcher:
 
     def _start(self, now: float) -> bool:
         """Start one flight; whether there was one to start."""
-        segment = self._schedule.next_segment(self._learning.size(self._schedule.left), self._repairs.rung)
+        segment = self._schedule.next_segment(self._learning.size(self._schedule.remaining), self._repairs.rung)
         if segment is None or isinstance(segment, Broken):
             if not self._outbox and not self._schedule.finished:
                 self._end_unstartable(segment)

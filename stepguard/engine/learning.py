@@ -8,7 +8,7 @@ from stepguard.core.profile import Learner, Profile
 from stepguard.core.verdicts import Deviation, DeviationKind
 from stepguard.engine.flights import Flight, Rejection, Reply
 from stepguard.engine.segments import SegmentLength, Segments
-from stepguard.engine.step_kinds import kind_of
+from stepguard.engine.step_kinds import step_kind
 from stepguard.language.values import Value
 from stepguard.repair.policy import Repairs
 from stepguard.repair.rungs import FIRST
@@ -26,9 +26,9 @@ class Learning:
         repairs: how often steps have failed; it is only read.
     """
 
-    def __init__(self, segments: Segments, known: Profile | None, repairs: Repairs) -> None:
-        self._length = SegmentLength(segments, known)
-        self._learner = Learner(known)
+    def __init__(self, segments: Segments, profile: Profile | None, repairs: Repairs) -> None:
+        self._length = SegmentLength(segments, profile)
+        self._learner = Learner(profile)
         self._repairs = repairs
 
     @property
@@ -36,9 +36,9 @@ class Learning:
         """What the run has shown so far."""
         return self._learner.profile()
 
-    def size(self, left: int) -> int:
+    def size(self, remaining: int) -> int:
         """The most steps of the next segment, of so many that are left."""
-        return self._length.size(left)
+        return self._length.size(remaining)
 
     def useless(self, kind: str, deviation: Deviation) -> frozenset[str]:
         """The names of the rungs that seldom cured steps of a kind of what is wrong now."""
@@ -58,7 +58,7 @@ class Learning:
         steps, first = len(flight.segment.steps), flight.rung is FIRST
         self._learner.called(reply.usage, steps=steps, seconds=reply.seconds, fixed=fixed, again=not first)
         if first:
-            self._length.seen(reply.usage, asked=steps, accepted=right, fixed=fixed)
+            self._length.add_reply(reply.usage, steps=steps, accepted=right, fixed=fixed)
 
     def cut_off(self, flight: Flight) -> None:
         """A reply was cut off: a segment of several steps was too long."""
@@ -71,10 +71,10 @@ class Learning:
             if flight.rung.assistance == "code" and self._repairs.tries(flight.first.index):
                 self._learner.settled(well=True)
             return
-        known = dict(values)
+        verified = dict(values)
         for step, record in zip(flight.segment.steps, records, strict=False):
-            kind = kind_of(step, known)
-            known[step.id] = record.value
+            kind = step_kind(step, verified)
+            verified[step.id] = record.value
             if flight.rung.backend is None and not self._repairs.tries(record.occurrence.index):
                 self._learner.asked(kind, well=True)
                 continue
@@ -100,7 +100,7 @@ class Learning:
         if last is not None:
             self._learner.tried(_failed(kind, last), flight.rung.name, well=well)
 
-    def given_up(self) -> None:
+    def abandoned(self) -> None:
         """A step that was not accepted is not asked again."""
         self._learner.settled(well=False)
 

@@ -130,8 +130,8 @@ class Engine:
 
         What is not handed out when the run ends is never performed.
         """
-        while (taken := self._outbox.take()) is not None:
-            action, phase = taken
+        while (entry := self._outbox.take()) is not None:
+            action, phase = entry
             remaining = self._spending.remaining(self._now)
             if isinstance(action, CheckClaims) and action.foreign:
                 return replace(action, timeout=self._settings.check_timeout, remaining=remaining)
@@ -207,7 +207,7 @@ class Engine:
                     assert phase.flight.request is not None
                     usage = paid_without_reply(phase.flight.request)
                     self._spending.settle(action.id, usage)
-                    self._history.book_failure(phase, reason, usage=usage, seconds=self._now - phase.asked_at)
+                    self._history.book_failure(phase, reason, usage=usage, seconds=self._now - phase.sent_at)
                 case Checking() | Committing() if phase.reply is not None:
                     self._history.book_reply(phase.flight, phase.reply, "error", phase.rejection, error=reason)
 

@@ -87,10 +87,10 @@ class Prompter:
 
     def question(self, step: Step, values: Mapping[str, Value], *, before: Sequence[Step] = ()) -> tuple[Message, ...]:
         """The messages that ask one step as a plain question."""
-        asked = _questioner(self._reply_format, step.expression is None)
+        system = _questioner(self._reply_format, step.expression is None)
         done = f"Done before:{_done(before)}\n" if before else ""
-        known = ShownValues([step], values, self._order)
-        return (*asked, Message("user", f"{known.documents}{done}{_question(step, values, known)}"))
+        shown = ShownValues([step], values, self._order)
+        return (*system, Message("user", f"{shown.documents}{done}{_question(step, values, shown)}"))
 
     def fixed(self, messages: Sequence[Message]) -> float:
         """The share of the characters of some messages that does not grow with the number of steps.
@@ -127,18 +127,18 @@ def describe_steps(
         before: steps that are done, and whose text leads into that of the first one.
         order: the place of each input of the procedure, so that documents stand in the same order in every request.
     """
-    known = ShownValues(steps, values, order)
+    shown = ShownValues(steps, values, order)
     done = f"\nDone before:{_done(before)}" if before else ""
-    lines = "\n".join(_line(step, known.beside(step.reads)) for step in steps)
-    return f"{known.documents}Values:\n{known.listed}{done}\nSteps:\n{lines}"
+    lines = "\n".join(_line(step, shown.beside(step.reads)) for step in steps)
+    return f"{shown.documents}Values:\n{shown.listed}{done}\nSteps:\n{lines}"
 
 
 def _done(before: Sequence[Step]) -> str:
     return "".join(f"\n{_line(step, [])}" for step in before)
 
 
-def _line(step: Step, known: list[str]) -> str:
-    where = f"   ({', '.join(known)})" if known else ""
+def _line(step: Step, operands: list[str]) -> str:
+    where = f"   ({', '.join(operands)})" if operands else ""
     form = _form(step)
     if step.expression is None:
         return f"{step.id}: {step.instruction}{f' ({form})' if form else ''}{where}"
@@ -154,27 +154,27 @@ _IN_WORDS: Final = {
 }
 
 
-def _question(step: Step, values: Mapping[str, Value], known: ShownValues) -> str:
+def _question(step: Step, values: Mapping[str, Value], shown: ShownValues) -> str:
     """A step as a question in words, with its operands; documents stand before it."""
     tree, form = step.expression, _form(step)
     if tree is None:
-        asked = "\n".join((f"{step.instruction}{f' ({form})' if form else ''}", *known.beside(step.reads)))
+        question = "\n".join((f"{step.instruction}{f' ({form})' if form else ''}", *shown.beside(step.reads)))
     else:
         worked, leaves = substitute(tree, values), _leaves(tree, values)
         if leaves is not None:
             assert isinstance(tree, Chain)
-            asked = _IN_WORDS[tree.operators[0]].format(left=leaves[0], right=leaves[1])
+            question = _IN_WORDS[tree.operators[0]].format(left=leaves[0], right=leaves[1])
         else:
-            asked = f"Is it true that {worked}?" if isinstance(tree, TRUTHS) else f"How much is {worked}?"
-        asked += f" Give the result {form}." if form else ""
-    return f"{asked}\nKey: {step.id}"
+            question = f"Is it true that {worked}?" if isinstance(tree, TRUTHS) else f"How much is {worked}?"
+        question += f" Give the result {form}." if form else ""
+    return f"{question}\nKey: {step.id}"
 
 
 def _leaves(tree: Expression, values: Mapping[str, Value]) -> list[str] | None:
     """The two numbers of one operation as text, None for any other expression."""
     if not isinstance(tree, Chain) or len(tree.operands) != 2 or tree.operators[0] not in _IN_WORDS:
         return None
-    leaves = [substitute(each, values) for each in tree.operands if isinstance(each, Name | Number | Negate)]
+    leaves = [substitute(operand, values) for operand in tree.operands if isinstance(operand, Name | Number | Negate)]
     return leaves if len(leaves) == 2 else None
 
 

@@ -72,7 +72,7 @@ class Receiver:
         usage = counted(completion)
         self._spending.settle(id, usage)
         came = _NO_COMPLETION if flaw else completion
-        reply = Reply(came, usage, asking.asked_at, now - asking.asked_at, backend=asking.backend)
+        reply = Reply(came, usage, asking.sent_at, now - asking.sent_at, backend=asking.backend)
         if flaw:
             error = BackendError(f"the backend made a wrong Completion: {flaw}", retryable=False)
             self._unusable(asking, reply, error, now)
@@ -111,7 +111,7 @@ class Receiver:
         flight = asking.flight
         assert flight.request is not None
         try:
-            reading = read_reply(reply.completion, flight.asked, self._reply_format, flight.request.values)
+            reading = read_reply(reply.completion, flight.questions, self._reply_format, flight.request.values)
         except BackendError as error:
             self._unusable(asking, reply, error, now)
             return
@@ -126,6 +126,6 @@ class Receiver:
         if reading.failed is not None:
             rejection = Rejection(flight.segment.occurrences[len(reading.claims)], reading.failed)
         if reading.claims:
-            self._judge.check(Checking(flight, reply, rejection), flight.asked, reading.claims)
+            self._judge.check(Checking(flight, reply, rejection), flight.questions, reading.claims)
         else:
             self._landing.close(Committing(flight, reply, rejection=rejection), now)

@@ -63,7 +63,7 @@ class Retrier:
 
     def failed(self, id: str, asking: Asking, error: Exception, now: float) -> None:
         """The call that `Ask` `id` made has failed."""
-        flight, seconds = asking.flight, now - asking.asked_at
+        flight, seconds = asking.flight, now - asking.sent_at
         assert flight.request is not None
         usage = paid_without_reply(flight.request, error)
         self._spending.settle(id, usage)

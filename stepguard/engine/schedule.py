@@ -81,7 +81,7 @@ class Schedule:
         self._ahead: set[int] = set()  # completed steps behind the frontier
         self._flying: dict[int, str] = {}  # the ids of the steps on their way, by index
         self._weak: dict[str, Strength] = {}  # what stands behind the values that are less than proved
-        self._kept: list[tuple[int, str]] = []  # of a lazy procedure: a heap of the steps whose values are kept
+        self._retained: list[tuple[int, str]] = []  # of a lazy procedure: a heap of the steps whose values are kept
 
     @property
     def finished(self) -> bool:
@@ -89,7 +89,7 @@ class Schedule:
         return self.completed == len(self._procedure)
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """How many steps are not completed."""
         return len(self._procedure) - self.completed
 
@@ -207,9 +207,9 @@ class Schedule:
             self.frontier += 1
         look_back = self._procedure.look_back
         if look_back is not None:
-            heappush(self._kept, (occurrence.index, occurrence.step))
+            heappush(self._retained, (occurrence.index, occurrence.step))
             # By index, not by age: the first open step may be asked again long after later ones were completed.
-            while self._kept and self._kept[0][0] < self.frontier - look_back:
-                _, name = heappop(self._kept)
+            while self._retained and self._retained[0][0] < self.frontier - look_back:
+                _, name = heappop(self._retained)
                 self.values.pop(name, None)
                 self._weak.pop(name, None)

@@ -84,30 +84,30 @@ class SegmentLength:
             self._take(profile)
 
     def _take(self, profile: Profile) -> None:
-        asked, calls = profile.asked, profile.first
-        weight = min(1.0, _MEMORY / asked.made) if asked.made else 0.0
-        self._judged += weight * asked.made
-        self._failed += weight * (asked.made - asked.well)
+        tries, calls = profile.asked, profile.first
+        weight = min(1.0, _MEMORY / tries.made) if tries.made else 0.0
+        self._judged += weight * tries.made
+        self._failed += weight * (tries.made - tries.well)
         if calls.calls and calls.steps:
             self._calls, self._steps = weight * calls.calls, weight * calls.steps
             self._overhead = weight * calls.fixed_tokens
             self._output = weight * calls.output_tokens
             self._per_step = weight * (calls.input_tokens - calls.fixed_tokens)
 
-    def size(self, left: int | None = None) -> int:
+    def size(self, remaining: int | None = None) -> int:
         """The most steps of the next segment.
 
         Args:
-            left: how many steps are left. Where the length is chosen, segments are made a little longer when that
+            remaining: how many steps are left. Where the length is chosen, segments are made a little longer when that
                 saves the last call.
         """
         if self._segments.size is not None:
             return self._bound
         chosen, most = self._choose()
-        calls = 1 if left is None else -(-left // chosen)
-        if left is None or calls <= 1:
+        calls = 1 if remaining is None else -(-remaining // chosen)
+        if remaining is None or calls <= 1:
             return chosen
-        longer = -(-left // (calls - 1))
+        longer = -(-remaining // (calls - 1))
         return longer if longer <= min(most, _REST * chosen) else chosen
 
     def _choose(self) -> tuple[int, int]:
@@ -127,25 +127,25 @@ class SegmentLength:
         if self._segments.output is not None and written:
             fits = min(fits, int(self._segments.output / written))
         if self._segments.context is not None and written:
-            each = written + _MARGIN * self._per_step / self._steps
-            fits = min(fits, int((self._segments.context - self._overhead / self._calls) / each))
+            per_step = written + _MARGIN * self._per_step / self._steps
+            fits = min(fits, int((self._segments.context - self._overhead / self._calls) / per_step))
         return fits
 
-    def seen(self, usage: Usage, *, asked: int, accepted: int, fixed: float) -> None:
+    def add_reply(self, usage: Usage, *, steps: int, accepted: int, fixed: float) -> None:
         """A reply was judged.
 
         Args:
             usage: what the call cost.
-            asked: how many steps it asked.
+            steps: how many steps it asked.
             accepted: how many of them were accepted; the one behind them was not, if there is one.
             fixed: the share of the prompt that every prompt begins with.
         """
-        fade = (1 - 1 / _MEMORY) ** asked
-        self._judged = self._judged * fade + min(accepted + 1, asked)
-        self._failed = self._failed * fade + (accepted < asked)
+        fade = (1 - 1 / _MEMORY) ** steps
+        self._judged = self._judged * fade + min(accepted + 1, steps)
+        self._failed = self._failed * fade + (accepted < steps)
         if usage.tokens:
             self._calls = self._calls * fade + 1
-            self._steps = self._steps * fade + asked
+            self._steps = self._steps * fade + steps
             self._overhead = self._overhead * fade + fixed * usage.input_tokens
             self._per_step = self._per_step * fade + (1 - fixed) * usage.input_tokens
             self._output = self._output * fade + usage.output_tokens
@@ -169,7 +169,7 @@ def best_length(error: float, overhead: float, *, longest: int = 40) -> int:
         whole = (1 - error) ** length  # every step is right
         right = length if error <= 0 else (1 - error) * (1 - whole) / error
         cost = overhead + length + (1 - whole) * (overhead + 1)  # a step that fails is asked by itself
-        brought = right + (1 - whole)
-        if cost / brought < least * (1 - 1e-12):
-            best, least = length, cost / brought
+        progress = right + (1 - whole)
+        if cost / progress < least * (1 - 1e-12):
+            best, least = length, cost / progress
     return best

@@ -1,6 +1,6 @@
-"""In which situation a step of arithmetic is: what real models' slips were seen to hang on.
+"""Kinds of steps: what real models' slips were seen to hang on.
 
-A situation is up to three words, ``"OPERATION SIGNS SIZE"``:
+The kind of a step of arithmetic is up to three words, ``"OPERATION SIGNS SIZE"``:
 
 ==========  ==========================================================================================
 operation   ``+``, ``-``, ``*`` or ``/``
@@ -24,7 +24,7 @@ from stepguard.language.expressions import TRUTHS, Chain, Expression, Name, Numb
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 
-__all__ = ["OPERATIONS", "SIGNS", "SIZES", "Rates", "kind_of", "rate_in", "situation_of"]
+__all__ = ["OPERATIONS", "SIGNS", "SIZES", "Rates", "arithmetic_kind", "rate_in", "step_kind"]
 
 OPERATIONS: Final = ("+", "-", "*", "/")
 SIGNS: Final = ("plain", "crossing", "negative", "double")
@@ -33,11 +33,11 @@ SIZES: Final = ("ones", "tens", "hundreds", "thousands")
 Numeric = int | Decimal | Fraction
 
 Rates = tuple[tuple[str, float], ...]
-"""Probabilities by situation; see `rate_in`."""
+"""Probabilities by kind of step; see `rate_in`."""
 
 
-def situation_of(step: Step, values: Mapping[str, Value]) -> str | None:
-    """The situation of a step that does one operation on two numbers, as three words; None for any other step.
+def arithmetic_kind(step: Step, values: Mapping[str, Value]) -> str | None:
+    """The kind of a step that does one operation on two numbers, as three words; None for any other step.
 
     Args:
         step: the step.
@@ -47,7 +47,7 @@ def situation_of(step: Step, values: Mapping[str, Value]) -> str | None:
     if not isinstance(work, Chain) or len(work.operands) != 2 or work.operators[0] not in OPERATIONS:
         return None
     try:
-        left, right = (_number(evaluate(each, values)) for each in work.operands)
+        left, right = (_number(evaluate(operand, values)) for operand in work.operands)
         result = _number(evaluate(work, values))
     except (EvaluationError, KeyError):
         return None
@@ -58,7 +58,7 @@ def situation_of(step: Step, values: Mapping[str, Value]) -> str | None:
     return f"{sign} {_signs(sign, left, right)} {SIZES[min(digits, len(SIZES)) - 1]}"
 
 
-def kind_of(step: Step, values: Mapping[str, Value]) -> str:
+def step_kind(step: Step, values: Mapping[str, Value]) -> str:
     """What kind of step this is: what a run learns about one step, it learns for all of its kind.
 
     The operation and the signs of a step that does one operation on two numbers (``"- double"``), ``"formula"`` or
@@ -82,15 +82,15 @@ def kind_of(step: Step, values: Mapping[str, Value]) -> str:
 def _operation(work: Expression, values: Mapping[str, Value]) -> str | None:
     if not isinstance(work, Chain) or len(work.operands) != 2 or work.operators[0] not in OPERATIONS:
         return None
-    left, right = (_leaf(each, values) for each in work.operands)
+    left, right = (_leaf(operand, values) for operand in work.operands)
     if left is None or right is None:
         return work.operators[0]
     return f"{work.operators[0]} {_signs(work.operators[0], left, right)}"
 
 
 def _leaf(node: Expression, values: Mapping[str, Value]) -> Numeric | None:
-    found = values.get(node.name) if type(node) is Name else node.value if type(node) is Number else None
-    return found if isinstance(found, int | Decimal | Fraction) and not isinstance(found, bool) else None
+    value = values.get(node.name) if type(node) is Name else node.value if type(node) is Number else None
+    return value if isinstance(value, int | Decimal | Fraction) and not isinstance(value, bool) else None
 
 
 def _signs(sign: str, left: Numeric, right: Numeric) -> str:
@@ -101,25 +101,25 @@ def _signs(sign: str, left: Numeric, right: Numeric) -> str:
     return "crossing" if sign == "-" and left < right else "plain"
 
 
-def rate_in(rates: Rates, situation: str | None, otherwise: float) -> float:
-    """The probability that holds in a situation.
+def rate_in(rates: Rates, kind: str | None, otherwise: float) -> float:
+    """The probability that holds for a kind of step.
 
-    An entry holds for all situations that begin with its words, so ``("+", 0.02), ("+ double", 0.07)`` says 7 % for
+    An entry holds for all kinds that begin with its words, so ``("+", 0.02), ("+ double", 0.07)`` says 7 % for
     what adds a negative number and 2 % for other sums; of several entries the one with most words counts.
 
     Args:
-        rates: probabilities by situation.
-        situation: the situation, None where there is none.
+        rates: probabilities by kind.
+        kind: see `arithmetic_kind`; None where there is none.
         otherwise: the probability where no entry holds.
     """
-    if situation is None:
+    if kind is None:
         return otherwise
-    words = situation.split()
-    known = dict(rates)
+    words = kind.split()
+    by_kind = dict(rates)
     for count in range(len(words), 0, -1):
-        found = known.get(" ".join(words[:count]))
-        if found is not None:
-            return found
+        rate = by_kind.get(" ".join(words[:count]))
+        if rate is not None:
+            return rate
     return otherwise
 
 

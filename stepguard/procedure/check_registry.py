@@ -57,56 +57,56 @@ CHECKS: Final = Plugins(
 """Name -> module and class of the checks of this package, and those of others."""
 
 
-def make_check(name: str, given: object = None) -> Check:
+def make_check(name: str, setting: object = None) -> Check:
     """The check that a name means.
 
     Args:
         name: such as ``range``.
-        given: its options, by name; anything but a mapping is the value of its first option, or of a check that takes
+        setting: its options, by name; anything but a mapping is the value of its first option, or of a check that takes
             any number of values a list of them; None: none.
 
     Raises:
         ConfigError: there is no such check, it has no such option or not that value of it, or the package that brings
             it is broken.
     """
-    found, source = CHECKS.find(name)
-    if not isinstance(found, type):
-        if not callable(found):
+    entry, source = CHECKS.find(name)
+    if not isinstance(entry, type):
+        if not callable(entry):
             raise ConfigError(f"check {name!r}, {source}, is no check: it cannot be called", option="check")
-        if given is not None:
+        if setting is not None:
             raise ConfigError(f"check {name!r} takes no options", option="check")
-        return cast("Check", found)
-    allowed = options_of(found)
+        return cast("Check", entry)
+    allowed = options_of(entry)
     options: dict[str, object] = {}
     values: Iterable[object] = ()
-    if isinstance(given, Mapping):
-        options = dict(given)
+    if isinstance(setting, Mapping):
+        options = dict(setting)
         unknown = [key for key in options if key not in allowed]
         if unknown:
-            raise ConfigError(f"check {name!r} has no option {unknown[0]!r}: {_taken(allowed)}", option="check")
-    elif given is not None and _takes_many(found):
-        values = given if isinstance(given, list) else [given]
-    elif given is not None and allowed:
-        options = {allowed[0]: given}
+            raise ConfigError(f"check {name!r} has no option {unknown[0]!r}: {_options_text(allowed)}", option="check")
+    elif setting is not None and _takes_many(entry):
+        values = setting if isinstance(setting, list) else [setting]
+    elif setting is not None and allowed:
+        options = {allowed[0]: setting}
     try:
-        inspect.signature(found).bind(*values, **options)
+        inspect.signature(entry).bind(*values, **options)
     except TypeError as error:
-        raise ConfigError(f"check {name!r}: {error}; {_taken(allowed)}", option="check") from None
+        raise ConfigError(f"check {name!r}: {error}; {_options_text(allowed)}", option="check") from None
     try:
-        made: object = found(*values, **options)
+        check: object = entry(*values, **options)
     except (ConfigError, ExpressionError, ProcedureError) as error:
         raise ConfigError(f"check {name!r}: {error}", option="check") from error
     except Exception as error:  # it may be foreign code
         raise CHECKS.broken(name, source, error) from error
-    if not callable(made):
+    if not callable(check):
         raise ConfigError(f"check {name!r}, {source}, is no check: it cannot be called", option="check")
-    return cast("Check", made)
+    return cast("Check", check)
 
 
-def _takes_many(found: type) -> bool:
-    first = next(iter(inspect.signature(found).parameters.values()), None)
+def _takes_many(check: type) -> bool:
+    first = next(iter(inspect.signature(check).parameters.values()), None)
     return first is not None and first.kind is inspect.Parameter.VAR_POSITIONAL
 
 
-def _taken(allowed: list[str]) -> str:
+def _options_text(allowed: list[str]) -> str:
     return f"it takes {', '.join(allowed)}" if allowed else "it takes none"

@@ -15,7 +15,7 @@ __all__ = ["load_folder", "load_procedures"]
 _SUFFIXES: Final = frozenset({".txt", ".yaml", ".yml", ".json"})
 
 
-def load_procedures(given: Mapping[str, Procedure] | str | Path | None) -> dict[str, Procedure]:
+def load_procedures(procedures: Mapping[str, Procedure] | str | Path | None) -> dict[str, Procedure]:
     """Procedures by the names that callers use: a mapping, or those of a folder.
 
     One without a name of its own is called by that: logs and metrics tell them apart.
@@ -23,9 +23,9 @@ def load_procedures(given: Mapping[str, Procedure] | str | Path | None) -> dict[
     Raises:
         ConfigError, ProcedureError: as `load_folder`.
     """
-    if isinstance(given, str | Path):
-        return load_folder(Path(given))
-    return {name: _called(procedure, name) for name, procedure in (given or {}).items()}
+    if isinstance(procedures, str | Path):
+        return load_folder(Path(procedures))
+    return {name: _called(procedure, name) for name, procedure in (procedures or {}).items()}
 
 
 def load_folder(folder: Path) -> dict[str, Procedure]:
@@ -41,33 +41,33 @@ def load_folder(folder: Path) -> dict[str, Procedure]:
         raise ConfigError(
             f"there is no folder {folder}: give one whose files hold a procedure each", option="procedures"
         )
-    found: dict[str, Procedure] = {}
+    procedures: dict[str, Procedure] = {}
     for path in sorted(folder.iterdir()):
         if path.suffix.lower() not in _SUFFIXES or path.name.startswith(".") or not path.is_file():
             continue
         name = path.stem
-        if name in found:
+        if name in procedures:
             raise ConfigError(f"two files in {folder} are named {name!r}: rename one", option="procedures")
         if "@" in name:
             raise ConfigError(
                 f"{path}: an @ cannot stand in the name of a procedure: rename the file", option="procedures"
             )
         try:
-            found[name] = _called(Procedure.load(path), name)
+            procedures[name] = _called(Procedure.load(path), name)
         except ProcedureError as error:
             raise ProcedureError(f"{path}: {error}", step=error.step) from error
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror or error}", option="procedures") from None
-    if not found:
+    if not procedures:
         raise ConfigError(
             f"no file in {folder} holds a procedure (NAME.txt, NAME.yaml, NAME.json)", option="procedures"
         )
-    return found
+    return procedures
 
 
 def _called(procedure: Procedure, name: str) -> Procedure:
     if procedure.name != "procedure" or not name.strip() or not name.isprintable():
         return procedure
-    made = copy.copy(procedure)
-    object.__setattr__(made, "name", name.strip())
-    return made
+    renamed = copy.copy(procedure)
+    object.__setattr__(renamed, "name", name.strip())
+    return renamed

@@ -39,9 +39,9 @@ class LazySteps(Sequence[Step]):
         self._length = length
         self._look_back = look_back
         self._declared = inputs
-        self._inputs = {each.name: each for each in inputs}
+        self._inputs = {declared.name: declared for declared in inputs}
         self._memory = memory
-        self._held: dict[int, Step] = {}
+        self._cache: dict[int, Step] = {}
 
     def for_one_run(self) -> LazySteps:
         """The same steps, for one run alone: what it looks at again and again is made once."""
@@ -66,37 +66,37 @@ class LazySteps(Sequence[Step]):
             raise ProcedureError(f"duplicate id: {step.id!r} is already an input", step=step.id)
         if step.id in step.reads:
             raise unknown_name(step, step.id, ())
-        known: dict[str, Input | Step] = {**self._inputs}
-        wanted = set(step.reads) - self._inputs.keys()
+        sources: dict[str, Input | Step] = {**self._inputs}
+        missing = set(step.reads) - self._inputs.keys()
         back = at
-        while wanted and back > max(0, at - self._look_back):
+        while missing and back > max(0, at - self._look_back):
             back -= 1
             earlier = self._make(back)
             if earlier.id == step.id:
                 raise ProcedureError(f"duplicate id: {step.id!r} is already an earlier step", step=step.id)
-            wanted.discard(earlier.id)
-            known[earlier.id] = earlier
-        if wanted:
+            missing.discard(earlier.id)
+            sources[earlier.id] = earlier
+        if missing:
             raise ProcedureError(
-                f"step {step.id!r} reads {sorted(wanted)[0]!r}, which is no input and not set by the "
+                f"step {step.id!r} reads {sorted(missing)[0]!r}, which is no input and not set by the "
                 f"{self._look_back} steps before it (its look_back)",
                 step=step.id,
             )
-        check_operands(step, known)
+        check_operands(step, sources)
         return step
 
     def _make(self, at: int) -> Step:
-        if (held := self._held.get(at)) is not None:
-            return held
+        if (cached := self._cache.get(at)) is not None:
+            return cached
         try:
             step: object = self._step_at(at)
         except ProcedureError:
             raise
         except Exception as error:  # the caller's code, long after the procedure was made
             raise ProcedureError(f"step {at + 1} cannot be made: {type(error).__name__}: {error}") from error
-        made = check_step(step, at + 1)
+        checked = check_step(step, at + 1)
         if self._memory:
-            self._held[at] = made
-            if len(self._held) > self._memory:
-                del self._held[next(iter(self._held))]
-        return made
+            self._cache[at] = checked
+            if len(self._cache) > self._memory:
+                del self._cache[next(iter(self._cache))]
+        return checked

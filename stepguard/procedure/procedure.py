@@ -55,25 +55,25 @@ class Procedure:
         answer: str | None = None,
         name: str = "procedure",
     ) -> None:
-        held = listed(steps, "steps", "[Step('t', 'x + 1')]")
-        for number, each in enumerate(held, 1):
-            check_step(each, number)
-        self._set(held, as_inputs(inputs), answer, name, None)
+        listing = listed(steps, "steps", "[Step('t', 'x + 1')]")
+        for number, entry in enumerate(listing, 1):
+            check_step(entry, number)
+        self._set(listing, as_inputs(inputs), answer, name, None)
         last_read: dict[str, int] = {}
-        known: dict[str, Input | Step] = {each.name: each for each in self.inputs}
-        for index, step in enumerate(held):
-            if step.id in known:
-                what = "an input" if isinstance(known[step.id], Input) else "an earlier step"
-                raise ProcedureError(f"duplicate id: {step.id!r} is already {what}", step=step.id)
+        names: dict[str, Input | Step] = {entry.name: entry for entry in self.inputs}
+        for index, step in enumerate(listing):
+            if step.id in names:
+                earlier = "an input" if isinstance(names[step.id], Input) else "an earlier step"
+                raise ProcedureError(f"duplicate id: {step.id!r} is already {earlier}", step=step.id)
             for name_ in step.reads:
-                if name_ not in known:
-                    raise unknown_name(step, name_, (later.id for later in held[index:]))
+                if name_ not in names:
+                    raise unknown_name(step, name_, (later.id for later in listing[index:]))
                 last_read[name_] = index
-            check_operands(step, known)
-            known[step.id] = step
-        if self.answer not in known:
+            check_operands(step, names)
+            names[step.id] = step
+        if self.answer not in names:
             raise ProcedureError(f"unreachable answer: no step sets {self.answer!r} and it is no input")
-        last_read[self.answer] = len(held)
+        last_read[self.answer] = len(listing)
         object.__setattr__(self, "_last_read", last_read)
 
     def _set(
@@ -152,7 +152,7 @@ class Procedure:
 
     def __repr__(self) -> str:
         count = f"{len(self)} step{'' if len(self) == 1 else 's'}"
-        inputs = f"from {', '.join(each.name for each in self.inputs)} " if self.inputs else ""
+        inputs = f"from {', '.join(declared.name for declared in self.inputs)} " if self.inputs else ""
         return f"<Procedure {self.name!r}: {count} {inputs}to {self.answer}>"
 
     def __str__(self) -> str:
@@ -179,45 +179,49 @@ class Procedure:
         """
         if self.look_back is None:
             return self._last_read.get(name, -1) >= index
-        if name == self.answer or any(each.name == name for each in self.inputs):
+        if name == self.answer or any(declared.name == name for declared in self.inputs):
             return True
         return any(self.steps[back].id == name for back in range(max(0, index - self.look_back), index))
 
-    def accept_inputs(self, given: Mapping[str, object]) -> dict[str, Value]:
+    def accept_inputs(self, values: Mapping[str, object]) -> dict[str, Value]:
         """The inputs of a run as exact values.
 
         Raises:
             InputError: an input is missing, unknown or not of its type.
         """
-        if not isinstance(given, Mapping):
-            found = type(given).__name__
-            raise InputError(f"the inputs of {self.name} are a mapping from name to value, not a {found}")
-        names = dict.fromkeys(each.name for each in self.inputs)
-        unknown = [name for name in given if name not in names]
+        if not isinstance(values, Mapping):
+            raise InputError(
+                f"the inputs of {self.name} are a mapping from name to value, not a {type(values).__name__}"
+            )
+        names = dict.fromkeys(declared.name for declared in self.inputs)
+        unknown = [name for name in values if name not in names]
         if unknown:
-            declared = f"it declares {', '.join(names)}" if names else "it declares none"
-            raise InputError(f"{self.name} has no input {unknown[0]!r}: {declared}", name=str(unknown[0]))
+            listing = f"it declares {', '.join(names)}" if names else "it declares none"
+            raise InputError(f"{self.name} has no input {unknown[0]!r}: {listing}", name=str(unknown[0]))
         accepted: dict[str, Value] = {}
-        for each in self.inputs:
-            if each.name not in given:
-                raise InputError(f"input {each.name!r} of {self.name} is missing", name=each.name)
+        for declared in self.inputs:
+            if declared.name not in values:
+                raise InputError(f"input {declared.name!r} of {self.name} is missing", name=declared.name)
             try:
-                accepted[each.name] = each.type.accept(given[each.name])
+                accepted[declared.name] = declared.type.accept(values[declared.name])
             except ValueRefused as error:
-                wanted = f"; its type is {each.type}" if each.type.numeric and each.type.kind != "percent" else ""
-                raise InputError(f"input {each.name!r} of {self.name}: {error}{wanted}", name=each.name) from error
+                kind = declared.type
+                hint = f"; its type is {kind}" if kind.numeric and kind.kind != "percent" else ""
+                raise InputError(
+                    f"input {declared.name!r} of {self.name}: {error}{hint}", name=declared.name
+                ) from error
         return accepted
 
 
-def check_procedure(given: object) -> None:
+def check_procedure(value: object) -> None:
     """Refuse what is not a procedure, such as the text of one.
 
     Raises:
         ConfigError: it is something else.
     """
-    if not isinstance(given, Procedure):
+    if not isinstance(value, Procedure):
         raise ConfigError(
-            f"procedure is a Procedure, not a {type(given).__name__}; Procedure.parse reads one from text, "
+            f"procedure is a Procedure, not a {type(value).__name__}; Procedure.parse reads one from text, "
             "Procedure.load from a file",
             option="procedure",
         )

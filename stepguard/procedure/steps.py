@@ -57,24 +57,24 @@ class UnclearWords(ProcedureError):
     """Words say more than a description does, and nobody would carry that out or check it."""
 
 
-def _check_name(name: object, what: str) -> None:
+def _check_name(name: object, role: str) -> None:
     if not isinstance(name, str) or not _NAME.match(name) or len(name) > _MAX_NAME:
         raise ProcedureError(
-            f"{name!r} cannot be {what}: use letters, digits and underscores, not starting with a digit, "
+            f"{name!r} cannot be {role}: use letters, digits and underscores, not starting with a digit, "
             f"at most {_MAX_NAME} characters"
         )
     if name in RESERVED:
-        raise ProcedureError(f"{name!r} cannot be {what}: it is a word of the expression language")
+        raise ProcedureError(f"{name!r} cannot be {role}: it is a word of the expression language")
 
 
 def _check_call(check: Callable[..., object], step: str) -> None:
     """Refuse a check that cannot be called with a step, its values and a claim, before a model is asked."""
     try:
-        taken = signature(check, follow_wrapped=False)  # what a decorator takes is what counts, not what it wraps
+        parameters = signature(check, follow_wrapped=False)  # what a decorator takes is what counts, not what it wraps
     except (TypeError, ValueError):  # of something that is not written in Python
         return
     try:
-        taken.bind(None, {}, None)
+        parameters.bind(None, {}, None)
     except TypeError as error:
         raise ProcedureError(
             f"step {step!r}: the check {check!r} cannot be called as check(step, values, claim): {error}", step=step
@@ -165,13 +165,13 @@ class Step:
             raise ProcedureError(f"step {id!r} has neither an expression nor an instruction", step=id)
         if performer not in ("model", "code"):
             raise ProcedureError(f"step {id!r}: performer is 'model' or 'code', not {performer!r}", step=id)
-        given = listed(() if reads is None else reads, f"step {id!r}: reads", "['letter']")
+        listing = listed(() if reads is None else reads, f"step {id!r}: reads", "['letter']")
         if tree is None:
             if performer == "code":
                 raise ProcedureError(f"step {id!r}: code can only perform a step with an expression", step=id)
             if show_work:
                 raise ProcedureError(f"step {id!r}: working can only be checked against an expression", step=id)
-            named = tuple(dict.fromkeys(given))
+            named = tuple(dict.fromkeys(listing))
         else:
             if (inner := inner_comparison(tree)) is not None:
                 raise ProcedureError(
@@ -181,7 +181,7 @@ class Step:
                     step=id,
                 )
             named = names_in(tree)
-            if reads is not None and set(given) != set(named):
+            if reads is not None and set(listing) != set(named):
                 raise ProcedureError(f"step {id!r}: reads follow from the expression; leave them out", step=id)
         for name in named:
             _check_name(name, f"a variable read by step {id!r}")
@@ -205,8 +205,8 @@ class Step:
         if tree is not None and not isinstance(tree, Name):  # a plain copy may be of any type
             truth = isinstance(tree, TRUTHS)
             if not (kind.kind == "boolean" if truth else kind.numeric):
-                what = "a truth value" if truth else "a number"
-                raise ProcedureError(f"step {id!r}: its expression gives {what}, which is no {kind.kind}", step=id)
+                result = "a truth value" if truth else "a number"
+                raise ProcedureError(f"step {id!r}: its expression gives {result}, which is no {kind.kind}", step=id)
         put = object.__setattr__
         put(self, "id", id)
         put(self, "expression", tree)
@@ -226,14 +226,14 @@ class Step:
 
     def __repr__(self) -> str:
         plain = Step(self.id, self.expression, instruction=self.instruction)
-        given = [repr(each) for each in (self.id, self.formula) if each is not None]
-        given += [] if self.instruction is None else [f"instruction={self.instruction!r}"]
+        arguments = [repr(argument) for argument in (self.id, self.formula) if argument is not None]
+        arguments += [] if self.instruction is None else [f"instruction={self.instruction!r}"]
         for name in ("type", "reads", "checks", "performer", "show_work", "with_next"):
             value = getattr(self, name)
             if value != getattr(plain, name):
                 value = str(value) if name == "type" else list(value) if isinstance(value, tuple) else value
-                given.append(f"{name}={value!r}")
-        return f"Step({', '.join(given)})"
+                arguments.append(f"{name}={value!r}")
+        return f"Step({', '.join(arguments)})"
 
     @property
     def formula(self) -> str | None:
@@ -246,8 +246,8 @@ class Step:
         return self.expression is not None or bool(self.checks)
 
 
-def _kind_of(given: object) -> str:
-    return "a function" if callable(given) and not isclass(given) else f"a {type(given).__name__}"
+def _kind_of(value: object) -> str:
+    return "a function" if callable(value) and not isclass(value) else f"a {type(value).__name__}"
 
 
 def _check_words(instruction: str, id: str, named: tuple[str, ...], tree: Expression) -> None:
@@ -264,44 +264,44 @@ def _check_words(instruction: str, id: str, named: tuple[str, ...], tree: Expres
         )
 
 
-def listed(given: Iterable[_T], what: str, example: str) -> tuple[_T, ...]:
+def listed(items: Iterable[_T], role: str, example: str) -> tuple[_T, ...]:
     """What was given as a list. A text would be taken for its letters, and a mapping would lose its values."""
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise ProcedureError(f"{what} is a list such as {example}, not a {type(given).__name__}")
-    return tuple(given)
+    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
+        raise ProcedureError(f"{role} is a list such as {example}, not a {type(items).__name__}")
+    return tuple(items)
 
 
-def check_step(given: object, number: int) -> Step:
+def check_step(value: object, number: int) -> Step:
     """Refuse what is no step, by its place in the list, counted from 1."""
-    if not isinstance(given, Step):
-        raise ProcedureError(f"step {number} is a {type(given).__name__}, not a Step")
-    return given
+    if not isinstance(value, Step):
+        raise ProcedureError(f"step {number} is a {type(value).__name__}, not a Step")
+    return value
 
 
 def as_inputs(inputs: Iterable[str | Input]) -> tuple[Input, ...]:
     """Inputs from names and `Input`; a name that stands twice is refused."""
-    given = listed(inputs, "inputs", "['x', Input('rate', 'decimal(2)')]")
-    declared = tuple(each if isinstance(each, Input) else Input(each) for each in given)
-    seen: set[str] = set()
-    for each in declared:
-        if each.name in seen:
-            raise ProcedureError(f"duplicate input {each.name!r}")
-        seen.add(each.name)
+    entries = listed(inputs, "inputs", "['x', Input('rate', 'decimal(2)')]")
+    declared = tuple(entry if isinstance(entry, Input) else Input(entry) for entry in entries)
+    names: set[str] = set()
+    for entry in declared:
+        if entry.name in names:
+            raise ProcedureError(f"duplicate input {entry.name!r}")
+        names.add(entry.name)
     return declared
 
 
-def check_operands(step: Step, known: Mapping[str, Input | Step]) -> None:
+def check_operands(step: Step, sources: Mapping[str, Input | Step]) -> None:
     """Refuse an expression, or a relation of a check, that cannot be computed with these values, or mixes currencies.
 
     No reply could ever be accepted, or 5 USD would be proved by 5 EUR.
     """
-    _check_relations(step, known)
+    _check_relations(step, sources)
     if step.expression is None:
         return
     copies = isinstance(step.expression, Name)
     truths = truths_in(step.expression)
     for name in step.reads:
-        source = known[name]
+        source = sources[name]
         kind = source.type
         if name in truths and kind.kind != "boolean":
             raise ProcedureError(
@@ -318,10 +318,10 @@ def check_operands(step: Step, known: Mapping[str, Input | Step]) -> None:
             raise ProcedureError(
                 f"step {step.id!r} is {step.type} and copies {name!r}, which is {kind}: {mend}", step=step.id
             )
-    _check_currencies(step, known)
+    _check_currencies(step, sources)
 
 
-def _check_relations(step: Step, known: Mapping[str, Input | Step]) -> None:
+def _check_relations(step: Step, sources: Mapping[str, Input | Step]) -> None:
     for check in step.checks:
         relations = getattr(check, "relations", None)
         for tree in relations if isinstance(relations, tuple) else ():
@@ -329,9 +329,9 @@ def _check_relations(step: Step, known: Mapping[str, Input | Step]) -> None:
             if not names or not {*names} <= {step.id, *step.reads}:  # one of your own may mean something else
                 continue
             for name in names:
-                if name != step.id and not known[name].type.numeric:
-                    raise _no_number(step, f"has the check {check!r}, which compares", name, known[name])
-            _money_in(tree, step, {step.id: step, **{name: known[name] for name in step.reads}})
+                if name != step.id and not sources[name].type.numeric:
+                    raise _no_number(step, f"has the check {check!r}, which compares", name, sources[name])
+            _money_in(tree, step, {step.id: step, **{name: sources[name] for name in step.reads}})
 
 
 def _no_number(step: Step, does: str, name: str, source: Input | Step) -> ProcedureError:
@@ -348,36 +348,36 @@ def _declared(name: str, source: Input | Step, kind: str = "number") -> str:
     return f"`{name}: {kind}`"
 
 
-def _check_currencies(step: Step, known: Mapping[str, Input | Step]) -> None:
+def _check_currencies(step: Step, sources: Mapping[str, Input | Step]) -> None:
     """Refuse a step that adds or compares amounts in two currencies, or gives one as an amount in another."""
-    declared = {known[name].type.currency for name in step.reads} - {None}
+    declared = {sources[name].type.currency for name in step.reads} - {None}
     if not declared or (len(declared) == 1 and step.type.currency in (None, *declared)):
         return
     assert step.expression is not None
-    name = _money_in(step.expression, step, known)
-    if name is not None and step.type.currency not in (None, known[name].type.currency):
-        raise _mixed(step, f"it is in {step.type.currency}", name, known)
+    name = _money_in(step.expression, step, sources)
+    if name is not None and step.type.currency not in (None, sources[name].type.currency):
+        raise _mixed(step, f"it is in {step.type.currency}", name, sources)
 
 
-def _money_in(tree: Expression, step: Step, known: Mapping[str, Input | Step]) -> str | None:
+def _money_in(tree: Expression, step: Step, sources: Mapping[str, Input | Step]) -> str | None:
     """A name in whose currency the value of an expression is; None where it is in none.
 
     A product or a quotient may convert an amount: it is in no currency until a type says so.
     """
     if isinstance(tree, Name):
-        return None if known[tree.name].type.currency is None else tree.name
-    names = [name for part in parts_of(tree) if (name := _money_in(part, step, known)) is not None]
+        return None if sources[tree.name].type.currency is None else tree.name
+    names = [name for part in parts_of(tree) if (name := _money_in(part, step, sources)) is not None]
     if isinstance(tree, Power | Logic | Not) or (isinstance(tree, Chain) and not tree.additive):
         return None
     for name in names[1:]:
-        if known[name].type.currency != known[names[0]].type.currency:
-            raise _mixed(step, f"{names[0]!r} is in {known[names[0]].type.currency}", name, known)
+        if sources[name].type.currency != sources[names[0]].type.currency:
+            raise _mixed(step, f"{names[0]!r} is in {sources[names[0]].type.currency}", name, sources)
     return names[0] if names else None
 
 
-def _mixed(step: Step, one: str, other: str, known: Mapping[str, Input | Step]) -> ProcedureError:
+def _mixed(step: Step, one: str, other: str, sources: Mapping[str, Input | Step]) -> ProcedureError:
     return ProcedureError(
-        f"step {step.id!r} mixes currencies: {one}, and {other!r} is in {known[other].type.currency}. Convert one by "
+        f"step {step.id!r} mixes currencies: {one}, and {other!r} is in {sources[other].type.currency}. Convert one by "
         "a product in a step of its own, such as `converted: money(EUR) = amount * rate`",
         step=step.id,
     )

@@ -107,7 +107,7 @@ def parse_procedure(text: str, *, unnamed: str = "procedure") -> Procedure:
         ProcedureError: something in the text is wrong; `line` names where.
     """
     name, inputs, answer = None, None, None
-    known: set[str] = set()
+    names: set[str] = set()
     steps: list[Step] = []
     lines: list[int] = []
     number = -1
@@ -141,17 +141,17 @@ def parse_procedure(text: str, *, unnamed: str = "procedure") -> Procedure:
                 raise ProcedureError("inputs are declared once, before the first step", line=at)
             else:
                 inputs = parse_inputs(rest, at)
-                known.update(each.name for each in inputs)
+                names.update(declared.name for declared in inputs)
             continue
         try:
-            step, number = parse_line(line, number, known)
+            step, number = parse_line(line, number, names)
             item.goes_on(at, line, indent, step)
         except (ProcedureError, ExpressionError) as error:
             raise make_step_error(error, at) from error
         except ConfigError as error:
             raise ProcedureError(str(error), line=at) from error
         steps.append(step)
-        known.add(step.id)
+        names.add(step.id)
         lines.append(at)
     if not steps:
         raise ProcedureError("no step found: write one step a line, such as `t1 = x + y`", line=1)
@@ -214,7 +214,7 @@ def make_procedure(
         return Procedure(steps, inputs=declared, answer=answer, name=name)
     except ProcedureError as error:
         own = [at for step, at in zip(steps, lines, strict=True) if step.id == error.step]
-        line = own[0] if len(own) == 1 else _line_of(steps, lines, {each.name for each in declared}, answer_line)
+        line = own[0] if len(own) == 1 else _line_of(steps, lines, {entry.name for entry in declared}, answer_line)
         raise ProcedureError(error.message, line=line, step=error.step) from error
 
 
@@ -244,8 +244,8 @@ def format_procedure(procedure: Procedure) -> str:
     """
     head: list[str] = [] if procedure.name == "procedure" else [_format_name(procedure.name)]
     if procedure.inputs:
-        shown = [each.name if each.type == NUMBER else f"{each.name}: {each.type}" for each in procedure.inputs]
-        head.append(f"inputs: {', '.join(shown)}")
+        inputs = [each.name if each.type == NUMBER else f"{each.name}: {each.type}" for each in procedure.inputs]
+        head.append(f"inputs: {', '.join(inputs)}")
     body = [_format_step(step) for step in procedure.steps]
     if procedure.answer != procedure.steps[len(procedure.steps) - 1].id:
         body.append(f"answer: {procedure.answer}")
@@ -301,7 +301,7 @@ def parse_inputs(text: str, line: int) -> tuple[Input, ...]:
     Raises:
         ProcedureError: an input cannot be declared like this.
     """
-    found: dict[str, Input] = {}
+    inputs: dict[str, Input] = {}
     for piece in _split(text):
         if not piece.strip():
             raise ProcedureError("'' cannot be an input: leave out the comma that has no name beside it", line=line)
@@ -310,19 +310,19 @@ def parse_inputs(text: str, line: int) -> tuple[Input, ...]:
             declared = Input(name.strip(), kind.strip() or NUMBER)
         except (ProcedureError, ConfigError) as error:
             raise ProcedureError(getattr(error, "message", str(error)), line=line) from error
-        if declared.name in found:
+        if declared.name in inputs:
             raise ProcedureError(f"duplicate input {declared.name!r}", line=line)
-        found[declared.name] = declared
-    return tuple(found.values())
+        inputs[declared.name] = declared
+    return tuple(inputs.values())
 
 
 def _split(text: str) -> Iterator[str]:
     """The pieces between commas that stand outside of brackets and quotes."""
     start = 0
-    for found in _COMMA.finditer(text):
-        if found["comma"]:
-            yield text[start : found.start()]
-            start = found.end()
+    for match in _COMMA.finditer(text):
+        if match["comma"]:
+            yield text[start : match.start()]
+            start = match.end()
     if text:
         yield text[start:]
 
@@ -353,13 +353,13 @@ def _format_name(name: str) -> str:
     return f"name: {json.dumps(name)}" if quoted else plain
 
 
-def parse_line(line: str, number: int, known: Collection[str]) -> tuple[Step, int]:
+def parse_line(line: str, number: int, names: Collection[str]) -> tuple[Step, int]:
     """One step from a line with its label, and the number that it or the last step before it bears.
 
     Args:
         line: the line.
         number: the number of the last step that bears one.
-        known: the inputs and the steps before it.
+        names: the inputs and the steps before it.
     """
     label = _LABEL.match(line)
     own = (label[1] or label[2] or label[3]) if label else None
@@ -368,16 +368,16 @@ def parse_line(line: str, number: int, known: Collection[str]) -> tuple[Step, in
             raise ProcedureError(f"step number {int(own)} follows {number}: numbers must increase")
         number = int(own)
     body = line[label.end() :] if label else line
-    return parse_step(body, f"step{number}" if own else None, known), number
+    return parse_step(body, f"step{number}" if own else None, names), number
 
 
-def parse_step(body: str, default_id: str | None = None, known: Collection[str] = ()) -> Step:
+def parse_step(body: str, default_id: str | None = None, names: Collection[str] = ()) -> Step:
     """One step from a line without its number.
 
     Args:
         body: the line.
         default_id: names a step of words alone.
-        known: the inputs and the steps before it; words that hold a formula over them are refused.
+        names: the inputs and the steps before it; words that hold a formula over them are refused.
 
     Raises:
         UnclearWords: words say more than a description does, or cannot be read for certain.
@@ -403,20 +403,20 @@ def parse_step(body: str, default_id: str | None = None, known: Collection[str] 
             formula = _formula(body, colon.end())
             instruction = None if formula is None else body[: colon.start()]
     if formula is None:
-        return _words(body, default_id, known)
+        return _words(body, default_id, names)
     performer: Performer = "code" if formula[3] else "model"
     expression = _COMMENT.sub("", formula[4])
     step = Step(formula[1], expression, instruction=instruction, type=formula[2], performer=performer)
     assert step.expression is not None
-    names, comment = (step.id, *step.reads), formula[4][len(expression) :]
+    operands, comment = (step.id, *step.reads), formula[4][len(expression) :]
     free = None if body.startswith('"') else step.instruction
-    if free is not None and (word := unclear(free, names, step.expression, "text")) is not None:
+    if free is not None and (word := unclear(free, operands, step.expression, "text")) is not None:
         raise UnclearWords(
             f"the words {shorten(free, 60)!r} may say more than what is worked out ({word!r}), and the formula is "
             "carried out always, and once: begin them with a verb or with what is worked out, such as `Work out the "
             "total: ...`, and leave conditions out; words that are only a description may stand in quotes"
         )
-    if comment and (word := unclear(comment, names, step.expression, "comment")) is not None:
+    if comment and (word := unclear(comment, operands, step.expression, "comment")) is not None:
         raise UnclearWords(
             f"{word!r} in the comment {comment.strip()[:60]!r} may say whether, when or how often the formula applies, "
             "and nobody would heed it: leave it out"
@@ -445,7 +445,7 @@ def _is_type(text: str) -> bool:
     return True
 
 
-def _words(body: str, default_id: str | None, known: Collection[str]) -> Step:
+def _words(body: str, default_id: str | None, names: Collection[str]) -> Step:
     if body.startswith("(") and body.endswith(f"{_NO_TEXT})"):
         raise ProcedureError(f"{body[:60]!r}: checks and options stand in YAML, JSON or Python, not in text")
     if re.match(r"[A-Za-z_][A-Za-z0-9_]*\s*:=", body):
@@ -454,7 +454,7 @@ def _words(body: str, default_id: str | None, known: Collection[str]) -> Step:
         raise ProcedureError(f"write = for ==, or give the comparison a name: `ok = {body[:60]}`")
     if re.match(r"[A-Za-z_][A-Za-z0-9_]*\s*=", body):
         raise ProcedureError("nothing follows the equals sign")
-    hidden = find_hidden(body, known)
+    hidden = find_hidden(body, names)
     if hidden is not None:
         raise HiddenFormula(hidden)
     if (word := steers(body)) is not None:
@@ -478,7 +478,7 @@ def _words(body: str, default_id: str | None, known: Collection[str]) -> Step:
 
 def _unquoted(text: str) -> str:
     """A text without what stands in quotes; one that is never closed quotes nothing."""
-    return _QUOTED.sub(lambda found: "" if found["closed"] else found[0], text) if '"' in text else text
+    return _QUOTED.sub(lambda match: "" if match["closed"] else match[0], text) if '"' in text else text
 
 
 def _unquote(text: str) -> str:
@@ -491,10 +491,10 @@ def _unquote(text: str) -> str:
 def _format_step(step: Step) -> str:
     line = _format_line(step)
     usual = Step("usual", step.expression, instruction=None if step.expression else step.instruction)
-    beside = [f"check {each!r}" for each in step.checks]
+    beside = [f"check {check!r}" for check in step.checks]
     options = [name for name in ("show_work", "with_next") if getattr(step, name) != getattr(usual, name)]
     beside += [f"{name} {str(getattr(step, name)).lower()}" for name in options]
-    return "\n".join([line, *(f"    ({' '.join(each.split())}: {_NO_TEXT})" for each in beside)])
+    return "\n".join([line, *(f"    ({' '.join(check.split())}: {_NO_TEXT})" for check in beside)])
 
 
 def _format_line(step: Step) -> str:
@@ -520,10 +520,10 @@ def _reads_back(line: str, step: Step) -> bool:
         return False
 
 
-def _line_of(steps: Sequence[Step], lines: Sequence[int], known: set[str], answer_line: int) -> int:
+def _line_of(steps: Sequence[Step], lines: Sequence[int], names: set[str], answer_line: int) -> int:
     """The line of the first step that cannot stand where it does; the answer's where there is none."""
     for step, at in zip(steps, lines, strict=True):
-        if step.id in known or not known.issuperset(step.reads):
+        if step.id in names or not names.issuperset(step.reads):
             return at
-        known.add(step.id)
+        names.add(step.id)
     return answer_line or lines[-1]

@@ -83,13 +83,13 @@ def parse_yaml(text: str, *, json: bool = False, unnamed: str = "procedure") -> 
     import yaml
 
     if json:
-        text = _JSON_STRING.sub(lambda found: " " if found[0] == "\t" else found[0], text)
+        text = _JSON_STRING.sub(lambda match: " " if match[0] == "\t" else match[0], text)
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        what = "JSON" if json else "YAML"
-        raise ProcedureError(f"not valid {what}: {error.problem}", line=mark.line + 1 if mark else None) from None
+        notation = "JSON" if json else "YAML"
+        raise ProcedureError(f"not valid {notation}: {error.problem}", line=mark.line + 1 if mark else None) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise ProcedureError(f"the character {error.character:#x} cannot stand here", line=line) from None
@@ -104,19 +104,19 @@ def parse_yaml(text: str, *, json: bool = False, unnamed: str = "procedure") -> 
 def _check_size(root: Any, most: int) -> None:
     """Refuse what aliases make endless, or very large: an alias may hold itself, and others many times over."""
     stack = [(root, 1)]
-    seen = 0
+    nodes = 0
     while stack:
         node, depth = stack.pop()
-        seen += 1
+        nodes += 1
         if depth > _DEEPEST:
-            what = f"nested deeper than {_DEEPEST} levels: an alias may hold itself"
-            raise ProcedureError(what, line=_line(node))
-        if seen > most:
+            problem = f"nested deeper than {_DEEPEST} levels: an alias may hold itself"
+            raise ProcedureError(problem, line=_line(node))
+        if nodes > most:
             raise ProcedureError("too large once its aliases are filled in: use fewer of them", line=_line(node))
         if node.id == "mapping":
-            stack += ((each, depth + 1) for pair in node.value for each in pair)
+            stack += ((child, depth + 1) for pair in node.value for child in pair)
         elif node.id == "sequence":
-            stack += ((each, depth + 1) for each in node.value)
+            stack += ((child, depth + 1) for child in node.value)
 
 
 def _procedure(root: Any, unnamed: str) -> Procedure:
@@ -126,17 +126,17 @@ def _procedure(root: Any, unnamed: str) -> Procedure:
     inputs = _inputs(top["inputs"]) if "inputs" in top else []
     steps: list[Step] = []
     lines: list[int] = []
-    known, number = {each.name for each in inputs}, -1
+    names, number = {declared.name for declared in inputs}, -1
     for node in _sequence(top["steps"], "steps"):
         at = _line(node)
         try:
-            step, number = _step(node, number, known)
+            step, number = _step(node, number, names)
         except (ProcedureError, ExpressionError) as error:
             raise error if isinstance(error, ProcedureError) and error.line else make_step_error(error, at) from error
         except ConfigError as error:
             raise ProcedureError(str(error), line=at) from error
         steps.append(step)
-        known.add(step.id)
+        names.add(step.id)
         lines.append(at)
     if not steps:
         raise ProcedureError("steps: at least one is needed", line=_line(top["steps"]))
@@ -156,52 +156,54 @@ def _inputs(node: Any) -> list[Input]:
         for key, value in node.value:
             pairs.append((_text(key, "an input"), _text(value, "the type of an input"), _line(key)))
     else:
-        for each in _sequence(node, "inputs"):
-            if each.id == "mapping" and len(each.value) == 1:  # `- x: integer`
-                key, value = each.value[0]
-                pairs.append((_text(key, "an input"), _text(value, "the type of an input"), _line(each)))
+        for entry in _sequence(node, "inputs"):
+            if entry.id == "mapping" and len(entry.value) == 1:  # `- x: integer`
+                key, value = entry.value[0]
+                pairs.append((_text(key, "an input"), _text(value, "the type of an input"), _line(entry)))
                 continue
-            name, _, kind = _text(each, "an input").partition(":")
-            pairs.append((name.strip(), kind.strip(), _line(each)))
+            name, _, kind = _text(entry, "an input").partition(":")
+            pairs.append((name.strip(), kind.strip(), _line(entry)))
     inputs: dict[str, Input] = {}
     for name, kind, at in pairs:
         try:
-            made = Input(name, kind or NUMBER)
+            declared = Input(name, kind or NUMBER)
         except (ProcedureError, ConfigError) as error:
             raise ProcedureError(getattr(error, "message", str(error)), line=at) from error
         if name in inputs:
             raise ProcedureError(f"duplicate input {name!r}", line=at)
-        inputs[name] = made
+        inputs[name] = declared
     return list(inputs.values())
 
 
-def _step(node: Any, number: int, known: Collection[str]) -> tuple[Step, int]:
+def _step(node: Any, number: int, names: Collection[str]) -> tuple[Step, int]:
     """A step, and the number that it or the last step before it bears."""
     if node.id == "scalar":
-        return parse_line(_text(node, "a step"), number, known)
+        return parse_line(_text(node, "a step"), number, names)
     if node.id == "mapping" and len(node.value) == 1 and node.value[0][0].value not in _STEP:
         # `- total: decimal(2) = a + b` is a mapping to YAML, and a line of the text notation to its reader.
         key, value = node.value[0]
-        return parse_line(f"{_text(key, 'a step')}: {_text(value, 'a step')}", number, known)
-    found = _mapping(node, "a step", _STEP)
-    if "id" not in found:
+        return parse_line(f"{_text(key, 'a step')}: {_text(value, 'a step')}", number, names)
+    entries = _mapping(node, "a step", _STEP)
+    if "id" not in entries:
         raise ProcedureError("id: is missing", line=_line(node))
-    given = {key: _text(value, key) for key, value in found.items() if key not in _NOT_TEXT}
+    texts = {key: _text(value, key) for key, value in entries.items() if key not in _NOT_TEXT}
     truths: dict[str, bool | None] = {}
     for key in ("show_work", "with_next"):
-        text = given.get(key)
+        text = texts.get(key)
         if text is not None and text.lower() not in _TRUTH:
-            raise ProcedureError(f"{key} is true or false, not {text!r}", line=_line(found[key]))
+            raise ProcedureError(f"{key} is true or false, not {text!r}", line=_line(entries[key]))
         truths[key] = None if text is None else _TRUTH[text.lower()]
-    reads = [_text(each, "a variable") for each in _sequence(found["reads"], "reads")] if "reads" in found else None
+    reads = None
+    if "reads" in entries:
+        reads = [_text(entry, "a variable") for entry in _sequence(entries["reads"], "reads")]
     step = Step(
-        given["id"],
-        given.get("expression"),
-        instruction=given.get("instruction"),
-        type=given.get("type"),
+        texts["id"],
+        texts.get("expression"),
+        instruction=texts.get("instruction"),
+        type=texts.get("type"),
         reads=reads,
-        checks=[_check(each) for each in _sequence(found["checks"], "checks")] if "checks" in found else (),
-        performer=cast(Performer, given.get("performer", "model")),
+        checks=[_check(entry) for entry in _sequence(entries["checks"], "checks")] if "checks" in entries else (),
+        performer=cast(Performer, texts.get("performer", "model")),
         show_work=truths["show_work"],
         with_next=truths["with_next"],
     )
@@ -210,14 +212,14 @@ def _step(node: Any, number: int, known: Collection[str]) -> tuple[Step, int]:
 
 def _check(node: Any) -> Check:
     if node.id == "scalar":
-        name, given = _text(node, "a check"), None
+        name, setting = _text(node, "a check"), None
     elif node.id == "mapping" and len(node.value) == 1:
         key, value = node.value[0]
-        name, given = _text(key, "the name of a check"), _option(value)
+        name, setting = _text(key, "the name of a check"), _option(value)
     else:
         raise ProcedureError("a check is its name, or one name with its options: range: {least: 0}", line=_line(node))
     try:
-        return make_check(name, given)
+        return make_check(name, setting)
     except ConfigError as error:
         raise ProcedureError(str(error), line=_line(node)) from error
 
@@ -225,15 +227,15 @@ def _check(node: Any) -> Check:
 def _option(node: Any) -> object:
     """What an option of a check is given."""
     if node.id == "mapping":
-        found: dict[str, object] = {}
+        options: dict[str, object] = {}
         for key, value in node.value:
             name = _text(key, "an option")
-            if name in found:
+            if name in options:
                 raise ProcedureError(f"{name!r} stands twice", line=_line(key))
-            found[name] = _option(value)
-        return found
+            options[name] = _option(value)
+        return options
     if node.id == "sequence":
-        return [_option(each) for each in node.value]
+        return [_option(item) for item in node.value]
     text = _text(node, "the value of an option")
     if node.style is not None:  # it stands in quotes
         return text
@@ -243,31 +245,31 @@ def _option(node: Any) -> object:
     return text if number is None else Decimal(text) if number[1] else int(text)
 
 
-def _mapping(node: Any, what: str, known: Sequence[str]) -> Mapping[str, Any]:
+def _mapping(node: Any, role: str, keys: Sequence[str]) -> Mapping[str, Any]:
     if node.id != "mapping":
-        raise ProcedureError(f"{what} is a mapping with {', '.join(known)}", line=_line(node))
-    found: dict[str, Any] = {}
+        raise ProcedureError(f"{role} is a mapping with {', '.join(keys)}", line=_line(node))
+    entries: dict[str, Any] = {}
     for key, value in node.value:
         name = _text(key, "a key")
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"use {', '.join(known)}"
-            raise ProcedureError(f"{what} has no {name[:40]!r}: {hint}", line=_line(key))
-        if name in found:
+        if name not in keys:
+            near = get_close_matches(name, keys, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"use {', '.join(keys)}"
+            raise ProcedureError(f"{role} has no {name[:40]!r}: {hint}", line=_line(key))
+        if name in entries:
             raise ProcedureError(f"{name!r} stands twice", line=_line(key))
-        found[name] = value
-    return found
+        entries[name] = value
+    return entries
 
 
-def _sequence(node: Any, what: str) -> Sequence[Any]:
+def _sequence(node: Any, role: str) -> Sequence[Any]:
     if node.id != "sequence":
-        raise ProcedureError(f"{what}: a list is needed", line=_line(node))
+        raise ProcedureError(f"{role}: a list is needed", line=_line(node))
     return cast("Sequence[Any]", node.value)
 
 
-def _text(node: Any, what: str) -> str:
+def _text(node: Any, role: str) -> str:
     if node.id != "scalar" or (node.tag.endswith(":null") and node.style is None):
-        raise ProcedureError(f"{what} is text", line=_line(node))
+        raise ProcedureError(f"{role} is text", line=_line(node))
     # JSON writes characters beyond the basic plane as two escapes.
     return str(node.value).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 

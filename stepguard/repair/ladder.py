@@ -71,17 +71,17 @@ class Ladder:
     def __init__(self, rungs: Iterable[Rung] = DEFAULT_RUNGS, *, same: int = 2, few: int = 4) -> None:
         if isinstance(rungs, Rung) or not isinstance(rungs, Iterable):
             raise ConfigError(f"a ladder has rungs such as [Resample()], not {rungs!r}", option="repair")
-        held: tuple[object, ...] = tuple(rungs)
-        for rung in held:
+        entries: tuple[object, ...] = tuple(rungs)
+        for rung in entries:
             if not isinstance(rung, Rung):
                 raise ConfigError(f"a ladder has rungs such as Resample(), not {rung!r}", option="repair")
-            if isinstance(rung, Vote) and sum(isinstance(each, Vote) for each in held) > 1:
+            if isinstance(rung, Vote) and sum(isinstance(entry, Vote) for entry in entries) > 1:
                 raise ConfigError("one vote is enough: a ladder has at most one Vote", option="repair")
-            if held.count(rung) > 1:
+            if entries.count(rung) > 1:
                 raise ConfigError(f"{rung.name} stands twice in the ladder: give it times=2", option="repair")
         check_count(same, "repair", name="same")
         check_count(few, "repair", name="few")
-        object.__setattr__(self, "rungs", held)
+        object.__setattr__(self, "rungs", entries)
         object.__setattr__(self, "same", same)
         object.__setattr__(self, "few", few)
 
@@ -111,7 +111,7 @@ class Ladder:
         if self.vote is not None and votes and failures.rungs.count(self.vote) < self.vote.times:
             return self.vote
         others_only = votes or self._declines(failures) or failures.futile is not None
-        guessing = self._left(failures) is not None
+        guessing = self._values_left(failures) is not None
         for rung in self._open(failures):
             own = not rung.independent
             if own and (others_only or (failures.runaways and rung.asks_for_more)):
@@ -130,21 +130,21 @@ class Ladder:
 
     def explain(self, failures: Failures) -> str | None:
         """Why a step that was given up was not asked again, where that is not for want of rungs, and what to do."""
-        left = self._left(failures)
-        if left is not None and self.rungs:
-            many = "no value is left" if left == 0 else "1 value is left" if left == 1 else f"{left} values are left"
+        remaining = self._values_left(failures)
+        if remaining is not None and self.rungs:
+            many = {0: "no value is left", 1: "1 value is left"}.get(remaining, f"{remaining} values are left")
             return (
                 f"it was not asked again as it stands: {many}, so that the next one would be a guess that a check "
                 f"lets through; {SOMEBODY_ELSE}, or let what decides it be steps of their own"
             )
         return f"the model declines; {SOMEBODY_ELSE}" if self._declines(failures) else None
 
-    def _left(self, failures: Failures) -> int | None:
+    def _values_left(self, failures: Failures) -> int | None:
         """How many values are left after a wrong one, where these are so few that the next would be a guess."""
         if failures.choices is None or "wrong_value" not in failures.kinds:
             return None
-        left = failures.choices - len(set(failures.wrong))
-        return left if left < self.few else None
+        remaining = failures.choices - len(set(failures.wrong))
+        return remaining if remaining < self.few else None
 
     def _declines(self, failures: Failures) -> bool:
         """Whether the run's own model will not answer: it has refused, or has said nothing twice."""
@@ -164,7 +164,7 @@ class Ladder:
         repeats = failures.last_wrong is not None and failures.wrong.count(failures.last_wrong) >= self.same
         climbed = [rung for rung in used if rung in self.rungs]
         last = climbed[-1] if climbed and not repeats else None
-        left = [
+        candidates = [
             rung
             for rung in self.rungs
             if not isinstance(rung, Vote) and (used.count(rung) < rung.times if rung == last else rung not in used)
@@ -173,5 +173,5 @@ class Ladder:
         def seldom(rung: Rung) -> bool:
             return rung.name in failures.useless and rung != last and not rung.independent
 
-        groups = groupby(left, key=lambda rung: rung.independent)
+        groups = groupby(candidates, key=lambda rung: rung.independent)
         return [rung for _, group in groups for rung in sorted(group, key=seldom)]

@@ -166,14 +166,14 @@ class Repairs:
     def parts(self, index: int, stand_in: StandIn) -> Mapping[str, Value]:
         """The values that are verified of what is asked in the place of a step."""
         book = self._books.get(index)
-        return next((values for asked, values in book.parts if asked == stand_in), {}) if book is not None else {}
+        return next((values for replaced, values in book.parts if replaced == stand_in), {}) if book is not None else {}
 
     def advance(self, index: int, stand_in: StandIn, values: Mapping[str, Value]) -> bool:
         """Keep verified values of what was asked in the place of a step; whether there are any."""
         if values:
             parts = self._book(index).parts
-            known = {**self.parts(index, stand_in), **values}
-            parts[:] = [*(part for part in parts if part[0] != stand_in), (stand_in, known)]
+            verified = {**self.parts(index, stand_in), **values}
+            parts[:] = [*(part for part in parts if part[0] != stand_in), (stand_in, verified)]
         return bool(values)
 
     def tries(self, index: int) -> int:

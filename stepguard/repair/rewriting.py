@@ -107,8 +107,8 @@ def number_of(node: Expression, values: Mapping[str, Value]) -> Exact | None:
         return None if inner is None else -inner
     if type(node) is Number:
         return node.value
-    found = to_exact(values[node.name]) if type(node) is Name and node.name in values else None
-    return None if isinstance(found, bool | str) else found
+    number = to_exact(values[node.name]) if type(node) is Name and node.name in values else None
+    return None if isinstance(number, bool | str) else number
 
 
 def _size(number: Exact) -> Exact:

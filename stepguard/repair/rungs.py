@@ -109,8 +109,8 @@ class Rung:
     @property
     def plain(self) -> bool:
         """Whether the run's own model is asked the step as it stands."""
-        asked = self.wording == "steps" and not self.draft
-        return asked and not self.independent and self.assistance == "none"
+        in_steps = self.wording == "steps" and not self.draft
+        return in_steps and not self.independent and self.assistance == "none"
 
     def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
         """Whether the step, with these values, can be asked in this way."""

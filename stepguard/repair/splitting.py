@@ -59,7 +59,7 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
             return _difference(step, tree, parts, way)
         last: Expression | None = parts.top(tree)
         if parts.steps:
-            return _made(step, last, parts)
+            return _stand_in_of(step, last, parts)
         simpler = rewrite(step, values)  # one operation on two numbers
         plain = step if simpler is None else simpler.steps[-1]
         negated = simpler is not None and simpler.negated
@@ -76,7 +76,7 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
                 last = _by_digits(left, sign, right, parts, to_round_numbers=way == "round_numbers")
             case _:
                 return None
-        return _made(step, last, parts, negated=negated)
+        return _stand_in_of(step, last, parts, negated=negated)
     except (EvaluationError, _NoParts):
         return None
 
@@ -99,7 +99,7 @@ class _NoParts(Exception):
     """A step has no smaller ones."""
 
 
-def _made(step: Step, last: Expression | None, parts: _Parts, *, negated: bool = False) -> StandIn | None:
+def _stand_in_of(step: Step, last: Expression | None, parts: _Parts, *, negated: bool = False) -> StandIn | None:
     if last is None or not 0 < len(parts.steps) < _MAX_PARTS:
         return None
     return stand_in(step, last, negated=negated, before=tuple(parts.steps))
@@ -108,11 +108,11 @@ def _made(step: Step, last: Expression | None, parts: _Parts, *, negated: bool =
 class _Parts:
     """The small steps of an expression, each one operation; their values stand for what they work out."""
 
-    def __init__(self, taken: tuple[str, ...], values: Mapping[str, Value]) -> None:
+    def __init__(self, used_names: tuple[str, ...], values: Mapping[str, Value]) -> None:
         self.steps: list[Step] = []
-        self._names = (f"p{number}" for number in count(1) if f"p{number}" not in taken)
+        self._names = (f"p{number}" for number in count(1) if f"p{number}" not in used_names)
         self._values = values
-        self._known: dict[str, Value] = {}
+        self._results: dict[str, Value] = {}
 
     def add(self, left: Expression, operator: str, right: Expression) -> Name:
         """One more small step; its name."""
@@ -149,7 +149,7 @@ class _Parts:
     def side(self, tree: Expression) -> Expression:
         """One side of a comparison, as a number."""
         leaf = self._leaf(tree)
-        value = leaf.value if isinstance(leaf, Number) else self._known[leaf.name] if isinstance(leaf, Name) else None
+        value = leaf.value if isinstance(leaf, Number) else self._results[leaf.name] if isinstance(leaf, Name) else None
         if isinstance(value, bool | str | None) or not _comes_out(to_exact(value)):
             raise _NoParts
         return leaf
@@ -165,12 +165,12 @@ class _Parts:
         return self._step(self.top(tree)) if number is None else Number(number)
 
     def _step(self, written: Expression) -> Expression:
-        value = evaluate(written, self._known)
+        value = evaluate(written, self._results)
         if not _comes_out(value):  # nobody writes an endless fraction down
             raise _NoParts
         name = next(self._names)
         self.steps.append(Step(name, written))
-        self._known[name] = value
+        self._results[name] = value
         return Name(name)
 
 
@@ -187,8 +187,8 @@ def _comes_out(value: Exact | bool | str) -> bool:
 def _product(left: Exact, right: Exact, parts: _Parts, *, turned: bool) -> Expression | None:
     """One number times each digit of the other, added up."""
     few, many = sorted((left, right), key=lambda number: len(list(_digits(number))))
-    taken, other = (many, few) if len(list(_digits(few))) == 1 else (few, many)
-    pieces = list(_digits(taken))
+    factor, other = (many, few) if len(list(_digits(few))) == 1 else (few, many)
+    pieces = list(_digits(factor))
     if len(pieces) < 2 or len(pieces) * 2 > _MAX_PARTS or left * right in pieces:
         return None
     pairs = [(piece, other) if turned else (other, piece) for piece in pieces]
@@ -256,10 +256,10 @@ def _plain(number: Fraction | Exact) -> Exact:
 
 def _scale(digit: Exact) -> Fraction:
     """The power of ten of a digit's place: 100 of 200."""
-    scale, left = Fraction(1), Fraction(digit)
-    while (left / scale).denominator != 1:
+    scale, rest = Fraction(1), Fraction(digit)
+    while (rest / scale).denominator != 1:
         scale /= 10
-    while left / scale >= 10:
+    while rest / scale >= 10:
         scale *= 10
     return scale
 
@@ -267,12 +267,12 @@ def _scale(digit: Exact) -> Fraction:
 def _digits(number: Exact) -> Iterator[Exact]:
     """What each digit of a number stands for, the largest first: 285 is 200, 80 and 5."""
     scale = Fraction(1)
-    left = Fraction(number)
-    if not _comes_out(number) or max(left.numerator, left.denominator) >= _TOO_LONG:
+    rest = Fraction(number)
+    if not _comes_out(number) or max(rest.numerator, rest.denominator) >= _TOO_LONG:
         return
-    while left.denominator != 1:
-        left, scale = left * 10, scale / 10
-    digits = str(left.numerator)
+    while rest.denominator != 1:
+        rest, scale = rest * 10, scale / 10
+    digits = str(rest.numerator)
     for at, digit in enumerate(digits):
         if digit != "0":
             yield _plain(int(digit) * 10 ** (len(digits) - at - 1) * scale)

@@ -69,22 +69,22 @@ Observer = Hooks | Callable[["Action", "Event"], object]
 """What may watch a run: `Hooks`, or a function of every performed action and the event that answered it."""
 
 
-def as_observers(given: object) -> tuple[Observer, ...]:
+def as_observers(observer: object) -> tuple[Observer, ...]:
     """Observers from what a caller gave: None, one, or several in a list or tuple.
 
     Raises:
         ConfigError: something among them is no observer.
     """
-    if given is None:
+    if observer is None:
         return ()
-    several = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
-    for each in several:
-        if isinstance(each, type):
-            raise ConfigError(f"{each.__name__} is a class: pass an instance of it as observer", option="observer")
-        if not isinstance(each, Hooks) and not callable(each):
+    observers = observer if isinstance(observer, Sequence) and not isinstance(observer, str) else (observer,)
+    for entry in observers:
+        if isinstance(entry, type):
+            raise ConfigError(f"{entry.__name__} is a class: pass an instance of it as observer", option="observer")
+        if not isinstance(entry, Hooks) and not callable(entry):
             raise ConfigError(
                 f"observer is a function of action and event, an object of stepguard.telemetry.hooks.Hooks, or "
-                f"a list of those, not {each!r:.60}",
+                f"a list of those, not {entry!r:.60}",
                 option="observer",
             )
-    return tuple(several)
+    return tuple(observers)

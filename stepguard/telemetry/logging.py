@@ -61,14 +61,14 @@ class Telemetry:
         self._ids: Final = {"run_id": run.id, "procedure": run.label}
         self._about: Final = f"run {run.id}"
         self._observers: Final = [*observers, *_tracing(observers)]
-        self._hooks: Final = [each for each in self._observers if isinstance(each, Hooks)]
-        self._told: int | None = None
+        self._hooks: Final = [observer for observer in self._observers if isinstance(observer, Hooks)]
+        self._last_attempt: int | None = None
 
     def started(self) -> None:
         """The run is carried on from here."""
         if self._hooks:
             earlier = self._run.attempts(after=0)[-1:]  # of a run that was begun elsewhere
-            self._told = earlier[0].number if earlier else 0
+            self._last_attempt = earlier[0].number if earlier else 0
         for hooks in self._hooks:
             careful(hooks.started, self._run, about=self._about)
 
@@ -95,15 +95,15 @@ class Telemetry:
         """The session of the backend could not be closed."""
         complain(f"the session of the backend could not be closed after {self._about}", error)
 
-    def left(self) -> None:
+    def detached(self) -> None:
         """The run has not ended, and is not carried on here."""
         self._tell_done(self._run.result())
 
     def _tell_attempts(self) -> None:
-        if self._told is None:
+        if self._last_attempt is None:
             return
-        for attempt in self._run.attempts(after=self._told):
-            self._told = attempt.number
+        for attempt in self._run.attempts(after=self._last_attempt):
+            self._last_attempt = attempt.number
             for hooks in self._hooks:
                 careful(hooks.attempted, self._run, attempt, about=self._about)
 
@@ -176,44 +176,44 @@ class _Contexts:
             self._entered.append(context)
 
 
-def careful(tell: Callable[..., object], *what: object, about: str) -> None:
+def careful(tell: Callable[..., object], *arguments: object, about: str) -> None:
     """Call what may be foreign code; what it raises is logged and changes nothing."""
     try:
-        tell(*what)
+        tell(*arguments)
     except Exception as error:  # noqa: BLE001 - whatever it is
         complain(f"a log handler or observer failed on {about}", error)
 
 
-def complain(what: str, error: Exception) -> None:
+def complain(event: str, error: Exception) -> None:
     """Log that something failed which changes nothing: where, and not the text of the error, which may hold content."""
     with suppress(Exception):  # the same handler may fail on this as well
         where = "".join(traceback.format_tb(error.__traceback__))
-        logging.getLogger(_NAME).error("%s: %s\n%s", what, type(error).__name__, where)
+        logging.getLogger(_NAME).error("%s: %s\n%s", event, type(error).__name__, where)
 
 
 def tell(event: str, **facts: object) -> None:
     """An event outside of a run, of level info."""
 
     def log() -> None:
-        if (found := _logger("info")) is not None:
-            found.info(event, **facts)
+        if (logger := _logger("info")) is not None:
+            logger.info(event, **facts)
 
     careful(log, about=event)
 
 
 def _tracing(observers: Sequence[Observer]) -> list[Hooks]:
     """What makes spans, where the application has set OpenTelemetry up and has not given its own."""
-    found: list[Hooks] = []
+    hooks: list[Hooks] = []
 
     def look() -> None:
         from stepguard.telemetry.opentelemetry import OpenTelemetry, is_set_up
 
-        if is_set_up() and not any(isinstance(each, OpenTelemetry) for each in observers):
-            found.append(OpenTelemetry())
+        if is_set_up() and not any(isinstance(observer, OpenTelemetry) for observer in observers):
+            hooks.append(OpenTelemetry())
 
     if "opentelemetry.trace" in sys.modules:  # whoever has set it up has imported it
         careful(look, about="OpenTelemetry")
-    return found
+    return hooks
 
 
 def _logger(level: Literal["info", "warning"]) -> Any:

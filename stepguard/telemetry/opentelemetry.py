@@ -158,7 +158,7 @@ class OpenTelemetry(Hooks):
             "stepguard.steps.total": len(run.procedure),
         }
         if self._content:
-            attributes["stepguard.inputs"] = self._told_values(run.values)
+            attributes["stepguard.inputs"] = self._values_text(run.values)
         self._runs[run.id] = _Trace(
             _Span(
                 self._tracer.start_span(f"invoke_workflow {name}", attributes=attributes),
@@ -234,7 +234,8 @@ class OpenTelemetry(Hooks):
             "stepguard.steps.asked": len(ask.occurrences),
         }
         if self._content:
-            prompt = "\n\n".join(f"{each.role}: {each.content[: self._longest]}" for each in ask.request.messages)
+            sent = ask.request.messages
+            prompt = "\n\n".join(f"{message.role}: {message.content[: self._longest]}" for message in sent)
             attributes["stepguard.prompt"] = self._cut(prompt)
         parent = self._trace.set_span_in_context(going.span.span)
         span = self._tracer.start_span("stepguard.attempt", context=parent, attributes=attributes)
@@ -263,7 +264,7 @@ class OpenTelemetry(Hooks):
         span.end()
 
     def _tell_committed(self, span: _Span, record: StepRecord) -> None:
-        failed = next((each.kind for each in record.verdicts if each.outcome == "fail"), None)
+        failed = next((verdict.kind for verdict in record.verdicts if verdict.outcome == "fail"), None)
         label = "verified" if record.verified else failed or "unverified"  # an observing run commits what failed
         attributes: _Attributes = {
             **_where(record.occurrence, named=span.named),
@@ -272,20 +273,19 @@ class OpenTelemetry(Hooks):
         }
         if self._content:
             attributes["stepguard.step.value"] = self._cut(show_value(record.value))
-        self._verdict(span, label, (each.reason for each in record.verdicts), attributes)
+        self._verdict(span, label, (verdict.reason for verdict in record.verdicts), attributes)
 
     def _tell_deviations(self, span: _Span, attempt: Attempt) -> None:
-        places = {each.step: each for each in attempt.steps}
+        occurrences = {occurrence.step: occurrence for occurrence in attempt.steps}
         for deviation in attempt.deviations:
             # A reply may name steps that nobody asked: what a model made up is no id.
-            place = places.get(deviation.step or "")
-            self._verdict(
-                span, deviation.kind, (deviation.reason,), {} if place is None else _where(place, named=span.named)
-            )
+            occurrence = occurrences.get(deviation.step or "")
+            attributes = {} if occurrence is None else _where(occurrence, named=span.named)
+            self._verdict(span, deviation.kind, (deviation.reason,), attributes)
 
     def _verdict(self, span: _Span, label: str, reasons: Iterable[str], attributes: _Attributes) -> None:
-        if self._content and (told := "; ".join(each for each in reasons if each)):
-            attributes["gen_ai.evaluation.explanation"] = self._cut(told)
+        if self._content and (explanation := "; ".join(reason for reason in reasons if reason)):
+            attributes["gen_ai.evaluation.explanation"] = self._cut(explanation)
         span.add(
             {
                 "gen_ai.evaluation.name": "stepguard.step",
@@ -321,7 +321,7 @@ class OpenTelemetry(Hooks):
             attributes["stepguard.answer"] = self._cut(show_value(result.answer))
         return attributes
 
-    def _told_values(self, values: Mapping[str, Any]) -> str:
+    def _values_text(self, values: Mapping[str, Any]) -> str:
         return self._cut("\n".join(f"{name} = {show_value(value)[: self._longest]}" for name, value in values.items()))
 
     def _cut(self, text: str) -> str:
@@ -342,14 +342,14 @@ class _Span:
     """A span that takes so many events and counts the others."""
 
     span: Span
-    left: int
+    room: int
     named: bool
     """Whether steps may be named on it."""
     dropped: int = 0
 
     def add(self, attributes: Mapping[str, str | int | float]) -> None:
-        if self.left:
-            self.left -= 1
+        if self.room:
+            self.room -= 1
             self.span.add_event(_EVENT, attributes)
         else:
             self.dropped += 1
@@ -375,8 +375,8 @@ class _Trace:
 
 
 def _where(place: Occurrence, *, named: bool) -> _Attributes:
-    told: _Attributes = {"stepguard.step.id": _named(place.step)} if named else {}
-    return {**told, "stepguard.step.index": place.index}
+    attributes: _Attributes = {"stepguard.step.id": _named(place.step)} if named else {}
+    return {**attributes, "stepguard.step.index": place.index}
 
 
 def _named(name: str) -> str:
@@ -384,9 +384,9 @@ def _named(name: str) -> str:
 
 
 def _cut(text: str, length: int) -> str:
-    shown = text if len(text) <= length else f"{text[: max(0, length - 3)]}..."[:length]
+    cut = text if len(text) <= length else f"{text[: max(0, length - 3)]}..."[:length]
     # Lone surrogates can be sent by no exporter.
-    return shown.encode("utf-8", "backslashreplace").decode("utf-8")
+    return cut.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _error_type(result: Result, stopped: type[Exception]) -> str:

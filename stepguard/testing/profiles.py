@@ -1,6 +1,6 @@
 """The slips of particular models, for `SimulatedModel(slips=...)` and ``stepguard bench --profile``.
 
-A profile makes a simulated model err as often, and in such situations, as a real one was seen to. It stays a program
+A profile makes a simulated model err as often, and at such kinds of steps, as a real one did. It stays a program
 that errs on purpose: what the guard makes of it tests the guard, and is no evidence about any model.
 """
 
@@ -53,7 +53,7 @@ QWEN_1_5B: Final = ModelSlips(
     premature_answer=0.000261,
     malformed=0.00204,
     truncated=0.00204,
-    by_situation=(
+    by_kind=(
         ("*", 0.00688),
         ("* negative", 0.000956),
         ("* negative hundreds", 0.000184),

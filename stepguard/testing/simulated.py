@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Final, NamedTuple, Self
 
 from stepguard.backends.base import Completion, Request
-from stepguard.engine.step_kinds import rate_in, situation_of
+from stepguard.engine.step_kinds import arithmetic_kind, rate_in
 from stepguard.language.values import Value, show_value
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat
@@ -203,8 +203,8 @@ class _SimulatedReply:
 
     def _slip_value(self, step: Step, work: str, value: Value, read: Mapping[str, Value]) -> Value:
         rate = self.slips.wrong_value
-        if self.tendencies.by_situation:
-            rate = rate_in(self.tendencies.by_situation, situation_of(step, read), rate)
+        if self.tendencies.by_kind:
+            rate = rate_in(self.tendencies.by_kind, arithmetic_kind(step, read), rate)
         asked = work if step.expression is not None else f"{step.instruction} {work}"
         kind = SlipType(step.type.kind, step.type.places, step.type.rounding)
         own = self._random("step", asked, kind, *_way(self.request))

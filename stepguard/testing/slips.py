@@ -66,7 +66,7 @@ class ModelSlips(Slips):
     """The slips of a particular model: rates, and what they depend on. The defaults change nothing.
 
     Args:
-        by_situation: how often the value of a step is wrong, by the step's situation
+        by_kind: how often the value of a step is wrong, by its kind
             (`stepguard.engine.step_kinds`); in place of `wrong_value` wherever an entry holds.
         by_origin: how often a step reads a wrong value, by where the right ones stand: ``given`` in the request, all
             of them; else in the reply itself, a ``structured`` one or a ``free`` text. In place of `wrong_operand`
@@ -78,11 +78,11 @@ class ModelSlips(Slips):
         failing_ways: how those fail: weights of the ways in `WAYS`; all alike where none are given.
 
     Raises:
-        ConfigError: a rate is no probability, a situation or a way does not exist or is given twice, or a weight or
+        ConfigError: a rate is no probability, a kind or a way does not exist or is given twice, or a weight or
             `self_conditioning` is negative.
     """
 
-    by_situation: Rates = ()
+    by_kind: Rates = ()
     by_origin: Rates = ()
     self_conditioning: float = 0.0
     stopping: float = 0.0
@@ -91,16 +91,16 @@ class ModelSlips(Slips):
 
     def __post_init__(self) -> None:
         Slips.__post_init__(self)
-        for name in ("by_situation", "by_origin", "failing_ways"):
+        for name in ("by_kind", "by_origin", "failing_ways"):
             _check_pairs(getattr(self, name), name)
-        for situation, rate in self.by_situation:
-            if not _is_situation(situation):
+        for kind, rate in self.by_kind:
+            if not _is_kind(kind):
                 raise ConfigError(
-                    f"by_situation: no situation is called {situation!r}; the words are one of {' '.join(OPERATIONS)}, "
+                    f"by_kind: no kind of step is called {kind!r}; the words are one of {' '.join(OPERATIONS)}, "
                     f"then one of {' '.join(SIGNS)}, then one of {' '.join(SIZES)}, the last two if wanted",
-                    option="by_situation",
+                    option="by_kind",
                 )
-            check_number(rate, "by_situation", high=1, what="a probability", name=f"by_situation for {situation!r}")
+            check_number(rate, "by_kind", high=1, what="a probability", name=f"by_kind for {kind!r}")
         for origin, rate in self.by_origin:
             if origin not in _ORIGINS:
                 named = ", ".join(_ORIGINS)
@@ -131,7 +131,7 @@ def _check_pairs(given: object, option: str) -> None:
         raise ConfigError(f"{option} gives {twice[0]!r} twice: keep one", option=option)
 
 
-def _is_situation(text: object) -> bool:
+def _is_kind(text: object) -> bool:
     words = text.split(" ") if isinstance(text, str) else []
     known = (OPERATIONS, SIGNS, SIZES)
     return 1 <= len(words) <= 3 and all(word in known[at] for at, word in enumerate(words))

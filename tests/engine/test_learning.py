@@ -14,7 +14,7 @@ import pytest
 from stepguard import Budget, Guard, Price, Procedure, Profile, Result, Step
 from stepguard.core.profile import Calls, Tries
 from stepguard.engine.forecast import forecast
-from stepguard.engine.step_kinds import kind_of
+from stepguard.engine.step_kinds import step_kind
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families import Arithmetic
 from stepguard.language.values import Value
@@ -117,7 +117,7 @@ KINDS: list[tuple[Step, dict[str, Value], str]] = [
 @pytest.mark.parametrize(("step", "values", "kind"), KINDS)
 def test_steps_have_kinds(step: Step, values: dict[str, Value], kind: str) -> None:
     """What is learned of a step holds for its operation and signs, or for its form and type."""
-    assert kind_of(step, values) == kind
+    assert step_kind(step, values) == kind
 
 
 def test_a_run_counts_what_it_has_shown() -> None:

@@ -38,7 +38,7 @@ def cost(
         spent += tokens
         if meter is not None:
             usage = Usage(calls=1, input_tokens=OVERHEAD + 12 * asked, output_tokens=12 * asked)
-            meter.seen(usage, asked=asked, accepted=accepted, fixed=OVERHEAD / usage.input_tokens)
+            meter.add_reply(usage, steps=asked, accepted=accepted, fixed=OVERHEAD / usage.input_tokens)
         done += accepted
         if accepted < asked:
             spent += OVERHEAD + EACH
@@ -156,7 +156,7 @@ def test_segments_fit_into_replies_and_contexts() -> None:
     for bounds, most in [(Segments(output=300), 10), (Segments(context=700), 8), (Segments(context=10), 1)]:
         meter = SegmentLength(bounds)
         for _ in range(20):
-            meter.seen(usage, asked=20, accepted=20, fixed=OVERHEAD / usage.input_tokens)
+            meter.add_reply(usage, steps=20, accepted=20, fixed=OVERHEAD / usage.input_tokens)
         assert meter.size() <= most
         assert meter.size(95) <= most
 

@@ -15,7 +15,7 @@ import pytest
 from stepguard import Procedure, Step, audit
 from stepguard.auditing import false_links
 from stepguard.backends import Message, Request
-from stepguard.engine.step_kinds import rate_in, situation_of
+from stepguard.engine.step_kinds import arithmetic_kind, rate_in
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import ArmOptions, Outcome
 from stepguard.evaluation.families import Arithmetic, Task
@@ -53,7 +53,7 @@ def told(slips: Slips, *, structured: bool = False, at: int = 0) -> str:
 
 
 @pytest.mark.parametrize(
-    ("formula", "x", "y", "situation"),
+    ("formula", "x", "y", "kind"),
     [
         ("x + y", 2, 3, "+ plain ones"),
         ("x + y", 5, 5, "+ plain tens"),
@@ -69,24 +69,22 @@ def told(slips: Slips, *, structured: bool = False, at: int = 0) -> str:
         ("x / y", 4, 0, None),
     ],
 )
-def test_a_situation_is_the_operation_the_signs_and_the_size(
-    formula: str, x: int, y: int, situation: str | None
-) -> None:
-    """One operation on two numbers is in a situation; any other step, and one without a value, is in none."""
-    assert situation_of(Step("t", formula), {"x": x, "y": y}) == situation
+def test_a_kind_is_the_operation_the_signs_and_the_size(formula: str, x: int, y: int, kind: str | None) -> None:
+    """One operation on two numbers has a kind; any other step, and one without a value, has none."""
+    assert arithmetic_kind(Step("t", formula), {"x": x, "y": y}) == kind
 
 
 def test_the_entry_with_most_words_counts() -> None:
-    """A rate holds for all situations that begin with its words, unless another entry says more."""
+    """A rate holds for all kinds that begin with its words, unless another entry says more."""
     rates = (("+", 0.1), ("+ double", 0.2), ("+ double tens", 0.3))
     found = [rate_in(rates, each, 0.9) for each in ("+ plain ones", "+ double ones", "+ double tens", "- plain ones")]
     assert found == [0.1, 0.2, 0.3, 0.9]
     assert rate_in(rates, None, 0.9) == 0.9
 
 
-def test_a_slip_comes_where_its_situation_is() -> None:
+def test_a_slip_comes_where_its_kind_is() -> None:
     """Only the sums are wrong for a model that errs in sums."""
-    text = told(replace(NEVER, by_situation=(("+", 1.0),)))
+    text = told(replace(NEVER, by_kind=(("+", 1.0),)))
     wrong = {line.split()[0] for line in text.splitlines() if false_links(line)}
     assert wrong == {"t1", "t3", "t4"}
 
@@ -103,7 +101,7 @@ def test_a_wrong_operand_comes_where_the_right_one_stands(structured: bool, orig
 
 def test_wrong_values_bring_more_wrong_values() -> None:
     """Behind a wrong value each further one is likelier, and never before one."""
-    slips = replace(NEVER, by_situation=(("+", 1.0),), self_conditioning=10.0)
+    slips = replace(NEVER, by_kind=(("+", 1.0),), self_conditioning=10.0)
     differences = Procedure.parse("inputs: x, y\nt1 = x - y\nt2 = t1 - y\nt3 = x + t2\nt4 = x - y")
     text = SimulatedModel(slips=slips).complete(asked(structured=False, steps=differences)).text or ""
     first, second, third, fourth, _ = text.splitlines()
@@ -148,11 +146,11 @@ def test_the_defaults_change_nothing() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"by_situation": (("sum", 0.1),)}, "no situation is called 'sum'"),
-        ({"by_situation": (("+ tens", 0.1),)}, "no situation is called"),
-        ({"by_situation": (("+", 1.1),)}, "by_situation for '\\+' is a probability"),
-        ({"by_situation": {"+": 0.1}}, "is a tuple of pairs"),
-        ({"by_situation": (("+", 0.1), ("+", 0.2))}, "gives '\\+' twice"),
+        ({"by_kind": (("sum", 0.1),)}, "no kind of step is called 'sum'"),
+        ({"by_kind": (("+ tens", 0.1),)}, "no kind of step is called"),
+        ({"by_kind": (("+", 1.1),)}, "by_kind for '\\+' is a probability"),
+        ({"by_kind": {"+": 0.1}}, "is a tuple of pairs"),
+        ({"by_kind": (("+", 0.1), ("+", 0.2))}, "gives '\\+' twice"),
         ({"by_origin": (("elsewhere", 0.1),)}, "given, structured, free"),
         ({"by_origin": (("given", -0.1),)}, "by_origin for 'given' is a probability"),
         ({"failing_ways": (("laziness", 1.0),)}, "no way is called 'laziness'; use stopping"),
@@ -165,7 +163,7 @@ def test_the_defaults_change_nothing() -> None:
     ],
 )
 def test_wrong_slips_of_a_model_are_named(given: dict[str, Any], message: str) -> None:
-    """What is no rate, situation or way is refused, by name and with what there is."""
+    """What is no rate, kind or way is refused, by name and with what there is."""
     with pytest.raises(ConfigError, match=message):
         ModelSlips(**given)
 
