@@ -1,0 +1,228 @@
+"""Terms: what an expression of a procedure computes with beside numbers and variables.
+
+An expression of the arithmetic core (`stepguard.language.expressions`) has numbers and variables at its leaves. In a
+procedure a leaf may also be a field of a record, an item of a list, a row of a table, an aggregate of a list, a date, a
+choice::
+
+    min(item.amount, daily[country])        sum of paid        due + 30 days
+    "gold" if points > 1000 else "plain"    country in ["DE", "FR"]
+    sum of item.amount for item in items where item.late
+
+Each of these is an `Operand`: a `Name` whose text is the notation, so that whatever prints an expression prints it.
+Before a step is asked, every operand in its expression is resolved (`stepguard.procedure.unfolding`): what reaches
+prompts, checkers and models is arithmetic over plain variables, or the value itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, Literal, get_args
+
+from stepguard.language.expressions import Expression, Name, format_expression, parts_of
+from stepguard.language.values import Value, show_value
+
+__all__ = [
+    "AGGREGATES",
+    "Aggregate",
+    "AggregateFunction",
+    "Choice",
+    "Field",
+    "Item",
+    "ListTerm",
+    "LiteralTerm",
+    "Member",
+    "Operand",
+    "RecordTerm",
+    "inner",
+    "operands_in",
+    "variables_in",
+]
+
+AggregateFunction = Literal["sum", "count", "min", "max", "all", "any", "first"]
+
+AGGREGATES: Final[tuple[str, ...]] = get_args(AggregateFunction)
+
+
+@dataclass(frozen=True, slots=True)
+class Operand(Name):
+    """A leaf that is more than a number or a variable. `name` is its text in the notation."""
+
+    name: str = field(init=False)
+
+
+def _named(operand: Operand, text: str) -> None:
+    object.__setattr__(operand, "name", text)
+
+
+@dataclass(frozen=True, slots=True)
+class LiteralTerm(Operand):
+    """A value that stands in the text: a text, a truth value, a date, a time, a duration, an amount with its unit.
+
+    `text` is how it is written, where that is not how the value is shown (``30 days``, ``500 EUR``, ``5 kg``).
+    """
+
+    value: Value
+    text: str | None = None
+
+    def __post_init__(self) -> None:
+        shown = json.dumps(self.value, ensure_ascii=False) if isinstance(self.value, str) else show_value(self.value)
+        _named(self, shown if self.text is None else self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Operand):
+    """``item.amount``: a field of a record; of a list of records the list of that field's values."""
+
+    of: Expression
+    key: str
+
+    def __post_init__(self) -> None:
+        _named(self, f"{_tight(self.of)}.{self.key}")
+
+
+@dataclass(frozen=True, slots=True)
+class Item(Operand):
+    """``items[0]``, ``daily[country]``, ``fees[country, weight]``: an item of a list, counted from 0 (from the end with
+    a minus), or the row of a table that its keys select."""
+
+    of: Expression
+    keys: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        _named(self, f"{_tight(self.of)}[{', '.join(map(format_expression, self.keys))}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Operand):
+    """``sum of paid``, ``count of item for item in items where item.late``.
+
+    Attributes:
+        function: what is made of the values: ``first`` is the first of them, an error of the data where there is none.
+        value: what is aggregated: a list, or where there is a `variable`, what is taken from each of its values.
+        variable: stands for one item of `over` after the other in `value` and `where`; None without ``for``.
+        over: the list that `variable` goes through.
+        where: a condition on each item.
+    """
+
+    function: AggregateFunction
+    value: Expression
+    variable: str | None = None
+    over: Expression | None = None
+    where: Expression | None = None
+
+    def __post_init__(self) -> None:
+        text = f"{self.function} of {_tight(self.value)}"
+        if self.variable is not None and self.over is not None:
+            text += f" for {self.variable} in {_tight(self.over)}"
+        if self.where is not None:
+            text += f" where {format_expression(self.where)}"
+        _named(self, f"({text})" if self.variable is not None else text)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Operand):
+    """``(a if c else b)``: one value or the other; the other one is never looked at."""
+
+    then: Expression
+    condition: Expression
+    otherwise: Expression
+
+    def __post_init__(self) -> None:
+        then, condition, otherwise = map(format_expression, (self.then, self.condition, self.otherwise))
+        _named(self, f"({then} if {condition} else {otherwise})")
+
+
+@dataclass(frozen=True, slots=True)
+class Member(Operand):
+    """``(country in ["DE", "FR"])``: whether a value is in a list, an option among others, a key in a table, a text in
+    another one."""
+
+    member: Expression
+    of: Expression
+
+    def __post_init__(self) -> None:
+        _named(self, f"({_tight(self.member)} in {_tight(self.of)})")
+
+
+@dataclass(frozen=True, slots=True)
+class ListTerm(Operand):
+    """``[1, 2, x]``: a list of values."""
+
+    items: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        _named(self, f"[{', '.join(map(format_expression, self.items))}]")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTerm(Operand):
+    """``{applicant, total: net + tax}``: a record; a name alone is its own field."""
+
+    fields: tuple[tuple[str, Expression], ...]
+
+    def __post_init__(self) -> None:
+        shown = (
+            key if isinstance(value, Name) and value.name == key else f"{key}: {format_expression(value)}"
+            for key, value in self.fields
+        )
+        _named(self, f"{{{', '.join(shown)}}}")
+
+
+def _tight(tree: Expression) -> str:
+    """An expression as it stands in front of a field or a key: in brackets unless it is a name of some kind."""
+    text = format_expression(tree)
+    return text if isinstance(tree, Name) else f"({text})"
+
+
+def inner(operand: Operand) -> tuple[Expression, ...]:
+    """The expressions inside an operand."""
+    match operand:
+        case Field(of, _):
+            return (of,)
+        case Item(of, keys):
+            return (of, *keys)
+        case Aggregate(_, value, _, over, where):
+            return tuple(each for each in (over, where, value) if each is not None)
+        case Choice(then, condition, otherwise):
+            return (condition, then, otherwise)
+        case Member(member, of):
+            return (member, of)
+        case ListTerm(items):
+            return items
+        case RecordTerm(fields):
+            return tuple(value for _, value in fields)
+    return ()
+
+
+def operands_in(tree: Expression) -> Iterator[Operand]:
+    """The operands of an expression, the outermost ones only."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Operand):
+            yield node
+        else:
+            stack.extend(reversed(parts_of(node)))
+
+
+def variables_in(tree: Expression) -> tuple[str, ...]:
+    """The variables that an expression reads, also inside operands, each once; a table counts as one."""
+    found: dict[str, None] = {}
+    stack: list[tuple[Expression, frozenset[str]]] = [(tree, frozenset())]
+    while stack:
+        node, bound = stack.pop()
+        if isinstance(node, Aggregate) and node.variable is not None:
+            within = bound | {node.variable}
+            stack += [(each, within) for each in (node.where, node.value) if each is not None]
+            if node.over is not None:
+                stack.append((node.over, bound))
+        elif isinstance(node, Operand):
+            stack += [(each, bound) for each in reversed(inner(node))]
+        elif isinstance(node, Name):
+            if node.name not in bound:
+                found[node.name] = None
+        else:
+            stack += [(each, bound) for each in reversed(parts_of(node))]
+    return tuple(found)
