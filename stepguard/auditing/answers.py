@@ -10,7 +10,15 @@ from typing import Final
 from stepguard.auditing.lenient import bare, find_alone, last_side, read_bare
 from stepguard.auditing.names import Names
 from stepguard.auditing.surroundings import stands_alone_after
-from stepguard.language.retraction import doubted_before, find_retractions, goes_back, taken_back_after
+from stepguard.language.attribution import another_answer, attributed_after
+from stepguard.language.retraction import (
+    denied_next,
+    doubted_before,
+    find_retractions,
+    goes_back,
+    taken_back_after,
+    withdrawn_later,
+)
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 
@@ -38,12 +46,10 @@ _IN_FRONT: Final = re.compile(
 )
 """What changes a number that stands behind it in a box."""
 _REACH: Final = 160
+_LONGEST_REST: Final = 2000
 _DENIED_BELOW: Final = re.compile(r"(?:false|untrue|no)[.! ]*\Z", re.IGNORECASE)
-_ANOTHER: Final = re.compile(
-    r"\b(?:previous|old|earlier|former|outdated|student['\u2019]?s|his|her|their|else['\u2019]s)[\s*_]*\Z",
-    re.IGNORECASE,
-)
 _LED_BELOW: Final = re.compile(r"(?:=|->|=>|[\u2192\u21d2\u279c])\s*([-+$]?[0-9][0-9.,]*%?)\Z")
+_NUMBER: Final = re.compile(r"[0-9](?:[0-9.,]*[0-9])?")
 _NUMBER_BELOW: Final = re.compile(r"[-+$]?[0-9.,]+%?\Z")
 
 
@@ -129,10 +135,13 @@ def _changed(stated: Stated, body: str) -> bool:
     """Whether what stands in front of an answer or behind it denies it, or makes it another number."""
     line = body.rfind("\n", 0, stated.start) + 1
     front = body[max(line, stated.start - _REACH) : stated.start]
-    if doubted_before(front) is not None or _ANOTHER.search(front) or (stated.boxed and _IN_FRONT.search(front)):
+    if doubted_before(front) is not None or another_answer(front) or (stated.boxed and _IN_FRONT.search(front)):
         return True
     if isinstance(stated.value, str | bool):
         return False
+    value, rest = _parted(stated, body)
+    if attributed_after(rest[:_REACH]) or denied_next(rest[:_REACH]) or withdrawn_later(value, value + rest):
+        return True
     behind = body[stated.end : stated.end + _REACH]
     head, _, below = behind.lstrip(" *_$").partition("\n")
     second = below.partition("\n")[0].strip()
@@ -157,6 +166,15 @@ def _changed(stated: Stated, body: str) -> bool:
     if stands_alone_after(spaced) == "no" or taken_back_after(rest):
         return True
     return rest[:1] not in (".", "") and goes_back(rest)
+
+
+def _parted(stated: Stated, body: str) -> tuple[str, str]:
+    """The number of an answer as it is written, and all that stands behind it, some way on."""
+    number = None if stated.boxed else _NUMBER.search(stated.text)
+    at = -1 if number is None else body.find(number[0], stated.start, stated.end)
+    if number is None or at < 0:
+        return bare(stated.text), body[stated.end : stated.end + _LONGEST_REST]
+    return number[0], body[at + len(number[0]) : stated.end + _LONGEST_REST]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from stepguard.auditing.surroundings import goes_on_below, stands_alone_after
 from stepguard.language.currencies import CODES, SIGNS, WORDS
 from stepguard.language.expressions import Number, parse_expression
 from stepguard.language.numerals import format_exact
-from stepguard.language.retraction import Doubt, denied_next, goes_back, taken_back_after
+from stepguard.language.retraction import Doubt, goes_back, taken_back_after
 from stepguard.language.value_types import NUMBER, ValueType
 from stepguard.language.values import round_exact
 from stepguard.procedure.steps import Step
@@ -280,7 +280,7 @@ def _left_alone(said: str, *, marked_up: bool) -> bool:
     if stands_alone_after(rest) == "no" or _CALCULATED_ON.match(said):
         return False
     if re.match(r"[.!]\s", said):  # what a new sentence takes back is found as a correction
-        return _INSTEAD.match(said) is None and not denied_next(said)
+        return _INSTEAD.match(said) is None
     return not goes_back(said) and not taken_back_after(said)
 
 

@@ -18,7 +18,8 @@ from stepguard.auditing.layouts import as_claims
 from stepguard.auditing.lines import LABEL, Lines
 from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
-from stepguard.language.retraction import doubted_before
+from stepguard.language.attribution import attributed_after
+from stepguard.language.retraction import denied_next, doubted_before, withdrawn_later
 from stepguard.language.value_types import NUMBER
 
 __all__ = ["read_entries"]
@@ -69,6 +70,7 @@ _CHECKING: Final = re.compile(
     r"\W*(?:to |double.?|cross.?|sanity )?(?:check|verif|proof|prove|test|probe)\w*\b[^=\n:]{0,40}:", re.IGNORECASE
 )
 _CONTINUED: Final = re.compile(r"[ &]*=(?![=>])")
+_REACH: Final = 200
 _UNNAMED_ANSWERS: Final = frozenset(
     ("answer", "answers", "final", "result", "results", "solution", "total", "output", "ans", "finalanswer", "so")
 )
@@ -120,7 +122,26 @@ def read_entries(body: str, names: Names) -> list[Entry]:
         found += entries
     if block is not None and not block_named:
         found.append(block)
-    return sorted(_without_echoes(found), key=lambda entry: entry.start)
+    return _asserted(sorted(_without_echoes(found), key=lambda entry: entry.start), body, names)
+
+
+def _asserted(entries: list[Entry], body: str, names: Names) -> list[Entry]:
+    """The claims, without the value where what follows says that it is false, old or another's."""
+    ends = [*(entry.start for entry in entries[1:]), len(body)]
+    return [
+        _disowned(entry, body[entry.end : min(end, entry.end + _REACH)], names)
+        for entry, end in zip(entries, ends, strict=False)
+    ]
+
+
+def _disowned(entry: Entry, behind: str, names: Names) -> Entry:
+    step = names.steps.get(entry.name)
+    if entry.value is None or (step is not None and not step.type.numeric):
+        return entry
+    if attributed_after(behind) or denied_next(behind) or withdrawn_later(entry.value, entry.value + behind):
+        shown = f"{entry.value} {behind.strip()[:60]}"
+        return replace(entry, value=None, work=(), unread=shown, doubt="denied")
+    return entry
 
 
 def _gone_on(body: str, begin: int, end: int, entry: Entry, names: Names) -> Entry:

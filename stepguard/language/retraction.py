@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, Literal
 
+from stepguard.language.attribution import attributed_before
+
 __all__ = [
     "Doubt",
     "called_false",
@@ -20,6 +22,7 @@ __all__ = [
     "goes_back",
     "retractions_in",
     "taken_back_after",
+    "withdrawn_later",
 ]
 
 Doubt = Literal["denied", "supposed", "unread"]
@@ -57,22 +60,15 @@ _DENYING: Final = frozenset((
     "wrong", "incorrect", "false", "nicht", "kein", "keine", "falsch", "pas", "faux", "fausse", "incorrecto", "falso",
     "niemals", "jamais", "nunca", "erwartet", "attendu", "esperado", "previously", "formerly",
 ))  # fmt: skip
+_ASKING: Final = frozenset(
+    ["is", "are", "was", "were", "does", "did", "can", "could", "should", "would", "may", "might", "had"]
+)
+"""What begins a question, and no claim."""
 _SUPPOSING: Final = frozenset(("if", "unless", "whether"))
 _SUPPOSING_STEMS: Final = ("suppos", "assum", "imagin", "pretend", "hypothe")
 _CALLED_FALSE: Final = re.compile(
     r"\b(?:false|wrong|incorrect|untrue|mistaken?|falsch|faux|(?<!no )doubt)"
-    r"(?: (?:that|to say|to claim|to think|claim|statement|the|my|final))*\W*\Z"
-    r"|\b(?:they|he|she|book|textbook|key|teacher|neighbou?r|friend|some(?:body|one)|others?)"
-    r" (?:says?|said|claims?|claimed|gets?|got|wrote|has|had|thinks?)(?: that)? *\Z"
-    r"|\b(?!(?:i|we|it|that|which|this|formula|step|rule|procedure|instruction|text)\b)\w{2,30}"
-    r" (?:wrote|says|said|claims|claimed)(?: that)? *\Z",
-    re.IGNORECASE,
-)
-_NOT_OWN: Final = re.compile(
-    r"(?:^|[.!?;,(\n|]) *[*_]{0,2}(?:the )?(?:expected|reference|target|desired|ground truth|gold(?: standard)?"
-    r"|official|old|outdated|musterl\u00f6sung|erwartet|attendu|esperado|\u671f\u671b|\u9884\u671f"
-    r"|answer key|solution key|model answer|textbook|for example|example|e\.g\.)"
-    r"[^:\n]{0,24}:[*_]{0,2} *(?:the )?\Z",
+    r"(?: (?:that|to say|to claim|to think|claim|statement|the|my|final))*\W*\Z",
     re.IGNORECASE,
 )
 _FORBIDDEN: Final = re.compile(
@@ -82,6 +78,13 @@ _FORBIDDEN: Final = re.compile(
     r"(?= [^.!?;:\n]{0,20}\Z)|(?:nicht|ne pas|no|non) (?:\w{1,9} )?(?:verwende|benutze|utilis|usar|use |usare)"
     r"|(?:rejected|discarded|incorrecto|incorrecte?|(?:zum )?beispiel|(?:par )?exemple|(?:por )?ejemplo)\b)"
     r"[^.!?;:\n]{0,40}\Z|(?:[\u274c\u2717\u2718]|\u9519\u8bef|\u4e0d\u8981\u7528|\u9593\u9055\u3044)\s*\Z",
+    re.IGNORECASE,
+)
+_TEMPLATE: Final = re.compile(
+    r"(?:^|[.!?\n]) *[*_>#]{0,3} *(?:the |an? )?(?:(?:output|response|reply|answer|required) )?"
+    r"(?:format|schema|structure|skeleton|shape|syntax|layout)\Z|\bjson schema\Z"
+    r"|\b(?:something like|such as|should (?:look|be) like(?: this)?"
+    r"|(?:format|schema|structure|template|skeleton|shape) (?:is|was|looks like)(?: this)?)\Z",
     re.IGNORECASE,
 )
 _CLAUSE: Final = re.compile(r"[.!?;:,(\n\u2014]|\b(?:so|but|therefore|thus|hence)\b")
@@ -95,10 +98,26 @@ _TAKEN_BACK: Final = re.compile(
     r"|\b(?:should|ought|rather(?! than)|instead(?! of)|supposed|expected|meant|make that|that is|i\.e)\b.*[0-9]",
     re.IGNORECASE,
 )
+_MISUSED: Final = (
+    r"(?:wrong|false|incorrect|untrue|mistaken|falsch|faux|fausse|a lie|old|outdated|obsolete|made up|not mine"
+    r"|(?:an? |the |my |only |just )*(?:mistake|error|slip|typo|(?:old|previous|former|earlier|first|initial"
+    r"|original|wrong)"
+    r"(?: \w{2,12})?|(?:rough |wild )?guess|estimate|draft|placeholder))"
+)
 _DENIAL: Final = re.compile(
-    rf"[.!]\s{{1,9}}(?:no|nope|never mind|nein|non|falsch|faux|false|untrue|{_MISTAKEN}"
-    r"|(?:this|that|it|which|das|ce|c)(?:['\u2019]s|['\u2019]?\s?(?:is|was|ist|est)) (?:\w{1,9} )?"
-    r"(?:wrong|false|incorrect|untrue|a mistake|not (?:right|correct|true)|falsch|faux))\s{0,9}(?:[.!,;\n]|\Z)",
+    r"(?:[.!]\s{1,9}|[ \t]*\n\s{0,9}|\s{0,3}[,;:(\u2014\u2013-]\s{0,3})[*_>]{0,3}(?:but |and |so |however,? "
+    r"|sorry,? )?(?:"
+    r"(?:no|nope|never mind|nein|non|falsch|faux|false|untrue|wrong(?:ly)?|falsely|incorrect(?:ly)?|just kidding"
+    r"|disregard"
+    r"|(?:ignore|forget|scratch|disregard|strike) (?:this|that|it)|not (?:right|correct|true)|i (?:am|was|'m) wrong"
+    r"|(?:an? )?(?:mistake|error|guess)|(?:this|that|it) (?:contains|has) (?:an? )?(?:mistake|error|slip|typo))"
+    r"|(?:this|that|it|which|das|ce|c|(?:this|that|the|my) (?:\w{1,10} )?(?:value|step|result|number|claim|answer"
+    r"|line|one))"
+    r"(?:['\u2019]s|['\u2019]?\s?(?:is|was|ist|est|must be|seems|looks|may be|might be))(?: [\w-]{1,12}){0,2}? "
+    rf"{_MISUSED}"
+    r"|(?:this|that|it|which)(?: (?:is|was) not|n['\u2019]t| (?:isn|wasn|can)['\u2019]t(?: be)?| cannot be) (?:right"
+    r"|correct|true|it|so)"
+    r")\s{0,9}(?:[.!,;)\n]|\Z)|\s{0,3}(?:[\u2717\u2718\u274c\u2612]|[Xx](?=\s*(?:\n|\Z)))",
     re.IGNORECASE,
 )
 _ELSE: Final = re.compile(
@@ -125,8 +144,8 @@ def called_false(said: str) -> bool:
     """
     label = said.rstrip(" \t\r\n*_`:\uff1a")
     return any(pattern.search(text) for pattern, text in (
-        (_CALLED_FALSE, label), (_NOT_OWN, f"{label}:"), (_FORBIDDEN, label),
-    ))  # fmt: skip
+        (_CALLED_FALSE, label), (_FORBIDDEN, label), (_TEMPLATE, label),
+    )) or attributed_before(f"{label}:")  # fmt: skip
 
 
 def doubted_before(said: str) -> Doubt | None:
@@ -135,10 +154,12 @@ def doubted_before(said: str) -> Doubt | None:
     Args:
         said: what stands in front, as far as it matters.
     """
-    if _CALLED_FALSE.search(said) or _NOT_OWN.search(said):
+    if _CALLED_FALSE.search(said) or attributed_before(said):
         return "denied"
     clause = _CLAUSE.split(said.lower())[-1]
     words = _WORD.findall(clause)
+    if words and words[0] in _ASKING:
+        return "supposed"
     if any(word in _DENYING or word.endswith("n't") for word in words):
         return "denied"
     return "supposed" if any(word in _SUPPOSING or word.startswith(_SUPPOSING_STEMS) for word in words) else None
@@ -150,8 +171,25 @@ def taken_back_after(behind: str) -> bool:
 
 
 def denied_next(behind: str) -> bool:
-    """Whether the sentence behind this one is a denial and nothing else: ``t1 = 42. No.``"""
+    """Whether a remark or the sentence behind a value is a denial and nothing else: ``42. No.``, ``42 (wrong)``."""
     return _DENIAL.match(behind) is not None
+
+
+def withdrawn_later(value: str, behind: str) -> bool:
+    """Whether what follows names a value again and calls it old or wrong: ``52 was the old one``."""
+    if value not in behind:
+        return False
+    number = rf"(?<![\w.,-]){re.escape(value)}(?![.,]?[\w%])"
+    return (
+        re.search(
+            rf"{number} (?:is|was|were)(?: [\w-]{{1,12}}){{0,2}}? (?:{_MISUSED}|not\b)"
+            rf"|\b(?:not|no longer|instead of|rather than|isn['\u2019]t"
+            rf"|wasn['\u2019]t)(?: [a-z]{{1,12}}){{0,3}} {number}",
+            behind,
+            re.IGNORECASE,
+        )
+        is not None
+    )
 
 
 def goes_back(text: str) -> bool:

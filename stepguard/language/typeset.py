@@ -10,7 +10,7 @@ words                   ``plus``, ``minus``, ``times``, ``multiplied by``, ``div
 LaTeX                   ``\\times``, ``\\frac{a}{b}``, ``\\sqrt{a}``, ``x^{2}``, ``t_{1}``, ``1{,}200``, ``\\boxed{7}``,
                         ``\\text{...}``; ``3\\frac{1}{4}`` is 13/4, ``3.\\overline{3}`` is 10/3
 Markdown                ``**12** + `7` ``
-by `as_expression`      ``½``, ``3¼``, ``3 1/4``, ``6²``, ``√36``
+by `as_expression`      ``½``, ``3¼``, ``3 1/4``, ``6²``, ``√36``, ``6 • 7``, ``10:3``
 ======================  =======================================================================================
 """
 
@@ -111,6 +111,11 @@ _MIXED: Final = re.compile(
     r"|(?<![\w.,)\]/^])(?<![0-9)\]/^] )(?P<sum>[0-9]{1,9}) (?P<over>[1-9][0-9]?)/(?P<under>[1-9][0-9]{0,2})"
     r"(?![\w.,/]| ?(?:\^|\*\*|!|/))"
 )
+_BETWEEN: Final = re.compile(
+    r"(?<=[0-9)\]%]) ?(?:[\u2022\u2219]|(?<![0-9]:[0-9])(?<![0-9]:[0-9]{2})(?<![0-9]:[0-9]{3}):) ?"
+    r"(?=-?[$\u20ac\u00a3]?[0-9(\[])(?!0[0-9]|[0-9]{1,9}:)"
+)
+"""A bullet or a colon between two numbers: the sign of a product, and that of a quotient; ``1:2:3`` is none."""
 _RAISED: Final = re.compile(r"(?<=[0-9a-z_)\]])[⁻⁺]?[⁰¹²³⁴-⁹]+(?!\s*(?:\^|\*\*))")
 _ROOT: Final = re.compile(r"√(?=\()|√([0-9]+(?:\.[0-9]+)?)(?![\w.,]|\s*(?:\^|\*\*|!))")
 _AROUND: Final = (
@@ -179,6 +184,8 @@ def plain(text: str, *, crosses: bool = True) -> str:
 
 def as_expression(text: str) -> str:
     """Plain arithmetic with mixed numbers, roots and raised digits as the expression language writes them."""
+    if ":" in text or "\u2022" in text or "\u2219" in text:
+        text = _BETWEEN.sub(lambda sign: "/" if ":" in sign[0] else "*", text)
     if "/" in text or not text.isascii():
         text = _MIXED.sub(_mixed, text)
     if text.isascii():

@@ -231,6 +231,25 @@ def test_r06_a_call_of_another_model_ends_its_rung() -> None:
         *("```json\n{}\n```\nScratch that.", "```json\n{}\n```\nSorry, t2 should be 48.", "{}\nThis is incorrect."),
         *("Falsch: {}", "Nicht verwenden: {}", "Beispiel: {}", "Rejected:\n{}", "{} \u274c", "{} (wrong)"),
         *("{}\nDas ist falsch.", "{}\nt2 is wrong.", "{}\nNo, t2 = 48."),
+        *(
+            "Template: {}",
+            "// {}",
+            "# {}",
+            "/* {} */",
+            "-- {}",
+            "; {}",
+            "// answer: {}",
+            "Schema:\n{}",
+            "Placeholder: {}",
+        ),
+        *(
+            "Output format:\n{}",
+            "The format is: {}",
+            "It should look like this: {}",
+            "Your answer: {}",
+            "You wrote: {}",
+        ),
+        *("Tom's answer: {}", "From the book: {}", "Hint: {}", "Suppose {}", "Not {}", "Maybe {}", "Prompt: {}"),
     ],
 )
 def test_an_answer_that_is_struck_or_denied_is_not_given(around: str) -> None:
@@ -249,6 +268,10 @@ def test_an_answer_that_is_struck_or_denied_is_not_given(around: str) -> None:
             "{}\nSorry for the delay.",
             "{}\nNothing is wrong.",
             "As in the example, my answer:\n{}",
+            "In the requested format:\n{}",
+            "I filled in the template:\n{}",
+            "## Answer: {}",
+            "Solution: {}",
         ),
     ],
 )

@@ -255,3 +255,80 @@ def test_a_sentence_that_only_denies_takes_back_the_claim_before_it(denial: str)
     """A03: a step whose value the next sentence denies is not right; a remark of another kind changes nothing."""
     assert steps(RIGHT.replace("= 42\n", f"= 42. {denial}\n")).steps[0].verdict != "right"
     assert steps(RIGHT.replace("= 42\n", "= 42. No remainder.\n")).steps[0].verdict == "right"
+
+
+SOURCES = (
+    *("the book", "a textbook", "the answer key", "my teacher", "the internet", "Wikipedia", "the solution manual"),
+    *("Tom's notes", "the hint"),
+)
+REMARKS = (
+    *(
+        " (from {})",
+        " [from {}]",
+        ", from {}",
+        " \u2014 from {}",
+        " (according to {})",
+        " (copied from {})",
+        " (source: {})",
+    ),
+    *(", as given in {}", ", says {}", " (taken from {})", " (quoted from {})"),
+)
+LABELS = (
+    *("Hint:", "Clue:", "My guess:", "Draft:", "Book:", "Answer key:", "Your value:", "Tom's answer:"),
+    "Sample solution:",
+    *("Suggested:", "Placeholder:", "Template:", "From the book:", "According to the book:", "According to Tom,"),
+    *("As the teacher said,", "The hint says", "Originally,", "Incorrectly,", "A wrong approach:", "Not correct:"),
+    *("A common mistake is", "Option A:", "Question: is", "Is"),
+)  # fmt: skip
+WITHDRAWALS = (
+    *(". This is false.", ". That is not true.", ". This isn't right.", ". This was wrong.", ". I was wrong."),
+    ". Untrue!",
+    *(". This is only a guess.", ". This value is old.", ", which is wrong", ", wrongly", " (guess)"),
+    *(" (not mine)", " \u2717"),
+    *("\nThis is false.", "\nNot true.", "\n42 was the old one.", "\nThe value 42 is wrong.", "\nIt is not 42."),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(f"{label} {work}" for label in LABELS for work in ("t1 = 42", "t1 = 6 * 7 = 42")),
+        *(f"t1 = 42{remark.format(source)}" for remark in REMARKS for source in SOURCES),
+        *(f"{work}{words}" for words in WITHDRAWALS for work in ("t1 = 42", "t1 = 6 * 7 = 42", "1. 6 * 7 = 42")),
+        "> t1 = 42 (from the book)",
+    ],
+)
+def test_what_is_anothers_or_withdrawn_is_no_right_step(line: str) -> None:
+    """A04: a value under a label of another, with a source behind it, or called false behind it is not claimed."""
+    assert steps(f"{line}\nt2 = 42 + 5 = 47\nt3 = 47 + 5 = 52\nAnswer: 52").steps[0].verdict != "right"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("First, t1 = 6 * 7 = 42", "Books sold: t1 = 42", "Book value: t1 = 42", "Student fee: t1 = 6 * 7 = 42"),
+        *("t1 = 42 (from x and y)", "t1 = 42 (using the formula from the book)", "> t1 = 42", "t1 = 42 (correct)"),
+        *("t1 = 42. This is true.", "t1 = 42. That was easy.", "t1 = 42\nThis is not a prime.", "Let's see: t1 = 42"),
+        *("My answer for step 1: t1 = 42", "t1 = 42 (see above)", "According to the formula, t1 = 42", "So t1 = 42"),
+    ],
+)
+def test_words_that_leave_a_claim_the_transcripts_own(line: str) -> None:
+    """A04, the other side: labels and remarks about the step itself leave it right."""
+    assert steps(f"{line}\nt2 = 42 + 5 = 47\nt3 = 47 + 5 = 52\nAnswer: 52").steps[0].verdict == "right"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        *("Your answer: 52", "Tom's answer: 52", "Sample answer: 52", "Initial answer: 52", "Hint: the answer is 52"),
+        *("Answer: 52 (from the book)", "Answer: 52 (copied)", "Answer: 52. This is false."),
+        "The book says the answer is 52.",
+        *("Answer: 52\n52 was the old one.", "\\boxed{52}\n52 was the old one", "\\boxed{52} was my first guess"),
+        *("Answer: 52\nIt is not 52.", "\\boxed{52}\n\n52 is outdated.", "<answer>52</answer> is wrong"),
+        "Answer: 52 \u2717",
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_anothers_or_withdrawn_is_none(end: str) -> None:
+    """A03: whose answer it is, and what is said of it later, decide whether it is the transcript's."""
+    assert not steps(RIGHT + end).answer_right
+    assert steps(f"{RIGHT}{end}\nFinal answer: 52").answer_right or "52 " in end or "not" in end

@@ -1,0 +1,107 @@
+"""Words by which a writer says that something is another's, or no claim at all: ``Hint: 42``, ``42 (from the book)``.
+
+One reader for labels and clauses in front and for remarks behind, in transcripts and around the answer of a reply.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["another_answer", "attributed_after", "attributed_before"]
+
+_TEXT: Final = (
+    r"(?:book|textbook|(?:answer |solution )?key|internet|web(?:site|page)?|forum|google|wikipedia|chatgpt|gpt\S{0,9}"
+    r"|manual|handout|lecture|slides|hint|example|solution (?:manual|sheet|key)|sample solution|model answer"
+    r"|cheat ?sheet"
+    r"|[^\W\d_]{2,20}['\u2019]s? (?:notes|book|answers?|solutions?|work|homework|paper))"
+)
+_PERSON: Final = r"(?:teacher|tutor|professor|instructor|grader|reviewer)"
+_SPEAKER: Final = (
+    rf"(?:they|he|she|you|some(?:body|one)|others?|people|{_PERSON}|{_TEXT}"
+    r"|friends?|classmates?|neighbou?rs?|colleagues?|students?)"
+)
+_THE: Final = r"(?:(?:the|an?|my|his|her|their|some) )?(?:[^\W\d_]{1,15} )?"
+_CLAIM: Final = (
+    r"(?:final )?(?:answers?|values?|results?|solutions?|outputs?|responses?|claims?|guess|attempt|version"
+    r"|work(?:ing)?)"
+)
+_OWNER: Final = (
+    r"(?:your|his|her|their"
+    r"|(?!(?:it|that|here|there|let|what|today|this|where|who)['\u2019])[^\W\d_]{2,20}(?:['\u2019]s|s['\u2019]))"
+)
+_NO_CLAIM: Final = (
+    r"(?:q|question|input|prompt|user|human|customer|system|to-?do|hint|clue|tip|(?:(?:my|best|rough|first"
+    r"|educated) )*(?:guess|estimate|draft)|prediction|goal"
+    r"|suggestion"
+    r"|placeholder|template|sample|source|quote|quotation|citation|claim|myth|counter-?example|proposal|candidate"
+    r"|(?:option|choice) [a-z0-9]|suggested|proposed|predicted|guessed|estimated|tentative|provisional|possible"
+    r"|alternative|hypothetical|(?:common )?(?:mistake|misconception|pitfall)|fallacy)"
+)
+_FALSE: Final = r"(?:wrong|incorrect|untrue|invalid|fallacious|not (?:correct|right|true|valid))"
+_LABELLED: Final = re.compile(
+    r"(?:^|[.!?;,(\n|>]) *[*_]{0,2}(?:(?:the|an?|one|another) )*(?:"
+    r"(?:expected|reference|target|desired|ground truth|gold(?: standard)?|official|old|outdated|musterl\u00f6sung"
+    r"|erwartet|attendu|esperado|\u671f\u671b|\u9884\u671f|answer key|solution key|model answer|textbook|for example"
+    r"|example|e\.g\.)[^:\n]{0,24}"
+    rf"|{_NO_CLAIM}(?: {_CLAIM})?|{_OWNER} (?:own )?{_CLAIM}|(?:{_PERSON}|{_TEXT})(?: (?!value|result|work){_CLAIM})?"
+    rf"|(?:[^:.!?;\n]{{0,20}}\b(?:{_CLAIM}|taken|copied|quoted|says|said|given|stated) )?(?:from|per|by|in) "
+    rf"{_THE}(?:{_PERSON}|{_TEXT})"
+    rf"|(?:[^:.!?;\n]{{1,20}} )?{_FALSE}\b[^:.!?;\n]{{0,20}}"
+    r"):[*_]{0,2} *(?:the )?\Z",
+    re.IGNORECASE,
+)
+_SAID: Final = re.compile(
+    rf"\b{_SPEAKER} (?:says?|said|claims?|claimed|wrote|writes?|thinks?|thought|states?|stated|suggests?|suggested"
+    r"|believes?)(?: that)?[,:]?(?: the| my| an?)? *\Z"
+    rf"|\b(?:they|he|she|{_PERSON}|{_TEXT}|friend|neighbou?r|some(?:body|one)|others?)"
+    r" (?:gets?|got|gives|gave|has|had|was|is)(?: that)?(?: the| my| an?)? *\Z"
+    r"|\b(?!(?:i|we|it|that|which|this|formula|step|rule|procedure|instruction|text)\b)\w{2,30}"
+    r" (?:wrote|says?|said|claims|claimed)(?: that)?,?(?: the| my| an?)? *\Z"
+    r"|\baccording to (?!(?:the |our |this |these )?(?:formulas?|rules?|procedures?|instructions?|steps?|order|above"
+    r"|definitions?|task|recipe|text)\b)[^,:\n]{1,30}[,:] *\Z"
+    rf"|(?:^|[.!?;:\n]) *as {_THE}{_SPEAKER} [^,:.!?\n]{{1,15}}, *\Z"
+    rf"|(?:^|[.!?;:\n]) *(?:from|per|in) {_THE}(?:{_TEXT}|(?<=old )[^\W\d_]{{2,12}}), *\Z"
+    r"|\b(?:previously|formerly|originally|incorrectly|wrongly|falsely|mistakenly|hypothetically|allegedly|supposedly"
+    r"|reportedly),? *\Z|\bcommon mistakes? (?:is|was|would be) *\Z",
+    re.IGNORECASE,
+)
+_REMARK: Final = re.compile(
+    r"[^\w\n]{0,6}(?:as |is |was |(?:it|value|number|result) (?:is |was )?)?(?:"
+    r"(?:copied|quoted|taken|cited|borrowed|given|stated|printed|claimed|shown|reported|found|read|looked up)"
+    rf" (?:straight )?(?:from|per|by|in|on|off) {_THE}(?:{_SPEAKER}|{_TEXT})\b"
+    rf"|according to {_THE}(?:{_SPEAKER}|{_TEXT})\b|from {_THE}{_TEXT}\b"
+    rf"|(?:what |so )?{_THE}{_SPEAKER} (?:says?|said|claims?|states?|wrote)\b"
+    rf"|(?:says?|said|claims?|wrote) {_THE}{_SPEAKER}\b|source ?:)"
+    rf"|[^\w\n]{{0,4}}[(\[,;\u2014\u2013-] ?(?:from|per) (?:the|an?|my|his|her"
+    rf"|their) (?:[^\W\d_]{{1,15}} )?{_SPEAKER}\b"
+    r"|[^\w\n]{0,4}[(\[] ?(?:(?:an?|just|only|not|my|rough) )*"
+    r"(?:copied|quoted|cited|borrowed|hint|theirs|his|hers|yours|guess|guessed|placeholder|not mine|not my own|made up"
+    r"|invented|old|outdated|unverified|example|sample|draft|to be checked)[)\],;]",
+    re.IGNORECASE,
+)
+_ANOTHER: Final = re.compile(
+    r"\b(?:previous|old|earlier|former|outdated|original|initial|first|suggested|proposed|sample|example|template"
+    rf"|possible|tentative|provisional|candidate|alternative|hypothetical|guessed|estimated|predicted"
+    rf"|{_OWNER})[\s*_]*\Z",
+    re.IGNORECASE,
+)
+
+
+def attributed_before(said: str) -> bool:
+    """Whether a label or a clause right in front of a claim says that it is another's, or none.
+
+    Args:
+        said: what stands in front, as far as it matters.
+    """
+    return _LABELLED.search(said) is not None or _SAID.search(said) is not None
+
+
+def attributed_after(behind: str) -> bool:
+    """Whether the remark right behind a claim says whose it is instead of the writer's, or that it is none."""
+    return _REMARK.match(behind) is not None
+
+
+def another_answer(said: str) -> bool:
+    """Whether the words right in front of the word "answer" say that it is another one: ``Your answer: 52``."""
+    return _ANOTHER.search(said) is not None
