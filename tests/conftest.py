@@ -64,6 +64,15 @@ def only_loopback() -> Iterator[None]:
     patch.undo()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def no_certificates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No client reads the certificates of the machine, which takes longer than most tests: none is needed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SSL_CERT_FILE", raising=False)
+        patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("certificates")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def no_provider_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys and endpoints in the environment of whoever runs the tests are not used."""

@@ -89,7 +89,7 @@ def test_the_best_length_is_the_cheapest(error: float, overhead: float) -> None:
     def tokens(size: int) -> float:
         chance = random.Random(1)
         spent = done = 0.0
-        while done < 60_000:
+        while done < 30_000:
             accepted = 0
             while accepted < size and chance.random() >= error:
                 accepted += 1
