@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from stepguard.backends.base import Completion, ToolCall
-from stepguard.backends.openai_errors import body_error, field
+from stepguard.backends.openai_errors import body_error
+from stepguard.backends.sdk_errors import field
 from stepguard.core.finish_reasons import FAILED, plain_reason
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from stepguard.backends.base import Request
 from stepguard.backends.chat_completions import counted_tokens, first_choice, text_of_content
-from stepguard.backends.openai_errors import field
+from stepguard.backends.sdk_errors import field
 from stepguard.backends.server_sent_events import BodyParts, ServerEvent
 from stepguard.core.finish_reasons import STOPPED_EARLY
 from stepguard.core.usage import Usage
@@ -266,11 +265,11 @@ def body_of_text(text: str) -> object:
         return text
 
 
-def whole_body(raw: object, request: Request) -> object:
+def whole_body(raw: object, stream: CompletionStream) -> object:
     """The body of a reply that was to come in one piece: some servers send it as events, or as text."""
     if not isinstance(raw, str):
         return raw
-    stream, parts = CompletionStream(replace(request, stop=None)), BodyParts()
+    parts = BodyParts()
     stream._feed(parts, raw.encode("utf-8", "replace"), last=True)
     if parts.document is not None:
         return body_of_text(parts.document)
@@ -286,7 +285,8 @@ def _joined(call: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _is_body(raw: object) -> bool:
     """Whether a client gave the whole reply at once, though a stream was asked for."""
-    return isinstance(raw, str | bytes | Mapping) or field(raw, "choices") is not None
+    known = isinstance(raw, str | bytes | Mapping)
+    return known or any(field(raw, name) is not None for name in ("choices", "output"))
 
 
 def _http_response(raw: object) -> Any:

@@ -1,6 +1,7 @@
-"""What an OpenAI-style client raises, or sends in the place of an answer, as stepguard's own errors without any secret.
+"""What the client of an SDK raises, or sends in the place of an answer, as stepguard's own errors without any secret.
 
-Nothing here imports the SDK: fields are read where they are there, and exceptions are told by name and status.
+Nothing here imports an SDK: fields are read where they are there, and exceptions are told by name and status; see
+`stepguard.backends.sdk_errors`.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from contextlib import suppress
 from typing import Any, Final
 
 from stepguard.backends.retry_delays import asked_delay
+from stepguard.backends.sdk_errors import body_of, field, headers_of, named_status, status_of
 from stepguard.core.redaction import HIDDEN
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, RateLimited
 
-__all__ = ["as_backend_error", "body_error", "field", "refused_reply", "secrets_of", "texts_of", "was_sent"]
+__all__ = ["as_backend_error", "body_error", "refused_reply", "secrets_of", "texts_of", "was_sent"]
 
 _RETRYABLE_4XX: Final = frozenset({408, 409, 425, 429})
 _SPENT: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
@@ -24,6 +26,16 @@ _WRITTEN_CALL: Final = re.compile(
     r"\s*<function[=(](?P<name>\w{1,80})\)?>?\s*(?P<arguments>\{.*\})\s*(?:</function>)?\s*", re.DOTALL
 )
 _SHORTEST_SECRET: Final = 8
+_HELD: Final = (
+    *(("api_key",), ("auth_token",), ("admin_api_key",), ("_azure_ad_token",)),
+    *(("_api_client", "api_key"), ("sdk_configuration", "security", "api_key"), ("_client_wrapper", "_token")),
+)
+"""Where the clients of vendors hold their keys."""
+_LATE: Final = frozenset(
+    {"APITimeoutError", "ConnectTimeout", "ConnectTimeoutError", "ReadTimeout", "ReadTimeoutError", "TimeoutException"}
+)
+_UNCONNECTED: Final = frozenset({"APIConnectionError", "ConnectionError", "HTTPClientError", "TransportError"})
+"""The names of exceptions, or of their bases, of the SDKs and of the HTTP libraries that some of them show."""
 _SECRET_HEADER: Final = re.compile(r"auth|key|token|secret|password|cookie", re.IGNORECASE)
 
 
@@ -58,19 +70,12 @@ def _status(error: object) -> int | None:
         code = str(field(error, name))
         if len(code) == 3 and code.isdecimal() and 400 <= int(code) <= 599:
             return int(code)
-    return None
+    return next(filter(None, (named_status(str(field(error, name))) for name in ("code", "type", "status"))), None)
 
 
 def _spent(error: object) -> bool:
     """Whether an error says that the account has run out."""
     return any(str(field(error, name)) in _SPENT for name in ("code", "type"))
-
-
-def field(given: object, *path: str) -> Any:
-    """The value at a path of attributes or keys, None where there is none: servers leave out what they like."""
-    for name in path:
-        given = given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
-    return given
 
 
 def _text(given: object) -> str | None:
@@ -83,7 +88,7 @@ def secrets_of(client: object, error: BaseException | None = None) -> tuple[str,
     A key may be made anew for each request, and a token may be known to the client alone: what was sent stands in the
     request of the error.
     """
-    held: list[object] = [field(client, name) for name in ("api_key", "admin_api_key", "_azure_ad_token")]
+    held: list[object] = [field(client, *path) for path in _HELD]
     for holder, *path in (
         (client, "default_headers"),
         (error, "request", "headers"),
@@ -125,21 +130,18 @@ def as_backend_error(error: Exception, say: Callable[[str], str], *, begun: bool
         begun: whether a streamed answer had begun to come. The SDK hands on what breaks it as it is.
     """
     names = {cls.__name__ for cls in type(error).__mro__}
-    body = getattr(error, "body", None)
-    if isinstance(body, list) and body:  # Google sends a list of one error
-        body = body[0]
+    body, headers = body_of(error), headers_of(error)
     inner = field(body, "error")
-    hopeless = _spent(error) or _spent(body) or _spent(inner) or _headers(error).get("x-should-retry") == "false"
-    status = getattr(error, "status_code", None)
-    if not isinstance(status, int):  # an error in the middle of a stream tells it as its code
-        status = _status(body) or _status(inner)
+    hopeless = _spent(error) or _spent(body) or _spent(inner) or headers.get("x-should-retry") == "false"
+    # An error in the middle of a stream tells the status as its code.
+    status = status_of(error) or _status(body) or _status(inner)
     if status is not None:
         words = _text(field(body, "message")) or _text(field(inner, "message")) or str(error)
-        delay = asked_delay(_headers(error), body, words)
+        delay = asked_delay(headers, body, words)
         return _refusal(status, words, say, retry_after=delay, hopeless=hopeless)
-    if isinstance(error, TimeoutError) or "APITimeoutError" in names:
+    if isinstance(error, TimeoutError) or names & _LATE:
         return BackendTimeout(say("no answer within the time-out"))
-    if "APIConnectionError" in names:
+    if names & _UNCONNECTED:
         cause = error.__cause__ or error
         return BackendError(say(f"no connection: {cause}"), retryable=not _unsendable(cause))
     # A client whose answer cannot be decoded may do better the next time; any other exception is a mistake somewhere.
@@ -152,7 +154,8 @@ def was_sent(error: BaseException) -> bool:
     chain = (error, error.__cause__ or error)
     names = {cls.__name__ for each in chain for cls in type(each).__mro__}
     reached = names & {"ReadError", "ReadTimeout", "RemoteProtocolError", "APITimeoutError", "TimeoutError"}
-    return bool(reached) and not names & {"ConnectTimeout", "PoolTimeout", "ConnectError"}
+    reached |= names & {"ConnectionClosedError", "ReadTimeoutError", "ResponseStreamingError"}
+    return bool(reached) and not names & {"ConnectTimeout", "ConnectTimeoutError", "PoolTimeout", "ConnectError"}
 
 
 def _unsendable(error: BaseException) -> bool:
@@ -176,12 +179,6 @@ def _refusal(
     if hopeless:
         made.retryable = False
     return made
-
-
-def _headers(error: Exception) -> Mapping[str, Any]:
-    """The headers of the response behind an exception."""
-    headers = field(error, "response", "headers")
-    return headers if callable(getattr(headers, "get", None)) else {}
 
 
 def texts_of(error: BaseException) -> Iterator[str]:

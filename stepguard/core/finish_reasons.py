@@ -15,7 +15,7 @@ STOPPED_EARLY: Final = "stopped_early"
 CUT: Final = frozenset(
     {
         *("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"),
-        *("incomplete", "limit", "token_limit", "token_limit_reached", "truncated"),
+        *("error_limit", "incomplete", "limit", "token_limit", "token_limit_reached", "truncated"),
     }
 )
 """The reply ran into a limit on its length."""
@@ -23,7 +23,7 @@ CUT: Final = frozenset(
 FILTERED: Final = frozenset(
     {
         *("content_filter", "content-filter", "content_filtered", "guardrail_intervened", "refusal", "safety"),
-        *("blocklist", "prohibited_content", "recitation", "sensitive", "spii"),
+        *("blocklist", "error_toxic", "image_safety", "prohibited_content", "recitation", "sensitive", "spii"),
     }
 )
 """The provider would not hand the reply out."""
@@ -32,6 +32,7 @@ FAILED: Final = frozenset(
     {
         *("abort", "aborted", "cancelled", "canceled", "engine_error", "error", "failed", "failure"),
         *("insufficient_system_resource", "internal_error", "network_error", "overloaded", "server_error", "timeout"),
+        *("malformed_model_output", "user_cancel"),
     }
 )
 """The server broke off: what came is no reply, and the model is not to blame."""

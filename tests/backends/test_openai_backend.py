@@ -333,10 +333,10 @@ def test_options_that_cannot_work(options: dict[str, Any], option: str) -> None:
 
 
 def test_wrapped_client() -> None:
-    """A client that instructor has wrapped is refused: it would parse and retry by itself."""
+    """A client that instructor has wrapped has a backend of its own, which is named."""
     import instructor
 
-    with openai.OpenAI(api_key=KEY) as client, pytest.raises(ConfigError, match="the one inside"):
+    with openai.OpenAI(api_key=KEY) as client, pytest.raises(ConfigError, match="InstructorBackend"):
         OpenAIBackend("m", client=instructor.from_openai(client))
 
 

@@ -1,0 +1,47 @@
+"""What binds a reply to its form: the parameters for it, of chat completions and of responses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from stepguard.backends.providers import ReplyMode
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = ["chat_form", "responses_form"]
+
+_TOOL: Final = "Gives the answer to every step that was asked."
+
+
+@lru_cache(maxsize=512)
+def chat_form(response_model: type[BaseModel], mode: ReplyMode, strict: bool) -> Mapping[str, Any]:
+    """The parameters of a chat completion; not to be changed."""
+    if mode == "json":
+        return {"response_format": {"type": "json_object"}}
+    name, schema = response_model.__name__, response_model.model_json_schema()
+    demanded = {"strict": True} if strict else {}
+    if mode == "json_schema":
+        return {"response_format": {"type": "json_schema", "json_schema": {"name": name, "schema": schema, **demanded}}}
+    function = {"name": name, "description": _TOOL, "parameters": schema, **demanded}
+    return {
+        "tools": [{"type": "function", "function": function}],
+        "tool_choice": {"type": "function", "function": {"name": name}},
+    }
+
+
+@lru_cache(maxsize=512)
+def responses_form(response_model: type[BaseModel], mode: ReplyMode, strict: bool) -> Mapping[str, Any]:
+    """The parameters of a response; not to be changed."""
+    if mode == "json":
+        return {"text": {"format": {"type": "json_object"}}}
+    name, schema = response_model.__name__, response_model.model_json_schema()
+    if mode == "json_schema":
+        return {"text": {"format": {"type": "json_schema", "name": name, "schema": schema, "strict": strict}}}
+    function = {"name": name, "description": _TOOL, "parameters": schema, "strict": strict}
+    return {
+        "tools": [{"type": "function", **function}],
+        "tool_choice": {"type": "function", "name": name},
+    }

@@ -1,0 +1,210 @@
+"""What every backend over an SDK shares: one request for each call, its time, its turn, and the clients."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from stepguard.backends.base import FORBIDDEN, Completion, Request, about_to_send
+from stepguard.backends.completion_streams import CompletionStream
+from stepguard.backends.limiter import SHARED_LIMITERS, EndpointLimiter
+from stepguard.backends.sdk_calls import SdkCall
+from stepguard.core.deadlines import Overrun, awithin, within
+from stepguard.errors import ConfigError
+
+__all__ = ["SdkBackend", "check_common"]
+
+
+def check_common(model: object, api_key: object, limiter: object) -> None:
+    """Refuse what no backend over an SDK takes.
+
+    Raises:
+        ConfigError: the model is no text, the key is none, or the limiter is another object.
+    """
+    if not isinstance(model, str) or not model.strip():
+        raise ConfigError(f"a model is named by text such as 'gpt-4.1-mini', not {model!r}", option="model")
+    if api_key is not None and not (isinstance(api_key, str) and api_key):
+        raise ConfigError("api_key is text that is not empty; None reads the environment", option="api_key")
+    if limiter is not None and not isinstance(limiter, EndpointLimiter):
+        raise ConfigError(f"limiter is an EndpointLimiter, not {limiter!r:.60}", option="limiter")
+
+
+class SdkBackend:
+    """Asks a model through the client of an SDK.
+
+    Args:
+        name: the model, as it is asked for.
+        label: what errors call it.
+        client: a client to use; None makes clients, sync and async ones, when they are needed.
+        is_async: whether that client can only be awaited.
+        connect: makes a client, an async one where it is told so; called where none is given.
+        account: says which endpoint is asked, and a digest of the key.
+        limiter: how many requests may be on their way at once; None takes that of the endpoint and the key.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        label: str,
+        client: object | None,
+        is_async: bool,
+        connect: Callable[[bool], Any],
+        account: Callable[[], tuple[str, str]],
+        limiter: EndpointLimiter | None,
+    ) -> None:
+        self.name: Final = name
+        self.is_async: Final = is_async
+        self._label: Final = label
+        self._given: Final = client
+        self._connect: Final = connect
+        self._account: Final = account
+        self._limiter = limiter
+        self._answer_in_reasoning = False
+        self._lock: Final = threading.Lock()
+        self._own: Any = None
+        self._lent: Final[dict[asyncio.AbstractEventLoop, _Lent]] = {}
+
+    # What the SDK decides
+
+    @abstractmethod
+    def _sender(self, client: Any) -> tuple[Any, Callable[..., Any]]:
+        """The client that is asked, its own retries off, and its method that sends a request."""
+
+    @abstractmethod
+    def _arguments(self, request: Request) -> dict[str, Any]:
+        """The parameters of the call, as that method takes them."""
+
+    def _stream(self, request: Request) -> CompletionStream:
+        """What puts a reply together that comes in pieces."""
+        return CompletionStream(request)
+
+    async def _close(self, client: Any) -> None:
+        """Close an async client that was made here."""
+        await client.close()
+
+    # The call
+
+    def complete(self, request: Request) -> Completion:
+        """Answer one request.
+
+        ``request.timeout`` bounds the whole call, also where a server sends its answer byte by byte; an SDK by itself
+        only bounds each wait for data. The call therefore runs in a thread, see `stepguard.core.deadlines`.
+
+        Raises:
+            BackendError: the model did not answer.
+            ConfigError: the client can only be awaited, or there is no API key.
+        """
+        about_to_send(self.name)
+        if self.is_async:
+            raise ConfigError("this client can only be awaited: use `await guard.arun(...)`", option="backend")
+        with self._turns().turn(request.timeout) as left:
+            return self._complete(replace(request, timeout=left))
+
+    def _complete(self, request: Request) -> Completion:
+        call = SdkCall(self._label, request, self._stream(request))
+
+        def answer() -> object:
+            call.client, create = self._sender(self._sync_client() if self._given is None else self._given)
+            return call.read(create(**self._arguments(request)))
+
+        with call:
+            try:
+                call.raw = within(request.timeout, answer, name="stepguard-request")
+            except Overrun:
+                call.give_up()
+                raise
+        return call.completion(answer_in_reasoning=self._answer_in_reasoning)
+
+    async def acomplete(self, request: Request) -> Completion:
+        """Answer one request without blocking the event loop; see `complete`.
+
+        ``request.timeout`` bounds the whole call.
+        """
+        about_to_send(self.name)
+        if self._given is not None and not self.is_async:
+            return await awithin(None, lambda: self.complete(request), name="stepguard-request")
+        async with self.session(), self._turns().aturn(request.timeout) as left:
+            return await self._acomplete(replace(request, timeout=left))
+
+    async def _acomplete(self, request: Request) -> Completion:
+        call = SdkCall(self._label, request, self._stream(request))
+        async with self.session():
+            with call:
+                async with asyncio.timeout(_a_little_less(request.timeout)):
+                    call.client, create = self._sender(await self._async_client())
+                    # Making the form of a reply imports what is heavy, the first time.
+                    arguments = await awithin(None, lambda: self._arguments(request), name="stepguard-request")
+                    call.raw = await call.aread(await create(**arguments))
+        return call.completion(answer_in_reasoning=self._answer_in_reasoning)
+
+    def _turns(self) -> EndpointLimiter:
+        if self._limiter is None:
+            self._limiter = SHARED_LIMITERS.of(*self._account())
+        return self._limiter
+
+    # The clients
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[None]:
+        """Keep one client open on the running event loop, so that its connections are used again.
+
+        Sessions on the same loop share the client; the last one to end closes it, on that loop. `Guard.arun` opens
+        one for each run. Making a client takes some 60 ms (it reads certificates), and seconds the first time in a
+        process: it is made in a thread, for the first request, within its time-out. A server does well to hold a
+        session for as long as it lives. A client of yours is left as it is.
+        """
+        if self._given is not None or FORBIDDEN.get() is not None:  # no client, and no key, where none may be used
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            lent = self._lent.setdefault(loop, _Lent())
+            lent.users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                lent.users -= 1
+                if not lent.users:
+                    del self._lent[loop]
+            if not lent.users and lent.client is not None:
+                await self._close(lent.client)
+
+    async def _async_client(self) -> Any:
+        """The client of the session that is held on the running event loop, or the one that was given."""
+        if self._given is not None:
+            return self._given
+        lent = self._lent[asyncio.get_running_loop()]
+        async with lent.making:
+            if lent.client is None:
+                lent.client = await awithin(None, lambda: self._connect(True), name="stepguard-client")
+            return lent.client
+
+    def _sync_client(self) -> Any:
+        with self._lock:
+            if self._own is None:
+                self._own = self._connect(False)
+                if callable(close := getattr(self._own, "close", None)):
+                    weakref.finalize(self, close)
+            return self._own
+
+
+@dataclass(slots=True)
+class _Lent:
+    """A client on one event loop, None until it is needed, and how many sessions use it."""
+
+    client: Any = None
+    users: int = 0
+    making: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+def _a_little_less(seconds: float | None) -> float | None:
+    """A time-out that is over before the same one of a caller, who could not say what came of the reply by then."""
+    return None if seconds is None else max(0.98 * seconds, seconds - 0.05)
