@@ -16,7 +16,8 @@ from pydantic import SecretStr
 
 from stepguard.backends.base import Completion, Request, ToolCall
 from stepguard.backends.chat_completions import read_completion
-from stepguard.backends.openai_errors import as_backend_error, field, refused_reply, texts_of
+from stepguard.backends.openai_errors import as_backend_error, refused_reply, texts_of
+from stepguard.backends.sdk_errors import field
 from stepguard.core.deadlines import within
 from stepguard.core.redaction import redact
 from stepguard.core.usage import Usage
