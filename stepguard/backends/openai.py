@@ -27,7 +27,7 @@ from stepguard.backends.sdk_errors import field
 from stepguard.core.arguments import check_one_of
 from stepguard.errors import ConfigError
 
-__all__ = ["Api", "OpenAIBackend"]
+__all__ = ["OpenAIBackend"]
 
 Api = Literal["chat_completions", "responses"]
 MaxTokensParameter = Literal["max_tokens", "max_completion_tokens"]
