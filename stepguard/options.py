@@ -14,7 +14,7 @@ from typing import Any, Final, TypedDict, TypeVar
 
 from stepguard.backends.base import Backend, as_backend
 from stepguard.backends.retry import RetryPolicy
-from stepguard.core.arguments import check_count, check_flag, check_instance, check_seconds
+from stepguard.core.arguments import check_count, check_flag, check_instance, check_seconds, check_seed
 from stepguard.core.profile import Profile
 from stepguard.engine.budget import Budget
 from stepguard.engine.segments import Segments
@@ -135,7 +135,7 @@ class GuardOptions:
         check_flag(self.observe, "observe")
         check_count(self.history, "history", optional=True)
         check_instance(self.profile, Profile, "profile", what="a Profile, such as that of a result", optional=True)
-        check_instance(self.seed, int, "seed", what="a whole number, or None for a new one each time", optional=True)
+        check_seed(self.seed)
         as_observers(self.observer)
         self._fallbacks()
         if self.observe and isinstance(self.repair, Ladder) and not all(rung.plain for rung in self.repair.rungs):

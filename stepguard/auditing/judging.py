@@ -15,6 +15,7 @@ from stepguard.auditing.lines import Lines
 from stepguard.auditing.names import Entry, Names, joined
 from stepguard.auditing.states import Claimed, Judge
 from stepguard.auditing.traces import Trace, read_trace
+from stepguard.core.arguments import check_seconds
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ConfigError
 from stepguard.language.struck_text import struck_spans, without_struck
@@ -56,8 +57,9 @@ def audit(
         ConfigError: `procedure` is not a `Procedure`, or the transcript not text.
     """
     check_procedure(procedure)
-    if not isinstance(transcript, str):
+    if not isinstance(transcript, str):  # it may hold a caller's data
         raise ConfigError(f"transcript is text, not a {type(transcript).__name__}", option="transcript")
+    check_seconds(check_timeout, "check_timeout", positive=True, optional=True)
     values = procedure.accept_inputs(inputs)
     return _Auditor(procedure, values, transcript, check_timeout).audit()
 

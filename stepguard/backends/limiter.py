@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stepguard.backends.base import Backend, Completion, Request, ask
+from stepguard.core.arguments import check_count
 from stepguard.core.usage import Usage
-from stepguard.errors import BackendTimeout, ConfigError, RateLimited
+from stepguard.errors import BackendTimeout, RateLimited
 
 __all__ = ["SHARED_LIMITERS", "EndpointLimiter", "LimitedBackend", "LimiterRegistry"]
 
@@ -58,11 +59,8 @@ class EndpointLimiter:
     """
 
     def __init__(self, *, first: int = 8, most: int = 512) -> None:
-        for name, value in (("first", first), ("most", most)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ConfigError(f"calls at the same time are 1 or more, not {value!r}", option=name)
-        if first > most:
-            raise ConfigError(f"first is at most most, {most}, not {first}", option="first")
+        check_count(most, "most")
+        check_count(first, "first", most=most)
         self._most: Final = most
         self._limit = float(first)
         self._active = 0

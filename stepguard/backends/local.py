@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 from stepguard.backends.base import Completion, Request, about_to_send
 from stepguard.backends.chat_completions import read_completion
 from stepguard.backends.completion_streams import CompletionStream
+from stepguard.core.arguments import check_count
 from stepguard.core.deadlines import awithin
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError, MissingExtraError
 
@@ -47,9 +48,9 @@ class LocalBackend:
     """Whether replies can be stopped early."""
 
     def __init__(self, path: str | Path, *, threads: int | None = None, context: int = 8192, parallel: int = 1) -> None:
-        for name, value, least in (("threads", threads, 1), ("context", context, 256), ("parallel", parallel, 1)):
-            if value is not None and value < least:
-                raise ConfigError(f"{name} is {least} or more, not {value!r}", option=name)
+        check_count(threads, "threads", optional=True)
+        check_count(context, "context", least=256)
+        check_count(parallel, "parallel")
         file = Path(path).expanduser()
         _require_gguf(file)
         self.name: Final = file.stem

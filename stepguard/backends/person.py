@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stepguard.backends.base import Backend, Completion, Request
+from stepguard.core.arguments import check_callable
 from stepguard.core.deadlines import Overrun, within
 from stepguard.core.usage import Usage
-from stepguard.errors import BackendError, BackendTimeout, ConfigError, ValueRefused
+from stepguard.errors import BackendError, BackendTimeout, ValueRefused
 from stepguard.language.evaluation import substitute
 from stepguard.language.values import Value
 
@@ -30,8 +31,7 @@ def as_person(ask: AskPerson) -> Backend:
     Raises:
         ConfigError: `ask` cannot be called.
     """
-    if not callable(ask):
-        raise ConfigError(f"a person is asked through a callable, not {ask!r:.60}", option="repair")
+    check_callable(ask, "repair", name="what asks a person")
     call = getattr(ask, "__call__", None)  # noqa: B004 - whether it is async
     waits = inspect.iscoroutinefunction(ask) or inspect.iscoroutinefunction(call)
     return _AsyncPerson(ask) if waits else _Person(ask)

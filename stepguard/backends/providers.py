@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, TypeVar
 from urllib.parse import urlsplit
 
+from stepguard.core.arguments import check_text
 from stepguard.core.redaction import error_text, redact
 from stepguard.errors import ConfigError
 
@@ -206,8 +207,7 @@ def find_provider(name: str) -> Provider:
     Raises:
         ConfigError: it is not known, or its answers are not chat completions.
     """
-    if not isinstance(name, str):
-        raise ConfigError(f"a provider is named by text such as 'groq', not {name!r}", option="provider")
+    check_text(name, "provider", what="text such as 'groq'")
     if name in PROVIDERS:
         return PROVIDERS[name]
     if name in REFUSED:

@@ -15,6 +15,7 @@ from stepguard.backends.base import FORBIDDEN, Completion, Request, about_to_sen
 from stepguard.backends.completion_streams import CompletionStream
 from stepguard.backends.limiter import SHARED_LIMITERS, EndpointLimiter
 from stepguard.backends.sdk_calls import SdkCall
+from stepguard.core.arguments import check_instance, check_text
 from stepguard.core.deadlines import Overrun, awithin, within
 from stepguard.errors import ConfigError
 
@@ -27,12 +28,10 @@ def check_common(model: object, api_key: object, limiter: object) -> None:
     Raises:
         ConfigError: the model is no text, the key is none, or the limiter is another object.
     """
-    if not isinstance(model, str) or not model.strip():
-        raise ConfigError(f"a model is named by text such as 'gpt-4.1-mini', not {model!r}", option="model")
-    if api_key is not None and not (isinstance(api_key, str) and api_key):
+    check_text(model, "model", what="text such as 'gpt-4.1-mini'", filled=True)
+    if api_key is not None and not (isinstance(api_key, str) and api_key):  # a key is shown nowhere
         raise ConfigError("api_key is text that is not empty; None reads the environment", option="api_key")
-    if limiter is not None and not isinstance(limiter, EndpointLimiter):
-        raise ConfigError(f"limiter is an EndpointLimiter, not {limiter!r:.60}", option="limiter")
+    check_instance(limiter, EndpointLimiter, "limiter", what="an EndpointLimiter", optional=True)
 
 
 class SdkBackend:

@@ -25,7 +25,7 @@ from stepguard.language.values import Value
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["BuiltCheck", "Given", "read_flag", "read_given", "unit_claimed"]
+__all__ = ["BuiltCheck", "Given", "read_given", "unit_claimed"]
 
 Given = int | Fraction | Decimal | float | str
 """A number in a configuration; a float stands for the decimal that Python prints for it."""
@@ -101,17 +101,6 @@ def read_given(value: object, option: str) -> tuple[Exact, bool]:
     if read is None or read.unit not in (None, "%"):
         raise ConfigError(f"{option} is a number such as 0.5 or '5%', not {value!r}", option=option)
     return read.value, read.unit == "%"
-
-
-def read_flag(value: object, option: str) -> bool:
-    """A truth value in a configuration; a text such as ``"no"`` would count as true.
-
-    Raises:
-        ConfigError: it is none.
-    """
-    if not isinstance(value, bool):
-        raise ConfigError(f"{option} is true or false, not {value!r:.60}", option=option)
-    return value
 
 
 def unit_claimed(claim: Claim) -> str | None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from stepguard.checks.built import BuiltCheck, read_flag, unit_claimed
+from stepguard.checks.built import BuiltCheck, unit_claimed
+from stepguard.core.arguments import check_flag
 from stepguard.core.verdicts import Claim, Verdict, shorten
 from stepguard.errors import ConfigError
 from stepguard.language.date_expressions import (
@@ -221,11 +222,13 @@ class DaysBetween(BuiltCheck):
         holidays: Iterable[date | str] = (),
     ) -> None:
         check_order(order)
+        check_flag(inclusive, "inclusive")
+        check_flag(working, "working")
         put = object.__setattr__
         put(self, "first", parse_date_expression(first))
         put(self, "last", parse_date_expression(last))
-        put(self, "inclusive", read_flag(inclusive, "inclusive"))
-        put(self, "working", read_flag(working, "working"))
+        put(self, "inclusive", inclusive)
+        put(self, "working", working)
         put(self, "order", order)
         put(self, "holidays", read_holidays(holidays))
 

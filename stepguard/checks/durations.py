@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from stepguard.checks.built import BuiltCheck, unit_claimed
+from stepguard.core.arguments import check_one_of, check_text
 from stepguard.core.verdicts import Claim, Verdict, shorten
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.dates import SECONDS, read_duration
@@ -48,10 +49,8 @@ class DurationIs(BuiltCheck):
     text: str = field(compare=False)
 
     def __init__(self, expression: str, *, unit: str | None = None, within: str | None = None) -> None:
-        if not isinstance(expression, str) or len(expression) > _MAX_EXPRESSION:
-            raise ConfigError("the expression is text such as 'setup + 90 minutes'", option="expression")
-        if unit is not None and unit not in SECONDS:
-            raise ConfigError(f"{unit!r} is no unit of time: use one of {', '.join(SECONDS)}", option="unit")
+        check_text(expression, "expression", what="text such as 'setup + 90 minutes'", most=_MAX_EXPRESSION)
+        check_one_of(unit, SECONDS, "unit", optional=True)
         pieces = re.split(r"\s+([-+])\s+", expression.strip())
         signs = [1, *(1 if sign == "+" else -1 for sign in pieces[1::2])]
         terms = tuple(zip(signs, map(_duration_term, pieces[::2]), strict=True))

@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
 
 from stepguard.checks.built import BuiltCheck
+from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.currency_layout import currencies_apart
 from stepguard.documents.names import Words
@@ -85,12 +86,10 @@ class Grounded(BuiltCheck):
         check_order(order)
         if not isinstance(document, str) or not document.isidentifier():
             raise ConfigError(f"document is the name of a variable, not {document!r:.60}", option="document")
-        if kind is not None and kind not in get_args(GroundedKind):
-            raise ConfigError(f"kind is one of {', '.join(get_args(GroundedKind))}, not {kind!r}", option="kind")
+        check_one_of(kind, get_args(GroundedKind), "kind", optional=True)
         if beside is not None and not (isinstance(beside, str) and any(char.isalnum() for char in beside)):
             raise ConfigError(f"beside is words such as 'Total', not {beside!r}", option="beside")
-        if decimal not in (".", ","):
-            raise ConfigError(f"decimal is '.' or ',', not {decimal!r}", option="decimal")
+        check_one_of(decimal, (".", ","), "decimal")
         put = object.__setattr__
         put(self, "document", document)
         put(self, "kind", kind)

@@ -20,8 +20,9 @@ from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from stepguard.checks.built import BuiltCheck, read_flag
+from stepguard.checks.built import BuiltCheck
 from stepguard.checks.text import FAILURES, MAX_TEXT, compile_pattern, unless_text
+from stepguard.core.arguments import check_flag
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.errors import ConfigError, MissingExtraError, ValueRefused
 from stepguard.language.numerals import read_numeral
@@ -91,9 +92,10 @@ class Schema(BuiltCheck):
             _validator(document)
         else:
             raise ConfigError(f"a schema is a mapping or a pydantic model class, not {schema!r:.60}", option="schema")
+        check_flag(veto, "veto")
         object.__setattr__(self, "document", document)
         object.__setattr__(self, "model", model)
-        object.__setattr__(self, "veto", read_flag(veto, "veto"))
+        object.__setattr__(self, "veto", veto)
         try:
             failure = next((each for each in _PROBES if self._wrong(each) is None), None)
         except _Unresolved as error:

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from stepguard.checks.built import BuiltCheck, read_flag
+from stepguard.checks.built import BuiltCheck
+from stepguard.core.arguments import check_count, check_flag, check_names, check_text
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.names import fold, typewritten
 from stepguard.errors import ConfigError
@@ -120,6 +121,7 @@ class Pattern(_TextCheck):
     veto: bool
 
     def __init__(self, pattern: str, *, veto: bool = False) -> None:
+        check_flag(veto, "veto")
         matches = compile_pattern(pattern, whole=True)
         failure = next((text for text in FAILURES if matches(text)), None)
         if failure is not None and not veto:
@@ -129,7 +131,7 @@ class Pattern(_TextCheck):
                 option="pattern",
             )
         object.__setattr__(self, "pattern", pattern)
-        object.__setattr__(self, "veto", read_flag(veto, "veto"))
+        object.__setattr__(self, "veto", veto)
 
     @property
     def strongest(self) -> Strength:
@@ -164,10 +166,10 @@ class OneOf(_TextCheck):
         if not options:
             raise ConfigError("OneOf needs its options: OneOf('yes', 'no')", option="options")
         for each in options:
-            if not isinstance(each, str) or not each.strip() or len(each) > MAX_TEXT:
-                raise ConfigError(f"an option is a text that is not empty, not {each!r:.60}", option="options")
+            check_text(each, "options", what="a text that is not empty", filled=True, most=MAX_TEXT, name="an option")
+        check_flag(ignore_case, "ignore_case")
         object.__setattr__(self, "options", options)
-        object.__setattr__(self, "ignore_case", read_flag(ignore_case, "ignore_case"))
+        object.__setattr__(self, "ignore_case", ignore_case)
         if len({self._plain(each) for each in options}) < len(options):
             raise ConfigError("an option is listed twice", option="options")
 
@@ -205,8 +207,7 @@ class Forbidden(_TextCheck):
     patterns: tuple[str, ...]
 
     def __init__(self, *words: str, patterns: Iterable[str] = ()) -> None:
-        if isinstance(patterns, str):
-            raise ConfigError("patterns are a list: ['[0-9]{16}']", option="patterns")
+        check_names(patterns, "patterns", what="a list such as ['[0-9]{16}']")
         held = tuple(patterns)
         if not words and not held:
             raise ConfigError("Forbidden needs words or patterns: Forbidden('sorry')", option="words")
@@ -254,9 +255,8 @@ class Length(_TextCheck):
     most: int | None
 
     def __init__(self, least: int = 1, most: int | None = None) -> None:
-        for option, value in (("least", least), ("most", most)):
-            if value is not None and (type(value) is not int or value < 0):
-                raise ConfigError(f"{option} is a number of characters, not {value!r}", option=option)
+        check_count(least, "least", least=0)
+        check_count(most, "most", least=0, optional=True)
         if most is not None and most < max(least, 1):
             raise ConfigError(f"no text has {least} to {most} characters", option="most")
         object.__setattr__(self, "least", least)

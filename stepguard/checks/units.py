@@ -13,9 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
 
-from stepguard.checks.built import BuiltCheck, Given, read_flag, read_given, unit_claimed
+from stepguard.checks.built import BuiltCheck, Given, read_given, unit_claimed
+from stepguard.core.arguments import check_flag, check_one_of, check_text
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
 from stepguard.language.evaluation import evaluate
@@ -131,8 +132,9 @@ class Quantity(_Measure):
     ) -> None:
         require_units()
         declared = read_declared(units)
-        if not isinstance(expected, str) or not expected.strip():
-            raise ConfigError(f"a quantity is text such as '5 km', not {expected!r:.60}", option="expected")
+        check_text(expected, "expected", what="text such as '5 km'", filled=True)
+        check_flag(convert, "convert")
+        check_one_of(bare, get_args(Bare), "bare")
         found: Amount | str | Expression
         if unit is not None:
             found = parse_expression(expected)
@@ -151,8 +153,8 @@ class Quantity(_Measure):
         put(self, "expected", found)
         put(self, "unit", None if unit is None else _unit(unit, declared))
         put(self, "units", declared)
-        put(self, "converts", read_flag(convert, "convert"))
-        put(self, "bare", _policy(bare))
+        put(self, "converts", convert)
+        put(self, "bare", bare)
         put(self, "within", None if within is None else _tolerance(within))
 
     def __repr__(self) -> str:
@@ -240,6 +242,8 @@ class Measured(_Measure):
         units: Iterable[str] = (),
     ) -> None:
         require_units()
+        check_flag(convert, "convert")
+        check_one_of(bare, get_args(Bare), "bare")
         declared = read_declared(units)
         put = object.__setattr__
         put(self, "units", declared)
@@ -253,8 +257,8 @@ class Measured(_Measure):
             put(self, option, bounds.get(option))
         if len(bounds) == 2 and bounds["least"] > bounds["most"]:
             raise ConfigError("no quantity lies between these bounds", option="most")
-        put(self, "converts", read_flag(convert, "convert"))
-        put(self, "bare", _policy(bare))
+        put(self, "converts", convert)
+        put(self, "bare", bare)
 
     def __repr__(self) -> str:
         bounds = "".join(
@@ -291,9 +295,3 @@ def _unit(text: object, declared: tuple[str, ...]) -> Unit:
 def _tolerance(within: Given) -> Tolerance:
     amount, relative = read_given(within, "within")
     return Tolerance(amount, relative=relative)
-
-
-def _policy(bare: Bare) -> Bare:
-    if bare not in ("refuse", "assume"):
-        raise ConfigError(f"bare is 'refuse' or 'assume', not {bare!r}", option="bare")
-    return bare

@@ -164,7 +164,7 @@ def _add_run(commands: Any) -> None:
         "3 abstained at a step, 4 a budget was spent, 5 failed",
         allow_abbrev=False,
     )
-    from stepguard.cli.arguments import add_inputs
+    from stepguard.cli.arguments import add_guard, add_inputs
 
     parser.add_argument("file", metavar="FILE", help="the procedure: YAML or JSON by its suffix, otherwise text")
     add_inputs(parser)
@@ -181,22 +181,17 @@ def _add_run(commands: Any) -> None:
     )
     model.add_argument("--gguf", metavar="FILE", help='a model file to run here (needs "stepguard[local]")')
     guard = parser.add_argument_group("the guard")
-    guard.add_argument("--segment", metavar="N", type=int, help="how many steps one call asks at most")
-    guard.add_argument("--retries", metavar="N", type=int, help="ask a step again so often, instead of the ladder")
-    guard.add_argument("--stop-early", action="store_true", help="stop a streamed reply at its first wrong step")
+    add_guard(guard)
     guard.add_argument(
         "--learned",
         metavar="FILE",
         help="what earlier runs have shown of the model: read where it is there, and added to after the run",
     )
-    guard.add_argument("--max-calls", metavar="N", type=int, help="stop after this many model calls")
-    guard.add_argument("--max-tokens", metavar="N", type=int, help="stop once this many tokens are spent")
     guard.add_argument("--max-cost", metavar="AMOUNT", help="stop once this much money is spent; needs --price")
     guard.add_argument("--price", metavar="IN,OUT", help="what a million input and a million output tokens cost")
     guard.add_argument(
         "--max-step-calls", metavar="N", type=int, help="stop after this many calls that end at one step"
     )
-    guard.add_argument("--max-seconds", metavar="S", type=float, help="stop after this time")
     guard.add_argument("--seed", metavar="N", type=int, help="make sampling repeatable, where the model allows it")
     output = parser.add_argument_group("output")
     output.add_argument(

@@ -1,4 +1,4 @@
-"""What several commands take: a procedure from a file, its inputs as ``NAME=VALUE`` or in a file, and a price."""
+"""What several commands take: a procedure from a file, its inputs, a price, and the options of a guard."""
 
 from __future__ import annotations
 
@@ -6,13 +6,75 @@ import argparse
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from stepguard.core.usage import Price
+from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError, InputError, ProcedureError
 from stepguard.language.strict_json import JsonObject, decode
+from stepguard.options import DropInKeywords, GuardOptions
 from stepguard.procedure.procedure import Procedure
 
-__all__ = ["add_inputs", "load_file", "read_inputs", "read_price"]
+__all__ = ["add_guard", "add_inputs", "load_file", "read_guard", "read_inputs", "read_price"]
+
+
+def add_guard(
+    group: argparse._ArgumentGroup, limits: Budget | None = None, *, seconds: bool = True, stop_early: bool = True
+) -> None:
+    """Add the options of a guard that commands share.
+
+    Args:
+        group: where they are listed.
+        limits: what a run may spend by default; None: there are no limits.
+        seconds: whether one of them is ``--max-seconds``, of a run.
+        stop_early: whether one of them is ``--stop-early``.
+    """
+    said, usual = ("", Budget()) if limits is None else (" (default: %(default)s)", limits)
+    group.add_argument("--segment", metavar="N", type=int, help="how many steps one call asks at most")
+    group.add_argument("--retries", metavar="N", type=int, help="ask a step again so often, instead of the ladder")
+    group.add_argument(
+        "--max-calls",
+        metavar="N",
+        type=int,
+        default=usual.calls,
+        help=f"stop a run after this many model calls{said}",
+    )
+    group.add_argument(
+        "--max-tokens",
+        metavar="N",
+        type=int,
+        default=usual.tokens,
+        help=f"stop a run once this many tokens are spent{said}",
+    )
+    if seconds:
+        group.add_argument(
+            "--max-seconds",
+            metavar="S",
+            type=float,
+            default=usual.seconds,
+            help=f"stop a run after this time{said}",
+        )
+    if stop_early:
+        group.add_argument("--stop-early", action="store_true", help="stop a streamed reply at its first wrong step")
+
+
+def read_guard(options: argparse.Namespace, *, seconds: float | None = None, **budget: Any) -> DropInKeywords:
+    """The options of a guard that were given, by name.
+
+    Args:
+        options: the arguments of the command.
+        seconds: how long a run may take.
+        budget: further limits, as of `stepguard.Budget`.
+
+    Raises:
+        ConfigError: one of them cannot work.
+    """
+    limits = Budget(calls=options.max_calls, tokens=options.max_tokens, seconds=seconds, **budget)
+    given: DropInKeywords = {"segment": options.segment, "repair": options.retries, "budget": limits}
+    if getattr(options, "stop_early", False):
+        given["stop_early"] = True
+    GuardOptions(**given)  # wrong ones are named before anything is loaded
+    return given
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:

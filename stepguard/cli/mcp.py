@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from stepguard.cli.arguments import add_guard, read_guard
 from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it
 from stepguard.core.verdicts import STRENGTHS
+from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError
 
 __all__ = ["add_arguments", "main"]
@@ -56,17 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     model.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible endpoint that has these models")
     guard = parser.add_argument_group("the guard, for every run")
-    guard.add_argument("--segment", metavar="N", type=int, help="how many steps one call asks at most")
-    guard.add_argument("--retries", metavar="N", type=int, help="ask a step again so often, instead of the ladder")
-    guard.add_argument(
-        "--max-calls", metavar="N", type=int, default=60, help="stop after so many model calls (default: %(default)s)"
-    )
-    guard.add_argument(
-        "--max-tokens", metavar="N", type=int, default=200_000, help="stop after so many tokens (default: %(default)s)"
-    )
-    guard.add_argument(
-        "--max-seconds", metavar="S", type=float, default=300.0, help="stop after so long (default: %(default)s)"
-    )
+    add_guard(guard, Budget(calls=60, tokens=200_000, seconds=300.0), stop_early=False)
     http = parser.add_argument_group("HTTP")
     http.add_argument("--http", action="store_true", help="serve streamable HTTP at /mcp, and not stdio")
     http.add_argument(
@@ -89,18 +81,13 @@ def main(options: argparse.Namespace) -> int:
         )
     if not options.http and sys.stdin is None:
         raise ConfigError("stdin is closed, where the client would speak: open it, or pass --http")
-    from stepguard.engine.budget import Budget
     from stepguard.integrations.mcp.server import create_server
 
     server = create_server(
         _models(options),
         procedures=None if options.procedures is None else Path(options.procedures),
         accept_texts=options.accept_texts or None,
-        guard={
-            "segment": options.segment,
-            "repair": options.retries,
-            "budget": Budget(calls=options.max_calls, tokens=options.max_tokens, seconds=options.max_seconds),
-        },
+        guard=read_guard(options, seconds=options.max_seconds),
         tell_reasons=options.tell_reasons,
         at_least=options.at_least,
     )

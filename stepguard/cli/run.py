@@ -7,15 +7,14 @@ import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from stepguard.cli.arguments import load_file, read_inputs, read_price
+from stepguard.cli.arguments import load_file, read_guard, read_inputs, read_price
 from stepguard.core.profile import Profile
 from stepguard.core.verdicts import Strength
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError, RunError
 from stepguard.guard import Guard
-from stepguard.options import GuardOptions
 from stepguard.results import Result, Status
 
 __all__ = ["EXIT_CODES", "exit_code", "run"]
@@ -53,18 +52,19 @@ def run(options: argparse.Namespace) -> int:
 
     procedure = load_file(options.file)
     inputs = read_inputs(options.input, procedure, options.inputs)
-    budget = _budget(options)
-    given: dict[str, Any] = {"segment": options.segment, "repair": options.retries, "seed": options.seed}
-    chosen = {name: value for name, value in given.items() if value is not None}
+    price = read_price(options.price, options.max_cost)
+    per_step = None if options.max_step_calls is None else Budget(calls=options.max_step_calls)
+    chosen = read_guard(options, seconds=options.max_seconds, cost=options.max_cost, price=price, per_step=per_step)
     learned = None if options.learned is None else Path(options.learned)
     chosen["profile"] = _known(learned)
-    GuardOptions(budget=budget, **chosen)  # wrong options are named before a model is loaded
+    chosen["seed"] = options.seed
     backend, name = choose_backend(options, procedure)
     with ExitStack() as stack:
         if callable(close := getattr(backend, "close", None)):
             stack.callback(close)
         progress = RunProgress(procedure, name, quiet=options.quiet)
-        guard = Guard(backend, budget=budget, observer=progress, stop_early=options.stop_early, **chosen)
+        chosen["observer"] = progress
+        guard = Guard(backend, **chosen)
         under_way = guard.start(procedure, inputs)
         interrupted: KeyboardInterrupt | None = None
         try:
@@ -100,16 +100,3 @@ def _known(learned: Path | None) -> Profile | None:
         return Profile.load(learned) if learned.exists() else None
     except OSError as error:
         raise ConfigError(f"--learned: {learned} cannot be read: {error}", option="learned") from None
-
-
-def _budget(options: argparse.Namespace) -> Budget:
-    price = read_price(options.price, options.max_cost)
-    per_step = None if options.max_step_calls is None else Budget(calls=options.max_step_calls)
-    return Budget(
-        calls=options.max_calls,
-        tokens=options.max_tokens,
-        cost=options.max_cost,
-        seconds=options.max_seconds,
-        price=price,
-        per_step=per_step,
-    )

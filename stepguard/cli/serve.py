@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from stepguard.cli.arguments import add_guard, read_guard
 from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it
 from stepguard.core.verdicts import STRENGTHS
 from stepguard.errors import ConfigError, MissingExtraError
@@ -61,11 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--log-level", choices=["warning", "info"], default="info", help="of the log on stderr (default: %(default)s)"
     )
     guard = parser.add_argument_group("the guard")
-    guard.add_argument("--segment", metavar="N", type=int, help="how many steps one call asks at most")
-    guard.add_argument("--retries", metavar="N", type=int, help="ask a step again so often, instead of the ladder")
-    guard.add_argument("--max-calls", metavar="N", type=int, help="stop a run after this many model calls")
-    guard.add_argument("--max-tokens", metavar="N", type=int, help="stop a run once this many tokens are spent")
-    guard.add_argument("--stop-early", action="store_true", help="stop a streamed reply at its first wrong step")
+    add_guard(guard, seconds=False)
     guard.add_argument(
         "--mode", choices=["json_schema", "tools", "json"], help="how the upstream binds a reply to its form"
     )
@@ -120,7 +117,6 @@ def main(options: argparse.Namespace) -> int:
     Raises:
         StepguardError: nothing was served, because of the options, the procedures or a missing package.
     """
-    from stepguard.engine.budget import Budget
     from stepguard.integrations.chat.trust import Trust
     from stepguard.serve import Limits, create_app
 
@@ -142,14 +138,11 @@ def main(options: argparse.Namespace) -> int:
     limits = Limits(**{name: value for name, value in given.items() if value is not None})
     connections = Connections(limits, files=files_allowed(), trusted=frozenset(options.trusted_proxy))
     limits = connections.fitted(limits)
-    guard: dict[str, Any] = {"segment": options.segment, "repair": options.retries}
-    guard["budget"] = Budget(calls=options.max_calls, tokens=options.max_tokens)
-    guard["stop_early"] = options.stop_early
     app = create_app(
         options.upstream,
         procedures=None if options.procedures is None else Path(options.procedures),
         limits=limits,
-        guard=guard,
+        guard=read_guard(options),
         mode=options.mode,
         strict=False if options.no_strict else None,
         trust=Trust(procedures=_roles(options.trust_procedures), inputs=_roles(options.trust_inputs)),

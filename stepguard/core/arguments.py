@@ -7,7 +7,7 @@ argument by `name` where that is given, else by `option`. With `optional` None i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from stepguard.core.deadlines import is_seconds
@@ -20,9 +20,12 @@ __all__ = [
     "check_count",
     "check_flag",
     "check_instance",
+    "check_mapping",
+    "check_names",
     "check_number",
     "check_one_of",
     "check_seconds",
+    "check_seed",
     "check_text",
 ]
 
@@ -47,35 +50,59 @@ def check_number(
     *,
     low: float = 0.0,
     high: float = math.inf,
+    positive: bool = False,
     what: str = "a number",
     name: str = "",
     optional: bool = False,
 ) -> None:
-    """A finite int or float from `low` to `high`; `what` says what it stands for, such as "a probability".
+    """A finite int or float from `low` to `high`, and above 0 where it has to be `positive`.
+
+    `what` says what it stands for, such as "a probability".
 
     Raises:
         ConfigError: it is none, or out of these bounds.
     """
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if (optional and value is None) or (number and low <= value <= high and value != math.inf):  # type: ignore[operator]
+    if optional and value is None:
         return
-    bounds = f"of {low:g} or more" if high == math.inf else f"from {low:g} to {high:g}"
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number and low <= value <= high and value != math.inf and (value > 0 or not positive):  # type: ignore[operator]
+        return
+    if positive:
+        bounds = "above 0" + ("" if high == math.inf else f" and at most {high:g}")
+    else:
+        bounds = f"of {low:g} or more" if high == math.inf else f"from {low:g} to {high:g}"
     raise _refusal(f"{name or option} is {what} {bounds}", value, option, optional=optional)
 
 
 def check_seconds(
-    value: object, option: str, *, positive: bool = False, name: str = "", optional: bool = False
+    value: object,
+    option: str,
+    *,
+    positive: bool = False,
+    most: float = math.inf,
+    name: str = "",
+    optional: bool = False,
 ) -> None:
-    """A finite span of time of 0 or more seconds; above 0 where it has to be `positive`.
+    """A finite span of time of 0 or more seconds, and at most `most`; above 0 where it has to be `positive`.
 
     Raises:
         ConfigError: it is none.
     """
-    if (optional and value is None) or (is_seconds(value) and (value > 0 or not positive)):
+    if (optional and value is None) or (is_seconds(value) and value <= most and (value > 0 or not positive)):
         return
-    bound = "above 0" if positive else "0 or more"
+    bound = ("above 0" if positive else "0 or more") + ("" if most == math.inf else f" and at most {most:g}")
     none = ", or None for no limit" if optional else ""
     raise _refusal(f"{name or option} is in seconds, {bound}{none}", value, option)
+
+
+def check_seed(value: object, option: str = "seed") -> None:
+    """What makes random choices repeatable: a whole number of any sign, or None for a new one each time.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    if value is not None and type(value) is not int:
+        raise _refusal(f"{option} is a whole number, or None for a new one each time", value, option)
 
 
 def check_flag(value: object, option: str, *, name: str = "") -> None:
@@ -104,14 +131,56 @@ def check_one_of(
     raise _refusal(f"{name or option} is {listed}", value, option, optional=optional)
 
 
-def check_text(value: object, option: str, *, name: str = "", optional: bool = False) -> None:
-    """Text, such as a name; it may be empty.
+def check_text(
+    value: object,
+    option: str,
+    *,
+    what: str = "text",
+    filled: bool = False,
+    most: int | None = None,
+    name: str = "",
+    optional: bool = False,
+) -> None:
+    """Text of at most `most` characters; white space alone is none where it has to be `filled`.
+
+    `what` describes it, such as "text such as 'gpt-4.1-mini'".
 
     Raises:
         ConfigError: it is none.
     """
-    if not isinstance(value, str) and not (optional and value is None):
-        raise _refusal(f"{name or option} is text", value, option, optional=optional)
+    if optional and value is None:
+        return
+    if not isinstance(value, str) or (filled and not value.strip()):
+        raise _refusal(f"{name or option} is {what}", value, option, optional=optional)
+    if most is not None and len(value) > most:
+        raise _refusal(f"{name or option} has at most {most} characters", value, option)
+
+
+def check_names(value: object, option: str, *, what: str = "a list of names", optional: bool = False) -> None:
+    """Several texts, such as a list; one text is none, though Python would take its letters one by one.
+
+    What can be gone through only once is not looked into.
+
+    Raises:
+        ConfigError: it is no collection of texts.
+    """
+    if optional and value is None:
+        return
+    texts = not isinstance(value, Collection) or all(isinstance(each, str) for each in value)
+    if isinstance(value, str) or not isinstance(value, Iterable) or not texts:
+        raise _refusal(f"{option} is {what}", value, option, optional=optional)
+
+
+def check_mapping(
+    value: object, option: str, *, what: str = "a mapping of names to values", optional: bool = False
+) -> None:
+    """A mapping. What is given in its place may hold a caller's data, so that the message tells its type alone.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    if not isinstance(value, Mapping) and not (optional and value is None):
+        raise ConfigError(f"{option} is {what}, not {type(value).__name__}", option=option)
 
 
 def check_callable(value: object, option: str, *, name: str = "", optional: bool = False) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stepguard.engine.forecast import forecast
-from stepguard.engine.segments import Segments
 from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.report.figures import GUARD
 from stepguard.evaluation.runner import Plan
@@ -31,7 +30,7 @@ def make_foretold(plan: Plan, outcomes: Sequence[Outcome]) -> list[dict[str, Any
         if not runs:
             continue
         procedure = plan.family.make(runs[0].seed, length).procedure
-        expected = forecast(procedure, profile, segments=Segments(plan.options.segment))
+        expected = forecast(procedure, profile, segments=plan.options.settings().segments)
         spent = {name: sum(getattr(each, name) for each in runs) / len(runs) for name in _MEASURES}
         told.append(
             {

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.errors import ConfigError
+from stepguard.core.arguments import check_count
 
 __all__ = ["WorkerFailed", "WorkerPool", "shared_pool"]
 
@@ -164,10 +164,9 @@ class WorkerPool:
     """
 
     def __init__(self, *, size: int = 8, spare: int = 2, memory: int | None = _MEMORY) -> None:
-        if type(size) is not int or size < 1 or type(spare) is not int or spare < 0:
-            raise ConfigError("a pool has a size of 1 or more, and 0 or more spare workers", option="size")
-        if memory is not None and (type(memory) is not int or memory < 1 << 28):
-            raise ConfigError(f"a worker needs at least {1 << 28} bytes of memory, not {memory!r}", option="memory")
+        check_count(size, "size")
+        check_count(spare, "spare", least=0)
+        check_count(memory, "memory", least=1 << 28, optional=True)
         self._size = size
         self._spare = spare
         self._memory = memory

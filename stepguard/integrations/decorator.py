@@ -24,6 +24,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, Literal, Protocol, Unpack, cast, get_args, overload
 
 from stepguard.backends.function import FunctionBackend
+from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Strength, check_strength
 from stepguard.errors import ConfigError
 from stepguard.guard import Guard
@@ -124,9 +125,8 @@ def guarded(
             "write @guarded(procedure): it is not the function that stands in the brackets", option="procedure"
         )
     wanted = named_procedure(procedure)
-    for name, given, known in (("takes", takes, get_args(Takes)), ("returns", returns, get_args(Returns))):
-        if given not in known:
-            raise ConfigError(f"{name} is {' or '.join(map(repr, known))}, not {given!r}", option=name)
+    check_one_of(takes, get_args(Takes), "takes")
+    check_one_of(returns, get_args(Returns), "returns")
     check_strength(at_least)
     if returns == "result" and at_least != "proved":
         raise ConfigError('at_least goes with returns="answer"', option="returns")

@@ -2,8 +2,7 @@
 
 ::
 
-    from stepguard.core.verdicts import check_strength
-from stepguard.integrations.langgraph import procedure_node
+    from stepguard.integrations.langgraph import procedure_node
 
     graph = StateGraph(State)
     graph.add_node("invoice", procedure_node(guard, procedure, on_unverified="return"))
@@ -22,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, get_args
 
+from stepguard.core.arguments import check_instance, check_mapping, check_one_of
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, InputError, MissingExtraError
 from stepguard.guard import Guard
@@ -87,11 +87,9 @@ def procedure_node(
         ConfigError: an option cannot work.
         ProcedureError: the text is no procedure.
     """
-    if not isinstance(guard, Guard):
-        raise ConfigError(f"guard is a Guard, not {type(guard).__name__}: Guard(backend)", option="guard")
+    check_instance(guard, Guard, "guard", what="a Guard such as Guard('openai/gpt-4.1-mini')")
     wanted = named_procedure(procedure)
-    if on_unverified not in get_args(OnUnverified):
-        raise ConfigError(f"on_unverified is 'raise' or 'return', not {on_unverified!r}", option="on_unverified")
+    check_one_of(on_unverified, get_args(OnUnverified), "on_unverified")
     check_support([wanted], at_least)
     read = _reader(wanted, inputs)
     keys = {"answer": answer, "values": values, "status": status, "refusal": refusal, "result": result}
@@ -138,10 +136,9 @@ def taken_over(error: BaseException | None) -> BaseException | None:
 
 def _reader(procedure: Procedure, inputs: Inputs | None) -> Callable[[Any], Mapping[str, object]]:
     """How the inputs are read from a state."""
-    if inputs is not None and not isinstance(inputs, Mapping):
-        if not callable(inputs):
-            raise ConfigError(f"inputs is a mapping or a function, not {type(inputs).__name__}", option="inputs")
+    if callable(inputs):
         return inputs
+    check_mapping(inputs, "inputs", what="a mapping or a function", optional=True)
     declared = {each.name: each.name for each in procedure.inputs}
     given = dict(inputs or {})
     if unknown := sorted(given.keys() - declared.keys()):

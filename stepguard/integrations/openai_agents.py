@@ -24,6 +24,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, Literal, get_args
 from weakref import WeakKeyDictionary
 
+from stepguard.core.arguments import check_callable, check_instance, check_one_of
 from stepguard.core.usage import Usage
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, InputError, MissingExtraError
@@ -122,13 +123,12 @@ def procedure_tool(
         ConfigError: an option cannot work.
     """
     wanted = named_procedure(procedure)
-    if not isinstance(guard, Guard):
-        raise ConfigError(f"guard is a Guard, such as Guard('openai/gpt-4.1-mini'), not {guard!r:.60}", option="guard")
+    check_instance(guard, Guard, "guard", what="a Guard such as Guard('openai/gpt-4.1-mini')")
     if guard.observing:
         raise ConfigError("an observing guard takes wrong steps as they are: leave observe out", option="guard")
-    _known("on_unverified", on_unverified, get_args(OnUnverified))
+    check_one_of(on_unverified, get_args(OnUnverified), "on_unverified")
     check_support([wanted], at_least)
-    _callable("on_result", on_result)
+    check_callable(on_result, "on_result", optional=True)
     types = {} if wanted.look_back is not None else {step.id: step.type for step in wanted.steps}
     if unknown := sorted(set(values or ()) - types.keys()):
         raise ConfigError(f"{wanted.name} has no step {unknown[0]!r}", option="values")
@@ -228,8 +228,8 @@ def verified_output(
         ProcedureError: the text is no procedure.
         ConfigError: an option cannot work, or the answer cannot be verified at all.
     """
-    _known("on_wrong", on_wrong, get_args(OnWrong))
-    _callable("read", read)
+    check_one_of(on_wrong, get_args(OnWrong), "on_wrong")
+    check_callable(read, "read", optional=True)
     checker = OutputChecker(
         procedure if isinstance(procedure, Step) else named_procedure(procedure),
         inputs=inputs,
@@ -288,16 +288,6 @@ def _unwrapped(output: object, checker: OutputChecker) -> object:
         if not any(rest) and checker.ids.isdisjoint(block):
             return block["text"]
     return output
-
-
-def _known(option: str, given: object, known: Collection[object]) -> None:
-    if given not in known:
-        raise ConfigError(f"{option} is {' or '.join(map(repr, known))}, not {given!r:.60}", option=option)
-
-
-def _callable(option: str, given: object) -> None:
-    if given is not None and not callable(given):
-        raise ConfigError(f"{option} is a function; {given!r:.60} cannot be called", option=option)
 
 
 def _tool_name(procedure: Procedure, name: str | None) -> str:

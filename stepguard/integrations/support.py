@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
+from stepguard.core.arguments import check_instance, check_mapping
 from stepguard.core.verdicts import STRENGTHS, Strength, check_strength
 from stepguard.errors import ConfigError
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 
-__all__ = ["check_support", "find_weak"]
+__all__ = ["check_procedures", "check_support", "find_weak"]
 
 _MOST: Final = 5
 _VOTED: Final = STRENGTHS.index("agreed")
+
+
+def check_procedures(procedures: Mapping[str, Procedure] | None) -> dict[str, Procedure]:
+    """The procedures that calls may name.
+
+    Raises:
+        ConfigError: it is no mapping of names to procedures.
+    """
+    check_mapping(procedures, "procedures", what="a mapping of names to procedures", optional=True)
+    named = dict(procedures or {})
+    for name, procedure in named.items():
+        check_instance(procedure, Procedure, "procedures", name=f"procedures[{name!r}]", what="a Procedure")
+    return named
 
 
 def _strongest(step: Step) -> Strength:

@@ -14,8 +14,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
+from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Claim, Deviation, shorten
-from stepguard.errors import ConfigError, ValueRefused
+from stepguard.errors import ValueRefused
 from stepguard.language.decimal_comma import with_comma, with_point
 from stepguard.language.retraction import retractions_in
 from stepguard.language.strict_json import LATEX_LOST, JsonNumber, JsonObject, decode
@@ -86,8 +87,7 @@ class EquationFormat:
     decimal: Literal[".", ","] = "."
 
     def __post_init__(self) -> None:
-        if self.decimal not in (".", ","):
-            raise ConfigError(f"the decimal separator is '.' or ',', not {self.decimal!r}", option="decimal")
+        check_one_of(self.decimal, (".", ","), "decimal")
 
     @property
     def instructions(self) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Final
 
-from stepguard.core.deadlines import is_seconds
+from stepguard.core.arguments import check_count, check_number, check_seconds
 from stepguard.errors import ConfigError
 
 __all__ = ["Limits"]
@@ -75,18 +75,13 @@ class Limits:
     grace_seconds: float = 30.0
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if value is None and each.name in _MAY_BE_NONE:
-                continue
-            whole = not each.name.endswith(("seconds", "share"))
-            number = is_seconds(value) and (isinstance(value, int) or not whole)
-            if not number or (value == 0 and each.name not in _MAY_BE_ZERO):
-                kind = "a whole number" if whole else "a number"
-                bound = "of 0 or more" if each.name in _MAY_BE_ZERO else "above 0"
-                raise ConfigError(f"{each.name} is {kind} {bound}, not {value!r}", option=each.name)
-        if self.client_share > 1:
-            raise ConfigError(f"client_share is a part: at most 1, not {self.client_share!r}", option="client_share")
+        for name, value in asdict(self).items():
+            positive, optional = name not in _MAY_BE_ZERO, name in _MAY_BE_NONE
+            if name.endswith("seconds"):
+                check_seconds(value, name, positive=positive, optional=optional)
+            elif name != "client_share":
+                check_count(value, name, least=int(positive))
+        check_number(self.client_share, "client_share", high=1, what="a part", positive=True)
         if self.share(self.memory) < self.body:
             raise ConfigError(
                 f"no request of {self.body:,} bytes fits into the share of one client in memory "

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from stepguard.core.arguments import check_count, check_instance
+from stepguard.core.arguments import check_count, check_instance, check_text
 from stepguard.core.verdicts import DEVIATION_KINDS, DeviationKind
 from stepguard.errors import BackendError, ConfigError
 from stepguard.procedure.steps import Step
@@ -44,8 +44,7 @@ class Plant:
     times: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.step, str) or not self.step:
-            raise ConfigError(f"a failure is planted at the id of a step, not at {self.step!r}", option="step")
+        check_text(self.step, "step", what="the id of a step", filled=True)
         if self.failure == "undecided":
             raise ConfigError(
                 "no reply is undecided, only a check is: give the step a check that raises", option="failure"

@@ -18,6 +18,7 @@ from stepguard.backends import Backend, Completion, Message, Request
 from stepguard.cli import main
 from stepguard.cli.bench.progress import BenchProgress, span_of_time
 from stepguard.cli.progress import make_display
+from stepguard.engine.actions import Commit
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import ArmOptions, Outcome
 from stepguard.evaluation.families import Arithmetic
@@ -135,7 +136,9 @@ def test_a_long_silence_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_accepted_steps_are_counted_while_a_run_goes_on() -> None:
     """A guarded run of many steps is seen to go on, long before it ends."""
     steps: list[int] = []
-    options = ArmOptions(committed=steps.append)
+    options = ArmOptions(
+        observer=lambda action, event: steps.append(len(action.records)) if isinstance(action, Commit) else None
+    )
     plan = replace(PLAN, cells={50: 1}, arms=("guard",), options=options)
     asyncio.run(run_plan(plan, SimulatedModel(slips=Slips.none()), configuration={}, concurrency=1))
     assert len(steps) > 3

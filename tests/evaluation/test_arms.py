@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from stepguard import Budget
 from stepguard.backends.base import Completion, Request
 from stepguard.cli import main
 from stepguard.errors import BackendError, ConfigError
@@ -219,6 +220,20 @@ def test_an_adaptive_guard_chooses_the_length_of_its_segments() -> None:
     for arm, named in [("guard(adaptive=1)", "adaptive is true"), ("guard(adaptive=true, segment=2)", "segment out")]:
         with pytest.raises(ConfigError, match=named):
             arm_named(arm)
+
+
+@pytest.mark.parametrize("arm", ["guard", "guard(checker=operands)"])
+def test_guarded_arms_take_the_options_of_a_guard(arm: str) -> None:
+    """A budget stops them, and an observer is notified, whoever judges their claims."""
+    performed: list[str] = []
+    outcome = run(
+        arm,
+        SimulatedModel(slips=Slips.none()),
+        budget=Budget(calls=1),
+        observer=lambda action, event: performed.append(type(action).__name__),
+    )
+    assert (outcome.status, outcome.calls, outcome.steps_right) == ("exhausted", 1, 4)
+    assert performed == ["Ask", "CheckClaims", "Commit"]
 
 
 def test_the_full_checker_lets_nothing_pass() -> None:

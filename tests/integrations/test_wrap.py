@@ -592,7 +592,7 @@ def test_anything_with_chat_completions_can_be_wrapped(client: openai.OpenAI) ->
         ({"on_unverified": "ignore"}, "on_unverified"),
         ({"at_least": "sure"}, "at_least"),
         ({"on_call": 3}, "on_call"),
-        ({"procedures": {"sums": "inputs: x"}}, "no Procedure"),
+        ({"procedures": {"sums": "inputs: x"}}, "is a Procedure"),
         ({"segment": 0}, "segment"),
         ({"budget": 3}, "Budget"),
         ({"observe": True}, "observe"),

@@ -6,7 +6,6 @@ variable's value: a number, or text that holds a formula. Every other name is a 
 
 from __future__ import annotations
 
-import math
 import re
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
@@ -15,6 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from stepguard.checks.built import BuiltCheck
+from stepguard.core.arguments import check_names, check_one_of, check_seconds, check_text
 from stepguard.core.verdicts import Claim, DeviationKind, Verdict, shorten
 from stepguard.errors import ConfigError, EvaluationError, ExpressionError
 from stepguard.formulas.deciding import ASSUMPTIONS, Assumption, Decider, Deduction
@@ -186,9 +186,7 @@ class SymbolicCheck(BuiltCheck):
     def _check_options(self, *texts: str, bound: Iterable[str] = ()) -> None:
         """Check the options, and take up names that texts consist of."""
         for option in ("reads", "symbols"):
-            names = getattr(self, option)
-            if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-                raise ConfigError(f"{option} is a list of names, not {names!r}", option=option)
+            check_names(names := getattr(self, option), option)
             for name in names:
                 check_symbol(name, option)
             object.__setattr__(self, option, tuple(names))
@@ -196,14 +194,11 @@ class SymbolicCheck(BuiltCheck):
         pairs = tuple(sorted((name, kind) for name, kind in given))
         for name, kind in pairs:
             check_symbol(name, "assume")
-            if kind not in ASSUMPTIONS:
-                raise ConfigError(f"{kind!r} is no assumption: use one of {', '.join(ASSUMPTIONS)}", option="assume")
+            check_one_of(kind, ASSUMPTIONS, "assume", name=f"the assumption on {name}")
         object.__setattr__(self, "assume", pairs)
         seconds = float(self.seconds) if isinstance(self.seconds, Decimal) else self.seconds
         object.__setattr__(self, "seconds", seconds)
-        valid = isinstance(seconds, int | float) and not isinstance(seconds, bool) and math.isfinite(seconds)
-        if not valid or not 0 < seconds <= _MAX_SECONDS:
-            raise ConfigError(f"seconds is above 0 and at most {_MAX_SECONDS}, not {seconds!r}", option="seconds")
+        check_seconds(seconds, "seconds", positive=True, most=_MAX_SECONDS)
         bare = [text.strip() for text in texts if is_variable(text, self.symbols)]
         reads = dict.fromkeys([*self.reads, *(name for name in bare if name not in set(bound))])
         object.__setattr__(self, "reads", tuple(reads))
@@ -284,28 +279,26 @@ def is_variable(text: object, symbols: Iterable[str] = ()) -> bool:
     return text.strip() not in {"e", "pi", *FUNCTIONS, *symbols}
 
 
-def read_text(text: object, option: str, declared: Iterable[str]) -> Formula:
+def read_text(text: str, option: str, declared: Iterable[str]) -> Formula:
     """A formula that a check is made with.
 
     Raises:
         ConfigError: it is no formula.
     """
-    if not isinstance(text, str):
-        raise ConfigError(f"{option} is a formula as text, not {type(text).__name__}", option=option)
+    check_text(text, option, what="a formula as text")
     try:
         return parse_formula(text, declared=declared)
     except ExpressionError as error:
         raise ConfigError(f"{option}: {error}", option=option) from None
 
 
-def read_relation(text: object, option: str, declared: Iterable[str]) -> Relation | Formula:
+def read_relation(text: str, option: str, declared: Iterable[str]) -> Relation | Formula:
     """A relation or a formula that a check is made with.
 
     Raises:
         ConfigError: it is neither.
     """
-    if not isinstance(text, str):
-        raise ConfigError(f"{option} is a formula as text, not {type(text).__name__}", option=option)
+    check_text(text, option, what="a formula as text")
     try:
         return parse_relation(text, declared=declared)
     except ExpressionError as error:

@@ -25,6 +25,7 @@ from stepguard.checks.formulas.base import (
     read_relation,
     read_text,
 )
+from stepguard.core.arguments import check_count, check_one_of
 from stepguard.core.verdicts import Verdict
 from stepguard.errors import ConfigError, ExpressionError
 from stepguard.formulas.calculus import differentiate
@@ -68,8 +69,7 @@ class Equivalent(SymbolicCheck):
 
     def __post_init__(self) -> None:
         self._check_options(self.formula)
-        if self.form is not None and self.form not in FORMS:
-            raise ConfigError(f"{self.form!r} is no form: use one of {', '.join(FORMS)}", option="form")
+        check_one_of(self.form, FORMS, "form", optional=True)
         found = read_relation(self.formula, "formula", self._declared())
         if isinstance(found, Relation):
             if not found.equation:
@@ -133,8 +133,7 @@ class Derivative(SymbolicCheck):
     def __post_init__(self) -> None:
         check_symbol(self.variable, "variable")
         self._check_options(self.formula, bound=(self.variable,))
-        if type(self.order) is not int or not 1 <= self.order <= _MAX_ORDER:
-            raise ConfigError(f"order is a number from 1 to {_MAX_ORDER}, not {self.order!r}", option="order")
+        check_count(self.order, "order", most=_MAX_ORDER)
         self._check_variable(self.variable, read_text(self.formula, "formula", self._declared()))
 
     def _bound(self) -> frozenset[str]:
@@ -198,8 +197,7 @@ class Integral(SymbolicCheck):
         self._check_variable(self.variable, read_text(self.formula, "formula", self._declared()))
         if len(limits) == 1:
             raise ConfigError("an integral has two limits or none", option="low" if self.low is None else "high")
-        if self.constant not in get_args(IntegrationConstant):
-            raise ConfigError(f"constant is 'optional' or 'required', not {self.constant!r}", option="constant")
+        check_one_of(self.constant, get_args(IntegrationConstant), "constant")
         if limits and self.constant == "required":
             raise ConfigError("an integral between limits has no constant", option="constant")
         for limit in limits:
@@ -277,8 +275,7 @@ class Substituted(SymbolicCheck):
             check_symbol(name, "values")
         object.__setattr__(self, "values", pairs)
         self._check_options(self.formula, bound=(name for name, _ in pairs))
-        if self.form is not None and self.form not in FORMS:
-            raise ConfigError(f"{self.form!r} is no form: use one of {', '.join(FORMS)}", option="form")
+        check_one_of(self.form, FORMS, "form", optional=True)
         tree = read_text(self.formula, "formula", self._declared())
         for name, value in pairs:
             self._check_variable(name, tree)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from stepguard.checks.formulas.base import FormulaQuestion, SymbolicCheck, Unusable, is_variable
+from stepguard.core.arguments import check_text
 from stepguard.core.verdicts import Verdict
 from stepguard.errors import ConfigError, ExpressionError
 from stepguard.formulas.formulas import (
@@ -63,8 +64,7 @@ class SameMatrix(SymbolicCheck):
 
     def __post_init__(self) -> None:
         self._check_options(self.matrix)
-        if not isinstance(self.matrix, str):
-            raise ConfigError(f"a matrix is given as text, not as {type(self.matrix).__name__}", option="matrix")
+        check_text(self.matrix, "matrix", what="a matrix as text")
         try:
             if _is_literal(self.matrix):
                 parse_matrix(self.matrix, declared=self._declared())

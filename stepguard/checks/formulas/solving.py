@@ -16,7 +16,6 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import ClassVar, Final
 
-from stepguard.checks.built import read_flag
 from stepguard.checks.formulas.base import (
     FormulaQuestion,
     SymbolicCheck,
@@ -26,6 +25,7 @@ from stepguard.checks.formulas.base import (
     read_relation,
 )
 from stepguard.checks.formulas.regions import compare_region
+from stepguard.core.arguments import check_flag, check_names
 from stepguard.core.verdicts import Verdict
 from stepguard.errors import ConfigError
 from stepguard.formulas.canonical import Canonical, TooBig
@@ -73,8 +73,8 @@ class Solves(SymbolicCheck):
     ordered: bool = False
 
     def __post_init__(self) -> None:
-        read_flag(self.all, "all")
-        read_flag(self.ordered, "ordered")
+        check_flag(self.all, "all")
+        check_flag(self.ordered, "ordered")
         check_symbol(self.variable, "variable")
         self._check_options(self.equation, bound=(self.variable,))
         _check_relation(self, self.equation, (self.variable,), ("=",))
@@ -194,13 +194,13 @@ class SolvesSystem(SymbolicCheck):
     all: bool = True
 
     def __post_init__(self) -> None:
-        read_flag(self.all, "all")
+        check_flag(self.all, "all")
         for option in ("equations", "variables"):
-            given = getattr(self, option)
-            if isinstance(given, str) or not given:
-                raise ConfigError(f"{option} is a list of texts, not {given!r}", option=option)
+            check_names(given := getattr(self, option), option, what="a list of texts")
             object.__setattr__(self, option, tuple(given))
-        if len(self.variables) > _MAX_UNKNOWNS or len(set(self.variables)) != len(self.variables):
+        if not self.equations:
+            raise ConfigError("a system has at least one equation", option="equations")
+        if not 0 < len(self.variables) <= _MAX_UNKNOWNS or len(set(self.variables)) != len(self.variables):
             raise ConfigError(f"there are 1 to {_MAX_UNKNOWNS} unknowns, each named once", option="variables")
         for name in self.variables:
             check_symbol(name, "variables")

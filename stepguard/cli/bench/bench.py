@@ -147,7 +147,7 @@ def main(args: argparse.Namespace) -> int:
         if callable(close := getattr(backend, "close", None)):
             stack.callback(close)
         progress = stack.enter_context(BenchProgress(plan, model, concurrency=concurrency, meter=meter))
-        plan = replace(plan, options=replace(plan.options, committed=progress.committed))
+        plan = replace(plan, options=replace(plan.options, observer=progress.performed))
         outcomes = asyncio.run(
             run_plan(
                 plan,

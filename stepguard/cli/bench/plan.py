@@ -7,8 +7,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
+from stepguard.backends.retry import RetryPolicy
 from stepguard.cli.arguments import load_file
 from stepguard.cli.bench.bench import COUNT, LENGTHS
+from stepguard.core.arguments import check_count
 from stepguard.core.profile import Profile
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import ArmOptions, arm_named
@@ -39,8 +41,7 @@ def make_plan(args: argparse.Namespace) -> Plan:
     arms = [arm_named(name).name for name in split_names(args.arms)]
     if not arms or len(set(arms)) != len(arms):
         raise ConfigError(f"--arms takes names of arms, each once, not {args.arms!r}", option="arms")
-    if args.concurrency is not None and args.concurrency < 1:
-        raise ConfigError(f"--concurrency is 1 or more, not {args.concurrency}", option="concurrency")
+    check_count(args.concurrency, "concurrency", name="--concurrency", optional=True)
     if args.resume and args.out is None:
         raise ConfigError("--resume goes with --out, the folder to go on in", option="resume")
     repair = Ladder() if args.retries is None else args.retries
@@ -49,7 +50,7 @@ def make_plan(args: argparse.Namespace) -> Plan:
     learned = None if args.learned is None else Profile.load(args.learned)
     if learned is not None and not learned.tells:
         raise ConfigError(f"the profile {args.learned} has seen no calls: it foretells nothing", option="learned")
-    options = ArmOptions(segment=args.segment, repair=repair, profile=learned, timeout=args.timeout)
+    options = ArmOptions(segment=args.segment, repair=repair, profile=learned, retry=RetryPolicy(timeout=args.timeout))
     # Cases are numbered from 0 on; --seed is the simulated model's alone then.
     seed = args.seed if args.cases is None else 0
     return Plan(family=family, cells=cells, arms=arms, seed=seed, options=options)

@@ -10,6 +10,7 @@ from typing import Final, Self
 
 from stepguard.cli.progress import make_display
 from stepguard.cli.text import printable
+from stepguard.engine.actions import Action, Commit, Event
 from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.meter import Meter
 from stepguard.evaluation.runner import Plan
@@ -62,9 +63,10 @@ class BenchProgress:
         sys.stderr.write(f"{what} damaged among the outcomes that were there: what stood there is run again\n")
         sys.stderr.flush()
 
-    def committed(self, steps: int) -> None:
-        """So many more steps of runs that go on were accepted."""
-        self._steps += steps
+    def performed(self, action: Action, event: Event) -> None:
+        """A guarded run has gone on: its steps are counted as they are accepted."""
+        if isinstance(action, Commit):
+            self._steps += len(action.records)
 
     def __call__(self, done: int, total: int, newest: Outcome) -> None:
         self._forecast.ended(newest)

@@ -7,15 +7,16 @@ import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, Final, Protocol, Self, runtime_checkable
 
 from stepguard.backends.base import Backend, Completion, Request, ask, paid_without_reply
 from stepguard.backends.retry import RetryPolicy
-from stepguard.core.profile import Profile
 from stepguard.core.usage import Usage
 from stepguard.engine.segments import Segments
 from stepguard.errors import BackendError
 from stepguard.evaluation.families import Task
+from stepguard.options import GuardOptions
 from stepguard.repair.ladder import Ladder
 from stepguard.repair.policy import Repair
 
@@ -105,32 +106,22 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArmOptions:
-    """What the arms share.
+class ArmOptions(GuardOptions):
+    """What the arms share: the options of the guard in the guarded ones, and `retry` in all, with these defaults.
 
     Args:
-        segment: steps a call, in the guarded arms.
-        repair: what the guarded arms try when a step is not accepted: a policy, or a number of plain retries.
-        profile: what is known of the model beforehand, in the guarded arms; it stays as it is.
-        adaptive: whether the length of segments is chosen by what a run shows, in the arms that have a checker.
-        stop_early: whether replies are stopped at their first wrong step, in the guarded arms that judge by the guard.
-        timeout: seconds until one request is given up; a whole transcript of a slow local model takes many minutes.
-        committed: told how many steps a guarded run has just accepted.
+        segment: steps a call, 10.
+        repair: what is tried when a step is not accepted, `Ladder()`.
+        retry: as the guard's own, but 1800 seconds for a request: a whole transcript of a slow local model takes many
+            minutes.
+        history: None: outcomes are made of all steps and attempts.
+        seed: None takes that of each task.
     """
 
-    segment: int = 10
+    segment: int | Segments | None = 10
     repair: int | Repair = field(default_factory=Ladder)
-    profile: Profile | None = None
-    adaptive: bool = False
-    stop_early: bool = False
-    timeout: float = 1800.0
-    committed: Callable[[int], object] | None = field(default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        Segments(self.segment)
-        RetryPolicy(timeout=self.timeout)
-        if isinstance(self.repair, int):
-            Ladder.of(self.repair)
+    retry: RetryPolicy = field(default_factory=partial(RetryPolicy, timeout=1800.0))
+    history: int | None = None
 
 
 Neighbour = Callable[[], Task]

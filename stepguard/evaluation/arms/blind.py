@@ -54,7 +54,7 @@ class Blind:
         except ConfigError as error:
             return nothing(self.name, task, status="error", error=f"there is no other instance to learn from: {error}")
         seen = Seen(other)
-        guard = make_guard(other, backend, mine, observer=seen)
+        guard = make_guard(other, backend, mine, seen)
         result = await guard.arun(other.procedure, other.inputs)
         if result.status == "failed":
             return nothing(self.name, task, status="error", error=f"the other instance failed: {result.problem}")

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from stepguard.backends.base import Backend, Message, Request
-from stepguard.backends.retry import RetryPolicy
 from stepguard.errors import StepguardError
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing, send_with_room
 from stepguard.evaluation.arms.reading import TranscriptReading, same
@@ -79,9 +78,9 @@ class ByCode:
             temperature=0.0,
             max_tokens=200 + task.line_tokens * len(task.procedure),
             seed=task.seed,
-            timeout=options.timeout,
+            timeout=options.retry.timeout,
         )
-        sent = await send_with_room(backend, request, RetryPolicy(timeout=options.timeout), lambda text: False)
+        sent = await send_with_room(backend, request, options.retry, lambda text: False)
         problem: str | None = None
         values: dict[str, Value] = {}
         try:

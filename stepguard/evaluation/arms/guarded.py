@@ -20,7 +20,6 @@ from stepguard.evaluation.arms.wording import Decision, Reworded, check_decision
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import full_name
 from stepguard.repair.ladder import Ladder
-from stepguard.repair.policy import Repair
 
 __all__ = ["Chunk", "Guarded", "check_knobs", "plainly", "with_knobs"]
 
@@ -81,10 +80,13 @@ class Guarded:
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
-        mine = replace(with_knobs(options, self.segment, self.retries), adaptive=self.adaptive)
+        mine = with_knobs(options, self.segment, self.retries)
+        if self.adaptive:
+            mine = replace(mine, segment=None)
         task, backend = _worded(task, backend, self.without)
         if self.checker == "full":
-            return await run_guarded(self.name, task, backend, replace(mine, stop_early=self.stop_early))
+            mine = replace(mine, stop_early=self.stop_early or options.stop_early)
+            return await run_guarded(self.name, task, backend, mine)
         judging = Limited(self.checker, task, catch=self.catch, modulus=self.modulus)
         return await run_guarded(self.name, task, backend, plainly(mine), judging)
 
@@ -114,7 +116,7 @@ class Chunk:
         """See `Arm.run`."""
         mine = plainly(with_knobs(options, self.segment, None))
         task, backend = _worded(task, backend, self.without)
-        return await run_guarded(self.name, task, backend, mine, observe=True)
+        return await run_guarded(self.name, task, backend, replace(mine, observe=True))
 
 
 def check_knobs(segment: int | None, retries: int | None) -> None:
@@ -135,9 +137,8 @@ def _worded(task: Task, backend: Backend, without: Decision | None) -> tuple[Tas
 
 def with_knobs(options: ArmOptions, segment: int | None, retries: int | None) -> ArmOptions:
     """The options with the knobs that were given."""
-    segment = options.segment if segment is None else segment
-    repair: int | Repair = options.repair if retries is None else retries
-    return replace(options, segment=segment, repair=repair)
+    segmented = options if segment is None else replace(options, segment=segment)
+    return segmented if retries is None else replace(segmented, repair=retries)
 
 
 def plainly(options: ArmOptions) -> ArmOptions:

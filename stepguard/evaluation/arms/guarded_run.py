@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from stepguard.backends.base import Backend, Completion, ask
-from stepguard.backends.retry import RetryPolicy
 from stepguard.engine.actions import (
     Action,
     Ask,
     CheckClaims,
     Checked,
-    Commit,
     Event,
     Failed,
     Replied,
@@ -31,31 +30,19 @@ from stepguard.evaluation.families import Task
 from stepguard.guard import Guard
 from stepguard.language.values import Value
 from stepguard.results import Result
+from stepguard.telemetry.hooks import as_observers
+from stepguard.telemetry.logging import Telemetry
 
 __all__ = ["Seen", "make_guard", "run_guarded"]
 
 
-def make_guard(
-    task: Task,
-    backend: Backend,
-    options: ArmOptions,
-    *,
-    observe: bool = False,
-    observer: Callable[[Action, Event], None] | None = None,
-) -> Guard:
-    """The guard that the options of an arm describe."""
-    return Guard(
-        backend,
-        segment=None if options.adaptive else options.segment,
-        repair=options.repair,
-        observe=observe,
-        stop_early=options.stop_early,
-        history=None,
-        profile=options.profile,
-        retry=RetryPolicy(timeout=options.timeout),
-        seed=task.seed,
-        observer=observer,
-    )
+def make_guard(task: Task, backend: Backend, options: ArmOptions, seen: Seen) -> Guard:
+    """The guard that the options of an arm describe, watched."""
+    given: dict[str, Any] = {each.name: getattr(options, each.name) for each in fields(options)}
+    given["observer"] = [seen, *as_observers(options.observer)]
+    if options.seed is None:
+        given["seed"] = task.seed
+    return Guard(backend, **given)
 
 
 @dataclass(slots=True)
@@ -63,14 +50,12 @@ class Seen:
     """Watches a run and counts its claims by the truth.
 
     Attributes:
-        committed: told how many steps were just accepted.
         completions: what was answered.
         refused: how often a claim of each step was not accepted, by the step's place.
     """
 
     task: Task
     only: Collection[str] | None = None
-    committed: Callable[[int], object] | None = None
     claims: int = 0
     wrong: int = 0
     accepted: int = 0
@@ -86,8 +71,6 @@ class Seen:
     def __call__(self, action: Action, event: Event) -> None:
         if isinstance(event, Replied):
             self.completions.append(event.completion)
-        if isinstance(action, Commit) and self.committed is not None:
-            self.committed(len(action.records))
         if not isinstance(action, CheckClaims) or not isinstance(event, Checked) or action.stand_in:
             return
         known: dict[str, Value] = dict(action.values)
@@ -116,7 +99,6 @@ async def run_guarded(
     options: ArmOptions,
     judging: ClaimChecker | None = None,
     *,
-    observe: bool = False,
     only: Collection[str] | None = None,
 ) -> Outcome:
     """Run a task through the guard, with another judgement of claims where one is given.
@@ -127,46 +109,52 @@ async def run_guarded(
         backend: the model.
         options: the guard's.
         judging: another judgement of claims.
-        observe: whether claims are taken as they stand.
         only: the steps whose claims are counted; None: all of them.
     """
-    seen = Seen(task, only, options.committed)
-    guard = make_guard(task, backend, options, observe=observe, observer=seen)
+    seen = Seen(task, only)
+    if judging is not None:  # replies are stopped by the guard's own checker
+        options = replace(options, stop_early=False)
+    guard = make_guard(task, backend, options, seen)
     started = time.monotonic()
     if judging is None:
         result = await guard.arun(task.procedure, task.inputs)
     else:
         run = guard.start(task.procedure, task.inputs)
-        await _drive(run, backend, judging, seen)
+        await _drive(run, backend, judging, Telemetry(run, [seen, *as_observers(options.observer)]))
         result = run.result()
-    made = _outcome(arm, task, result, time.monotonic() - started, observe=observe)
+    made = _outcome(arm, task, result, time.monotonic() - started, observe=options.observe)
     made = replace(made, served_by=served_by(seen.completions))
-    if observe:
+    if options.observe:
         return made
     return replace(made, claims=seen.claims, wrong_claims=seen.wrong, wrong_accepted=seen.accepted)
 
 
-async def _drive(run: Run, backend: Backend, judging: ClaimChecker, seen: Seen) -> None:
+async def _drive(run: Run, backend: Backend, judging: ClaimChecker, telemetry: Telemetry) -> None:
     """Carry a run to its end, one action after the other, with claims judged otherwise than the guard does."""
+    telemetry.started()
     while (action := run.next_action()) is not None:
-        event: Event
-        if isinstance(action, Ask):
-            try:
-                async with asyncio.timeout(action.request.timeout):
-                    event = Replied(action.id, await ask(action.backend or backend, action.request))
-            except TimeoutError:
-                event = Failed(action.id, BackendTimeout(f"no answer within {action.request.timeout:.6g} s"))
-            except Exception as error:  # noqa: BLE001 - it costs one outcome, not the benchmark
-                event = Failed(action.id, error)
-        elif isinstance(action, Wait):
-            await asyncio.sleep(action.seconds)
-            event = Woke(action.id)
-        elif isinstance(action, CheckClaims):
-            event = Checked(action.id, judging.judge(action))
-        else:
-            event = run.perform(action)
+        with telemetry.performing(action):
+            event = await _performed(run, action, backend, judging)
         run.send(event)
-        seen(action, event)
+        telemetry.performed(action, event)
+    telemetry.done(run.result())
+
+
+async def _performed(run: Run, action: Action, backend: Backend, judging: ClaimChecker) -> Event:
+    if isinstance(action, Ask):
+        try:
+            async with asyncio.timeout(action.request.timeout):
+                return Replied(action.id, await ask(action.backend or backend, action.request))
+        except TimeoutError:
+            return Failed(action.id, BackendTimeout(f"no answer within {action.request.timeout:.6g} s"))
+        except Exception as error:  # noqa: BLE001 - it costs one outcome, not the benchmark
+            return Failed(action.id, error)
+    if isinstance(action, Wait):
+        await asyncio.sleep(action.seconds)
+        return Woke(action.id)
+    if isinstance(action, CheckClaims):
+        return Checked(action.id, judging.judge(action))
+    return run.perform(action)
 
 
 def _outcome(arm: str, task: Task, result: Result, seconds: float, *, observe: bool) -> Outcome:

@@ -18,7 +18,6 @@ from fractions import Fraction
 from typing import Final
 
 from stepguard.backends.base import Backend, Completion, Message, Request, ask
-from stepguard.backends.retry import RetryPolicy
 from stepguard.core.arguments import check_flag, check_number
 from stepguard.errors import EvaluationError
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing, send
@@ -69,12 +68,14 @@ class Primed:
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
-        half = _FirstHalf(task, self.rate, options.segment)
+        segments = options.settings().segments
+        steps = segments.size or segments.first
+        half = _FirstHalf(task, self.rate, steps)
         if not half.planted:
             return replace(nothing(self.name, task, status="abstained", stopped_at="no first half"), steps_judged=0)
         if self.guarded:
             # Its first calls are to ask for what was planted and for nothing else.
-            whole_segments = replace(options, segment=min(options.segment, len(half.planted)))
+            whole_segments = replace(options, segment=min(steps, len(half.planted)))
             made = await run_guarded(self.name, task, _Offered(half, backend), whole_segments, only=half.rest)
             return replace(made, steps_judged=made.claims, steps_right=made.claims - made.wrong_claims)
         plain = chain_request(task, options)
@@ -87,7 +88,7 @@ class Primed:
             steps=tuple(rest),
             values={**plain.values, **half.planted},
         )
-        sent = await send(backend, request, RetryPolicy(timeout=options.timeout))
+        sent = await send(backend, request, options.retry)
         found = read_run(task, f"{half.text}\n{sent.text}")
         right = sum(name in found.values and name not in found.slips for name in half.rest)
         whole = right == len(half.rest)

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from stepguard.backends.base import Backend, Message, Request
-from stepguard.backends.retry import RetryPolicy
 from stepguard.core.arguments import check_count
 from stepguard.core.usage import Usage
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, Sent, send_with_room, served_by
@@ -178,7 +177,7 @@ async def _sent(task: Task, backend: Backend, request: Request, options: ArmOpti
     def enough(text: str) -> bool:
         return len(read_run(task, text).values) == len(task.procedure)
 
-    return await send_with_room(backend, request, RetryPolicy(timeout=options.timeout), enough)
+    return await send_with_room(backend, request, options.retry, enough)
 
 
 def _longest(task: Task) -> int:
@@ -198,7 +197,7 @@ def _request(task: Task, shown: Demonstration, options: ArmOptions, *, max_token
         temperature=0.0,
         max_tokens=max_tokens,
         seed=task.seed,
-        timeout=options.timeout,
+        timeout=options.retry.timeout,
     )
 
 

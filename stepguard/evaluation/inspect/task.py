@@ -19,6 +19,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Final
 
 from stepguard.backends.base import Completion, Request, ToolCall, about_to_send
+from stepguard.core.arguments import check_seed
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, ConfigError, MissingExtraError, UsageError
 from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named, kind_of
@@ -100,8 +101,7 @@ def bench(
         raise ConfigError(
             f"n has {len(counts)} numbers for {len(sizes)} lengths: give one, or one a length", option="n"
         )
-    if type(seed) is not int:
-        raise ConfigError(f"seed is a whole number, not {seed!r}", option="seed")
+    check_seed(seed)
     family, name = family_named(_joined(task)), _joined(arm)
     options = ArmOptions(segment=segment, repair=Ladder() if retries is None else retries)
     cells = dict(zip(sizes, counts * (1 if len(counts) > 1 else len(sizes)), strict=True))

@@ -33,6 +33,7 @@ from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from typing import Final, Literal
 
+from stepguard.core.arguments import check_mapping
 from stepguard.errors import ConfigError, InputError, ProcedureError
 from stepguard.integrations.chat.messages import (
     COMMENT,
@@ -114,8 +115,7 @@ def find_job(
         InputError: the values do not fit the procedure.
         ConfigError: the call cannot be understood without guessing.
     """
-    if inputs is not None and not isinstance(inputs, Mapping):
-        raise ConfigError(f"inputs is a mapping of names to values, not {type(inputs).__name__}", option="inputs")
+    check_mapping(inputs, "inputs", optional=True)
     read = list(read_messages(messages))
     now = {each.index for each in current_turn(read)}
     heard = [each for each in read if each.role in SYSTEM or each.index in now]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from stepguard.core.arguments import check_instance, check_mapping
 from stepguard.errors import ConfigError
 
 __all__ = ["ROLES", "Trust", "check_inputs", "check_trust"]
@@ -55,8 +56,7 @@ def check_trust(given: Trust | None) -> Trust:
     Raises:
         ConfigError: it is something else.
     """
-    if given is not None and not isinstance(given, Trust):
-        raise ConfigError(f"trust is a Trust such as Trust(inputs=('user',)), not {given!r:.60}", option="trust")
+    check_instance(given, Trust, "trust", what="a Trust such as Trust(inputs=('user',))", optional=True)
     return given or Trust()
 
 
@@ -66,7 +66,7 @@ def check_inputs(inputs: object, procedure: object) -> None:
     Raises:
         ConfigError: they are.
     """
-    if inputs is not None and not callable(inputs) and not isinstance(inputs, Mapping):
-        raise ConfigError(f"inputs is a mapping or a function, not {type(inputs).__name__}", option="inputs")
+    if not callable(inputs):
+        check_mapping(inputs, "inputs", what="a mapping or a function", optional=True)
     if inputs is not None and procedure is None:
         raise ConfigError("inputs are given, and no procedure: name one", option="inputs")

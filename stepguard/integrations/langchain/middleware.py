@@ -35,6 +35,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, NotRequired, TypedDict, Unpack, get_args
 
 from stepguard.backends.retry import RetryPolicy
+from stepguard.core.arguments import check_callable, check_flag, check_one_of
 from stepguard.core.verdicts import Strength
 from stepguard.engine.run import Run
 from stepguard.errors import ConfigError, MissingExtraError, RunError
@@ -52,7 +53,7 @@ from stepguard.integrations.langchain.model import (
 from stepguard.integrations.langgraph import taken_over
 from stepguard.integrations.openai.calls import ClientCall, tell_call
 from stepguard.integrations.openai.client import OnUnverified
-from stepguard.integrations.support import check_support
+from stepguard.integrations.support import check_procedures, check_support
 from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
@@ -157,15 +158,11 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
     ) -> None:
         super().__init__()
         self.tools: Sequence[Any] = []
-        if on_unverified not in get_args(OnUnverified):
-            raise ConfigError(f"on_unverified is 'raise' or 'return', not {on_unverified!r}", option="on_unverified")
-        for name, given in (("on_call", on_call), ("settings", settings)):
-            if given is not None and not callable(given):
-                raise ConfigError(f"{name} is a function; {given!r:.60} cannot be called", option=name)
-        known = dict(procedures or {})
-        for name, each in known.items():
-            if not isinstance(each, Procedure):
-                raise ConfigError(f"procedures[{name!r}] is {type(each).__name__}, no Procedure", option="procedures")
+        check_one_of(on_unverified, get_args(OnUnverified), "on_unverified")
+        check_callable(on_call, "on_call", optional=True)
+        check_callable(settings, "settings", optional=True)
+        check_flag(guarded_only, "guarded_only")
+        known = check_procedures(procedures)
         check_inputs(inputs, procedure)
         check_options(options, of="GuardMiddleware")
         if procedure is not None and (isinstance(procedure, Procedure) or not callable(procedure)):

@@ -36,6 +36,7 @@ from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
 
 from stepguard.auditing import audit
 from stepguard.backends.base import as_backend
+from stepguard.core.arguments import check_count, check_mapping
 from stepguard.core.verdicts import Strength
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError, MissingExtraError, StepguardError
@@ -173,13 +174,8 @@ def create_server(
     """
     limits = {"procedure": max_procedure, "transcript": max_transcript, "runs": max_runs}
     for name, limit in limits.items():
-        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-            raise ConfigError(f"max_{name} is a whole number of 1 or more, not {limit!r}", option=f"max_{name}")
-    if models is not None and not isinstance(models, Mapping):
-        raise ConfigError(
-            f'models is a mapping such as {{"mini": "openai/gpt-4.1-mini"}}, not {type(models).__name__}',
-            option="models",
-        )
+        check_count(limit, f"max_{name}")
+    check_mapping(models, "models", what='a mapping such as {"mini": "openai/gpt-4.1-mini"}', optional=True)
     options = dict(guard or {})
     check_options(options, of="a guard here")
     if options.get("budget") is None:

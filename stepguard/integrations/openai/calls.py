@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from stepguard.backends.base import Completion, Request
 from stepguard.backends.retry import RetryPolicy
+from stepguard.core.arguments import check_count, check_mapping, check_seed
 from stepguard.core.verdicts import Strength
 from stepguard.engine.run import Run
 from stepguard.errors import ConfigError
@@ -201,19 +202,16 @@ class GuardedCall:
         if "stream_options" in given and not stream:
             raise ConfigError("stream_options go with stream=True", option="stream_options")
         stream_options = given.get("stream_options", {})
-        if not isinstance(stream_options, Mapping):
-            raise ConfigError(
-                f"stream_options are a mapping such as {{'include_usage': True}}, not {stream_options!r:.40}",
-                option="stream_options",
-            )
+        check_mapping(stream_options, "stream_options", what="a mapping such as {'include_usage': True}")
         changed: dict[str, Any] = {}
-        caps = [_cap(name, given[name]) for name in ("max_tokens", "max_completion_tokens") if name in given]
+        caps = {name: given[name] for name in ("max_tokens", "max_completion_tokens") if name in given}
+        for name, cap in caps.items():
+            check_count(cap, name)
         if caps:
-            changed["cap"] = min(caps)
+            changed["cap"] = min(caps.values())
         if "max_completion_tokens" in given:
             changed["max_tokens_parameter"] = "max_completion_tokens"
-        if (seed := given.get("seed")) is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
-            raise ConfigError(f"seed is a whole number, not {seed!r:.20}", option="seed")
+        check_seed(seed := given.get("seed"))
         self.settings: Final = settings
         self.job: Final = job
         self.model: Final[str] = model
@@ -296,12 +294,6 @@ def retry_of(client: object) -> RetryPolicy:
 def _seconds(timeout: Any) -> Any:
     """Seconds, of a number or of an object of the HTTP library, whose longest wait for data is meant."""
     return getattr(timeout, "read", timeout)
-
-
-def _cap(name: str, given: object) -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        raise ConfigError(f"{name} is a whole number of 1 or more, not {given!r:.20}", option=name)
-    return given
 
 
 def _wants_json(response_format: object) -> bool:

@@ -25,11 +25,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, Unpack, get_args
 
+from stepguard.core.arguments import check_callable, check_flag, check_one_of
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError
 from stepguard.integrations.chat.trust import Trust, check_trust
 from stepguard.integrations.openai.calls import ClientCall, GuardedCall, WrapSettings
-from stepguard.integrations.support import check_support
+from stepguard.integrations.support import check_procedures, check_support
 from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
@@ -88,14 +89,10 @@ def wrap(
     """
     if issubclass(type(client), _Client):
         raise ConfigError("the client is wrapped already: wrap its .unguarded", option="client")
-    if on_unverified not in get_args(OnUnverified):
-        raise ConfigError(f"on_unverified is 'raise' or 'return', not {on_unverified!r}", option="on_unverified")
-    if on_call is not None and not callable(on_call):
-        raise ConfigError(f"on_call is called with a Call; {on_call!r:.60} cannot be", option="on_call")
-    known = dict(procedures or {})
-    for name, procedure in known.items():
-        if not isinstance(procedure, Procedure):
-            raise ConfigError(f"procedures[{name!r}] is {type(procedure).__name__}, no Procedure", option="procedures")
+    check_one_of(on_unverified, get_args(OnUnverified), "on_unverified")
+    check_callable(on_call, "on_call", optional=True)
+    check_flag(guarded_only, "guarded_only")
+    known = check_procedures(procedures)
     check_support(known.values(), at_least)
     check_options(options, of="wrap")
     if not callable(getattr(getattr(getattr(client, "chat", None), "completions", None), "create", None)):
@@ -104,7 +101,7 @@ def wrap(
         client=client,
         procedures=known,
         trust=check_trust(trust),
-        guarded_only=bool(guarded_only),
+        guarded_only=guarded_only,
         on_unverified=on_unverified,
         at_least=at_least,
         on_call=on_call,

@@ -16,10 +16,10 @@ Nothing here belongs to a framework, and no model is asked.
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from stepguard.core.arguments import check_callable, check_mapping, check_names, check_seconds
 from stepguard.core.verdicts import STRENGTHS, DeviationKind, Strength, check_strength, shorten
 from stepguard.errors import ConfigError, InputError, ValueRefused
 from stepguard.integrations.outputs.judging import Judging, NotAccepted, OutputCheck
@@ -73,7 +73,12 @@ class OutputChecker:
         check_timeout: float | None = 60.0,
         on_check: Callable[[OutputCheck], object] | None = None,
     ) -> None:
-        _check_options(at_least, check_timeout, steps=steps, ignore=ignore, read=read, on_check=on_check)
+        check_strength(at_least)
+        check_names(steps, "steps", optional=True)
+        check_names(ignore, "ignore")
+        check_callable(read, "read", optional=True)
+        check_callable(on_check, "on_check", optional=True)
+        check_seconds(check_timeout, "check_timeout", positive=True, optional=True)
         if isinstance(procedure, Step):
             self._types: Mapping[str, ValueType | None] = {name: _read_type(procedure) for name in procedure.reads}
             self.name, self.answer, performed = procedure.id, procedure.id, [procedure]
@@ -179,9 +184,8 @@ class OutputChecker:
             careful(self._on_check, check, about="an output")
         return check
 
-    def _read_inputs(self, inputs: object) -> dict[str, Value]:
-        if not isinstance(inputs, Mapping):
-            raise ConfigError(f"inputs is a mapping of names to values, not {type(inputs).__name__}", option="inputs")
+    def _read_inputs(self, inputs: Any) -> dict[str, Value]:
+        check_mapping(inputs, "inputs")
         read: dict[str, Value] = {}
         for name, given in inputs.items():
             if name not in self._types:
@@ -251,21 +255,6 @@ class OutputChecker:
                     f"nothing vouches for {name}" if bare else f"{name} is {support}, not {STRENGTHS[self._at_least]}"
                 )
                 raise NotAccepted(name, "unverified", said, retry=False)
-
-
-def _check_options(at_least: Strength, check_timeout: float | None, **options: object) -> None:
-    check_strength(at_least)
-    for option in ("steps", "ignore"):
-        if isinstance(given := options[option], str):
-            raise ConfigError(f"{option} is a list of names, such as [{given!r}]", option=option)
-    for option in ("read", "on_check"):
-        if (given := options[option]) is not None and not callable(given):
-            raise ConfigError(f"{option} is a function; {given!r:.60} cannot be called", option=option)
-    number = isinstance(check_timeout, int | float) and not isinstance(check_timeout, bool)
-    if check_timeout is not None and not (number and 0 < check_timeout < math.inf):
-        raise ConfigError(
-            f"check_timeout is in seconds, above 0, or None for no limit, not {check_timeout!r}", option="check_timeout"
-        )
 
 
 def _read_type(step: Step) -> ValueType | None:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Unpack, get_args
 
 from stepguard.backends.retry import RetryPolicy
+from stepguard.core.arguments import check_callable, check_flag, check_one_of
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, MissingExtraError, RunError, StepguardError
 from stepguard.guard import Guard
@@ -45,7 +46,7 @@ except ImportError as error:
 from stepguard.integrations.pydantic_ai.messages import AnswerShape, read_agent_messages
 from stepguard.integrations.pydantic_ai.output import OutputNotVerified, VerifiedOutput, check_of
 from stepguard.integrations.pydantic_ai.requests import AgentBackend, Mode
-from stepguard.integrations.support import check_support
+from stepguard.integrations.support import check_procedures, check_support
 
 __all__ = [
     "GuardedProcedures",
@@ -134,10 +135,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         **options: Unpack[DropInKeywords],
     ) -> None:
         self.id = id
-        self._known: Final = dict(procedures or {})
-        for name, each in self._known.items():
-            if not isinstance(each, Procedure):
-                raise ConfigError(f"procedures[{name!r}] is {type(each).__name__}, no Procedure", option="procedures")
+        self._known: Final = check_procedures(procedures)
         self._procedure: Final = (
             procedure if procedure is None or callable(procedure) else named_procedure(procedure, self._known)
         )
@@ -146,14 +144,13 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
             self._procedure.accept_inputs(inputs)
         fixed = [self._procedure] if isinstance(self._procedure, Procedure) else []
         check_support([*self._known.values(), *fixed], at_least)
-        if mode is not None and mode not in get_args(Mode):
-            raise ConfigError(f"mode is 'native', 'tool' or 'text', not {mode!r}", option="mode")
-        if on_call is not None and not callable(on_call):
-            raise ConfigError(f"on_call is called with a Call; {on_call!r:.60} cannot be", option="on_call")
+        check_one_of(mode, get_args(Mode), "mode", optional=True)
+        check_callable(on_call, "on_call", optional=True)
+        check_flag(guarded_only, "guarded_only")
         check_options(options, of="GuardedProcedures")
         self._inputs: Final = inputs
         self._trust: Final = check_trust(trust)
-        self._guarded_only: Final = bool(guarded_only)
+        self._guarded_only: Final = guarded_only
         self._allowed: Final[dict[str, Any]] = {"at_least": at_least}
         self._mode: Final[Mode | None] = mode
         self._on_call: Final = on_call
