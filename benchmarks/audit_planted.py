@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Literal, get_args
 
@@ -283,7 +284,7 @@ def _off(chance: random.Random, value: Value) -> Value:
         return value + chance.choice((-1, 1)) * chance.choice((1, 2, 9, 10, 100))
     if isinstance(value, Fraction):
         return value + chance.choice((1, 2, 10))
-    assert not isinstance(value, str)
+    assert isinstance(value, Decimal)
     return value + chance.choice((1, 2, 10))
 
 

@@ -10,6 +10,7 @@ this is no medical advice.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 
 from stepguard import Claim, Guard, Procedure, Result, Step
@@ -25,7 +26,7 @@ MOST_ML = 15
 def fits_the_syringe(step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
     """A check of our own, beside the exact one: no volume beyond what the syringe holds."""
     volume = values[step.id]
-    return not isinstance(volume, str) and volume <= MOST_ML
+    return isinstance(volume, Decimal) and volume <= MOST_ML
 
 
 def load() -> Procedure:

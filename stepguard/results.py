@@ -18,6 +18,7 @@ from stepguard.errors import (
     RunUnverified,
     StepNotVerified,
 )
+from stepguard.language.records import Record
 from stepguard.language.values import Value, show_value
 
 __all__ = [
@@ -339,9 +340,13 @@ def _rebuild(facts: dict[str, Any]) -> Result:
     return Result(**facts)
 
 
-def _json_value(value: Value | None) -> bool | int | str | None:
+def _json_value(value: Value | None) -> object:
     if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, Record):
+        return {key: _json_value(each) for key, each in value.items()}
+    if isinstance(value, tuple):
+        return [_json_value(each) for each in value]
     # Readers of JSON keep integers exact only up to 2**53.
     if type(value) is int and abs(value) < 2**53:
         return value

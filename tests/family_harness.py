@@ -9,7 +9,7 @@ from functools import lru_cache
 from types import CodeType
 
 from stepguard.evaluation.families import Task
-from stepguard.language.values import Value
+from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 
 
@@ -30,7 +30,7 @@ def rerun(task: Task, changed: Mapping[str, Value] | None = None) -> dict[str, V
 def by_formula(step: Step, state: Mapping[str, Value]) -> Value:
     """What a formula gives, by Python's own arithmetic, rounded half up."""
     assert step.formula is not None
-    names = {name: Fraction(state[name]) for name in step.reads}
+    names = {name: Fraction(to_exact(state[name])) for name in step.reads}
     found = eval(_compiled(step.formula), {"Fraction": Fraction}, names)
     if step.type.kind == "boolean":
         return bool(found)

@@ -14,7 +14,7 @@ from certification.families import Family, Problem, Said
 from certification.truth import decimal_text, number_text, rounded
 from stepguard.checks.constraints import Distinct, Holds, Range, Requires
 from stepguard.checks.text import OneOf
-from stepguard.language.values import Value
+from stepguard.language.values import Value, to_exact
 
 __all__: list[str] = []
 
@@ -233,7 +233,7 @@ def _zeros(chance: random.Random, problem: Problem) -> Said | None:
 
 def _requires(chance: random.Random) -> Problem:
     text, truth, reads = _relation(chance)
-    a, b = Fraction(int(reads["a"])), Fraction(int(reads["b"]))
+    a, b = Fraction(int(to_exact(reads["a"]))), Fraction(int(to_exact(reads["b"])))
     conditions = {
         "a > 0": a > 0,
         "a >= b": a >= b,

@@ -20,7 +20,7 @@ from certification.wrong_replies import WRONG_REPLIES
 from stepguard import Guard, Result
 from stepguard.backends import Completion, Request
 from stepguard.language.evaluation import evaluate
-from stepguard.language.values import Value
+from stepguard.language.values import Value, to_exact
 from stepguard.repair.rewriting import rewrite
 from stepguard.repair.splitting import Way, split
 from stepguard.replies.formats import EquationFormat
@@ -75,7 +75,7 @@ def _with_commas(entry: object, numeric: bool) -> object:
 def _true(value: Value | None, truth: Truth, case: Case) -> bool:
     if isinstance(truth, bool | str) or isinstance(value, bool | str) or value is None:
         return type(value) is type(truth) and value == truth
-    return not case.spec.wrong(Fraction(value), case.made.exact)
+    return not case.spec.wrong(Fraction(to_exact(value)), case.made.exact)
 
 
 def _untrue(trace: Trace, result: Result, chance: random.Random) -> list[str]:

@@ -22,10 +22,9 @@ from stepguard.language.date_expressions import (
     OutOfRange,
     date_in,
     parse_date_expression,
-    read_holidays,
     value_of,
 )
-from stepguard.language.dates import DateOrder, check_order, count_working_days
+from stepguard.language.dates import DateOrder, check_order, count_working_days, read_holidays
 from stepguard.language.values import Value, show_value, to_exact
 
 if TYPE_CHECKING:

@@ -79,7 +79,7 @@ def accept_json(kind: ValueType, given: object) -> Value:
         if kind.numeric:
             return kind.accept(str(given))
         raise ValueRefused(f"a value of type {kind} was expected, found a bare number", text=str(given))
-    if given is None or isinstance(given, Mapping | list):
+    if given is None or (isinstance(given, Mapping | list) and not kind.structured):
         found = "null" if given is None else "a list" if isinstance(given, list) else "an object"
         raise ValueRefused(f"a value of type {kind} was expected", text=found)
     return kind.accept(given)
@@ -100,6 +100,17 @@ def _schema(kind: ValueType) -> dict[str, Any]:
             return {"type": "boolean"}
         case "one_of":
             return {"type": "string", "enum": list(kind.options)}
+        case "list" if kind.items is not None:
+            return {"type": "array", "items": _schema(kind.items)}
+        case "record" if kind.record is not None:
+            return {
+                "type": "object",
+                "properties": {key: _schema(each) for key, each in kind.record.fields},
+                "required": [key for key, _ in kind.record.fields],
+                "additionalProperties": False,
+            }
+        case "date" | "time" | "duration" | "period" | "quantity":
+            return {"type": "string", "description": _described(kind)}
         case "text" | "percent":
             described = {"description": _described(kind)} if kind.kind == "percent" else {}
             return {"type": "string", **described}
@@ -123,8 +134,23 @@ def _described(kind: ValueType) -> str:
             return f"one of {', '.join(kind.options)}"
         case "boolean":
             return "true or false"
-        case "text":
-            return "text"
+        case "list":
+            return f"a list, each {_described(kind.items)}" if kind.items is not None else "a list"
+        case "record":
+            return f"an object with {', '.join(key for key, _ in kind.record.fields)}" if kind.record else "an object"
+        case "quantity":
+            return f"an amount with its unit, in {kind}"
+        case _:
+            return _MEASURES[kind.kind]
+
+
+_MEASURES: Final = {
+    "text": "text",
+    "date": "a date such as 2026-01-31",
+    "time": "a time such as 14:30",
+    "duration": "a duration such as 90 minutes",
+    "period": "a period such as 3 months",
+}
 
 
 def _told(problems: Sequence[str], inputs: Sequence[Input]) -> str:

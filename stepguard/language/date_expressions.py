@@ -12,7 +12,7 @@ February), as databases and calendars do. Working days are Monday to Friday with
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
@@ -22,7 +22,7 @@ from stepguard.language.dates import DateOrder, add_months, add_working_days, re
 from stepguard.language.expressions import RESERVED
 from stepguard.language.values import Value, to_exact
 
-__all__ = ["DateExpression", "NoDate", "OutOfRange", "date_in", "parse_date_expression", "read_holidays", "value_of"]
+__all__ = ["DateExpression", "NoDate", "OutOfRange", "date_in", "parse_date_expression", "value_of"]
 
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 _BASE: Final = re.compile(rf"\s*(?:(?P<literal>[0-9][^\s+]*)|(?P<name>{_NAME}))\s*")
@@ -124,23 +124,6 @@ def _variable(name: str, text: str) -> str:
     if name in RESERVED:
         raise ConfigError(f"{text!r}: {name!r} cannot be a variable", option="expression")
     return name
-
-
-def read_holidays(given: Iterable[date | str]) -> frozenset[date]:
-    """Holidays of a configuration, as dates or ISO texts.
-
-    Raises:
-        ConfigError: one of them is no date.
-    """
-    if isinstance(given, str):
-        raise ConfigError("holidays are a list of dates: ['2026-12-25']", option="holidays")
-    found: set[date] = set()
-    for each in given:
-        try:
-            found.add(date.fromisoformat(each) if isinstance(each, str) else date(each.year, each.month, each.day))
-        except (ValueError, AttributeError, TypeError):
-            raise ConfigError(f"a holiday is a date such as '2026-12-25', not {each!r}", option="holidays") from None
-    return frozenset(found)
 
 
 def date_in(value: Value, name: str, order: DateOrder | None) -> date:

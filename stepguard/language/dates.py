@@ -21,7 +21,7 @@ Nothing is guessed from the machine: no locale, no time zone, no "today".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from fractions import Fraction
@@ -32,6 +32,8 @@ from stepguard.language.numerals import Exact, exact, read_numeral
 
 __all__ = [
     "SECONDS",
+    "WEEKDAYS",
+    "WEEKEND",
     "DateOrder",
     "FoundDate",
     "add_months",
@@ -41,6 +43,7 @@ __all__ = [
     "find_dates",
     "read_date",
     "read_duration",
+    "read_holidays",
 ]
 
 DateOrder = Literal["dmy", "mdy"]
@@ -50,7 +53,8 @@ _MONTHS: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
 )  # fmt: skip
-_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+"""The days of the week in English, Monday first."""
 _MONTH: Final = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in _MONTHS)
 _WEEKDAY: Final = (
     "mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?"
@@ -179,8 +183,8 @@ def _date_of(match: re.Match[str], order: DateOrder | None, text: str) -> date:
         raise ValueRefused("the day first, or the month? give the order, or write 2026-11-28", text=text)
     (value,) = found
     weekday = match["weekday"]
-    if weekday and not _WEEKDAYS[value.weekday()].startswith(weekday.lower()):
-        raise ValueRefused(f"{value.isoformat()} is a {_WEEKDAYS[value.weekday()].capitalize()}", text=text)
+    if weekday and not WEEKDAYS[value.weekday()].startswith(weekday.lower()):
+        raise ValueRefused(f"{value.isoformat()} is a {WEEKDAYS[value.weekday()].capitalize()}", text=text)
     return value
 
 
@@ -206,14 +210,18 @@ def add_months(start: date, months: int) -> date:
     raise AssertionError("every month has 28 days")
 
 
-def count_working_days(start: date, end: date, holidays: frozenset[date]) -> int:
-    """Mondays to Fridays that are no holidays, from `start` up to the day before `end`, which is not earlier."""
+WEEKEND: Final = frozenset({5, 6})
+"""Saturday and Sunday, as `datetime.date.weekday` counts them."""
+
+
+def count_working_days(start: date, end: date, holidays: frozenset[date], weekend: frozenset[int] = WEEKEND) -> int:
+    """Days outside the weekend that are no holidays, from `start` up to the day before `end`, which is not earlier."""
     weeks, rest = divmod((end - start).days, 7)
-    found = weeks * 5 + sum((start.weekday() + offset) % 7 < 5 for offset in range(rest))
-    return found - sum(start <= each < end and each.weekday() < 5 for each in holidays)
+    found = weeks * (7 - len(weekend)) + sum((start.weekday() + day) % 7 not in weekend for day in range(rest))
+    return found - sum(start <= each < end and each.weekday() not in weekend for each in holidays)
 
 
-def add_working_days(start: date, days: int, holidays: frozenset[date]) -> date:
+def add_working_days(start: date, days: int, holidays: frozenset[date], weekend: frozenset[int] = WEEKEND) -> date:
     """The working day that is so many after `start` (negative: before), whichever day that is; 0 is `start` itself.
 
     Raises:
@@ -223,8 +231,25 @@ def add_working_days(start: date, days: int, holidays: frozenset[date]) -> date:
     left, at = abs(days), start
     while left:
         at += one
-        left -= at.weekday() < 5 and at not in holidays
+        left -= at.weekday() not in weekend and at not in holidays
     return at
+
+
+def read_holidays(given: Iterable[date | str]) -> frozenset[date]:
+    """Holidays of a configuration, as dates or ISO texts.
+
+    Raises:
+        ConfigError: one of them is no date.
+    """
+    if isinstance(given, str):
+        raise ConfigError("holidays are a list of dates: ['2026-12-25']", option="holidays")
+    found: set[date] = set()
+    for each in given:
+        try:
+            found.add(date.fromisoformat(each) if isinstance(each, str) else date(each.year, each.month, each.day))
+        except (ValueError, AttributeError, TypeError):
+            raise ConfigError(f"a holiday is a date such as '2026-12-25', not {each!r}", option="holidays") from None
+    return frozenset(found)
 
 
 def read_duration(text: str) -> Exact:

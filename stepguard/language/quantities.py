@@ -27,7 +27,7 @@ from typing import Any, Final
 
 from stepguard.errors import ConfigError, MissingExtraError, ValueRefused
 from stepguard.language.numerals import Exact, exact, format_exact, read_numeral
-from stepguard.language.unit_names import PHRASES, factors_of
+from stepguard.language.unit_names import PHRASES, factors_of, symbol_of
 
 __all__ = [
     "Amount",
@@ -40,6 +40,8 @@ __all__ = [
     "require_units",
     "same_unit",
     "show_unit",
+    "write_amount",
+    "write_unit",
 ]
 
 _MAX_TEXT: Final = 200
@@ -85,6 +87,26 @@ def show_unit(unit: Unit) -> str:
     """A unit as text."""
     names = ((name.strip("'"), exponent) for name, exponent in unit)
     return " ".join(name if exponent == 1 else f"{name}^{exponent}" for name, exponent in names)
+
+
+def write_unit(unit: Unit, *, quote: str = "") -> str:
+    """A unit as `read_unit` reads it: ``kg``, ``mol/l``, ``kg*m/s^2``; a declared name stands between `quote`."""
+    sides: tuple[list[str], list[str]] = ([], [])
+    for name, exponent in unit:
+        symbol = name.replace("'", quote) if name.startswith("'") else symbol_of(name)
+        sides[exponent < 0].append(symbol if abs(exponent) == 1 else f"{symbol}^{abs(exponent)}")
+    above, below = ("*".join(side) for side in sides)
+    if not above:  # a unit begins with a name
+        return "*".join(f"{part}^-1" if "^" not in part else part.replace("^", "^-") for part in sides[1])
+    if not below:
+        return above
+    return f"{above}/({below})" if len(sides[1]) > 1 else f"{above}/{below}"
+
+
+def write_amount(amount: Amount) -> str:
+    """An amount as `read_amount` reads it."""
+    number = format_exact(amount.value)
+    return number if amount.unit is None else f"{number} {write_unit(amount.unit)}".rstrip()
 
 
 def same_unit(unit: Unit, other: Unit) -> bool:

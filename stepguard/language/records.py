@@ -6,9 +6,12 @@ cannot be changed and can be compared and hashed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from stepguard.errors import ConfigError
 
 if TYPE_CHECKING:
     from stepguard.language.value_types import ValueType
@@ -16,13 +19,44 @@ if TYPE_CHECKING:
 
 __all__ = ["Record", "RecordType"]
 
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_MAX_FIELDS: Final = 100
+
 
 @dataclass(frozen=True, slots=True)
 class RecordType:
-    """What a record holds: a name for people, and the type of each field, in order."""
+    """What a record holds: a name for people, and the type of each field, in order.
+
+    Attributes:
+        name: the name that other types refer to it by.
+        fields: each name with its type.
+        model: the class of the user's that it was made from (`stepguard.language.models`); its validators judge every
+            value.
+
+    Raises:
+        ConfigError: there is no field, a name cannot be one or stands twice.
+    """
 
     name: str
     fields: tuple[tuple[str, ValueType], ...]
+    model: type | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise ConfigError(f"{self.name!r} cannot be the name of a record: use letters and digits", option="record")
+        names = [name for name, _ in self.fields]
+        for name in names:
+            if not isinstance(name, str) or not _NAME.fullmatch(name):
+                raise ConfigError(f"{name!r} cannot be a field of {self.name}: use letters and digits", option="record")
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ConfigError(f"the record {self.name} has two fields {twice!r}", option="record")
+        if not 1 <= len(names) <= _MAX_FIELDS:
+            raise ConfigError(f"the record {self.name} has {len(names)} fields: 1 to {_MAX_FIELDS}", option="record")
+
+    def get(self, key: str) -> ValueType | None:
+        """The type of a field, None where there is no such field."""
+        return next((kind for name, kind in self.fields if name == key), None)
 
 
 class Record(Mapping[str, "Value"]):
@@ -43,7 +77,7 @@ class Record(Mapping[str, "Value"]):
         return len(self._fields)
 
     def __hash__(self) -> int:
-        return hash(tuple(self._fields.items()))
+        return hash(frozenset(self._fields.items()))  # the order does not count when two are compared
 
     def __repr__(self) -> str:
         return f"Record({self._fields!r})"

@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import Final
 
-__all__ = ["PHRASES", "Factors", "factors_of"]
+__all__ = ["PHRASES", "Factors", "factors_of", "symbol_of"]
 
 Factors = tuple[tuple[str, int], ...]
 """The names that a library of units has for a unit's factors, each with its exponent."""
@@ -154,3 +154,17 @@ def factors_of(name: str) -> Factors | None:
     if found is None and len(name) > 3 and name[1:].islower():
         found = table.get(name.lower())
     return found
+
+
+def symbol_of(factor: str) -> str:
+    """The shortest way to write a factor that `factors_of` gives: ``kg`` for ``kilogram``."""
+    return _symbols().get(factor, factor)
+
+
+@cache
+def _symbols() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, factors in _table().items():
+        if len(factors) == 1 and factors[0][1] == 1 and len(name) < len(found.get(factors[0][0], f"{name} ")):
+            found[factors[0][0]] = name
+    return found | {"degree_Celsius": "°C", "degree_Fahrenheit": "°F"}

@@ -17,6 +17,13 @@ money(EUR, 4, half_even)   the same with other places and another mode          
 one_of(low, "very high")   one of the listed texts                                               str
 boolean                    true or false                                                         bool
 text                       any text                                                              str
+date                       a day: ``2026-01-31``, ``31 January 2026``                            datetime.date
+time                       a time of day: ``14:30``                                              datetime.time
+duration                   a span of fixed length: ``30 days``, ``1 h 30 min``                   datetime.timedelta
+period                     a span of the calendar: ``3 months``, ``5 working days``              Period
+quantity(kg)               a number with a unit, converted to this one; also ``quantity(kg, 2)`` Amount
+list of money(USD)         several values of one type, written as a JSON array                   tuple
+Item                       a record, by the name it is declared under; written as a JSON object  Record
 =========================  ====================================================================  ==================
 
 Percentages. The value of a ``percent`` is the ratio, so that ``price * rate`` is what it says. A reply writes the
@@ -26,24 +33,46 @@ because a bare number could be meant either way.
 Money. An amount may be written with its currency or without any; another currency is refused, never converted.
 ``$`` stands for every dollar and peso, ``¥`` for yen and yuan.
 
+Quantities. The unit is written with the number, or another one that converts to it. A unit of one's own stands in
+quotes and is a measure of itself: ``quantity("IU")``, ``quantity("IU"/ml)``.
+
+Records and lists. A reply writes them as JSON, their values as they are written alone, or as JSON's own numbers.
+
 Tolerance. Values are exact unless a step declares ``within``: an amount below 1, or a percentage of the exact result
 of at most 10%. The value that was claimed is what later steps read, and the verdict records the tolerance.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final, Literal, SupportsInt, cast, get_args
+from typing import Final, Literal, SupportsInt, cast, get_args, get_origin
 
 from stepguard.errors import ConfigError, InexactError, ValueRefused
 from stepguard.language.currencies import CODES, compatible, minor_places
+from stepguard.language.measures import (
+    MEASURES,
+    accept_measure,
+    convert_measure,
+    holds_measure,
+    read_measure,
+    write_measure,
+)
 from stepguard.language.numerals import MAX_DIGITS, Exact, Numeral, exact, format_exact, read_numeral
-from stepguard.language.option_lists import check_options, fold_option, read_option, write_option
+from stepguard.language.option_lists import check_options, fold_option, write_option
+from stepguard.language.quantities import Unit, write_unit
+from stepguard.language.records import RecordType
+from stepguard.language.structures import (
+    accept_structure,
+    convert_structure,
+    holds_structure,
+    read_structure,
+    write_structure,
+)
 from stepguard.language.tolerances import Tolerance
+from stepguard.language.type_notation import EXAMPLES, LIST_OF, type_parts
 from stepguard.language.values import (
     ROUNDINGS,
     Rounding,
@@ -55,17 +84,20 @@ from stepguard.language.values import (
     to_exact,
 )
 
-__all__ = ["NUMBER", "TEXT", "Kind", "ValueType"]
+__all__ = ["NUMBER", "TEXT", "Kind", "TypeLike", "ValueType"]
 
-Kind = Literal["number", "integer", "decimal", "percent", "money", "one_of", "boolean", "text"]
+Kind = Literal[
+    "number", "integer", "decimal", "percent", "money", "one_of", "boolean", "text", "date", "time", "duration",
+    "period", "quantity", "list", "record",
+]  # fmt: skip
 
 _KINDS: Final[tuple[str, ...]] = get_args(Kind)
+_WRITTEN: Final = tuple(kind for kind in _KINDS if kind not in ("list", "record"))
 _NUMERIC: Final = frozenset({"number", "integer", "decimal", "percent", "money"})
-_EXAMPLES: Final = "number, integer, decimal(2), percent(1), money(USD), one_of(yes, no), boolean or text"
-_TYPE = re.compile(r"\s*([A-Za-z_]+)\s*(?:\((.*)\)\s*)?\Z", re.DOTALL)
-_ARGUMENT = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^,"()=]*[^,"()=\s])\s*(?:,|\Z)')
 _TRUTH = {"true": True, "false": False}
 _MAX_PLACES: Final = 100
+_MAX_DEPTH: Final = 8
+"""How deep lists and records may be nested in each other."""
 _TOO_LARGE: Final = 10**MAX_DIGITS
 
 
@@ -80,6 +112,9 @@ class ValueType:
         currency: the ISO 4217 code of ``money``.
         options: the texts of ``one_of``.
         within: the tolerance of a ``number``.
+        unit: the unit of a ``quantity``, as `stepguard.language.quantities` has it.
+        items: the type of each value of a ``list``.
+        record: the fields of a ``record``.
 
     Raises:
         ConfigError: the parts do not make a type.
@@ -91,10 +126,13 @@ class ValueType:
     currency: str | None = None
     options: tuple[str, ...] = ()
     within: Tolerance | None = None
+    unit: Unit | None = None
+    items: ValueType | None = None
+    record: RecordType | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in _KINDS:
-            raise ConfigError(f"unknown type {self.kind!r}: use {_EXAMPLES}", option="type")
+            raise ConfigError(f"unknown type {self.kind!r}: use {EXAMPLES}", option="type")
         if (self.currency is not None) != (self.kind == "money"):
             raise ConfigError("money needs its currency, and nothing else has one: money(USD)", option="type")
         if self.currency is not None:
@@ -109,6 +147,11 @@ class ValueType:
             check_options(self.options)
         if self.within is not None and self.kind != "number":
             raise ConfigError(f"a tolerance goes with number, not with {self.kind}", option="type")
+        parts = {"quantity": self.unit, "list": self.items, "record": self.record}
+        if any((part is not None) != (self.kind == kind) for kind, part in parts.items()):
+            raise ConfigError(f"{self.kind} is not a type: use {EXAMPLES}", option="type")
+        if self.depth > _MAX_DEPTH:
+            raise ConfigError(f"lists and records are nested at most {_MAX_DEPTH} deep", option="type")
 
     def _check_places(self) -> None:
         if self.kind == "decimal" and self.places is None:
@@ -117,7 +160,7 @@ class ValueType:
             if self.rounding is not None:
                 raise ConfigError(f"a rounding mode goes with places, {self.kind} has none here", option="type")
             return
-        if self.kind not in ("decimal", "percent", "money"):
+        if self.kind not in ("decimal", "percent", "money", "quantity"):
             raise ConfigError(f"{self.kind} takes no places or rounding mode", option="type")
         if type(self.places) is not int or not 0 <= self.places <= _MAX_PLACES:
             raise ConfigError(f"places are a number from 0 to {_MAX_PLACES}, not {self.places!r}", option="type")
@@ -128,39 +171,34 @@ class ValueType:
             raise ConfigError(f"unknown rounding mode {self.rounding!r}: use one of {modes}", option="type")
 
     @classmethod
-    def parse(cls, text: str | ValueType) -> ValueType:
-        """A type as it is written: ``integer``, ``decimal(3, half_even)``, ``one_of(yes, no)`` ...
+    def parse(cls, text: TypeLike, *, records: Mapping[str, RecordType] | None = None) -> ValueType:
+        """A type as it is written: ``integer``, ``decimal(3, half_even)``, ``one_of(yes, no)``, ``list of Item`` ...
+
+        Args:
+            text: the type; or a class of records, such as a pydantic model (see `stepguard.language.models`).
+            records: the record types that it may name.
 
         Raises:
             ConfigError: the text names no type.
         """
         if isinstance(text, ValueType):
             return text
+        if not isinstance(text, str) and (isinstance(text, type) or get_origin(text) is not None):
+            from stepguard.language.models import value_type_of
+
+            return value_type_of(text)
         if not isinstance(text, str):
-            raise ConfigError(f"a type is written as text, not {text!r:.60}: use {_EXAMPLES}", option="type")
+            raise ConfigError(f"a type is written as text, not {text!r:.60}: use {EXAMPLES}", option="type")
         cached = _SIMPLE.get(text)
         if cached is not None:
             return cached
-        match = _TYPE.match(text)
-        kind = match[1].lower() if match else ""
-        arguments = _arguments(match[2]) if match and match[2] is not None else []
-        if not match or kind not in _KINDS or arguments is None:
-            found = f"unknown type {kind!r}" if kind and kind not in _KINDS else f"{text!r} is not a type"
-            raise ConfigError(f"{found}: use {_EXAMPLES}", option="type")
-        given: dict[str, object] = {}
-        match kind, arguments:
-            case "one_of", [*options]:
-                given["options"] = tuple(read_option(each) for each in options)
-            case "number", [one] if one.startswith("within "):
-                given["within"] = Tolerance.parse(one.removeprefix("within "))
-            case "money", [currency, *rest]:
-                given |= {"currency": currency.upper(), **_rounded(text, rest)}
-            case "decimal" | "percent", rest:
-                given |= _rounded(text, rest)
-            case _, []:
-                pass
-            case _:
-                raise ConfigError(f"{text!r} is not a type: {kind} takes nothing of that in brackets", option="type")
+        if (behind := LIST_OF.match(text)) is not None:
+            if len(LIST_OF.findall(text)) > _MAX_DEPTH:
+                raise ConfigError(f"lists and records are nested at most {_MAX_DEPTH} deep", option="type")
+            return cls(kind="list", items=cls.parse(text[behind.end() :], records=records))
+        if records is not None and (record := records.get(text.strip())) is not None:
+            return cls(kind="record", record=record)
+        kind, given = type_parts(text, _WRITTEN)
         return cls(kind=cast(Kind, kind), **given)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
@@ -171,13 +209,30 @@ class ValueType:
             return f"one_of({', '.join(write_option(each) for each in self.options)})"
         if self.within is not None:
             return f"number(within {self.within})"
-        inside = [str(each) for each in (self.currency, self.places, self.rounding) if each is not None]
+        if self.items is not None:
+            return f"list of {self.items}"
+        if self.record is not None:
+            return self.record.name
+        unit = None if self.unit is None else write_unit(self.unit, quote='"')
+        inside = [str(each) for each in (self.currency, unit, self.places, self.rounding) if each is not None]
         return f"{self.kind}({', '.join(inside)})" if inside else self.kind
 
     @property
     def numeric(self) -> bool:
         """Whether values are numbers."""
         return self.kind in _NUMERIC
+
+    @property
+    def structured(self) -> bool:
+        """Whether values have parts: lists and records."""
+        return self.kind in ("list", "record")
+
+    @property
+    def depth(self) -> int:
+        """How deep lists and records are nested in it; 0 of anything else."""
+        inner = [self.items] if self.items is not None else []
+        inner += [kind for _, kind in self.record.fields] if self.record is not None else []
+        return 1 + max(kind.depth for kind in inner) if inner else 0
 
     @property
     def scale(self) -> int | None:
@@ -189,13 +244,13 @@ class ValueType:
         """How many values there are, None where that is not limited."""
         return 2 if self.kind == "boolean" else len(self.options) or None
 
-    def convert(self, value: Exact | bool | str) -> Value:
+    def convert(self, value: Value) -> Value:
         """The value of an evaluated expression as this type, rounded where the type declares it.
 
         Raises:
             InexactError: the value is of another kind, or not whole where an integer is declared.
         """
-        if type(value) is int or type(value) is Fraction:
+        if (type(value) is int or type(value) is Fraction) and self.kind != "quantity":
             if self.scale is not None:
                 assert self.rounding is not None
                 return to_decimal(round_exact(value, self.scale, self.rounding), self.scale)
@@ -210,6 +265,10 @@ class ValueType:
                 return value
         elif type(value) is str and (self.kind == "text" or value in self.options):
             return value
+        if self.structured:
+            return convert_structure(self, value)
+        if self.kind in MEASURES:
+            return convert_measure(self, value)
         raise InexactError(f"a value of type {self} was expected, found {show_value(value)}")
 
     def read(self, text: str) -> Value:
@@ -223,6 +282,10 @@ class ValueType:
         """
         if self.kind == "text":
             return text
+        if self.structured:
+            return read_structure(self, text)
+        if self.kind in MEASURES:
+            return read_measure(self, text)
         if self.kind == "boolean":
             truth = _TRUTH.get(fold_option(text))
             if truth is None:
@@ -247,13 +310,20 @@ class ValueType:
     def accept(self, value: object) -> Value:
         """A Python value given by the caller: int, Fraction, Decimal, float, bool, str, or a scalar of numpy.
 
+        Of the other types: ``date``, ``time``, ``timedelta``, `Period` and `Amount` or their text; for a list a list or
+        a tuple, for a record a mapping, an instance of the class that it was made from, or JSON.
+
         A float stands for the decimal that Python prints for it (0.1 is one tenth). Numbers may be given as text, a
         percentage has to be.
 
         Raises:
             ValueRefused: the value is of another kind, not finite, or would have to be rounded.
         """
+        if self.structured:
+            return accept_structure(self, value)
         value = _plain(value)
+        if self.kind in MEASURES:
+            return accept_measure(self, value)
         if isinstance(value, str):
             if not encodable(value):
                 raise ValueRefused("half of a character (a lone surrogate) cannot be sent", text=ascii(value)[1:-1])
@@ -288,10 +358,18 @@ class ValueType:
             places = self.places
             shown = exact(Fraction(ratio) * 100)
             return f"{format_exact(shown) if places is None else show_value(to_decimal(shown, places))}%"
+        if self.structured:
+            return write_structure(self, value)
+        if self.kind == "quantity":
+            return write_measure(self, value)
         return show_value(value)
 
     def holds(self, value: object) -> bool:
         """Whether a Python object is a value of this type."""
+        if self.structured:
+            return holds_structure(self, value)
+        if self.kind in MEASURES:
+            return holds_measure(self, value)
         if self.scale is not None:
             return type(value) is Decimal
         if self.kind == "one_of":
@@ -331,31 +409,6 @@ def _plain(value: object) -> object:
     return value
 
 
-def _arguments(inside: str) -> list[str] | None:
-    """What stands in brackets, split at its commas; None where it is not a list."""
-    found: list[str] = []
-    at = 0
-    while at < len(inside):
-        match = _ARGUMENT.match(inside, at)
-        if match is None:
-            return None
-        found.append(match[1])
-        at = match.end()
-    return None if not found or inside.rstrip().endswith(",") else found
-
-
-def _rounded(text: str, arguments: list[str]) -> dict[str, object]:
-    """Places and rounding mode from the arguments of a type."""
-    if not arguments:
-        return {}
-    places, *mode = arguments
-    if not (places.isascii() and places.isdigit() and len(places) < 10) or len(mode) > 1:
-        raise ConfigError(
-            f"{text!r} is not a type: places and a mode are written as in decimal(2, half_up)", option="type"
-        )
-    return {"places": int(places), "rounding": mode[0].lower() if mode else None}
-
-
 _CLASSES: Final[Mapping[str, tuple[type, ...]]] = {
     "number": (int, Fraction),
     "percent": (int, Fraction),
@@ -363,6 +416,9 @@ _CLASSES: Final[Mapping[str, tuple[type, ...]]] = {
     "boolean": (bool,),
     "text": (str,),
 }
+TypeLike = ValueType | str | type
+"""What stands for a type: one, its notation, or a class of the user's."""
+
 NUMBER: Final = ValueType()
 TEXT: Final = ValueType(kind="text")
 _SIMPLE: Final[Mapping[str, ValueType]] = {

@@ -1,8 +1,9 @@
 """Values in the state of a run, and how they are rounded and shown.
 
 Values are plain Python objects: `int` and `fractions.Fraction` (a fraction only where the number is not whole),
-`decimal.Decimal` where places are declared, `bool` and `str`. Which of them a step has, its `ValueType` says
-(`stepguard.language.value_types`).
+`decimal.Decimal` where places are declared, `bool` and `str`; ``datetime.date``, ``time`` and ``timedelta``, a `Period`
+of the calendar, an `Amount` with a unit, a tuple of values, and a `Record` of them. Which of them a step has, its
+`ValueType` says (`stepguard.language.value_types`).
 
 Rounding modes are those of the `decimal` module, in lower case. The default, ``half_up``, rounds a tie away from
 zero, as trade and school do.
@@ -10,17 +11,23 @@ zero, as trade and school do.
 
 from __future__ import annotations
 
+import json
+from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Literal, cast, get_args
 
 from stepguard.errors import InexactError
 from stepguard.language.numerals import Exact, exact, format_exact
+from stepguard.language.periods import Period, show_duration
+from stepguard.language.quantities import Amount, write_amount
+from stepguard.language.records import Record
 
 __all__ = [
     "LONG_TEXT",
     "ROUNDINGS",
     "Rounding",
+    "Scalar",
     "Value",
     "encodable",
     "is_document",
@@ -30,7 +37,10 @@ __all__ = [
     "to_exact",
 ]
 
-Value = int | Fraction | Decimal | bool | str
+Scalar = int | Fraction | Decimal | bool | str | date | time | timedelta | Period | Amount
+"""A value that has no parts."""
+
+Value = Scalar | tuple["Value", ...] | Record
 """A value in the state of a run."""
 
 Rounding = Literal["half_up", "half_down", "half_even", "up", "down", "ceiling", "floor"]
@@ -112,4 +122,29 @@ def show_value(value: Value) -> str:
         return f"{value:f}"
     if type(value) is Fraction:
         return format_exact(value)
-    return cast(str, value)
+    if type(value) is str:
+        return value
+    if isinstance(value, tuple | Record):
+        return _as_json(value)
+    return _show_measure(value)
+
+
+def _show_measure(value: Value) -> str:
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, time):
+        return value.isoformat("seconds" if value.second else "minutes")
+    if isinstance(value, timedelta):
+        return show_duration(value)
+    return write_amount(value) if isinstance(value, Amount) else str(value)
+
+
+def _as_json(value: Value) -> str:
+    """A value as JSON on one line: numbers and truth values as they are shown, everything else as text."""
+    if isinstance(value, Record):
+        return f"{{{', '.join(f'{json.dumps(key)}: {_as_json(each)}' for key, each in value.items())}}}"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_as_json, value))}]"
+    shown = show_value(value)
+    bare = type(value) in (int, bool, Decimal) or (type(value) is Fraction and "/" not in shown)
+    return shown if bare else json.dumps(shown, ensure_ascii=False)

@@ -28,7 +28,7 @@ from stepguard.language.expressions import (
     parts_of,
     truths_in,
 )
-from stepguard.language.value_types import NUMBER, ValueType
+from stepguard.language.value_types import NUMBER, TypeLike, ValueType
 
 if TYPE_CHECKING:
     from stepguard.checks import Check
@@ -93,7 +93,7 @@ class Input:
     name: str
     type: ValueType = NUMBER
 
-    def __init__(self, name: str, type: ValueType | str = NUMBER) -> None:
+    def __init__(self, name: str, type: TypeLike = NUMBER) -> None:
         _check_name(name, "an input")
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "type", ValueType.parse(type))
@@ -144,7 +144,7 @@ class Step:
         expression: str | Expression | None = None,
         *,
         instruction: str | None = None,
-        type: ValueType | str | None = None,
+        type: TypeLike | None = None,
         reads: Iterable[str] | None = None,
         checks: Iterable[Check] = (),
         performer: Performer = "model",

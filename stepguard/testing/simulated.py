@@ -20,6 +20,7 @@ from stepguard.testing.planted import planted_reply
 from stepguard.testing.plants import Plant, Plants
 from stepguard.testing.slips import ModelSlips, Slips
 from stepguard.testing.working import work_out, written
+from stepguard.testing.wrong_values import wrong_value
 
 __all__ = ["SimulatedModel"]
 
@@ -209,12 +210,12 @@ class _SimulatedReply:
         kind = SlipType(step.type.kind, step.type.places, step.type.rounding)
         own = self._random("step", asked, kind, *_way(self.request))
         if own.random() < rate * self.slips.systematic:
-            return _wrong(step, value, own)  # the same slip whenever these numbers are asked
+            return wrong_value(step.type, value, own)  # the same slip whenever these numbers are asked
         anew = rate * (1 - self.slips.systematic)
         if self.made:
             anew += self.tendencies.self_conditioning * self.wrong / self.made
         if self.slipped(anew):
-            return _wrong(step, value, self.chance)
+            return wrong_value(step.type, value, self.chance)
         return value
 
     def _count(self, step: Step, state: Mapping[str, Value]) -> None:
@@ -229,7 +230,7 @@ class _SimulatedReply:
 
     def _made_up(self, step: Step, state: dict[str, Value]) -> tuple[Step, str, str]:
         """The line of a step that nobody asked for; `state` takes its result in place of that of `step`."""
-        state[step.id] = _wrong(step, state[step.id], self.chance)
+        state[step.id] = wrong_value(step.type, state[step.id], self.chance)
         return Step("t_extra", instruction="made up"), step.id, written(step, state[step.id])
 
     def _json(self, lines: list[tuple[Step, str, str]]) -> str:
@@ -263,7 +264,7 @@ class _SimulatedReply:
             rows.append(f"Answer: {lines[-1][2]}")
             if way == "self_correction":
                 step = lines[-1][0]
-                other = written(step, _wrong(step, self.believed[step.id], self.chance))
+                other = written(step, wrong_value(step.type, self.believed[step.id], self.chance))
                 rows += ["Wait, that is not right.", f"Answer: {other}"]
         return "\n".join(rows)
 
@@ -274,15 +275,3 @@ def _way(request: Request) -> tuple[str, ...]:
     if "\nWorking:\n" in asked:
         return ("draft",)
     return ("question",) if "\nKey: " in asked else ()
-
-
-def _wrong(step: Step, value: Value, chance: random.Random) -> Value:
-    """A plausible wrong value: a slip of a digit, a sign or a carry."""
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, str):
-        others = [option for option in step.type.options if option != value]
-        return chance.choice(others) if others else value + "?"
-    if value and chance.random() < 0.2:
-        return -value
-    return value + chance.choice([-100, -10, -2, -1, 1, 2, 10, 100])

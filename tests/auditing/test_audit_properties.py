@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from stepguard import audit
 from stepguard.auditing import check_links
 from stepguard.evaluation.families import Arithmetic
+from stepguard.language.values import to_exact
 from stepguard.testing.transcripts import STYLES, Answer, Style, Told, told_rightly, write_transcript
 
 pytestmark = pytest.mark.once
@@ -90,7 +91,7 @@ def test_a_wrong_value_is_never_called_right(seed: int, length: int, style: Styl
     at = data.draw(st.integers(0, length - 1))
     off = data.draw(st.integers(-300, 300).filter(bool))
     old = told[at]
-    told[at] = Told(old.name, old.number, old.formula, old.filled, str(int(task.truth[old.name]) + off))
+    told[at] = Told(old.name, old.number, old.formula, old.filled, str(int(to_exact(task.truth[old.name])) + off))
     found = audit(task.procedure, task.inputs, write_transcript(style, [*told, Answer(str(task.answer))]))
     assert found.steps[at].verdict == "wrong"
     assert found.wrong

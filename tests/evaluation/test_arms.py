@@ -21,6 +21,7 @@ from stepguard.evaluation.report.probes import conditioning, make_probes
 from stepguard.evaluation.report.results_file import make_results
 from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.evaluation.statistics import wilson
+from stepguard.language.values import to_exact
 from stepguard.testing import SimulatedModel, Slips
 
 pytestmark = pytest.mark.once
@@ -51,7 +52,7 @@ def run(arm: str, model: Any, task: Task = TASK, *, other: Task | None = None, *
 
 def lines(task: Task, **wrong: int) -> str:
     """A transcript of a task, some of its values wrong by so much, and everything after them following from them."""
-    state = {name: int(value) for name, value in task.inputs.items()}
+    state = {name: int(to_exact(value)) for name, value in task.inputs.items()}
     rows = []
     for step in task.procedure.steps:
         assert step.formula is not None

@@ -20,6 +20,7 @@ from stepguard.evaluation.report.results_file import make_results
 from stepguard.evaluation.runner import Plan, run_plan
 from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.evaluation.statistics import compare, wilson
+from stepguard.language.values import to_exact
 from stepguard.testing import SimulatedModel, Slips
 from stepguard.testing.profiles import PROFILES
 
@@ -31,7 +32,7 @@ TWO = FAMILY.make(0, 2)
 
 def recompute(task: Task, *, changed: str | None = None, by: int = 0) -> dict[str, int]:
     """The values of a program read from its own text, one of them changed on the way."""
-    state = {name: int(value) for name, value in task.inputs.items()}
+    state = {name: int(to_exact(value)) for name, value in task.inputs.items()}
     for line in str(task.procedure).splitlines():
         name, _, formula = line.partition(": integer = ")
         if not formula:
@@ -52,7 +53,7 @@ def test_a_task_is_what_its_text_computes(length: int) -> None:
         task = FAMILY.make(seed, length)
         state = recompute(task)
         assert {name: state[name] for name in task.truth} == dict(task.truth)
-        assert all(abs(int(value)) <= FAMILY.limit for value in task.truth.values())
+        assert all(abs(int(to_exact(value))) <= FAMILY.limit for value in task.truth.values())
         order = ["x", "y", *task.truth]
         for at, step in enumerate(task.procedure.steps):
             assert all(at + 2 - order.index(name) <= FAMILY.look_back for name in step.reads)

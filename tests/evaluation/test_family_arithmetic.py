@@ -14,7 +14,7 @@ from family_harness import feeding, rerun
 from stepguard.evaluation.families import Arithmetic, Task
 from stepguard.evaluation.families.sentences import FormulaCheck
 from stepguard.language.expressions import format_expression
-from stepguard.language.values import Value
+from stepguard.language.values import Value, to_exact
 
 pytestmark = pytest.mark.once
 
@@ -61,7 +61,7 @@ def family(request: pytest.FixtureRequest) -> Arithmetic:
 
 def number(value: Value) -> Fraction:
     assert not isinstance(value, str | bool)
-    return Fraction(value)
+    return Fraction(to_exact(value))
 
 
 def digest(family: Arithmetic, lengths: tuple[int, ...], seeds: int) -> str:

@@ -13,7 +13,7 @@ import pytest
 from family_harness import rerun
 
 from stepguard.evaluation.families import ReturnsDesk, Roots, RunningSum, Task, WordLists
-from stepguard.language.values import Value
+from stepguard.language.values import Value, to_exact
 
 pytestmark = pytest.mark.once
 
@@ -30,7 +30,7 @@ def test_a_running_sum_is_the_sum_of_all_words_so_far(words: int) -> None:
         for number, step in enumerate(task.procedure.steps, 1):
             named = [name for name in step.reads if name != f"total_{number - 1}"]
             assert len(named) == words
-            added = sum(int(task.inputs[name]) for name in named)
+            added = sum(int(to_exact(task.inputs[name])) for name in named)
             seen += added == 0
             total += added
             assert task.truth[step.id] == total
@@ -69,7 +69,7 @@ def equation(text: str, state: dict[str, Value]) -> Callable[[int], int]:
     """Left side less right side of a worded equation; it grows with x."""
     right = re.search(r"(?:= |product is )(\d+)\*(\w+)(?: ([-+]) (\d+))?\.", text)
     assert right is not None
-    value = int(right[1]) * int(state[right[2]]) + int(f"{right[3] or ''}{right[4] or 0}")
+    value = int(right[1]) * int(to_exact(state[right[2]])) + int(f"{right[3] or ''}{right[4] or 0}")
     differ = re.search(r"differ by (\d+)", text)
     if differ is not None:
         return lambda x: x * (x + int(differ[1])) - value
@@ -84,7 +84,7 @@ def test_a_wrong_root_moves_the_next_one(degree: int) -> None:
     task = Roots(degree=degree).make(1, 12)
     for step in task.procedure.steps:
         for by in (-2, -1, 1, 2, 50):
-            wrong = int(task.truth[step.id]) + by
+            wrong = int(to_exact(task.truth[step.id])) + by
             assert rerun(task, {step.id: wrong})[task.procedure.answer] != task.answer
 
 
@@ -183,22 +183,22 @@ def settle(stage: str, of: dict[str, Value], before: Value) -> Value:
             extra = 10 if of["member"] else 0
             return extra + {"book": 14, "clothing": 30, "electronics": 21, "furniture": 45}[str(of["item"])]
         case "in_time":
-            return int(of["days"]) <= int(of["window"])
+            return int(to_exact(of["days"])) <= int(to_exact(of["window"]))
         case "rate":
             base = {"unopened": 100, "opened": 80, "damaged": 50}[str(of["condition"])]
             if (of["item"], of["condition"]) == ("electronics", "opened"):
                 base = 70
             return Fraction(base - (0 if of["in_time"] else 30), 100)
         case "size":
-            if int(of["longest"]) > 120:
+            if int(to_exact(of["longest"])) > 120:
                 return "large"
-            kilograms = float(of["weight"])
+            kilograms = float(to_exact(of["weight"]))
             return "small" if kilograms <= 2 else "large" if kilograms > 20 else "medium"
         case "fee":
             fee = {"small": Decimal("4.90"), "medium": Decimal("9.90"), "large": Decimal("24.90")}[str(of["size"])]
             return (fee / 2 if of["member"] else fee) + (15 if of["item"] == "furniture" else 0)
         case "refund":
-            rate = Fraction(of["rate"])
+            rate = Fraction(to_exact(of["rate"]))
             amount = Decimal(str(of["price"])) * rate.numerator / rate.denominator - Decimal(str(of["fee"]))
             return amount.quantize(Decimal("0.01"), rounding=ROUND_HALF_UP)
     return Decimal(str(before)) + Decimal(str(of["refund"]))
@@ -228,7 +228,9 @@ def test_the_desk_settles_returns_as_its_policy_says(length: int) -> None:
 
 
 def cents_before_rounding(case: dict[str, Value]) -> Fraction:
-    return 100 * (Fraction(case["price"]) * Fraction(case["rate"]) - Fraction(case["fee"]))
+    return 100 * (
+        Fraction(to_exact(case["price"])) * Fraction(to_exact(case["rate"])) - Fraction(to_exact(case["fee"]))
+    )
 
 
 def others(task: Task, name: str) -> list[Value]:
@@ -242,7 +244,7 @@ def others(task: Task, name: str) -> list[Value]:
         return [each for tens in range(11) if (each := Fraction(tens, 10)) != value]
     if kind.kind == "money":
         return [Decimal(str(value)) + Decimal(by) for by in ("0.01", "-0.01", "10.00", "-4.95")]
-    return [int(value) + by for by in (*range(-60, 0), *range(1, 61))]
+    return [int(to_exact(value)) + by for by in (*range(-60, 0), *range(1, 61))]
 
 
 def test_every_step_of_the_desk_matters() -> None:
@@ -269,6 +271,7 @@ def test_half_of_the_returns_are_on_the_edge() -> None:
     for share in (0.0, 1.0):
         task = ReturnsDesk(borderline=share).make(0, 400)
         found = [
-            int(task.truth[f"days_{number}"]) - int(task.truth[f"window_{number}"]) in (0, 1) for number in range(1, 51)
+            int(to_exact(task.truth[f"days_{number}"])) - int(to_exact(task.truth[f"window_{number}"])) in (0, 1)
+            for number in range(1, 51)
         ]
         assert all(found) if share else sum(found) < 15

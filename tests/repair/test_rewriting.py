@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from stepguard import Step
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expressions import Chain, Compare, Number
-from stepguard.language.values import Value
+from stepguard.language.values import Value, to_exact
 from stepguard.repair.rewriting import StandIn, rewrite
 from stepguard.repair.splitting import split
 
@@ -169,7 +169,7 @@ def test_no_stand_in_holds_a_result(formula: str, x: Value, y: Value, z: Value) 
     """The numbers in a stand-in are operands or what single digits of them stand for, never what is to be found."""
     step = Step("t", formula)
     values: dict[str, Value] = {"x": x, "y": y, "z": z}
-    operands = {abs(Fraction(each)) for each in (x, y, z)}
+    operands = {abs(Fraction(to_exact(each))) for each in (x, y, z)}
     for made in (rewrite(step, values), split(step, values)):
         for number in [] if made is None else _numbers(made):
             digits = str(number.numerator if number.denominator == 1 else float(number)).replace(".", "").strip("0")

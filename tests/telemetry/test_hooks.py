@@ -17,7 +17,7 @@ from stepguard.backends import Completion, Request
 from stepguard.core.verdicts import Claim
 from stepguard.engine.actions import Action, Ask, Event
 from stepguard.errors import BackendError, ConfigError, UsageError
-from stepguard.language.values import Value
+from stepguard.language.values import Value, to_exact
 from stepguard.results import Attempt
 from stepguard.telemetry.hooks import Hooks
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
@@ -205,9 +205,9 @@ def test_contexts_of_runs_at_the_same_time_do_not_mix() -> None:
     class Model:
         async def acomplete(self, request: Request) -> Completion:
             x = next((value for name, value in request.values.items() if name in "xy"), None)
-            await asyncio.sleep(0.001 * (int(x) % 3) if x is not None else 0)
+            await asyncio.sleep(0.001 * (int(to_exact(x)) % 3) if x is not None else 0)
             if x is not None:
-                seen.setdefault(int(x), set()).add(HERE.get())
+                seen.setdefault(int(to_exact(x)), set()).add(HERE.get())
             return right.complete(request)
 
     guard = Guard(Model(), observer=Place(), segment=1, parallel=2)

@@ -20,7 +20,7 @@ from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome
 from stepguard.evaluation.arms.guarded_run import run_guarded
 from stepguard.evaluation.families import Task
 from stepguard.language.evaluation import substitute
-from stepguard.language.values import Value
+from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat
 
@@ -64,7 +64,7 @@ class _Ignorant:
         self.name = way
         self._way: Final = way
         self._seed: Final = task.seed
-        sizes = [abs(int(value)) for value in task.truth.values() if not isinstance(value, bool | str)]
+        sizes = [abs(int(to_exact(value))) for value in task.truth.values() if not isinstance(value, bool | str)]
         self._largest: Final = max(sizes, default=9) + 1
 
     def complete(self, request: Request) -> Completion:

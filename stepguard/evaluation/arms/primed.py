@@ -28,7 +28,7 @@ from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import full_name
 from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.numerals import exact
-from stepguard.language.values import Value
+from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat
 
@@ -148,7 +148,7 @@ def _wrong(step: Step, value: Value, chance: random.Random) -> Value:
         others = [each for each in step.type.options if each != value]
         words = value.split(", ")
         return chance.choice(others) if others else ", ".join([*words[1:], words[0]]) if len(words) > 1 else f"{value}s"
-    return step.type.convert(exact(Fraction(value) + chance.choice([-10, -2, -1, 1, 2, 10])))
+    return step.type.convert(exact(Fraction(to_exact(value)) + chance.choice([-10, -2, -1, 1, 2, 10])))
 
 
 class _Offered:

@@ -32,7 +32,7 @@ from stepguard.evaluation.families.programs import (
 from stepguard.evaluation.families.sentences import SENTENCES, FormulaCheck
 from stepguard.evaluation.knobs import full_name
 from stepguard.language.expressions import parse_expression
-from stepguard.language.values import Value
+from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Input, Step
 
 __all__ = ["Arithmetic"]
@@ -257,7 +257,7 @@ class _Operation:
     def _scaled(self, operand: Operand, values: Mapping[str, Value]) -> int:
         if isinstance(operand, int):
             return operand
-        return int(Fraction(values[operand]) * 10 ** (self.places or 0))
+        return int(Fraction(to_exact(values[operand])) * 10 ** (self.places or 0))
 
     def _shown(self, operand: Operand, values: Mapping[str, Value]) -> str:
         if isinstance(operand, str):

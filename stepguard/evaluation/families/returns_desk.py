@@ -23,7 +23,7 @@ from stepguard.evaluation.families.base import (
 )
 from stepguard.evaluation.families.returns_policy import POLICY, RuleCheck
 from stepguard.evaluation.knobs import full_name
-from stepguard.language.values import Value
+from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Input, Step
 
 __all__ = ["ReturnsDesk"]
@@ -242,7 +242,7 @@ def _rated(item: Value, condition: Value, in_time: Value) -> Value:
 
 
 def _size(weight: Value, longest: Value) -> Value:
-    if int(longest) > 120 or Decimal(str(weight)) > 20:
+    if int(to_exact(longest)) > 120 or Decimal(str(weight)) > 20:
         return "large"
     return "small" if Decimal(str(weight)) <= 2 else "medium"
 
@@ -255,7 +255,7 @@ def _fee(size: Value, item: Value, member: Value) -> Value:
 
 
 def _refund(price: Value, rate: Value, fee: Value) -> Value:
-    hundredths = Fraction(str(price)) * Fraction(rate) * 100 - Fraction(str(fee)) * 100
+    hundredths = Fraction(str(price)) * Fraction(to_exact(rate)) * 100 - Fraction(str(fee)) * 100
     cents = int(abs(hundredths) + Fraction(1, 2))
     return _dollars(cents if hundredths >= 0 else -cents)
 
@@ -281,4 +281,4 @@ def _dollars(cents: int) -> Decimal:
 
 
 def _percent(value: Value) -> str:
-    return f"{int(Fraction(value) * 100)}%"
+    return f"{int(Fraction(to_exact(value)) * 100)}%"

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from stepguard.core.verdicts import Claim
-from stepguard.language.values import Value
+from stepguard.language.values import Value, to_exact
 
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
@@ -67,17 +67,17 @@ class RuleCheck:
 
 
 def _days(claimed: Value, bought: Value, returned: Value) -> bool:
-    day = date.fromisoformat(str(bought)).toordinal() + int(claimed)
+    day = date.fromisoformat(str(bought)).toordinal() + int(to_exact(claimed))
     return day == date.fromisoformat(str(returned)).toordinal()
 
 
 def _window(claimed: Value, item: Value, member: Value) -> bool:
     table = {("book", 14), ("clothing", 30), ("electronics", 21), ("furniture", 45)}
-    return (item, int(claimed) - 10 * (member is True)) in table
+    return (item, int(to_exact(claimed)) - 10 * (member is True)) in table
 
 
 def _rate(claimed: Value, item: Value, condition: Value, in_time: Value) -> bool:
-    points = Fraction(claimed) * 100 + (0 if in_time is True else 30)
+    points = Fraction(to_exact(claimed)) * 100 + (0 if in_time is True else 30)
     match condition:
         case "unopened":
             return points == 100
@@ -88,8 +88,8 @@ def _rate(claimed: Value, item: Value, condition: Value, in_time: Value) -> bool
 
 
 def _size(claimed: Value, weight: Value, longest: Value) -> bool:
-    tenths = int(Fraction(weight) * 10)
-    large = int(longest) > 120 or tenths > 200
+    tenths = int(Fraction(to_exact(weight)) * 10)
+    large = int(to_exact(longest)) > 120 or tenths > 200
     return claimed == ("large" if large else "medium" if tenths > 20 else "small")
 
 

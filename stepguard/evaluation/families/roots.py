@@ -24,7 +24,7 @@ from stepguard.evaluation.families.base import (
     check_length,
 )
 from stepguard.evaluation.knobs import full_name
-from stepguard.language.values import Value
+from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Input, Step
 
 __all__ = ["Roots"]
@@ -120,13 +120,13 @@ class _Equation:
         return f"Find the positive whole number x with {self._left('x')} = {right}."
 
     def work(self, values: Mapping[str, Value]) -> str:
-        right = self.factor * int(values[self.before]) + self.constant
+        right = self.factor * int(to_exact(values[self.before])) + self.constant
         root = self.solve(values)
         return f"{self._right(str(values[self.before]))} = {right} and {self._left(str(root))} = {right}, so x"
 
     def solve(self, values: Mapping[str, Value]) -> Value:
         """By halving; where there is no whole root, which only a wrong value before can bring about, the one below."""
-        right = self.factor * int(values[self.before]) + self.constant
+        right = self.factor * int(to_exact(values[self.before])) + self.constant
         low, high = 0, 1
         while self._value(high) <= right:
             high *= 2

@@ -22,7 +22,7 @@ from stepguard.evaluation.families.base import (
     check_length,
 )
 from stepguard.evaluation.knobs import full_name
-from stepguard.language.values import Value
+from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Input, Step
 
 __all__ = ["RunningSum"]
@@ -111,7 +111,7 @@ class RunningSum:
         while True:
             left = list(values)
             words = [left.pop(chance.randint(0, len(left) - 1)) for _ in range(self.words)]
-            if sum(int(values[word]) for word in words) or len(words) == len(values):
+            if sum(int(to_exact(values[word])) for word in words) or len(words) == len(values):
                 return words
 
 
@@ -122,7 +122,7 @@ class _Turn:
     names: tuple[str, ...]
 
     def solve(self, values: Mapping[str, Value]) -> Value:
-        return sum(int(values[name]) for name in self.names)
+        return sum(int(to_exact(values[name])) for name in self.names)
 
     def work(self, values: Mapping[str, Value]) -> str:
         shown = [f"({values[name]})" if str(values[name]).startswith("-") else str(values[name]) for name in self.names]
