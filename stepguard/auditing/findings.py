@@ -149,7 +149,7 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """As JSON data; values are exact text."""
         data = asdict(self)
-        data["ok"] = self.ok
+        data["ok"], data["wrong"] = self.ok, self.wrong
         data["expected_answer"] = None if self.expected_answer is None else show_value(self.expected_answer)
         if self.answer is not None:
             value = self.answer.value

@@ -31,7 +31,7 @@ def names(folder: Path) -> set[str]:
 def test_the_bench_writes_to_a_new_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without --out results and report are written to a new folder, and the table says where."""
     assert main(BENCH) == 0
-    assert names(folder) == {"results.json", "report.html", "outcomes.jsonl"}
+    assert names(folder) == {"results.json", "report.html", "accuracy.svg", "outcomes.jsonl"}
     assert f"written: {Path('stepguard-bench', 'results.json')}" in capsys.readouterr().out
 
 

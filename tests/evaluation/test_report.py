@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from stepguard.cli import main
-from stepguard.errors import ConfigError, MissingExtraError
 from stepguard.evaluation import statistics
 from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.families import Arithmetic
 from stepguard.evaluation.report import charts
 from stepguard.evaluation.report.examples import choose_failed, choose_guarded, make_task, mark, replay
 from stepguard.evaluation.report.figures import bound, make_headline, make_studies, percent
-from stepguard.evaluation.report.html_report import check_png, make_report, write_reports
+from stepguard.evaluation.report.html_report import make_report, write_reports
 from stepguard.evaluation.report.markup import cut, tag
 from stepguard.evaluation.statistics import compare, wilson
 
@@ -466,22 +465,18 @@ def test_the_bench_command_writes_the_report(tmp_path: Path, capsys: pytest.Capt
     assert "SIMULATED MODEL" in "".join(found.text)
 
 
-def test_a_png_needs_a_folder_and_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Both are missed before a model is asked, by a message that says what to do."""
-    check_png(False, None)
-    with pytest.raises(ConfigError, match="--out"):
-        check_png(True, None)
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"stepguard\[report\]"):
-        check_png(True, tmp_path)
-    assert main(["bench", "--lengths", "3", "-n", "1", "--png", "--out", str(tmp_path / "out")]) == 2
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_png_is_written(tmp_path: Path) -> None:
-    """The chart is a picture, and drawing it leaves pyplot alone."""
-    pytest.importorskip("matplotlib")
-    check_png(True, tmp_path)
-    write_reports(tmp_path, OUTCOMES, META, png=True)
-    assert (tmp_path / "accuracy.png").read_bytes().startswith(b"\x89PNG")
-    assert "matplotlib.pyplot" not in sys.modules
+@pytest.mark.parametrize("several", [False, True], ids=["one task", "two tasks"])
+def test_a_chart_is_drawn_for_each_task(tmp_path: Path, several: bool) -> None:
+    """It is SVG that stands by itself: every arm and interval, the model, no reference outside and no variable."""
+    other = [replace(each, task="other <task>") for each in OUTCOMES] if several else []
+    write_reports(tmp_path, [*OUTCOMES, *other], {**META, "simulated": True})
+    names = ["accuracy-1.svg", "accuracy-2.svg"] if several else ["accuracy.svg"]
+    assert sorted(path.name for path in tmp_path.glob("*.svg")) == names
+    for name in names:
+        text = (tmp_path / name).read_text(encoding="ascii")
+        root = ElementTree.fromstring(text)
+        shown = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
+        assert {each.arm for each in OUTCOMES} <= set(shown)
+        assert "SIMULATED MODEL" in str(shown[0])
+        assert "var(" not in text
+        assert text.count("http") == 1

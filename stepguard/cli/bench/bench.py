@@ -83,10 +83,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         type=Path,
-        help="folder for results.json, report.html, outcomes.jsonl and replies.sqlite (default: stepguard-bench, which "
-        "must be new or hold a simulated run; with --json or --replay nothing is written by default)",
+        help="folder for results.json, report.html, accuracy.svg, outcomes.jsonl and replies.sqlite (default: "
+        "stepguard-bench, which must be new or hold a simulated run; with --json or --replay nothing is written by "
+        "default)",
     )
-    parser.add_argument("--png", action="store_true", help="also write a chart as PNG (needs the extra 'report')")
     parser.add_argument("--resume", action="store_true", help="go on with what is in --out")
     parser.add_argument("--price", metavar="IN,OUT", help="what a million input and a million output tokens cost")
     parser.add_argument(
@@ -107,7 +107,7 @@ def main(args: argparse.Namespace) -> int:
     from stepguard.errors import ConfigError
     from stepguard.evaluation.forecasts import make_foretold
     from stepguard.evaluation.meter import Meter
-    from stepguard.evaluation.report.html_report import check_png, write_reports
+    from stepguard.evaluation.report.html_report import write_reports
     from stepguard.evaluation.report.results_file import make_results
     from stepguard.evaluation.runner import run_plan
     from stepguard.evaluation.simulated import SimulatedTasks
@@ -124,7 +124,6 @@ def main(args: argparse.Namespace) -> int:
         args.out = check_default_folder()
     if args.out is not None:
         check_folder(args.out)
-    check_png(args.png, args.out)
     simulated = args.model is None and args.base_url is None and args.gguf is None and args.replay is None
     if simulated:
         _check_answers(plan)
@@ -187,7 +186,7 @@ def main(args: argparse.Namespace) -> int:
     text = json.dumps(results, indent=1, allow_nan=False)
     if args.out is not None:
         (args.out / "results.json").write_text(text + "\n", encoding="utf-8")
-        write_reports(args.out, outcomes, meta, png=args.png, family=plan.family if own else None)
+        write_reports(args.out, outcomes, meta, family=plan.family if own else None)
     if args.json:
         print(text)
     else:

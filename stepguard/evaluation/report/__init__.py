@@ -1,1 +1,1 @@
-"""What a benchmark found: figures, charts, ``results.json``, ``report.html`` and PNG plots."""
+"""What a benchmark found: figures, charts, ``results.json``, ``report.html`` and a chart as SVG."""

@@ -27,10 +27,12 @@ __all__ = [
     "key",
     "lines",
     "look",
+    "picture",
     "swatch",
 ]
 
 _WIDTH: Final = 380
+_HEIGHT: Final = 258
 LINEAR: Final = 30
 """Lengths that differ by more than this factor stand on a logarithmic axis."""
 _LETTER: Final = 6.6
@@ -135,14 +137,43 @@ def _dash(style: int) -> str | None:
     return DASHES[look(style)[1]] or None
 
 
+def _swatch(style: int) -> list[Html]:
+    line = tag("path", d="M1 7H33", class_=f"line a{look(style)[0]}", stroke_dasharray=_dash(style))
+    return [line, _marker(17, 7, style)]
+
+
 def swatch(style: int) -> Html:
     """The line and marker of an arm, for a legend in text."""
-    line = tag("path", d="M1 7H33", class_=f"line a{look(style)[0]}", stroke_dasharray=_dash(style))
-    return tag("svg", line, _marker(17, 7, style), class_="swatch", viewBox="0 0 34 14", aria_hidden="true")
+    return tag("svg", _swatch(style), class_="swatch", viewBox="0 0 34 14", aria_hidden="true")
 
 
 def lines(title: str, series: Sequence[Series]) -> Html:
     """Shares by length: a line and markers for every arm, and an error bar for every interval."""
+    return _svg(_HEIGHT, title, *_lines(series))
+
+
+def picture(title: str, series: Sequence[Series], *, style: str) -> Html:
+    """The chart of `lines` as an SVG document by itself, with its title, a legend and a style sheet."""
+    head = 24 + 18 * len(series)
+    rows = [
+        tag("g", _swatch(each.style), _text(42, 11, _short(each.name, 50)), transform=f"translate(8 {22 + 18 * at})")
+        for at, each in enumerate(series)
+    ]
+    return tag(
+        "svg",
+        tag("title", title),
+        tag("style", Html(style)),
+        tag("rect", width=_WIDTH, height=head + _HEIGHT, fill="#fff"),
+        _text(8, 15, _short(title, 56), class_="strong"),
+        rows,
+        tag("g", _lines(series), transform=f"translate(0 {head})"),
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {_WIDTH} {head + _HEIGHT}",
+        width=2 * _WIDTH,
+    )
+
+
+def _lines(series: Sequence[Series]) -> list[Html]:
     left, right, top, bottom = 38.0, 14.0, 12.0, 218.0
     lengths = sorted({point.length for each in series for point in each.points})
     place, scale = _placed(lengths, left + 20, _WIDTH - right - 20)
@@ -175,7 +206,7 @@ def lines(title: str, series: Sequence[Series]) -> Html:
         path = "L".join(f"{x:.1f} {y(point.share):.1f}" for x, point in at)
         drawn.append(tag("path", d=f"M{path}", class_=f"line {name}", stroke_dasharray=_dash(each.style)))
         drawn += [_marker(x, y(point.share), each.style) for x, point in at]
-    return _svg(258, title, *drawn)
+    return drawn
 
 
 def _placed(lengths: Sequence[int], low: float, high: float) -> tuple[Callable[[int], float], str]:

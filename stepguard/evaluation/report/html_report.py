@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import Outcome, kind_of
 from stepguard.evaluation.families import Family
 from stepguard.evaluation.report import charts
@@ -36,10 +35,10 @@ from stepguard.evaluation.report.html_failures import failures
 from stepguard.evaluation.report.html_parts import about_section, figure, legend, section, table
 from stepguard.evaluation.report.html_probes import probes
 from stepguard.evaluation.report.markup import Child, Html, tag
-from stepguard.evaluation.report.style import CSS, SCRIPT
+from stepguard.evaluation.report.style import CHART_CSS, CSS, SCRIPT
 from stepguard.evaluation.statistics import clustered, fit_decay, wilson
 
-__all__ = ["check_png", "make_report", "write_reports"]
+__all__ = ["make_report", "write_reports"]
 
 _SECTIONS: Final = {
     "accuracy": "Accuracy by length",
@@ -58,36 +57,22 @@ _SIMULATED: Final = (
 )
 
 
-def check_png(wanted: bool, folder: Path | None) -> None:
-    """Refuse charts that cannot be written, before a model is asked for hours.
-
-    Raises:
-        ConfigError: there is no folder to write them to.
-        MissingExtraError: matplotlib is not installed.
-    """
-    if not wanted:
-        return
-    if folder is None:
-        raise ConfigError("--png goes with --out, the folder to write to", option="png")
-    from stepguard.evaluation.report.plots import load_figure
-
-    load_figure()
-
-
 def write_reports(
     folder: Path,
     outcomes: Sequence[Outcome],
     meta: Mapping[str, Any],
     *,
-    png: bool = False,
     family: Family | None = None,
 ) -> None:
-    """Write ``report.html`` into a folder, and the charts as PNG files if they are wanted."""
+    """Write ``report.html`` into a folder, and the chart of each task as an SVG file, for papers and slides."""
     (folder / "report.html").write_text(make_report(outcomes, meta, family=family), encoding="ascii", newline="\n")
-    if png:
-        from stepguard.evaluation.report.plots import write_plots
-
-        write_plots(folder, outcomes, meta)
+    studies = make_studies(outcomes)
+    model = "SIMULATED MODEL" if meta.get("simulated") else str(meta.get("model", "unknown model"))
+    for number, study in enumerate(studies, 1):
+        name = "accuracy.svg" if len(studies) == 1 else f"accuracy-{number}.svg"
+        title = f"{study.task} on {model}: answers right"
+        drawn = charts.picture(title, _series(study, study.arms, _right), style=CHART_CSS)
+        (folder / name).write_bytes(f"{drawn}\n".encode("ascii", "xmlcharrefreplace"))
 
 
 def make_report(outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, family: Family | None = None) -> str:
@@ -188,23 +173,31 @@ def _by_length(head: Sequence[str], cells: Iterable[tuple[Cell, Sequence[Child]]
     return table(["steps", "arm", *head], list(groups.values()), caption=caption, heads=2)
 
 
+def _right(outcome: Outcome) -> bool:
+    return outcome.right
+
+
 def _traced(outcome: Outcome) -> bool:
     return outcome.trace_right
 
 
 _SHARES: Final[Mapping[str, Callable[[Outcome], bool]]] = {
-    "Answer right": lambda each: each.right,
+    "Answer right": _right,
     "Every step right": _traced,
 }
 
 
-def _points(study: Study, arm: str, what: Callable[[Outcome], bool]) -> tuple[charts.Point, ...]:
-    counts = [(cell, cell.count(what)) for cell in study.of(arm)]
-    return tuple(charts.Point(cell.length, hits / cell.n, wilson(hits, cell.n)) for cell, hits in counts)
+def _series(study: Study, arms: Iterable[str], what: Callable[[Outcome], bool]) -> list[charts.Series]:
+    styles = _styles(study)
+    drawn = []
+    for arm in arms:
+        counts = [(cell, cell.count(what)) for cell in study.of(arm)]
+        points = tuple(charts.Point(cell.length, hits / cell.n, wilson(hits, cell.n)) for cell, hits in counts)
+        drawn.append(charts.Series(arm, styles[arm], points))
+    return drawn
 
 
 def _accuracy(study: Study) -> list[Child]:
-    styles = _styles(study)
     drawn = []
     for title, what in _SHARES.items():
         if what is _traced and not study.whole:
@@ -212,7 +205,7 @@ def _accuracy(study: Study) -> list[Child]:
         arms = [arm for arm in study.arms if what is not _traced or all(cell.traced for cell in study.of(arm))]
         if not arms:
             continue
-        series = [charts.Series(arm, styles[arm], _points(study, arm, what)) for arm in arms]
+        series = _series(study, arms, what)
         said = f"{title}, share of programs by number of steps and arm, with 95% intervals; the table has every number"
         drawn.append(figure(title, charts.lines(said, series)))
     # One more column only where it tells something.
@@ -236,7 +229,7 @@ def _accuracy(study: Study) -> list[Child]:
         + ("" if study.whole else " Of some steps no right value is known, so that of no run every step is right.")
     )
     head = ["n", "answer right", *(["lenient"] if lenient else []), "every step right"]
-    return [legend(study.arms, styles), tag("div", drawn, class_="pair"), _by_length(head, rows, caption)]
+    return [legend(study.arms, _styles(study)), tag("div", drawn, class_="pair"), _by_length(head, rows, caption)]
 
 
 def _parts(study: Study) -> list[Child]:

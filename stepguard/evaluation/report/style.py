@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-__all__ = ["CSS", "SCRIPT"]
+__all__ = ["CHART_CSS", "CSS", "SCRIPT"]
 
-CSS: Final = """
+_LINES: Final = """
+.grid{stroke:var(--rule)}.axis{stroke:var(--muted)}.strong{font-weight:600}
+.line{fill:none;stroke-width:2}.bar{fill:none;stroke-width:1.3}.mark{stroke-width:1.5}
+.plain{stroke:var(--fg);fill:var(--fg)}
+.a0{stroke:var(--a0)}.a1{stroke:var(--a1)}.a2{stroke:var(--a2)}.a3{stroke:var(--a3)}.a4{stroke:var(--a4)}
+.a5{stroke:var(--a5)}
+.mark.a0{fill:var(--a0)}.mark.a1{fill:var(--a1)}.mark.a2{fill:var(--a2)}.mark.a3{fill:var(--a3)}
+.mark.a4{fill:var(--a4)}.mark.cross{fill:none;stroke-width:2.4}.mark.a5{fill:var(--a5)}
+"""
+_PAGE: Final = """
 :root{color-scheme:light dark;--bg:#fff;--fg:#1a1d21;--muted:#555c66;--rule:#d3d7dd;--panel:#f4f5f7;--loud:#8c1d18;
 --loudbg:#fde8e6;--a0:#0b57d0;--a1:#b3410e;--a2:#6b2fa8;--a3:#00695c;--a4:#a1136a;--a5:#4d4d4d;
 --right:#a9dbb7;--abstained:#f6dc93;--no-answer:#dde1e6;--wrong:#f4bdb4;--error:#cfc7ee;--okfg:#14602c;--badfg:#9c1c12}
@@ -32,13 +42,6 @@ figure{margin:.8rem 0;min-width:0}
 .legend{list-style:none;margin:.6rem 0;padding:0;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;font-size:.9rem}
 .legend li{display:flex;align-items:center;gap:.45rem}
 .swatch{width:34px;height:14px;flex:none}.key{width:18px;height:14px;flex:none}
-.grid{stroke:var(--rule)}.axis{stroke:var(--muted)}.strong{font-weight:600}
-.line{fill:none;stroke-width:2}.bar{fill:none;stroke-width:1.3}.mark{stroke-width:1.5}
-.plain{stroke:var(--fg);fill:var(--fg)}
-.a0{stroke:var(--a0)}.a1{stroke:var(--a1)}.a2{stroke:var(--a2)}.a3{stroke:var(--a3)}.a4{stroke:var(--a4)}
-.a5{stroke:var(--a5)}
-.mark.a0{fill:var(--a0)}.mark.a1{fill:var(--a1)}.mark.a2{fill:var(--a2)}.mark.a3{fill:var(--a3)}
-.mark.a4{fill:var(--a4)}.mark.cross{fill:none;stroke-width:2.4}.mark.a5{fill:var(--a5)}
 .end{stroke:var(--fg);stroke-width:.8}.over{stroke:none}.hatch{fill:none;stroke:var(--fg);stroke-width:1.1;opacity:.55}
 .end.right{fill:var(--right)}.end.abstained{fill:var(--abstained)}.end.no-answer{fill:var(--no-answer)}
 .end.wrong{fill:var(--wrong)}.end.error{fill:var(--error)}
@@ -92,6 +95,15 @@ figure,tr,.chart,ol.lines li,.headline{break-inside:avoid}h2,h3,caption,summary{
 thead{display:table-header-group}a{color:inherit;text-decoration:none}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """
+
+CSS: Final = f"{_PAGE}{_LINES.lstrip()}"
+_LIGHT: Final = dict(re.findall(r"--([\w-]+):([^;}]+)", _PAGE[: _PAGE.index("@media")]))
+CHART_CSS: Final = re.sub(
+    r"var\(--([\w-]+)\)",
+    lambda match: _LIGHT[match[1]],
+    "text{font:12px system-ui,sans-serif;fill:var(--fg)}" + _LINES.replace("\n", ""),
+)
+"""The style of a chart that stands alone, in the colours of the light scheme: not every program knows variables."""
 
 # Paper cannot be clicked on; not every browser opens <details> by its style sheet.
 SCRIPT: Final = """

@@ -8,7 +8,7 @@ whoever runs the server asks for it (`create_server(tell_reasons=True)`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 
@@ -274,48 +274,37 @@ def report_audit(found: Audit, *, tell_reasons: bool) -> AuditReport:
         found: what the audit found.
         tell_reasons: whether reasons and expected values go with it, for people.
     """
-    mistakes = [
-        Mistake(
-            kind=each.kind,
-            step=each.step,
-            line=None if each.place is None else each.place.line,
-            reason=each.reason if tell_reasons else None,
-        )
-        for each in found.findings[:_FINDINGS]
-    ]
-    left_out = len(found.findings) - len(mistakes)
-    steps = [
-        AuditedStep(
-            step=each.step,
-            verdict=each.verdict,
-            kind=each.kind,
-            line=None if each.place is None else each.place.line,
-            expected=each.expected if tell_reasons else None,
-        )
-        for each in found.steps
-    ]
-    return AuditReport(
-        ok=found.ok,
-        wrong=found.wrong,
-        findings=mistakes,
-        left_out=left_out,
-        steps=steps,
-        answer_right=found.answer_right,
-        told=_audited(mistakes, steps, ok=found.ok, total=len(found.findings)),
+    data = found.to_dict()
+    hidden = {"place"} if tell_reasons else {"place", "reason", "expected"}
+
+    def without_hidden(entry: dict[str, Any]) -> dict[str, Any]:
+        line = None if entry["place"] is None else entry["place"]["line"]
+        return {**{name: value for name, value in entry.items() if name not in hidden}, "line": line}
+
+    report = AuditReport.model_validate(
+        {
+            **data,
+            "findings": list(map(without_hidden, data["findings"][:_FINDINGS])),
+            "left_out": max(0, len(found.findings) - _FINDINGS),
+            "steps": list(map(without_hidden, data["steps"])),
+            "told": "",
+        }
     )
+    return report.model_copy(update={"told": _in_words(report)})
 
 
-def _audited(mistakes: list[Mistake], steps: list[AuditedStep], *, ok: bool, total: int) -> str:
-    if ok:
-        return f"all {len(steps)} steps are right, and nothing else is wrong."
+def _in_words(report: AuditReport) -> str:
+    if report.ok:
+        return f"all {len(report.steps)} steps are right, and nothing else is wrong."
     lines = []
-    for each in mistakes[:_LINES]:
+    for each in report.findings[:_LINES]:
         where = "" if each.line is None else f"line {each.line}: "
         step = "" if each.step is None else f" at {each.step}"
         lines.append(f"{where}{each.kind}{step}{'' if each.reason is None else f': {each.reason}'}")
+    total = len(report.findings) + report.left_out
     if total > _LINES:
         lines.append(f"and {total - _LINES} more")
-    unknown = [each.step for each in steps if each.verdict == "not_judged"]
+    unknown = [each.step for each in report.steps if each.verdict == "not_judged"]
     if unknown:
         names = ", ".join(unknown[:_LINES]) + (" ..." if len(unknown) > _LINES else "")
         lines.append(f"could not be judged, which is no pass: {names}")
