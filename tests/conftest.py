@@ -14,7 +14,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -24,6 +24,7 @@ from hypothesis import settings
 from stepguard.backends import Completion, Request
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.backends.providers import PROVIDERS
+from stepguard.backends.retry import RetryPolicy
 
 # A run that lands or not must not depend on chance; at home every run tries new examples.
 settings.register_profile("ci", derandomize=True)
@@ -79,6 +80,13 @@ def no_provider_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for provider in PROVIDERS.values():
         for name in (*provider.keys, *provider.addresses, "OPENAI_BASE_URL", "OPENAI_ADMIN_KEY"):
             monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked again is asked again at once, unless the server asks for a pause."""
+    wait = RetryPolicy.wait
+    monkeypatch.setattr(RetryPolicy, "wait", lambda self, *more: wait(replace(self, first_wait=0.0), *more))
 
 
 @pytest.fixture(params=["sync", "async"])

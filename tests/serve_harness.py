@@ -8,20 +8,23 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import openai
 import pytest
-from conftest import Received, Reply, completion_body
+from conftest import ChatServer, Received, Reply, completion_body
 
 from stepguard import Procedure
 from stepguard.integrations.chat.trust import Trust
 
 pytest.importorskip("prometheus_client")
 pytest.importorskip("uvicorn")
+
+import uvicorn.server
 
 from stepguard.cli.listening import bounded_server
 from stepguard.serve import Limits, create_app
@@ -118,6 +121,16 @@ class Served:
             time.sleep(0.02)
 
 
+class _ManyLooks(ModuleType):
+    """The module `asyncio` as uvicorn uses it to look, every 0.1 s, whether it is to stop: far more often."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds / 20)
+
+
 @contextmanager
 def serving(upstream: str, **options: Any) -> Iterator[Served]:
     """The application behind the command's server, in a thread; by default with ``sums``, and users are trusted."""
@@ -125,6 +138,7 @@ def serving(upstream: str, **options: Any) -> Iterator[Served]:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(256)
+        uvicorn.server.asyncio = _ManyLooks("asyncio")  # type: ignore[attr-defined]
         server = bounded_server(app, Connections(options.get("limits") or Limits()), last_seconds=20)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])), name="serve")
         thread.start()
@@ -137,6 +151,37 @@ def serving(upstream: str, **options: Any) -> Iterator[Served]:
             server.should_exit = True
             thread.join(60)
             assert not thread.is_alive()
+
+
+def fixtures_of_a_server(*, reply: Reply | Sequence[Reply] = (), **options: Any) -> tuple[Any, Any, Any, Any]:
+    """The fixtures `endpoint`, `chat_server`, `running` and `served` of a module: one server for all of its tests.
+
+    `endpoint` is the scripted upstream and `running` the server in front of it, set up by `options`; `chat_server` and
+    `served` are the same for one test, the upstream as new, with `reply` as its script.
+    """
+
+    @pytest.fixture(scope="module")
+    def endpoint() -> Iterator[ChatServer]:
+        server = ChatServer()
+        yield server
+        server.close()
+
+    @pytest.fixture
+    def chat_server(endpoint: ChatServer) -> ChatServer:
+        endpoint.play(reply)
+        endpoint.requests.clear()
+        return endpoint
+
+    @pytest.fixture(scope="module")
+    def running(endpoint: ChatServer) -> Iterator[Served]:
+        with serving(endpoint.url, **options) as served:
+            yield served
+
+    @pytest.fixture
+    def served(running: Served, chat_server: ChatServer) -> Served:
+        return running
+
+    return endpoint, chat_server, running, served
 
 
 def good_answer(received: Received) -> Reply:

@@ -479,13 +479,14 @@ class TestTerminal:
         assert main(["--version"]) == 0
         assert capsys.readouterr().out.startswith("stepguard ")
 
-    @pytest.mark.parametrize("arguments", [[], ["--help"], ["run", "--help"], ["bench", "--help"], ["--version"]])
-    def test_help_is_light(self, arguments: list[str]) -> None:
+    def test_help_is_light(self) -> None:
         """Help and version import nothing heavy."""
         code = (
-            f"import sys; from stepguard.cli import main; code = main({arguments});"
-            "heavy = {'openai', 'instructor', 'sympy', 'rich', 'pydantic', 'structlog', 'yaml'} & set(sys.modules);"
-            "sys.exit(str(heavy) if heavy else code)"
+            "import sys; from stepguard.cli import main\n"
+            "for asked in ([], ['--help'], ['run', '--help'], ['bench', '--help'], ['--version']):\n"
+            "    assert main(asked) == 0\n"
+            "heavy = {'openai', 'instructor', 'sympy', 'rich', 'pydantic', 'structlog', 'yaml'} & set(sys.modules)\n"
+            "sys.exit(str(heavy) if heavy else 0)"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr
@@ -511,11 +512,9 @@ class TestTerminal:
         "environment",
         [
             {"PYTHONIOENCODING": "ascii"},
-            {"PYTHONIOENCODING": "cp1252"},
-            {"PYTHONIOENCODING": "utf-8"},
             {"PYTHONIOENCODING": "", "PYTHONUTF8": "0", "LC_ALL": "C"},
         ],
-        ids=["ascii", "cp1252", "utf-8", "C locale"],
+        ids=["ascii", "C locale"],
     )
     def test_encodings(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> None:
         """Characters that a stream cannot show do not end a run, nor an error message."""
@@ -531,14 +530,13 @@ class TestTerminal:
         assert b"has no input" in done.stderr
         assert b"Traceback" not in done.stderr
 
-    @pytest.mark.parametrize("where", ["pipe", "file"])
     @pytest.mark.parametrize(
-        ("arguments", "code", "printed"),
+        ("arguments", "code", "printed", "where"),
         [
-            (["run", INVOICE, *INVOICE_INPUTS], 0, "VERIFIED: all 6 steps"),
-            (["run", INVOICE, *INVOICE_INPUTS, "--max-calls", "0"], 4, "EXHAUSTED: stopped before step"),
-            (["run", INVOICE], 2, ""),
-            (["bench", "--lengths", "5", "-n", "2", "--out", "NEW"], 0, "95 % Wilson intervals"),
+            (["run", INVOICE, *INVOICE_INPUTS], 0, "VERIFIED: all 6 steps", "pipe"),
+            (["run", INVOICE, *INVOICE_INPUTS, "--max-calls", "0"], 4, "EXHAUSTED: stopped before step", "file"),
+            (["run", INVOICE], 2, "", "pipe"),
+            (["bench", "--lengths", "5", "-n", "2", "--out", "NEW"], 0, "95 % Wilson intervals", "file"),
         ],
         ids=["verified", "exhausted", "misused", "bench"],
     )
@@ -553,10 +551,9 @@ class TestTerminal:
         assert printed in done.stdout.decode("cp1252")
         assert not {b"\r", b"\x1b"} & {bytes([byte]) for byte in done.stdout + done.stderr}
 
-    @pytest.mark.parametrize("ci", ["", "true"])
-    def test_plain_progress(self, ci: str) -> None:
+    def test_plain_progress(self) -> None:
         """Where stderr is no terminal, progress is a few plain lines without carriage returns."""
-        done = in_a_process("run", INVOICE, *INVOICE_INPUTS, "--seed", "1", CI=ci)
+        done = in_a_process("run", INVOICE, *INVOICE_INPUTS, "--seed", "1", CI="")
         lines = done.stderr.decode().splitlines()
         assert b"\r" not in done.stderr
         assert b"\x1b" not in done.stderr

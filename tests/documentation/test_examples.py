@@ -1,4 +1,7 @@
-"""Every example runs by itself, without a key, and ends on the right numbers."""
+"""Every example runs by itself, without a key, and ends on the right numbers.
+
+Those of frameworks, which take seconds to load, are run with the slow tests, and by CI with each extra by itself.
+"""
 
 from __future__ import annotations
 
@@ -69,6 +72,7 @@ def test_the_client_answers_what_is_verified_and_passes_on_all_else() -> None:
     assert f"to pay: {total - 5}" in shown
 
 
+@pytest.mark.slow
 def test_the_agent_reads_what_is_verified_and_nothing_else() -> None:
     """A slip is mended, and neither a stubborn model nor a wrong tool gets a value to the agent."""
     pytest.importorskip("agents")
@@ -81,6 +85,7 @@ def test_the_agent_reads_what_is_verified_and_nothing_else() -> None:
     assert not any(value in stubborn + wrong for value in (str(total), "6.16", "6.17", str(subtotal)))
 
 
+@pytest.mark.slow
 def test_the_agent_answers_what_is_verified_and_passes_on_all_else() -> None:
     """A guarded call gives steps and answer, another is passed on, and what is not verified is an error."""
     pytest.importorskip("langchain")
@@ -91,6 +96,7 @@ def test_the_agent_answers_what_is_verified_and_passes_on_all_else() -> None:
     assert "caught: wrong_value\npassed on: Good morning.\nno answer: step tax" in shown
 
 
+@pytest.mark.slow
 def test_the_graph_pays_what_is_verified_alone() -> None:
     """A slip of the model is mended on the way; a model that insists on it leads to a person."""
     pytest.importorskip("langgraph")
@@ -101,6 +107,7 @@ def test_the_graph_pays_what_is_verified_alone() -> None:
     assert insists.endswith("stopped at step total (wrong_value)")
 
 
+@pytest.mark.slow
 def test_an_agent_gives_what_is_verified() -> None:
     """A guarded request is mended or an error, and an output with a wrong step is asked again."""
     pytest.importorskip("pydantic_ai")
@@ -112,6 +119,7 @@ def test_an_agent_gives_what_is_verified() -> None:
     assert f"total=Decimal('{subtotal + tax}') after 2 calls" in shown
 
 
+@pytest.mark.slow
 def test_the_agent_is_told_what_failed_and_no_right_value_but_that_of_a_verified_run() -> None:
     """A wrong step fails and a right one passes, a transcript is looked over, and the run ends on the total."""
     pytest.importorskip("mcp.server.mcpserver")
@@ -125,6 +133,7 @@ def test_the_agent_is_told_what_failed_and_no_right_value_but_that_of_a_verified
     assert ran.endswith(f"answer: {subtotal + tax}\n")
 
 
+@pytest.mark.slow
 def test_the_spans_tell_the_verdicts_and_no_content() -> None:
     """The run, its attempts and each verdict stand there; no value does."""
     pytest.importorskip("opentelemetry.sdk")

@@ -18,6 +18,7 @@ INVOICE += ["--input", "unit_price=12.50", "--input", "quantity=3", "--input", "
 INVOICE += ["--input", "shipping=4.95", "--input", "tax_rate=19%"]
 
 
+@pytest.mark.usefixtures("at_once")
 def test_b01_a_dead_endpoint_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """No table of zeros: the command fails, and names the cause, after the first runs that reached nobody."""
     dead = ["bench", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--lengths", "5", "-n", "50"]

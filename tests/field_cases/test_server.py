@@ -21,7 +21,7 @@ import pytest
 from conftest import ChatServer, Reply, completion_body
 from hypothesis import given
 from hypothesis import strategies as st
-from serve_harness import GOOD, KEY, MODEL, VALUES, WRONG, Answer, Served, serving
+from serve_harness import GOOD, KEY, MODEL, VALUES, WRONG, Answer, Served, fixtures_of_a_server, serving
 
 from stepguard import Procedure
 from stepguard.errors import StepguardError
@@ -36,33 +36,9 @@ PLAIN = {"model": "m", "messages": MESSAGES}
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
 
 
-@pytest.fixture(scope="module")
-def upstream() -> Iterator[ChatServer]:
-    """A scripted endpoint for all of these tests."""
-    server = ChatServer()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def chat_server(upstream: ChatServer) -> ChatServer:
-    """The same, as new."""
-    upstream.requests.clear()
-    upstream.play(Reply(completion_body("hello")))
-    return upstream
-
-
-@pytest.fixture(scope="module")
-def running(upstream: ChatServer) -> Iterator[Served]:
-    """A server with keys of its own in front of it."""
-    with serving(upstream.url, api_key=OWN, upstream_key=UPSTREAM) as served:
-        yield served
-
-
-@pytest.fixture
-def served(running: Served, chat_server: ChatServer) -> Served:
-    """The same, in front of a scripted endpoint as new."""
-    return running
+endpoint, chat_server, running, served = fixtures_of_a_server(
+    reply=Reply(completion_body("hello")), api_key=OWN, upstream_key=UPSTREAM
+)
 
 
 def ask(served: Served, body: object = PLAIN, path: str = "/v1/chat/completions", method: str = "POST") -> Answer:
@@ -392,7 +368,7 @@ def test_s04_a_flood_is_refused_and_others_are_served(chat_server: ChatServer) -
 def test_s04_each_of_several_keys_is_a_client(chat_server: ChatServer) -> None:
     """S04: with several keys a client is a key, whatever addresses it has."""
     chat_server.play(Reply(completion_body("hello"), delay=20))
-    limits = Limits(concurrent=2, waiting=0, seconds=1)
+    limits = Limits(concurrent=2, waiting=0, seconds=0.5)
     with serving(chat_server.url, api_key=[OWN, f"{OWN}0"], limits=limits) as served:
 
         def chat(key: str, address: str) -> int:
@@ -410,7 +386,7 @@ def test_s04_each_of_several_keys_is_a_client(chat_server: ChatServer) -> None:
 
 def test_s04_a_word_for_whom_one_speaks_is_not_believed(chat_server: ChatServer) -> None:
     """S04: a header that claims another address makes no other client of a caller."""
-    with serving(chat_server.url, limits=Limits(concurrent=2, waiting=0, seconds=1)) as served:
+    with serving(chat_server.url, limits=Limits(concurrent=2, waiting=0, seconds=0.5)) as served:
         chat_server.play(Reply(completion_body("hello"), delay=20))
         answers: list[int] = []
 

@@ -88,7 +88,7 @@ def test_a_stream_that_breaks_was_paid_for(chat_server: ChatServer, driver: str,
     chat_server.play([Reply(events=pieces({"content": GOOD})), reply])
     warm = run(guard_at(chat_server, stop_early=True), driver)
     assert warm.usage == Usage(1, 500, 900)
-    retry = RetryPolicy(retries=0, timeout=1.0)
+    retry = RetryPolicy(retries=0, timeout=0.4)
     result = run(guard_at(chat_server, stop_early=True, retry=retry), driver)
     assert result.status == "failed"
     assert result.usage.input_tokens > 50
@@ -100,7 +100,7 @@ def test_a_call_that_is_given_up_costs_its_prompt(chat_server: ChatServer, drive
     """R01: the endpoint goes on with a request that was given up, and charges for it."""
     chat_server.play([Reply(body(content=GOOD)), Reply(body(content=GOOD), delay=9.0)])
     run(guard_at(chat_server), driver)
-    result = run(guard_at(chat_server, retry=RetryPolicy(retries=0, timeout=0.5)), driver)
+    result = run(guard_at(chat_server, retry=RetryPolicy(retries=0, timeout=0.2)), driver)
     assert (result.status, result.usage.calls, result.usage.output_tokens) == ("failed", 1, 0)
     assert result.usage.input_tokens > 50
 

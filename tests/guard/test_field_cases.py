@@ -311,6 +311,7 @@ def test_events_follow_a_later_configuration() -> None:
 # One layer repeats requests
 
 
+@pytest.mark.usefixtures("at_once")
 def test_the_command_repeats_a_request_twice(chat_server: ChatServer, command: Command) -> None:
     """An endpoint that is always busy gets three requests from the command, and one that refuses gets one."""
     for status, requests in ((429, 3), (404, 1)):
@@ -563,6 +564,7 @@ def dead_proxy(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
+@pytest.mark.usefixtures("at_once")
 def test_drop_ins_honour_the_proxies_of_the_environment(
     chat_server: ChatServer, dead_proxy: pytest.MonkeyPatch, command: Command
 ) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
+from tables import all_rows
 
 import stepguard
 
@@ -38,9 +40,15 @@ def room_of(module: str) -> str:
     return module.split(".")[1] if "." in module else "__init__"
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """A module as Python reads it."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def run_time_imports(path: Path) -> Iterator[str]:
     """The modules of this package that a module imports when it runs, at its top or later; not for types alone."""
-    waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    waiting: list[ast.AST] = [tree_of(path)]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
@@ -63,7 +71,7 @@ def test_every_room_has_a_floor() -> None:
     assert len(folders | files) <= 25
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@all_rows("path", MODULES)
 def test_imports_run_downwards(path: Path) -> None:
     """No module imports, at any time, from its own floor's other rooms or from above."""
     room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
@@ -72,7 +80,7 @@ def test_imports_run_downwards(path: Path) -> None:
         assert taken == room or FLOOR_OF[taken] < FLOOR_OF[room], f"{room} takes {module}"
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "backends").glob("*.py")), ids=lambda path: path.name)
+@all_rows("path", sorted((PACKAGE / "backends").glob("*.py")))
 def test_backends_carry_bytes(path: Path) -> None:
     """A backend knows no procedure, reads no claim and checks nothing: what it needs of that comes with a request."""
     foreign = {"checks", "documents", "formulas", "procedure", "replies"}
@@ -96,14 +104,14 @@ def test_the_pages_show_the_floors(page: str, row: str, names: str) -> None:
 def test_every_room_says_what_lives_in_it() -> None:
     """Each folder's `__init__` begins with what is to be found there."""
     for init in PACKAGE.rglob("__init__.py"):
-        assert ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))), init
+        assert ast.get_docstring(tree_of(init)), init
 
 
 def test_a_class_name_stands_once() -> None:
     """Who reads the name of a class anywhere knows which one is meant."""
     homes: dict[str, list[str]] = {}
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
     assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}

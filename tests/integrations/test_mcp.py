@@ -652,6 +652,7 @@ def process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
                 made.kill()
 
 
+@pytest.mark.slow
 def test_over_stdio_the_client_of_the_library_is_served(tmp_path: Path, chat_server: ChatServer) -> None:
     """The command serves a client over a pipe: a check, a run at an endpoint, and a procedure of the folder."""
     (tmp_path / "order.txt").write_text(ORDER, encoding="utf-8")

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import openai
 import pytest
 from conftest import ChatServer, Reply, completion_body
-from serve_harness import GOOD, KEY, MODEL, PROCEDURE, VALUES, WRONG, Answer, Served, chunk, events_of, serving
+from serve_harness import (
+    GOOD,
+    KEY,
+    MODEL,
+    PROCEDURE,
+    VALUES,
+    WRONG,
+    Answer,
+    Served,
+    chunk,
+    events_of,
+    fixtures_of_a_server,
+    serving,
+)
 
 from stepguard import Budget, Procedure
 from stepguard.errors import ConfigError, ProcedureError
@@ -19,33 +31,7 @@ PROMPT = "inputs: x, y\nx = 12\ny = 7\nt2 = x + y\nt1 = t2 * 3\n"
 MESSAGES: Any = [{"role": "user", "content": VALUES}]
 
 
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[ChatServer]:
-    """One scripted server for all of these tests."""
-    server = ChatServer()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def chat_server(endpoint: ChatServer) -> ChatServer:
-    """The same, as new."""
-    endpoint.play(())
-    endpoint.requests.clear()
-    return endpoint
-
-
-@pytest.fixture(scope="module")
-def running(endpoint: ChatServer) -> Iterator[Served]:
-    """A server in front of it."""
-    with serving(endpoint.url, guard={"repair": 1}) as served:
-        yield served
-
-
-@pytest.fixture
-def served(running: Served, chat_server: ChatServer) -> Served:
-    """The same, in front of the scripted one as new."""
-    return running
+endpoint, chat_server, running, served = fixtures_of_a_server(guard={"repair": 1})
 
 
 # Guarded: chat completions

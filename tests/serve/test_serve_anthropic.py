@@ -3,53 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from conftest import ChatServer, Reply, completion_body
-from serve_harness import GOOD, KEY, MODEL, VALUES, WRONG, Served, serving
+from serve_harness import GOOD, KEY, MODEL, VALUES, WRONG, Served, fixtures_of_a_server, serving
 
 from stepguard.serve import Limits
-
-anthropic = pytest.importorskip("anthropic")
 
 MESSAGES: Any = [{"role": "user", "content": VALUES}]
 TEXT = "t2 = 19\nt1 = 57\nanswer: 57"
 
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[ChatServer]:
-    """One scripted server for all of these tests."""
-    server = ChatServer()
-    yield server
-    server.close()
+endpoint, chat_server, running, served = fixtures_of_a_server(guard={"repair": 0})
 
 
-@pytest.fixture
-def chat_server(endpoint: ChatServer) -> ChatServer:
-    """The same, as new."""
-    endpoint.play(())
-    endpoint.requests.clear()
-    return endpoint
-
-
-@pytest.fixture(scope="module")
-def running(endpoint: ChatServer) -> Iterator[Served]:
-    """A server in front of it."""
-    with serving(endpoint.url, guard={"repair": 0}) as served:
-        yield served
-
-
-@pytest.fixture
-def served(running: Served, chat_server: ChatServer) -> Served:
-    """The same, in front of the scripted one as new."""
-    return running
+@pytest.fixture(scope="module", autouse=True)
+def anthropic() -> Any:
+    """The SDK, which takes seconds to import: not while tests are collected."""
+    return pytest.importorskip("anthropic")
 
 
 def client_of(served: Served) -> Any:
     """The SDK, as a user has it."""
-    return anthropic.Anthropic(base_url=served.url.removesuffix("/v1"), api_key=KEY, max_retries=0)
+    return pytest.importorskip("anthropic").Anthropic(
+        base_url=served.url.removesuffix("/v1"), api_key=KEY, max_retries=0
+    )
 
 
 def test_a_guarded_message(chat_server: ChatServer, served: Served) -> None:
@@ -94,7 +72,7 @@ def test_a_procedure_in_the_system_prompt(chat_server: ChatServer, served: Serve
 
 @pytest.mark.parametrize("late", [False, True], ids=["before", "within"])
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_message_that_is_not_verified(chat_server: ChatServer, stream: bool, late: bool) -> None:
+def test_a_message_that_is_not_verified(chat_server: ChatServer, stream: bool, late: bool, anthropic: Any) -> None:
     """The SDK raises for a run that abstains, in its own shape, whether or not a stream had begun."""
     chat_server.play(Reply(completion_body(WRONG), delay=0.2 if late else 0))
     limits = Limits(keep_alive_seconds=0.05 if late else 20)
@@ -105,7 +83,7 @@ def test_a_message_that_is_not_verified(chat_server: ChatServer, stream: bool, l
         assert caught.value.body["error"]["stepguard"]["problem"]["step"] == "t2"
 
 
-def test_a_tool_is_refused(chat_server: ChatServer, served: Served) -> None:
+def test_a_tool_is_refused(chat_server: ChatServer, served: Served, anthropic: Any) -> None:
     """What a guarded run cannot give is refused by name, in the SDK's shape."""
     tools: Any = [{"name": "f", "input_schema": {"type": "object"}}]
     with client_of(served) as client, pytest.raises(anthropic.BadRequestError, match="tools"):
@@ -144,7 +122,7 @@ def test_a_key_in_its_own_header(chat_server: ChatServer, served: Served) -> Non
     assert chat_server.requests[0].headers["authorization"] == "Bearer sk-other-1"
 
 
-def test_errors_have_its_shape(chat_server: ChatServer, served: Served) -> None:
+def test_errors_have_its_shape(chat_server: ChatServer, served: Served, anthropic: Any) -> None:
     """Errors of an upstream, of the server and of a broken stream are raised by the SDK under its own names."""
     start = {"type": "message_start", "message": {"id": "m", "content": [], "usage": {"input_tokens": 1}}}
     chat_server.play(

@@ -11,13 +11,13 @@ import socket
 import ssl
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import openai
 import pytest
 from conftest import ChatServer, Received, Reply, completion_body
-from serve_harness import GOOD, KEY, MODEL, VALUES, Served, chunk, events_of, good_answer, serving
+from serve_harness import GOOD, KEY, MODEL, VALUES, Served, chunk, events_of, fixtures_of_a_server, good_answer, serving
 
 from stepguard.backends.retry import RetryPolicy
 from stepguard.serve import Limits
@@ -28,33 +28,7 @@ MESSAGES: Any = [{"role": "user", "content": VALUES}]
 AT_ONCE = {"retry": RetryPolicy(retries=2, first_wait=0, longest_wait=5)}
 
 
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[ChatServer]:
-    """One scripted server for all of these tests."""
-    server = ChatServer()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def chat_server(endpoint: ChatServer) -> ChatServer:
-    """The same, as new."""
-    endpoint.play(())
-    endpoint.requests.clear()
-    return endpoint
-
-
-@pytest.fixture(scope="module")
-def running(endpoint: ChatServer) -> Iterator[Served]:
-    """A server in front of it, without pauses between repetitions."""
-    with serving(endpoint.url, guard={"repair": 1, **AT_ONCE}) as served:
-        yield served
-
-
-@pytest.fixture
-def served(running: Served, chat_server: ChatServer) -> Served:
-    """The same, in front of the scripted one as new."""
-    return running
+endpoint, chat_server, running, served = fixtures_of_a_server(guard={"repair": 1, **AT_ONCE})
 
 
 @pytest.fixture(params=["passed", "guarded"])
@@ -84,7 +58,7 @@ def test_an_error_of_the_upstream_keeps_its_status(
 
 def test_one_layer_repeats_requests(chat_server: ChatServer, served: Served) -> None:
     """With the retries of the SDK on, a guarded call that fails for good sends three requests, a passed one three."""
-    chat_server.play(Reply({"error": {"message": "no"}}, status=500))
+    chat_server.play(Reply({"error": {"message": "no"}}, status=500, headers={"retry-after-ms": "1"}))
     with served.client(max_retries=2) as client:
         for name in (MODEL, "m"):
             before = len(chat_server.requests)
@@ -404,7 +378,7 @@ def test_two_hundred_at_once(chat_server: ChatServer) -> None:
 def test_too_many_at_once_are_told(chat_server: ChatServer) -> None:
     """Who finds no room is told at once or after a while, with status 429 and when to come again."""
     chat_server.play(Reply(completion_body("hello"), delay=20))
-    with serving(chat_server.url, limits=Limits(concurrent=1, waiting=1, wait_seconds=0.3, seconds=2)) as served:
+    with serving(chat_server.url, limits=Limits(concurrent=1, waiting=1, wait_seconds=0.2, seconds=0.6)) as served:
 
         async def main() -> list[int]:
             async def one() -> int:
