@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
@@ -16,14 +16,15 @@ from stepguard.language.values import Value
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from stepguard.core.verdicts import Claim, Deviation
     from stepguard.procedure.steps import Step
-    from stepguard.replies.formats import ReplyFormat
 
 __all__ = [
     "AsyncBackend",
     "Backend",
     "Completion",
     "Message",
+    "ReplyFormat",
     "Request",
     "SyncBackend",
     "ToolCall",
@@ -42,6 +43,9 @@ _MOST_COUNTED: Final = 10**15
 FORBIDDEN: Final[ContextVar[list[str] | None]] = ContextVar("stepguard_forbidden_requests", default=None)
 """Inside `stepguard.testing.no_real_requests`: the models that were about to be asked. None outside of it."""
 
+RESPONSE_NAME: Final = "Steps"
+"""The name of every response model: providers that answer by a tool call call the tool so."""
+
 Role = Literal["system", "user", "assistant"]
 
 
@@ -51,6 +55,27 @@ class Message:
 
     role: Role
     content: str
+
+
+class ReplyFormat(Protocol):
+    """How steps are asked to be answered, and how the answer is read."""
+
+    @property
+    def instructions(self) -> str:
+        """What the model is told about the format; part of the stable prefix of every prompt."""
+        ...
+
+    def answer(self, step: Step, work: str, value: str) -> object:
+        """The field of a right answer, as JSON data: for demonstrations and test doubles."""
+        ...
+
+    def claim(self, step: Step, field: object) -> Claim | Deviation:
+        """Read one field of a reply."""
+        ...
+
+    def response_model(self, steps: Sequence[Step]) -> type[BaseModel]:
+        """A pydantic model called `RESPONSE_NAME` with exactly these steps as required fields, in order."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+from stepguard.backends.base import RESPONSE_NAME, ReplyFormat
 from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Claim, Deviation, shorten
 from stepguard.errors import ValueRefused
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
 __all__ = ["EquationFormat", "JsonNumber", "ReplyFormat"]
-
-RESPONSE_NAME: Final = "Steps"
-"""The name of every response model: providers that answer by a tool call call the tool so."""
 
 FieldKind = Literal["equation", "value", "work_and_value"]
 
@@ -52,27 +50,6 @@ _INSTRUCTIONS: Final = (
     "equals sign, the result. For a step in words the entry is an object with "
     '"work" (your working) and "value" (the result alone).'
 )
-
-
-class ReplyFormat(Protocol):
-    """How steps are asked to be answered, and how the answer is read."""
-
-    @property
-    def instructions(self) -> str:
-        """What the model is told about the format; part of the stable prefix of every prompt."""
-        ...
-
-    def answer(self, step: Step, work: str, value: str) -> object:
-        """The field of a right answer, as JSON data: for demonstrations and test doubles."""
-        ...
-
-    def claim(self, step: Step, field: object) -> Claim | Deviation:
-        """Read one field of a reply."""
-        ...
-
-    def response_model(self, steps: Sequence[Step]) -> type[BaseModel]:
-        """A pydantic model called `RESPONSE_NAME` with exactly these steps as required fields, in order."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,11 +17,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from stepguard.backends.base import RESPONSE_NAME, ReplyFormat
 from stepguard.core.finish_reasons import CUT, FILTERED, STOPPED_EARLY, plain_reason
 from stepguard.core.verdicts import DEVIATION_KINDS, Claim, Deviation, DeviationKind, shorten
 from stepguard.errors import BackendError
 from stepguard.language.strict_json import JsonObject
-from stepguard.replies.formats import RESPONSE_NAME, ReplyFormat
 from stepguard.replies.partial import complete_entries
 from stepguard.replies.runaway import is_runaway
 from stepguard.replies.text import Found, NoObject, find_object, one_of_all

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Final
 
-from stepguard.backends.base import Completion, Request, ToolCall, about_to_send
+from stepguard.backends.base import RESPONSE_NAME, Completion, Request, ToolCall, about_to_send
 from stepguard.core.arguments import check_seed
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, ConfigError, MissingExtraError, UsageError
@@ -26,7 +26,6 @@ from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named, kind_of
 from stepguard.evaluation.families import family_named
 from stepguard.evaluation.runner import Plan
 from stepguard.repair.ladder import Ladder
-from stepguard.replies.formats import RESPONSE_NAME
 
 try:
     from inspect_ai import Task, task  # type: ignore[import-not-found, unused-ignore]

@@ -27,12 +27,11 @@ from pydantic_ai.settings import ModelSettings  # type: ignore[import-not-found,
 from pydantic_ai.tools import RunContext, ToolDefinition  # type: ignore[import-not-found, unused-ignore]
 from pydantic_ai.usage import RequestUsage  # type: ignore[import-not-found, unused-ignore]
 
-from stepguard.backends.base import Completion, Request, ToolCall, about_to_send
+from stepguard.backends.base import RESPONSE_NAME, Completion, Request, ToolCall, about_to_send
 from stepguard.backends.openai_errors import as_backend_error
 from stepguard.core.redaction import redact
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError
-from stepguard.replies.formats import RESPONSE_NAME
 
 __all__ = ["AgentBackend", "Mode"]
 
