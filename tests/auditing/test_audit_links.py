@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard.auditing import check_links, false_links
 
@@ -119,7 +120,7 @@ def test_a_false_link_is_found_with_its_sides(text: str) -> None:
     assert link.left_value != link.right_value
 
 
-@pytest.mark.parametrize("text", NOT_FALSE)
+@all_rows("text", NOT_FALSE)
 def test_what_may_be_right_is_not_called_false(text: str) -> None:
     """Units, scales, other notations, words that change a number, and roundings raise no false alarm."""
     assert false_links(text) == ()

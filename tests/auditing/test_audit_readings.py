@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
+from tables import all_rows
 
 from stepguard import Procedure, audit
 from stepguard.auditing import Audit, false_links
@@ -30,7 +31,7 @@ def verdict(procedure: Procedure, inputs: Mapping[str, object], text: str) -> st
     return audit(procedure, inputs, text).steps[0].verdict
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "written",
     [
         *("19_000", "19'000", "19\u2019000", "19_k", "19''6", "19!!", "19!2"),
@@ -50,7 +51,7 @@ def test_what_goes_on_behind_a_value_makes_it_none(written: str) -> None:
     assert not found.ok
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "written",
     [
         *("19", "19.", "19!", "**19**", "*19* apples", "_19_", "'19'", "19 \u2713", "19 apples in total", "19 points"),

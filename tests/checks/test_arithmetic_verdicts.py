@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from tables import all_rows
 
 from stepguard import Step
 from stepguard.checks import judge_claims
@@ -185,7 +186,7 @@ CASES: list[tuple[str, str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "type_", "reply", "found"), CASES)
+@all_rows("expression, type_, reply, found", CASES)
 def test_working_and_value_are_judged_together(expression: str, type_: str, reply: str, found: str) -> None:
     """Every link must be true and the first this step's; of several faults the one to mend first is named."""
     given = verdict(expression, type_, reply)

@@ -8,6 +8,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard import Step
 from stepguard.checks.built import BuiltCheck
@@ -126,7 +127,7 @@ def test_no_number_makes_a_check_raise(claimed: str, check: BuiltCheck) -> None:
     assert len(verdict.reason) < 2000
 
 
-@pytest.mark.parametrize("check", [*TEXT_CHECKS, *NUMBER_CHECKS], ids=repr)
+@all_rows("check", [*TEXT_CHECKS, *NUMBER_CHECKS])
 def test_every_check_says_what_it_reads(check: BuiltCheck) -> None:
     """A check names the variables it needs, and fits no step that does not read them."""
     assert isinstance(check.reads, tuple)

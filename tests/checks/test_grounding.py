@@ -12,6 +12,7 @@ import pytest
 from constraint_harness import guarded, judge, outcome, unfit
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard import Step
 from stepguard.checks.built import BuiltCheck
@@ -35,41 +36,35 @@ def found(check: Grounded, claimed: str, *, type: str = "number", doc: str = INV
     return outcome(check, claimed, type=type, doc=doc)
 
 
-@pytest.mark.parametrize(
-    ("claimed", "type"),
-    [
-        ("1234.5", "number"), ("1,234.50", "decimal(2)"), ("246.9", "number"), ("12", "integer"), ("-17", "integer"),
-        ("-18", "integer"), ("30", "integer"), ("40", "integer"), ("1,500,000", "integer"), ("3", "integer"),
-        ("5", "integer"), ("2026", "integer"), ("28", "integer"), ("20%", "percent"), ("61%", "percent(1)"),
-        ("0.2", "number"), ("20", "number"), ("$1481.40", "money(USD)"), ("1481.40", "money(CAD)"),
-        ("246.90", "money(EUR)"),
-    ],
-)  # fmt: skip
+@all_rows("claimed, type", [
+    ("1234.5", "number"), ("1,234.50", "decimal(2)"), ("246.9", "number"), ("12", "integer"), ("-17", "integer"),
+    ("-18", "integer"), ("30", "integer"), ("40", "integer"), ("1,500,000", "integer"), ("3", "integer"),
+    ("5", "integer"), ("2026", "integer"), ("28", "integer"), ("20%", "percent"), ("61%", "percent(1)"),
+    ("0.2", "number"), ("20", "number"), ("$1481.40", "money(USD)"), ("1481.40", "money(CAD)"),
+    ("246.90", "money(EUR)"),
+])  # fmt: skip
 def test_numbers_are_found_by_value(claimed: str, type: str) -> None:
     """A number that stands in the document in another notation passes as grounded."""
     verdict = judge(Grounded("doc"), claimed, type=type, doc=INVOICE)
     assert (verdict.outcome, verdict.strength) == ("pass", "grounded")
 
 
-@pytest.mark.parametrize(
-    ("claimed", "type"),
-    [
-        ("1234", "integer"), ("1235", "integer"), ("17", "integer"), ("18", "integer"), ("-30", "integer"),
-        ("-40", "integer"), ("7", "integer"), ("9", "integer"), ("-9", "integer"), ("10", "integer"), ("45", "integer"),
-        ("2.5", "number"), ("1", "integer"), ("1.5", "number"), ("555", "integer"), ("199", "integer"),
-        ("-199", "integer"),
-        ("234", "integer"), ("567", "integer"), ("1234567", "integer"), ("0", "integer"), ("88", "integer"),
-        ("4", "integer"), ("0.75", "number"), ("50", "integer"), ("2000%", "percent"), ("12%", "percent"),
-        ("1481.40", "money(EUR)"), ("20", "money(USD)"), ("1481.4", "percent"), ("6", "integer"),
-    ],
-)  # fmt: skip
+@all_rows("claimed, type", [
+    ("1234", "integer"), ("1235", "integer"), ("17", "integer"), ("18", "integer"), ("-30", "integer"),
+    ("-40", "integer"), ("7", "integer"), ("9", "integer"), ("-9", "integer"), ("10", "integer"), ("45", "integer"),
+    ("2.5", "number"), ("1", "integer"), ("1.5", "number"), ("555", "integer"), ("199", "integer"),
+    ("-199", "integer"),
+    ("234", "integer"), ("567", "integer"), ("1234567", "integer"), ("0", "integer"), ("88", "integer"),
+    ("4", "integer"), ("0.75", "number"), ("50", "integer"), ("2000%", "percent"), ("12%", "percent"),
+    ("1481.40", "money(EUR)"), ("20", "money(USD)"), ("1481.4", "percent"), ("6", "integer"),
+])  # fmt: skip
 def test_numbers_that_do_not_stand_alone_are_not_found(claimed: str, type: str) -> None:
     """Parts of ids, versions, times, ranges and other numbers, other signs, units and currencies do not count."""
     assert found(Grounded("doc"), claimed, type=type) == "fail"
 
 
-@pytest.mark.parametrize(
-    ("document", "holds", "not_held"),
+@all_rows(
+    "document, holds, not_held",
     [
         ("x=5; y: -6, z:7", ["5", "-6", "7"], ["6", "-7"]),
         ("Paris,8,Lyon", ["8"], []),
@@ -105,7 +100,7 @@ def test_numbers_in_other_documents(document: str, holds: list[str], not_held: l
     assert [found(Grounded("doc"), each, doc=document) for each in not_held] == ["fail"] * len(not_held)
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "layout",
     [
         *("{}\n50.00", "{}\n\n50.00", "50.00\n{}\n", "Total {}\n50.00", "Amount in {}:\n50.00", "| {} |\n| 50.00 |"),
@@ -185,25 +180,22 @@ def test_a_dash_or_a_word_that_says_nothing_of_a_number_leaves_it(document: str)
     assert found(Grounded("doc"), "5", doc=document) == "pass"
 
 
-@pytest.mark.parametrize(
-    ("document", "claimed"),
-    [
-        ("Give 0.5 mg once", "5 mg"), ("Give .5 mg once", "5 mg"), ("0,5 mg", "5 mg"), ("at 12.5%", "5%"),
-        ("Total 1,234.50 EUR", "234.50 EUR"), ("Total 1,234.50 EUR", ",234.50"), ("Total 12.50", ".50"),
-        ("Total 1,234.50", "1,234"), ("Total 1 234 EUR", "234 EUR"), ("Total 1\u202f234 EUR", "1"),
-        ("\u20ac1,000", "000"),
-        ("1/2 tablet", "2 tablet"), ("\u00bd tablet", "2 tablet"), ("2 1/2 tablets", "1/2 tablets"), ("2 1/2", "2"),
-        ("10^5 cells", "5 cells"), ("10\u2075 cells", "105 cells"), ("2 * 10^5", "2"), ("at 12:30", "30"),
-        ("at 12:30", "12"),
-        ("file 2024/0017", "0017"), ("file 2024/0017", "2024"), ("v 1.2.3", "2.3"), ("v 1.2.3", "1.2"),
-        ("a -$5 fee", "$5"),
-        ("HK$5", "$5"), ("$-5", "5"), ("minus 5 \u00b0C", "5 \u00b0C"), ("5 km/hour", "5 km"), ("5 mg/kg", "5 mg"),
-        ("5 m\u00b2", "5 m"), ("$5 million", "$5"), ("$5 M", "$5"), ("5\u00b11", "1"), ("12 lakh", "12"),
-        ("INV-24-17", "INV-24"),
-        ("ann@example.com", "ann"), ("ann@example.com", "example.com"), ("www.example.com", "example"), ("AB/17", "AB"),
-        *((f"now {minus}5 \u00b0C", "5 \u00b0C") for minus in "-\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d"),
-    ],
-)  # fmt: skip
+@all_rows("document, claimed", [
+    ("Give 0.5 mg once", "5 mg"), ("Give .5 mg once", "5 mg"), ("0,5 mg", "5 mg"), ("at 12.5%", "5%"),
+    ("Total 1,234.50 EUR", "234.50 EUR"), ("Total 1,234.50 EUR", ",234.50"), ("Total 12.50", ".50"),
+    ("Total 1,234.50", "1,234"), ("Total 1 234 EUR", "234 EUR"), ("Total 1\u202f234 EUR", "1"),
+    ("\u20ac1,000", "000"),
+    ("1/2 tablet", "2 tablet"), ("\u00bd tablet", "2 tablet"), ("2 1/2 tablets", "1/2 tablets"), ("2 1/2", "2"),
+    ("10^5 cells", "5 cells"), ("10\u2075 cells", "105 cells"), ("2 * 10^5", "2"), ("at 12:30", "30"),
+    ("at 12:30", "12"),
+    ("file 2024/0017", "0017"), ("file 2024/0017", "2024"), ("v 1.2.3", "2.3"), ("v 1.2.3", "1.2"),
+    ("a -$5 fee", "$5"),
+    ("HK$5", "$5"), ("$-5", "5"), ("minus 5 \u00b0C", "5 \u00b0C"), ("5 km/hour", "5 km"), ("5 mg/kg", "5 mg"),
+    ("5 m\u00b2", "5 m"), ("$5 million", "$5"), ("$5 M", "$5"), ("5\u00b11", "1"), ("12 lakh", "12"),
+    ("INV-24-17", "INV-24"),
+    ("ann@example.com", "ann"), ("ann@example.com", "example.com"), ("www.example.com", "example"), ("AB/17", "AB"),
+    *((f"now {minus}5 \u00b0C", "5 \u00b0C") for minus in "-\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d"),
+])  # fmt: skip
 def test_a_part_of_a_number_or_an_address_is_no_text_that_stands_there(document: str, claimed: str) -> None:
     """Text that is cut out of a longer number, amount or address does not stand in the document."""
     assert found(Grounded("doc"), claimed, type="text", doc=document) == "fail"
@@ -226,19 +218,16 @@ def test_whole_numbers_and_names_are_text_that_stands_there(document: str, claim
     assert found(Grounded("doc"), claimed, type="text", doc=document) == "pass"
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        "\u00a32 bn", "$2 M", "$2 MM", "$2mm", "$2 k", "2 mn", "2 Milliarden", "2 milliards", "2 mil", "2 Tsd.",
-        "2 Mill.",
-        "2 tys.", "2 \u0442\u044b\u0441.", "2 \u043c\u043b\u043d", "2 \u4e07\u5186", "2 \u5104\u5186", "2 miljoner",
-        "2 miljard", "2 mila", "2 milh\u00f5es", "2 milho\u0303es", "2 bilh\u00f5es", "2 millones", "2 milioni",
-        "2 milyon",
-        "2 lac", "2 Cr", "2 permille", "2 per mille", "2 per thousand", "2-million", "2\nmillion", "2 M\u20ac",
-        "2 Mio EUR",
-        "TEUR 2", "\u20acm 2", "USD million 2", "2 and a half", "2 * 10 ** 3", "2 \u22c5 10^3", "2 ^ 3",
-    ],
-)  # fmt: skip
+@all_rows("written", [
+    "\u00a32 bn", "$2 M", "$2 MM", "$2mm", "$2 k", "2 mn", "2 Milliarden", "2 milliards", "2 mil", "2 Tsd.",
+    "2 Mill.",
+    "2 tys.", "2 \u0442\u044b\u0441.", "2 \u043c\u043b\u043d", "2 \u4e07\u5186", "2 \u5104\u5186", "2 miljoner",
+    "2 miljard", "2 mila", "2 milh\u00f5es", "2 milho\u0303es", "2 bilh\u00f5es", "2 millones", "2 milioni",
+    "2 milyon",
+    "2 lac", "2 Cr", "2 permille", "2 per mille", "2 per thousand", "2-million", "2\nmillion", "2 M\u20ac",
+    "2 Mio EUR",
+    "TEUR 2", "\u20acm 2", "USD million 2", "2 and a half", "2 * 10 ** 3", "2 \u22c5 10^3", "2 ^ 3",
+])  # fmt: skip
 def test_a_number_with_a_larger_or_smaller_unit_is_not_found_as_itself(written: str) -> None:
     """Words, stems and letters for thousands, millions and parts leave no number where they are not read."""
     assert found(Grounded("doc"), "2", doc=f"a value of {written} in all") == "fail"
@@ -270,22 +259,19 @@ def test_what_is_joined_without_being_seen_or_by_plus_or_minus_is_no_number(docu
     assert found(Grounded("doc"), claimed, doc=document) == "fail"
 
 
-@pytest.mark.parametrize(
-    ("written", "type"),
-    [
-        *(
-            (written, "money(USD)")
-            for written in (
-                "50 cents", "50 cts", "50\u00a2", "50 yen", "50 Swiss francs", "50 Canadian dollars", "50 rupees",
-                "Rs 50",
-                "Rs. 50", "50 kr", "50 z\u0142", "eur 50", "50 eur", "\u20a650", "\u20b450", "\u0e3f50", "\u20bf50",
-                "50 bitcoin", "$50 CAD", "CAD $50", "50 pounds", "50 Australian dollars",
-            )
-        ),
-        ("50 pence", "money(GBP)"), ("50p", "money(GBP)"), ("50 US dollars", "money(EUR)"), ("50 Rappen", "money(CHF)"),
-        ("50 Swiss francs", "money(XOF)"), ("\u20ac 50", "money(USD)"),
-    ],
-)  # fmt: skip
+@all_rows("written, type", [
+    *(
+        (written, "money(USD)")
+        for written in (
+            "50 cents", "50 cts", "50\u00a2", "50 yen", "50 Swiss francs", "50 Canadian dollars", "50 rupees",
+            "Rs 50",
+            "Rs. 50", "50 kr", "50 z\u0142", "eur 50", "50 eur", "\u20a650", "\u20b450", "\u0e3f50", "\u20bf50",
+            "50 bitcoin", "$50 CAD", "CAD $50", "50 pounds", "50 Australian dollars",
+        )
+    ),
+    ("50 pence", "money(GBP)"), ("50p", "money(GBP)"), ("50 US dollars", "money(EUR)"), ("50 Rappen", "money(CHF)"),
+    ("50 Swiss francs", "money(XOF)"), ("\u20ac 50", "money(USD)"),
+])  # fmt: skip
 def test_an_amount_in_another_currency_or_in_parts_of_one_is_not_found(written: str, type: str) -> None:
     """Names, small letters, rare signs and words for parts say in what an amount is, as codes do."""
     assert found(Grounded("doc"), "50", type=type, doc=f"to pay {written} now") == "fail"

@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard import Guard, Input, Procedure
 from stepguard.backends import Request
@@ -53,8 +54,8 @@ def judge(check: Check, claim: str, *, type: str = "text", step_id: str = "answe
     return judgement.verdict
 
 
-@pytest.mark.parametrize(
-    ("formula", "claim", "outcome"),
+@all_rows(
+    "formula, claim, outcome",
     [
         # the same value in another form
         ("(x + 1)^2", "x^2 + 2x + 1", PASS),
@@ -158,8 +159,8 @@ def test_equations_are_compared_with_both_sides(equation: str, claim: str, outco
     assert (verdict.kind if outcome == "malformed" else verdict.outcome) == outcome, verdict.reason
 
 
-@pytest.mark.parametrize(
-    ("formula", "form", "claim", "outcome"),
+@all_rows(
+    "formula, form, claim, outcome",
     [
         ("(x + 1)^2", "expanded", "x^2 + 2x + 1", PASS),
         ("(x + 1)^2", "expanded", "(x + 1)^2 = x^2 + 2x + 1", PASS),
@@ -213,8 +214,8 @@ def test_what_is_simplified_has_no_numbers_left_to_work_out(formula: str, claims
         assert judge(Equivalent(formula, form="simplified"), claim).kind == "unfaithful_work", claim
 
 
-@pytest.mark.parametrize(
-    ("formula", "order", "claim", "outcome"),
+@all_rows(
+    "formula, order, claim, outcome",
     [
         ("x^3", 1, "3x^2", PASS),
         ("x^3", 2, "6x", PASS),
@@ -330,8 +331,8 @@ def test_substitution(formula: str, values: dict[str, str | int], claim: str, ou
         assert (verdict.kind if outcome == "malformed" else verdict.outcome) == outcome, verdict.reason
 
 
-@pytest.mark.parametrize(
-    ("equation", "claim", "outcome"),
+@all_rows(
+    "equation, claim, outcome",
     [
         ("x^2 - 5*x + 6 = 0", "2, 3", PASS),
         ("x^2 - 5*x + 6 = 0", "x = 3 or x = 2", PASS),
@@ -451,8 +452,8 @@ def test_systems(equations: list[str], claim: str, outcome: str) -> None:
     assert (verdict.kind if outcome == "malformed" else verdict.outcome) == outcome, verdict.reason
 
 
-@pytest.mark.parametrize(
-    ("inequality", "claim", "outcome"),
+@all_rows(
+    "inequality, claim, outcome",
     [
         ("2x - 1 < 5", "x < 3", PASS),
         ("2x - 1 < 5", "3 > x", PASS),
@@ -546,8 +547,8 @@ def test_a_matrix_of_formulas() -> None:
     assert judge(check, "[[x^2 + 1, 0], [1, 1]]").outcome == "fail"
 
 
-@pytest.mark.parametrize(
-    ("check", "claim", "reads", "outcome"),
+@all_rows(
+    "check, claim, reads, outcome",
     [
         (Derivative("f", "x"), "2x", {"f": "x^2"}, PASS),
         (Derivative("f", "x"), "2x", {"f": "x^3"}, FAIL),
@@ -612,7 +613,7 @@ def test_the_steps_own_name_may_stand_in_front() -> None:
     assert judge(SolvesSystem(["x + y = 3", "x - y = 1"], ["x", "y"]), "x = 2, y = 1", step_id="x").outcome == "pass"
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "make",
     [
         lambda: Equivalent("x +"),
@@ -686,7 +687,7 @@ def test_verdicts_are_reproducible() -> None:
     assert judge(Equivalent("sin(x)"), "cos(x)") == first
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "claim",
     [
         "(" * 3000,
@@ -792,7 +793,7 @@ def rewritten(draw: st.DrawFn, tree: Formula) -> Formula:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_a_rewritten_formula_never_fails(data: st.DataObject) -> None:
     """A formula in another form passes or is undecided."""
@@ -802,7 +803,7 @@ def test_a_rewritten_formula_never_fails(data: st.DataObject) -> None:
     assert judge(check, format_formula(other)).outcome != "fail"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(FORMULAS, st.sampled_from(["x", "1", "x*y", "10^-9", "sin(x)", "x^2/7", "x^3*(x - 1)"]), st.booleans())
 def test_a_formula_and_something_more_never_passes(tree: Formula, term: str, minus: bool) -> None:
     """A formula with a term more, however small, does not pass."""
@@ -811,7 +812,7 @@ def test_a_formula_and_something_more_never_passes(tree: Formula, term: str, min
     assert verdict.outcome != "pass"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(FORMULAS)
 def test_a_formula_as_text_is_read_as_the_same_value(tree: Formula) -> None:
     """What is printed is read as a formula of the same value."""
@@ -821,7 +822,7 @@ def test_a_formula_as_text_is_read_as_the_same_value(tree: Formula) -> None:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(FORMULAS)
 def test_an_antiderivative_of_the_derivative_is_the_formula(tree: Formula) -> None:
     """Every formula is an antiderivative of its derivative, and with another term it is none."""
@@ -831,7 +832,7 @@ def test_an_antiderivative_of_the_derivative_is_the_formula(tree: Formula) -> No
     assert judge(check, f"{format_formula(tree)} + x").outcome != "pass"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.integers(-9, 9), min_size=1, max_size=4), st.integers(-9, 9))
 def test_solutions_of_random_polynomials(roots: list[int], other: int) -> None:
     """The roots of a product of linear factors pass as a set, without one of them or with another one they fail."""
@@ -844,7 +845,7 @@ def test_solutions_of_random_polynomials(roots: list[int], other: int) -> None:
         assert judge(check, ", ".join(map(str, [*distinct, other]))).outcome == "fail"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.fractions(-4, 4, max_denominator=3), min_size=1, max_size=3),
     st.sampled_from(["<", "<=", ">", ">="]),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from constraint_harness import guarded, judge, outcome, unfit
 from pydantic import BaseModel, ConfigDict, Field
+from tables import all_rows
 
 from stepguard import Step
 from stepguard.checks.built import BuiltCheck
@@ -302,7 +303,7 @@ def test_json_by_a_schema(claimed: str, found: str) -> None:
     assert text(Schema(LINE), claimed) == found
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "schema",
     [
         {},

@@ -13,6 +13,7 @@ import pytest
 from constraint_harness import guarded, judge, outcome, unfit
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard import Step
 from stepguard.checks.built import BuiltCheck
@@ -56,22 +57,19 @@ def test_conversion_and_bare_numbers_are_policies(claimed: str, plain: str, conv
     assert [text(check, claimed) for check in checks] == [plain, converting, assuming]
 
 
-@pytest.mark.parametrize(
-    ("written", "value", "unit"),
-    [
-        ("1,234.5 kg*m/s^2", Fraction(2469, 2), "kg m s^-2"), ("1.2e3 m²", 1200, "m^2"), ("5e3 m", 5000, "m"),
-        ("3/4 mile", Fraction(3, 4), "mile"), ("1 3/4 in", Fraction(7, 4), "inch"), ("½ mile", Fraction(1, 2), "mile"),
-        ("10945/18 m/s", Fraction(10945, 18), "m/s"), ("1/2 mmHg", Fraction(1, 2), "mmHg"),
-        ("1 1/2 mmHg", Fraction(3, 2), "mmHg"),
-        ("5 x 10^3 m", 5000, "m"), ("5 eV", 5, "eV"), ("20 °C", 20, "degC"), ("−5 ℃", -5, "degC"), ("5 N·m", 5, "N m"),
-        ("5 J/(kg K)", 5, "J kg^-1 K^-1"), ("5 m/s/s", 5, "m/s^2"), ("5 m3", 5, "m^3"), ("5 s⁻¹", 5, "s^-1"),
-        ("5 km per hour", 5, "km/h"), ("5 square metres", 5, "m^2"), ("5 Kilometers", 5, "km"), ("5 µm", 5, "μm"),
-        ("5 ft-lb", 5, "foot*pound"), ("`5 km`", 5, "km"), ('"5 km"', 5, "km"), ("5 km.", 5, "km"),
-        ("5\u00a0km", 5, "km"), ("5 mins", 5, "minute"), ("25 degrees Celsius", 25, "degC"), ("25 ° C", 25, "degC"),
-        ("25 deg. F", 25, "degF"), ("25ºC", 25, "degC"), ("300 degrees kelvin", 300, "K"), ("5 J/°C", 5, "J/degC"),
-        ("5 degrees per s", 5, "degree/s"), ("5 kNm", 5, "kN m"), ("18 kmph", 18, "kph"), ("5 Ohm", 5, "ohm"),
-    ],
-)  # fmt: skip
+@all_rows("written, value, unit", [
+    ("1,234.5 kg*m/s^2", Fraction(2469, 2), "kg m s^-2"), ("1.2e3 m²", 1200, "m^2"), ("5e3 m", 5000, "m"),
+    ("3/4 mile", Fraction(3, 4), "mile"), ("1 3/4 in", Fraction(7, 4), "inch"), ("½ mile", Fraction(1, 2), "mile"),
+    ("10945/18 m/s", Fraction(10945, 18), "m/s"), ("1/2 mmHg", Fraction(1, 2), "mmHg"),
+    ("1 1/2 mmHg", Fraction(3, 2), "mmHg"),
+    ("5 x 10^3 m", 5000, "m"), ("5 eV", 5, "eV"), ("20 °C", 20, "degC"), ("−5 ℃", -5, "degC"), ("5 N·m", 5, "N m"),
+    ("5 J/(kg K)", 5, "J kg^-1 K^-1"), ("5 m/s/s", 5, "m/s^2"), ("5 m3", 5, "m^3"), ("5 s⁻¹", 5, "s^-1"),
+    ("5 km per hour", 5, "km/h"), ("5 square metres", 5, "m^2"), ("5 Kilometers", 5, "km"), ("5 µm", 5, "μm"),
+    ("5 ft-lb", 5, "foot*pound"), ("`5 km`", 5, "km"), ('"5 km"', 5, "km"), ("5 km.", 5, "km"),
+    ("5\u00a0km", 5, "km"), ("5 mins", 5, "minute"), ("25 degrees Celsius", 25, "degC"), ("25 ° C", 25, "degC"),
+    ("25 deg. F", 25, "degF"), ("25ºC", 25, "degC"), ("300 degrees kelvin", 300, "K"), ("5 J/°C", 5, "J/degC"),
+    ("5 degrees per s", 5, "degree/s"), ("5 kNm", 5, "kN m"), ("18 kmph", 18, "kph"), ("5 Ohm", 5, "ohm"),
+])  # fmt: skip
 def test_notations_of_a_quantity(written: str, value: Fraction, unit: str) -> None:
     """A number is read by our numerals, its unit by a small grammar, in the usual notations."""
     amount = read_amount(written)
@@ -93,7 +91,7 @@ UNCLEAR = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("written", HOSTILE + UNCLEAR)
+@all_rows("written", HOSTILE + UNCLEAR)
 def test_what_is_no_quantity_never_passes(written: str) -> None:
     """Text that is hostile, or could be read in more than one way, fails and costs no time."""
     began = time.monotonic()

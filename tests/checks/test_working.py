@@ -10,6 +10,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard import Step
 from stepguard.checks import judge_claims
@@ -173,14 +174,14 @@ def _named_reads(text: str) -> str:
     return text[:40]
 
 
-@pytest.mark.parametrize(("expression", "type_", "reply"), ACCEPTED, ids=_named_reads)
+@all_rows("expression, type_, reply", ACCEPTED)
 def test_harmless_rewriting_passes(expression: str, type_: str, reply: str) -> None:
     """A right value with this step's working, harmlessly rewritten or not, is accepted."""
     verdict = verdict_on(Step("t3", expression, type=type_), reply)
     assert verdict.outcome == "pass", verdict.reason
 
 
-@pytest.mark.parametrize(("expression", "type_", "reply", "kind"), FAILED, ids=_named_reads)
+@all_rows("expression, type_, reply, kind", FAILED)
 def test_anything_else_fails(expression: str, type_: str, reply: str, kind: str) -> None:
     """A wrong value, another working, a false link or a foreign operand fails under its own name."""
     step = Step("t3", expression, type=type_)
@@ -290,7 +291,7 @@ DIFFERENT: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+@all_rows("one, other", DIFFERENT)
 def test_different_work_has_different_normal_forms(one: str, other: str) -> None:
     """Work with other signs, operators, operands or order of steps is not the same, whatever its value."""
     values: dict[str, Value] = {**STATE, "blue": 5}
@@ -396,7 +397,7 @@ class Rewriter:
 
 
 @given(trees, types, st.randoms(use_true_random=False))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_harmlessly_rewritten_working_is_accepted(tree: Expression, type_: str, chance: random.Random) -> None:
     """The right value is accepted with any working that harmless rewriting makes of the step's expression."""
     step = Step("t", format_expression(tree), type=type_)
@@ -441,7 +442,7 @@ def mutate(text: str, how: str) -> str:
 
 
 @given(trees, types, st.lists(mutations, min_size=1, max_size=3), st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_no_wrong_value_is_accepted(tree: Expression, type_: str, changes: list[str], rounded: bool) -> None:
     """Whatever a claim makes of the right value, it passes only if it is read as the right value."""
     formula = format_expression(tree)
@@ -463,7 +464,7 @@ def test_no_wrong_value_is_accepted(tree: Expression, type_: str, changes: list[
 
 
 @given(trees, trees)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_equal_normal_forms_have_equal_values(one: Expression, other: Expression) -> None:
     """Expressions of different value never have the same normal form."""
     one, other = (parse_expression(format_expression(each)) for each in (one, other))
@@ -476,7 +477,7 @@ def test_equal_normal_forms_have_equal_values(one: Expression, other: Expression
 
 
 @given(trees, st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_one_changed_operator_or_operand_changes_the_normal_form(tree: Expression, data: st.DataObject) -> None:
     """Where one token of an expression is changed so that its value changes, its normal form changes."""
     tokens = format_expression(tree).split(" ")
@@ -497,7 +498,7 @@ signed_numbers = st.lists(st.tuples(st.sampled_from(["+", "-"]), st.integers(-3,
 
 
 @given(signed_numbers, signed_numbers)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_sums_and_products_are_multisets_of_signed_operands(
     one: list[tuple[str, int]], other: list[tuple[str, int]]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tables import all_rows
 
 from stepguard import Guard, Procedure
 from stepguard.testing import ScriptedBackend
@@ -13,7 +14,7 @@ PROCEDURE = Procedure.parse("inputs: x, y\nt1: decimal(2) = x * y")
 INPUTS = {"x": "12.50", "y": 3}
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "entry",
     [
         "12.50 * 3 = 37.50",
@@ -148,19 +149,16 @@ def test_a_sum_of_money_is_in_the_currency_of_its_step(expression: str, entry: s
         assert Guard(backend, repair=0).run(procedure, INPUTS).verified is accepted
 
 
-@pytest.mark.parametrize(
-    ("working", "code"),
-    [
-        ("$12 + $3", "USD"), ("12$ + 3 $", "MXN"), ("\\$12 + \\$ 3", "USD"), ("US$12 + 3 US$", "USD"),
-        ("CA$12 + 3 CA$", "CAD"), ("AU$12 + 3 AU$", "AUD"), ("NZ$12 + 3 NZ$", "NZD"), ("HK$12 + 3 HK$", "HKD"),
-        ("R$12 + 3 R$", "BRL"), ("\u20ac12 + 3\u20ac", "EUR"), ("\u00a312 + 3 \u00a3", "GBP"),
-        ("\u00a512 + 3\u00a5", "JPY"), ("\u00a512 + 3\u00a5", "CNY"), ("\u20b912 + 3 \u20b9", "INR"),
-        ("\u20a912 + 3 \u20a9", "KRW"), ("\u20bd12 + 3 \u20bd", "RUB"), ("\u20ba12 + 3 \u20ba", "TRY"),
-        ("\u20ab12 + 3 \u20ab", "VND"), ("\u20aa12 + 3 \u20aa", "ILS"), ("12 dollars + 3 dollars", "AUD"),
-        ("12 dollar + 3 dollar", "CAD"), ("12 euros + 3 euro", "EUR"),
-        ("12 pounds + 3 pounds", "GBP"), ("12 XAF + XAF 3", "XAF"), ("12 KWD + KWD 3", "KWD"),
-    ],
-)  # fmt: skip
+@all_rows("working, code", [
+    ("$12 + $3", "USD"), ("12$ + 3 $", "MXN"), ("\\$12 + \\$ 3", "USD"), ("US$12 + 3 US$", "USD"),
+    ("CA$12 + 3 CA$", "CAD"), ("AU$12 + 3 AU$", "AUD"), ("NZ$12 + 3 NZ$", "NZD"), ("HK$12 + 3 HK$", "HKD"),
+    ("R$12 + 3 R$", "BRL"), ("\u20ac12 + 3\u20ac", "EUR"), ("\u00a312 + 3 \u00a3", "GBP"),
+    ("\u00a512 + 3\u00a5", "JPY"), ("\u00a512 + 3\u00a5", "CNY"), ("\u20b912 + 3 \u20b9", "INR"),
+    ("\u20a912 + 3 \u20a9", "KRW"), ("\u20bd12 + 3 \u20bd", "RUB"), ("\u20ba12 + 3 \u20ba", "TRY"),
+    ("\u20ab12 + 3 \u20ab", "VND"), ("\u20aa12 + 3 \u20aa", "ILS"), ("12 dollars + 3 dollars", "AUD"),
+    ("12 dollar + 3 dollar", "CAD"), ("12 euros + 3 euro", "EUR"),
+    ("12 pounds + 3 pounds", "GBP"), ("12 XAF + XAF 3", "XAF"), ("12 KWD + KWD 3", "KWD"),
+])  # fmt: skip
 def test_every_mark_of_a_currency_is_taken_for_that_currency(working: str, code: str) -> None:
     """Signs, codes and names next to amounts stand for their currency, before and behind, and for no other one."""
     for own, accepted in ((code, True), ("CHF", False)):

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from conftest import ChatServer, Received, Reply, completion_body
 from documentation_harness import ROOT, blocks_of, shown_by
+from tables import all_rows
 
 from stepguard import Guard, Procedure
 from stepguard.backends import Completion, Request
@@ -92,7 +93,7 @@ class answering:  # noqa: N801 - used as a context manager alone
         self._serving.__exit__(*failure)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+@all_rows("page", PAGES)
 def test_every_link_leads_somewhere(page: Path) -> None:
     """A relative link names a file that is there, so that the pages can be read as files."""
     for target in re.findall(r"\]\(([^)#\s]+)\)", page.read_text(encoding="utf-8")):

@@ -277,7 +277,7 @@ def test_mangled_replies_commit_no_wrong_step() -> None:
     assert min(statuses["verified"], statuses["abstained"]) > 50
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(texts=st.lists(st.text(max_size=60), min_size=1, max_size=4))
 def test_any_text_ends_in_a_result(texts: list[str]) -> None:
     """Whatever text a model returns, the run ends in a result that is valid JSON, and names the step."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from family_harness import feeding, rerun
+from tables import all_rows
 
 from stepguard import Guard
 from stepguard.cli import main
@@ -264,8 +265,8 @@ def test_knobs_are_those_of_the_class() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "named"),
+@all_rows(
+    "name, named",
     [
         ("geometry", "use arithmetic, running_sum, roots, word_lists, returns_desk"),
         ("arithmetic(lookback=7)", "no knob 'lookback': it takes look_back, binding"),

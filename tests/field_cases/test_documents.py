@@ -7,6 +7,7 @@ import threading
 
 import pytest
 from constraint_harness import outcome
+from tables import all_rows
 
 from stepguard import Step
 from stepguard.checks import judge_claims
@@ -184,7 +185,7 @@ BETWEEN = ["", " ", "\u00a0", "\u2007", "\u202f", "**", " **", "_", " (", " [", 
 SCALES = ["million", "thousand", "bn", "Mio.", "lakh", "crore", "billion", "k", "万"]
 
 
-@pytest.mark.parametrize(("between", "scale"), list(itertools.product(BETWEEN, SCALES)))
+@all_rows("between, scale", list(itertools.product(BETWEEN, SCALES)))
 def test_a_scale_belongs_to_its_number_whatever_stands_between(between: str, scale: str) -> None:
     """An amount in millions never grounds the bare number in front of the word."""
     closing = {" (": ")", " [": "]", ' "': '"', "**": "**", " **": "**", "_": "_"}.get(between, "")

@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard import Guard, Procedure, Result
 from stepguard.backends import Completion
@@ -57,7 +58,7 @@ OPENINGS = [
 ]
 
 
-@pytest.mark.parametrize("opening", OPENINGS)
+@all_rows("opening", OPENINGS)
 def test_r07_a_draft_behind_an_opening_mark_is_no_answer(opening: str) -> None:
     """What stands behind a mark that is never closed is not the answer, and the mark is named."""
     result = run(opening + GOOD)
@@ -222,7 +223,7 @@ def test_r06_a_call_of_another_model_ends_its_rung() -> None:
     assert result.status == "verified"
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "around",
     [
         *("~~{}~~", "<s>{}</s>", "<del>{}</del>", "[deleted: {}]", "Not this: {}", "This is wrong:\n{}"),

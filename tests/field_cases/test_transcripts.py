@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+from tables import all_rows
 
 from stepguard import Procedure, audit
 from stepguard.auditing import Audit
@@ -100,7 +101,7 @@ def test_a_box_that_is_denied_or_changed_is_no_answer(end: str) -> None:
     assert not steps(RIGHT + end).answer_right
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "end",
     [
         *(
@@ -185,7 +186,7 @@ OWN = ("mine", "my value", "result", "got", "computed", "actual")
 OTHERS = ("expected", "correct value", "should be", "reference", "answer key", "check", "verification", "ground truth")
 
 
-@pytest.mark.parametrize(("own", "other", "swapped"), [*product(OWN, OTHERS, (False, True))])
+@all_rows("own, other, swapped", [*product(OWN, OTHERS, (False, True))])
 def test_columns_of_others_are_not_the_transcripts_own(own: str, other: str, swapped: bool) -> None:
     """A table is read by its own column, wherever one with expected values or checks stands."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import ChatServer, Reply, completion_body
+from tables import all_rows
 
 from stepguard import Budget, Guard, Procedure, Result, RetryPolicy
 from stepguard.backends.openai import OpenAIBackend
@@ -288,7 +289,7 @@ DELAYS: list[tuple[dict[str, str], object, str, float | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("headers", "given", "words", "seconds"), DELAYS)
+@all_rows("headers, given, words, seconds", DELAYS)
 def test_the_wait_that_is_asked_for(headers: dict[str, str], given: object, words: str, seconds: float | None) -> None:
     """R05: it is read from the headers, from any place of the body, and from the words of the error; never guessed."""
     assert asked_delay(headers, given, words) == pytest.approx(seconds)

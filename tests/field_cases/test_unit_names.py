@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from constraint_harness import outcome
+from tables import all_rows
 
 from stepguard.errors import ConfigError, ValueRefused
 
@@ -35,7 +36,7 @@ def test_a_unit_is_the_usual_one_under_all_its_names(claimed: str, expected: str
     assert (outcome(Quantity(claimed), expected, type="text") == "pass") is same
 
 
-@pytest.mark.parametrize("written", UNKNOWN)
+@all_rows("written", UNKNOWN)
 def test_no_prefix_is_guessed_off_a_word(written: str) -> None:
     """What is in no list is no unit, whatever it begins and ends with."""
     with pytest.raises(ValueRefused):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import product
 
 import pytest
+from tables import all_rows
 
 from stepguard import Guard, Procedure, audit
 from stepguard.testing import ScriptedBackend
@@ -56,7 +57,7 @@ def test_markup_around_an_entry_leaves_it(entry: str) -> None:
     assert deviation("inputs: x, y\nt1 = x + y", {"x": 10, "y": 3}, entry) is None
 
 
-@pytest.mark.parametrize(("sign", "equal", "around"), [*product(TIMES, EQUAL, AROUND)])
+@all_rows("sign, equal, around", [*product(TIMES, EQUAL, AROUND)])
 def test_every_sign_of_a_product_is_read_and_checked(sign: str, equal: str, around: str) -> None:
     """A right product passes under every sign and markup; another operand and another value fail under the same."""
     procedure, inputs = "inputs: a, y\nt1 = a * y", {"a": 12, "y": 7}
@@ -65,9 +66,7 @@ def test_every_sign_of_a_product_is_read_and_checked(sign: str, equal: str, arou
     assert deviation(procedure, inputs, f"12 {sign} 7{equal}{around.format(85)}") == "wrong_value"
 
 
-@pytest.mark.parametrize(
-    ("sign", "cut"), [*product(DIVIDED, ("3.333...", "3.33333…", "3.3\\ldots", "3.\\overline{3}"))]
-)
+@all_rows("sign, cut", [*product(DIVIDED, ("3.333...", "3.33333…", "3.3\\ldots", "3.\\overline{3}"))])
 def test_every_sign_of_a_quotient_is_read_and_checked(sign: str, cut: str) -> None:
     """Digits that go on are a link where they are the quotient's, and none where they are not."""
     inputs: dict[str, object] = {"x": 10, "y": 3}

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard.errors import ExpressionError
 from stepguard.formulas.formulas import (
@@ -38,8 +39,8 @@ pytestmark = pytest.mark.once
 X = Name("x")
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
+@all_rows(
+    "text, shown",
     [
         ("2x", "2*x"),
         ("3(x+1)", "3*(x + 1)"),
@@ -105,8 +106,8 @@ def test_notations(text: str, shown: str) -> None:
     assert format_formula(parse_formula(text)) == shown
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
+@all_rows(
+    "text, why",
     [
         ("1/2x", "two ways"),
         ("x/y(z)", "two ways"),
@@ -228,7 +229,7 @@ FORMULAS = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(FORMULAS)
 def test_printed_formulas_are_read_again(tree: Formula) -> None:
     """A printed formula is read, and printed the same way again after one reading."""
@@ -237,7 +238,7 @@ def test_printed_formulas_are_read_again(tree: Formula) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(alphabet="x2(){}[]+-*/^|,.=<>!\\'√²π_e ∞±orsin fac", max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Whatever the text is, it is read or refused with an `ExpressionError`."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, Field, RootModel, computed_field
+from tables import all_rows
 
 from stepguard import Input, Procedure, Step
 from stepguard.core.verdicts import Verdict
@@ -96,8 +97,8 @@ def test_an_output_that_is_right_is_verified(output: object) -> None:
     assert (check.values["t2"], check.values["t1"]) == (19, 57)
 
 
-@pytest.mark.parametrize(
-    ("output", "step", "kind"),
+@all_rows(
+    "output, step, kind",
     [
         (Coin.WRONG, "t1", "wrong_value"),
         ("20 * 3 = 57", "t1", "wrong_operand"),
@@ -122,7 +123,6 @@ def test_an_output_that_is_right_is_verified(output: object) -> None:
         (Computed(t2=19), "t1", "wrong_value"),
         (RootModel[list[int]]([57]), "t1", "malformed"),
     ],
-    ids=str,
 )
 def test_an_output_that_is_not_right_is_rejected(output: object, step: str | None, kind: str) -> None:
     """Wrong anywhere, in working, repetitions or computed fields; what is told of it holds no value."""

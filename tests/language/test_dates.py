@@ -12,6 +12,7 @@ import pytest
 from constraint_harness import guarded, judge, outcome
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard import Step
 from stepguard.checks.built import BuiltCheck
@@ -71,7 +72,7 @@ def test_the_order_of_a_date(text: str, order: DateOrder | None, read: date) -> 
     assert read_date(text, order=order) == read
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "text",
     [
         "03/04/2026",
@@ -114,22 +115,19 @@ def test_an_order_does_not_bend_a_date() -> None:
         read_date("11/28/2026", order="dmy")
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("90 minutes", 5400), ("1 h 30 min", 5400), ("1h30m", 5400), ("PT1H30M", 5400), ("PT90M", 5400),
-        ("1.5 hours", 5400), ("1 hour and 30 minutes", 5400), ("3/4 hour", 2700), ("90-minute", 5400),
-        ("1 day, 2 hours, and 3 minutes", 93780), ("P1DT2H", 93600), ("P1W", 604800), ("1 week", 604800),
-        ("90\u2011minute", 5400), ("90\u202fmin", 5400),
-        ("1,000 s", 1000), ("250 ms", Fraction(1, 4)), ("-5 min", -300), ("PT0.1S", Fraction(1, 10)), ("0 s", 0),
-    ],
-)  # fmt: skip
+@all_rows("text, seconds", [
+    ("90 minutes", 5400), ("1 h 30 min", 5400), ("1h30m", 5400), ("PT1H30M", 5400), ("PT90M", 5400),
+    ("1.5 hours", 5400), ("1 hour and 30 minutes", 5400), ("3/4 hour", 2700), ("90-minute", 5400),
+    ("1 day, 2 hours, and 3 minutes", 93780), ("P1DT2H", 93600), ("P1W", 604800), ("1 week", 604800),
+    ("90\u2011minute", 5400), ("90\u202fmin", 5400),
+    ("1,000 s", 1000), ("250 ms", Fraction(1, 4)), ("-5 min", -300), ("PT0.1S", Fraction(1, 10)), ("0 s", 0),
+])  # fmt: skip
 def test_notations_of_a_duration(text: str, seconds: Fraction) -> None:
     """A duration is read exactly from words and from ISO 8601."""
     assert read_duration(text) == seconds
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "text",
     [
         "1:30",

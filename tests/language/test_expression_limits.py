@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from tables import all_rows
 
 from stepguard.errors import ExpressionError
 from stepguard.language.evaluation import evaluate
@@ -243,8 +244,8 @@ def test_longer_numbers_are_refused(text: str) -> None:
     assert error.position == 4
 
 
-@pytest.mark.parametrize(
-    ("text", "position", "says"),
+@all_rows(
+    "text, position, says",
     [
         ("2 $ 3", 2, "'$' is not allowed"),
         ("x   $", 4, "'$' is not allowed"),
@@ -329,8 +330,8 @@ def test_the_names_of_functions_are_reserved() -> None:
     assert {"min", "max", "abs", "floor", "ceil", "trunc", "sqrt", "round", *words} == RESERVED
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
+@all_rows(
+    "text, shown",
     [
         ("x+y-3", "x + y - 3"),
         ("x*(y)", "x * y"),

@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard.errors import EvaluationError, ExpressionError, InexactError, TooLargeError, UndefinedError
 from stepguard.language.evaluation import MAX_BITS, evaluate
@@ -165,7 +166,7 @@ TOO_LARGE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "value"), VALUES)
+@all_rows("text, value", VALUES)
 def test_value_of_an_expression(text: str, value: Exact | bool) -> None:
     """An expression is worth its exact value; names mean variables only."""
     found = evaluate(parse_expression(text), STATE)
@@ -173,7 +174,7 @@ def test_value_of_an_expression(text: str, value: Exact | bool) -> None:
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize(("text", "reason"), NOT_IN_THE_LANGUAGE, ids=lambda each: repr(each[:30]))
+@all_rows("text, reason", NOT_IN_THE_LANGUAGE)
 def test_refuses_what_is_not_in_the_language(text: str, reason: str) -> None:
     """Whatever the grammar does not list is refused, with the reason and the place."""
     with pytest.raises(ExpressionError) as refused:
@@ -295,7 +296,7 @@ trees = st.recursive(leaves, composed, max_leaves=12)
 
 
 @given(trees)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_parsing_what_is_printed_gives_the_tree_back(tree: Expression) -> None:
     """Printing and parsing are inverse for every tree that the parser can make."""
     assert parse_expression(format_expression(tree)) == tree
@@ -372,7 +373,7 @@ fractions = st.fractions(-20, 20, max_denominator=9)
 
 
 @given(arithmetic, fractions, fractions)
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_evaluation_agrees_with_an_independent_reference(tree: Expression, x: Fraction, y: Fraction) -> None:
     """The value of a random expression is the one that plain fractions give, or it is undefined for both."""
     try:
@@ -396,7 +397,7 @@ soup = st.lists(
 
 
 @given(soup | st.text(max_size=12))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_text_parses_and_evaluates_or_is_refused(text: str) -> None:
     """Arbitrary text raises nothing but the errors of the language, whatever it holds."""
     try:

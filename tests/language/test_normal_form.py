@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from tables import all_rows
 
 from stepguard.language.expressions import parse_expression
 from stepguard.language.same_working import normal_form, operands_of
@@ -94,7 +95,7 @@ SAME: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
+@all_rows("one, other", SAME)
 def test_harmless_rewriting_is_the_same_work(one: str, other: str) -> None:
     """Order, signs, brackets and written-out powers do not make other work."""
     assert form(one) == form(other)
@@ -147,7 +148,7 @@ OTHER: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), OTHER)
+@all_rows("one, other", OTHER)
 def test_other_work_is_told_apart(one: str, other: str) -> None:
     """Another sign, operator, operand or order of what has an order is other work."""
     assert form(one) != form(other)
@@ -189,7 +190,7 @@ AS_TEXT: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "text"), AS_TEXT)
+@all_rows("expression, text", AS_TEXT)
 def test_a_normal_form_can_be_read(expression: str, text: str) -> None:
     """A normal form shows sorted terms with their signs, sorted factors, divisors behind a slash, and powers."""
     assert form(expression) == text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from tables import all_rows
 
 from stepguard.errors import ValueRefused
 from stepguard.language.numerals import MAX_DIGITS, Exact, exact, format_exact, read_numeral
@@ -59,56 +60,49 @@ def test_raised_digits(digit: int) -> None:
     read(f"10⁻¹{raised}", Fraction(1, 10 ** (10 + digit)))
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        *((f"2.5{sign}10^3", 2500) for sign in ("*", "x", "×", "·", "\\times", "\\cdot")),
-        *((f"2.5 {sign} 10^3", 2500) for sign in ("*", "x", "×", "·", "\\times", "\\cdot")),
-        ("-2 x 10^3", -2000),
-        ("1,500 x 10^-2", 15),
-        ("10^(3)", 1000),
-        ("10^{3}", 1000),
-        ("10**+3", 1000),
-        ("10^-3", Fraction(1, 1000)),
-        ("10^-1", Fraction(1, 10)),
-        ("1e-1", Fraction(1, 10)),
-        ("10^0", 1),
-        ("10^00003", 1000),
-        (f"10^{M}", 10**M),
-        (f"10^-{M}", Fraction(1, 10**M)),
-        ("1e0", 1),
-        ("1.5e3", 1500),
-        ("1.5E-3", Fraction(3, 2000)),
-        (".5e1", 5),
-        ("5.e1", 50),
-        ("1,234e1", 12340),
-        (f"1e{M}", 10**M),
-        ("1e00003", 1000),
-    ],
-    ids=lambda each: str(each)[:20],
-)  # fmt: skip
+@all_rows("text, value", [
+    *((f"2.5{sign}10^3", 2500) for sign in ("*", "x", "×", "·", "\\times", "\\cdot")),
+    *((f"2.5 {sign} 10^3", 2500) for sign in ("*", "x", "×", "·", "\\times", "\\cdot")),
+    ("-2 x 10^3", -2000),
+    ("1,500 x 10^-2", 15),
+    ("10^(3)", 1000),
+    ("10^{3}", 1000),
+    ("10**+3", 1000),
+    ("10^-3", Fraction(1, 1000)),
+    ("10^-1", Fraction(1, 10)),
+    ("1e-1", Fraction(1, 10)),
+    ("10^0", 1),
+    ("10^00003", 1000),
+    (f"10^{M}", 10**M),
+    (f"10^-{M}", Fraction(1, 10**M)),
+    ("1e0", 1),
+    ("1.5e3", 1500),
+    ("1.5E-3", Fraction(3, 2000)),
+    (".5e1", 5),
+    ("5.e1", 50),
+    ("1,234e1", 12340),
+    (f"1e{M}", 10**M),
+    ("1e00003", 1000),
+])  # fmt: skip
 def test_powers_of_ten(text: str, value: Exact) -> None:
     """Scientific notation is read with any sign of multiplication and any way of writing the exponent."""
     read(text, value)
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("10^(3}", "unbalanced"), ("10^{3)", "unbalanced"), ("10^3)", "unbalanced"), ("10^{3", "unbalanced"),
-        ("2 10^3", "single"), ("10^3 x 2", "single"), ("2 + 10^3", "single"), ("10^", "single"), ("10^x", "not a"),
-        ("10^3.5", "single"), ("100^3", "single"), (f"10^{M + 1}", "too long"), (f"10^-{M + 1}", "too long"),
-        ("10^000003", "too long"), ("1e000003", "too long"), (f"1e-{M + 1}", "too long"), ("1e", "single"),
-        ("1e5.5", "single"), ("e5", "single"), ("--2 x 10^3", "single"),
-    ],
-)  # fmt: skip
+@all_rows("text, says", [
+    ("10^(3}", "unbalanced"), ("10^{3)", "unbalanced"), ("10^3)", "unbalanced"), ("10^{3", "unbalanced"),
+    ("2 10^3", "single"), ("10^3 x 2", "single"), ("2 + 10^3", "single"), ("10^", "single"), ("10^x", "not a"),
+    ("10^3.5", "single"), ("100^3", "single"), (f"10^{M + 1}", "too long"), (f"10^-{M + 1}", "too long"),
+    ("10^000003", "too long"), ("1e000003", "too long"), (f"1e-{M + 1}", "too long"), ("1e", "single"),
+    ("1e5.5", "single"), ("e5", "single"), ("--2 x 10^3", "single"),
+])  # fmt: skip
 def test_what_is_no_power_of_ten(text: str, says: str) -> None:
     """Brackets that do not match, another base, a broken or an absurd exponent are refused."""
     assert says in refused(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@all_rows(
+    "text, value",
     [
         ("3/4", Fraction(3, 4)),
         ("3 / 4", Fraction(3, 4)),
@@ -138,21 +132,18 @@ def test_fractions(text: str, value: Exact) -> None:
     read(text, value)
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("3/", "not a number"), ("/4", "not a number"), ("3/-4", "single"), ("1/2/3", "single"),
-        ("1 4/4", "improper"), ("1 5/4", "improper"), ("1 0/4", "improper"), ("1 03/4", "improper"),
-        ("1 1.5/2", "improper"), ("1.5 1/2", "plain digits"), ("1,000 1/2", "plain digits"),
-        ("x 1/2", "plain digits"),
-        ("1 2 1/2", "plain digits"), ("1 123/1000", "could group"), ("1\u00a0000/4", "single"),
-        ("1,000½", "plain digits"),
-        ("x½", "plain digits"), ("½½", "plain digits"), ("²½", "plain digits"), ("½1", "single"),
-        ("1 3/0", "division by zero"),
-        ("\\frac{}{4}", "empty"), ("\\frac{3}{}", "empty"), ("\\frac{3}{4}5", "single"), ("\\frac{3}", "single"),
-        ("\\frac{{3}}{4}", "single"), ("1\\frac{5}{4}", "mixed"), ("\\frac{0}{0}", "division by zero"),
-    ],
-)  # fmt: skip
+@all_rows("text, says", [
+    ("3/", "not a number"), ("/4", "not a number"), ("3/-4", "single"), ("1/2/3", "single"),
+    ("1 4/4", "improper"), ("1 5/4", "improper"), ("1 0/4", "improper"), ("1 03/4", "improper"),
+    ("1 1.5/2", "improper"), ("1.5 1/2", "plain digits"), ("1,000 1/2", "plain digits"),
+    ("x 1/2", "plain digits"),
+    ("1 2 1/2", "plain digits"), ("1 123/1000", "could group"), ("1\u00a0000/4", "single"),
+    ("1,000½", "plain digits"),
+    ("x½", "plain digits"), ("½½", "plain digits"), ("²½", "plain digits"), ("½1", "single"),
+    ("1 3/0", "division by zero"),
+    ("\\frac{}{4}", "empty"), ("\\frac{3}{}", "empty"), ("\\frac{3}{4}5", "single"), ("\\frac{3}", "single"),
+    ("\\frac{{3}}{4}", "single"), ("1\\frac{5}{4}", "mixed"), ("\\frac{0}{0}", "division by zero"),
+])  # fmt: skip
 def test_what_is_no_fraction(text: str, says: str) -> None:
     """A half of a fraction, an improper mixed number, and a blank with two readings are refused."""
     assert says in refused(text)
@@ -171,38 +162,35 @@ def test_digits_grouped_by_blanks(blank: str) -> None:
         refused(text.replace(" ", blank))
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "unit"),
-    [
-        ("18%", Fraction(9, 50), "%"), ("-18 %", Fraction(-9, 50), "%"), ("18\\%", Fraction(9, 50), "%"),
-        ("18 percent", Fraction(9, 50), "%"), ("18 Per Cent", Fraction(9, 50), "%"), ("1/2 %", Fraction(1, 200), "%"),
-        ("- 18%", Fraction(-9, 50), "%"), ("+18%", Fraction(9, 50), "%"),
-        ("18 dollars", 18, "$"), ("1 dollar", 1, "$"), ("18 euros", 18, "EUR"), ("18 EURO", 18, "EUR"),
-        ("18 pounds", 18, "GBP"), ("-18 dollars", -18, "$"),
-        ("18 USD", 18, "USD"), ("18USD", 18, "USD"), ("USD 18", 18, "USD"), ("USD18", 18, "USD"),
-        ("CHF -18", -18, "CHF"),
-        ("-CHF 18", -18, "CHF"), ("- 18 CHF", -18, "CHF"), ("+18 CHF", 18, "CHF"), ("+$18", 18, "$"),
-        ("+ CHF 18", 18, "CHF"),
-        ("$18", 18, "$"), ("$ 18", 18, "$"), ("18$", 18, "$"), ("18 $", 18, "$"), ("-$18", -18, "$"),
-        ("- $18", -18, "$"),
-        ("$-18", -18, "$"), ("\\$18", 18, "$"), ("18 \\$", 18, "$"), ("US$18", 18, "USD"), ("18 US$", 18, "USD"),
-        ("€18", 18, "EUR"), ("18€", 18, "EUR"), ("-€18", -18, "EUR"), ("¥18", 18, "¥"),
-        ("CA$18", 18, "CAD"), ("18 AU$", 18, "AUD"), ("NZ$ 18", 18, "NZD"), ("18 HK$", 18, "HKD"), ("R$18", 18, "BRL"),
-        ("£18", 18, "GBP"), ("₹18", 18, "INR"), ("₩18", 18, "KRW"), ("18₽", 18, "RUB"), ("18 ₺", 18, "TRY"),
-        ("18₫", 18, "VND"), ("₪18", 18, "ILS"), ("18 euro", 18, "EUR"),
-        ("$18 USD", 18, "USD"), ("USD $18", 18, "USD"), ("€18 EUR", 18, "EUR"), ("¥18 JPY", 18, "JPY"),
-        ("JPY ¥18", 18, "JPY"), ("-$18 CAD", -18, "CAD"), ("USD 18 USD", 18, "USD"), ("US$18 USD", 18, "USD"),
-        ("**$18**", 18, "$"), ("$18 dollars", None, "single"), ("$18 EUR", None, "two units, $ and EUR"),
-        ("€18 USD", None, "two units, EUR and USD"), ("USD 18 EUR", None, "two units, USD and EUR"),
-        ("$18%", None, "two units, $ and %"), ("18%%", None, "single"), ("%18", None, "single"),
-        ("18 QQQ", None, "single"),
-        ("18dollars", None, "single"), ("dollars", None, "not a number"), ("18 usd", None, "single"),
-        ("USD", None, "empty"),
-        ("18 % USD", None, "two units"), ("€", None, "empty"), ("percent 18", None, "single"),
-        ("--$18", None, "single"),
-        ("-$-18", None, "single"), ("18 dollarss", None, "single"),
-    ],
-)  # fmt: skip
+@all_rows("text, value, unit", [
+    ("18%", Fraction(9, 50), "%"), ("-18 %", Fraction(-9, 50), "%"), ("18\\%", Fraction(9, 50), "%"),
+    ("18 percent", Fraction(9, 50), "%"), ("18 Per Cent", Fraction(9, 50), "%"), ("1/2 %", Fraction(1, 200), "%"),
+    ("- 18%", Fraction(-9, 50), "%"), ("+18%", Fraction(9, 50), "%"),
+    ("18 dollars", 18, "$"), ("1 dollar", 1, "$"), ("18 euros", 18, "EUR"), ("18 EURO", 18, "EUR"),
+    ("18 pounds", 18, "GBP"), ("-18 dollars", -18, "$"),
+    ("18 USD", 18, "USD"), ("18USD", 18, "USD"), ("USD 18", 18, "USD"), ("USD18", 18, "USD"),
+    ("CHF -18", -18, "CHF"),
+    ("-CHF 18", -18, "CHF"), ("- 18 CHF", -18, "CHF"), ("+18 CHF", 18, "CHF"), ("+$18", 18, "$"),
+    ("+ CHF 18", 18, "CHF"),
+    ("$18", 18, "$"), ("$ 18", 18, "$"), ("18$", 18, "$"), ("18 $", 18, "$"), ("-$18", -18, "$"),
+    ("- $18", -18, "$"),
+    ("$-18", -18, "$"), ("\\$18", 18, "$"), ("18 \\$", 18, "$"), ("US$18", 18, "USD"), ("18 US$", 18, "USD"),
+    ("€18", 18, "EUR"), ("18€", 18, "EUR"), ("-€18", -18, "EUR"), ("¥18", 18, "¥"),
+    ("CA$18", 18, "CAD"), ("18 AU$", 18, "AUD"), ("NZ$ 18", 18, "NZD"), ("18 HK$", 18, "HKD"), ("R$18", 18, "BRL"),
+    ("£18", 18, "GBP"), ("₹18", 18, "INR"), ("₩18", 18, "KRW"), ("18₽", 18, "RUB"), ("18 ₺", 18, "TRY"),
+    ("18₫", 18, "VND"), ("₪18", 18, "ILS"), ("18 euro", 18, "EUR"),
+    ("$18 USD", 18, "USD"), ("USD $18", 18, "USD"), ("€18 EUR", 18, "EUR"), ("¥18 JPY", 18, "JPY"),
+    ("JPY ¥18", 18, "JPY"), ("-$18 CAD", -18, "CAD"), ("USD 18 USD", 18, "USD"), ("US$18 USD", 18, "USD"),
+    ("**$18**", 18, "$"), ("$18 dollars", None, "single"), ("$18 EUR", None, "two units, $ and EUR"),
+    ("€18 USD", None, "two units, EUR and USD"), ("USD 18 EUR", None, "two units, USD and EUR"),
+    ("$18%", None, "two units, $ and %"), ("18%%", None, "single"), ("%18", None, "single"),
+    ("18 QQQ", None, "single"),
+    ("18dollars", None, "single"), ("dollars", None, "not a number"), ("18 usd", None, "single"),
+    ("USD", None, "empty"),
+    ("18 % USD", None, "two units"), ("€", None, "empty"), ("percent 18", None, "single"),
+    ("--$18", None, "single"),
+    ("-$-18", None, "single"), ("18 dollarss", None, "single"),
+])  # fmt: skip
 def test_units(text: str, value: Exact | None, unit: str) -> None:
     """A percent sign or a currency is taken off either end, twice only where both mean the same currency."""
     if value is None:
@@ -296,8 +284,8 @@ def test_longer_numbers_are_refused(text: str, says: str) -> None:
     assert says in refused(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
+@all_rows(
+    "text, says",
     [
         *((word, "finite") for word in ("nan", "INF", "Infinity", "-∞", "zoo", "Undefined")),
         *((f"x {sign} 5", "relation") for sign in "=<>≠≤≥"),
@@ -313,20 +301,16 @@ def test_the_reason_says_what_was_written_instead(text: str, says: str) -> None:
     assert says in refused(text)
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0, "0"), (-12, "-12"), (Fraction(1, 2), "0.5"), (Fraction(-1, 2), "-0.5"), (Fraction(7, 2), "3.5"),
-        (Fraction(1, 8), "0.125"), (Fraction(1, 5), "0.2"), (Fraction(1, 25), "0.04"), (Fraction(1, 20), "0.05"),
-        (Fraction(-1, 100), "-0.01"), (Fraction(123, 10), "12.3"), (Fraction(1, 3), "1/3"), (Fraction(-5, 6), "-5/6"),
-        (Fraction(1, 15), "1/15"), (Fraction(1, 14), "1/14"), (Fraction(3, 1), "3"), (Fraction(-30, 1), "-30"),
-        (Fraction(1, 10 ** (M - 1)), "0." + "0" * (M - 2) + "1"),
-        (Fraction(1, 2**M), f"1/{2**M}"), (Fraction(1, 5**M), f"1/{5**M}"), (Fraction(1, 2**5000), f"1/{2**5000}"),
-        (12 + Fraction(1, 2 ** (M - 2)), "12." + str(5 ** (M - 2)).rjust(M - 2, "0")),
-        (12 + Fraction(1, 2 ** (M - 1)), f"{12 * 2 ** (M - 1) + 1}/{2 ** (M - 1)}"),
-    ],
-    ids=lambda each: str(each)[:12],
-)  # fmt: skip
+@all_rows("value, text", [
+    (0, "0"), (-12, "-12"), (Fraction(1, 2), "0.5"), (Fraction(-1, 2), "-0.5"), (Fraction(7, 2), "3.5"),
+    (Fraction(1, 8), "0.125"), (Fraction(1, 5), "0.2"), (Fraction(1, 25), "0.04"), (Fraction(1, 20), "0.05"),
+    (Fraction(-1, 100), "-0.01"), (Fraction(123, 10), "12.3"), (Fraction(1, 3), "1/3"), (Fraction(-5, 6), "-5/6"),
+    (Fraction(1, 15), "1/15"), (Fraction(1, 14), "1/14"), (Fraction(3, 1), "3"), (Fraction(-30, 1), "-30"),
+    (Fraction(1, 10 ** (M - 1)), "0." + "0" * (M - 2) + "1"),
+    (Fraction(1, 2**M), f"1/{2**M}"), (Fraction(1, 5**M), f"1/{5**M}"), (Fraction(1, 2**5000), f"1/{2**5000}"),
+    (12 + Fraction(1, 2 ** (M - 2)), "12." + str(5 ** (M - 2)).rjust(M - 2, "0")),
+    (12 + Fraction(1, 2 ** (M - 1)), f"{12 * 2 ** (M - 1) + 1}/{2 ** (M - 1)}"),
+])  # fmt: skip
 def test_exact_numbers_as_text(value: Exact, text: str) -> None:
     """A number is shown with its decimals where these are finitely many and can be read again, else as a fraction."""
     assert format_exact(value) == text

@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard.errors import ValueRefused
 from stepguard.language.numerals import MAX_DIGITS, Exact, format_exact, read_numeral
@@ -171,7 +172,7 @@ REFUSED: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "value"), READ, ids=repr)
+@all_rows("text, value", READ)
 def test_reads_exactly(text: str, value: Exact) -> None:
     """A number in a usual notation is read as exactly that number, without unit."""
     numeral = read_numeral(text)
@@ -179,14 +180,14 @@ def test_reads_exactly(text: str, value: Exact) -> None:
     assert type(numeral.value) is type(value)
 
 
-@pytest.mark.parametrize(("text", "value", "unit"), WITH_UNIT, ids=repr)
+@all_rows("text, value, unit", WITH_UNIT)
 def test_reads_the_unit_apart(text: str, value: Exact, unit: str) -> None:
     """A percent sign divides by 100, a currency does not change the number, and both are reported."""
     numeral = read_numeral(text)
     assert (numeral.value, numeral.unit) == (value, unit)
 
 
-@pytest.mark.parametrize(("text", "reason"), REFUSED, ids=lambda each: repr(each[:30]))
+@all_rows("text, reason", REFUSED)
 def test_refuses_with_a_reason(text: str, reason: str) -> None:
     """What is no number, or has two usual readings, is refused and the reason says why."""
     with pytest.raises(ValueRefused) as refused:
@@ -264,14 +265,14 @@ exact_numbers = st.one_of(
 
 
 @given(exact_numbers)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_formatting_and_reading_give_the_number_back(number: Exact) -> None:
     """What is printed for an exact number is read as that number."""
     assert read_numeral(format_exact(number)).value == number
 
 
 @given(st.integers(-(10**15), 10**15), st.integers(0, 8))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_grouping_does_not_change_a_number(digits: int, places: int) -> None:
     """Digits grouped in threes are the number without the groups."""
     number = Decimal(digits).scaleb(-places)
@@ -281,7 +282,7 @@ def test_grouping_does_not_change_a_number(digits: int, places: int) -> None:
 @given(
     st.text(st.sampled_from("0123456789.,/eE^*+-−x×10³⁻½%$€\\{}() \u00a0USDfrac"), max_size=14) | st.text(max_size=8)
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Whatever a model writes is read as a whole number or fraction, or refused; nothing else is raised."""
     try:

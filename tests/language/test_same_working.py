@@ -6,6 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
+from tables import all_rows
 
 from stepguard.language.expressions import parse_expression
 from stepguard.language.same_working import normal_form, operands_of
@@ -150,13 +151,13 @@ OTHER: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
+@all_rows("one, other", SAME)
 def test_signs_order_and_brackets_make_no_other_working(one: str, other: str) -> None:
     """Folding signs, reordering, dissolving brackets and writing powers out leave the normal form as it is."""
     assert normal_form(parse_expression(one), STATE) == normal_form(parse_expression(other), STATE)
 
 
-@pytest.mark.parametrize(("one", "other"), OTHER)
+@all_rows("one, other", OTHER)
 def test_another_sign_operator_or_operand_is_another_working(one: str, other: str) -> None:
     """Two workings that compute something else have different normal forms."""
     assert normal_form(parse_expression(one), STATE) != normal_form(parse_expression(other), STATE)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tables import all_rows
 
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode, decode_at, same
 
 
-@pytest.mark.parametrize(
-    ("one_text", "other_text", "equal"),
+@all_rows(
+    "one_text, other_text, equal",
     [
         ('{"a": [1, {"b": "x"}]}', '{ "a":[1,{"b":"x"}] }', True),
         ('{"a": "x"}', '{"a": "\\u0078"}', True),

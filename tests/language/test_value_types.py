@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard import Guard, Ladder, Procedure, Result, Step, ValueType
 from stepguard.errors import ConfigError, InexactError, InputError, ProcedureError, ValueRefused
@@ -76,8 +77,8 @@ def test_what_is_left_out_has_a_documented_default(text: str, full: str) -> None
     assert str(ValueType.parse(text)) == full
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
+@all_rows(
+    "text, says",
     [
         ("money", "needs its currency"),
         ("money(XYZ)", "ISO 4217"),
@@ -200,8 +201,8 @@ def test_how_many_values_a_type_has(type_: str, choices: int | None) -> None:
 # What is read
 
 
-@pytest.mark.parametrize(
-    ("type_", "text", "value"),
+@all_rows(
+    "type_, text, value",
     [
         ("percent", "28%", Fraction(7, 25)),
         ("percent", "28", Fraction(7, 25)),

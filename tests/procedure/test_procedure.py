@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard import Guard, Procedure, Step, audit
 from stepguard.errors import ConfigError, InputError, ProcedureError
@@ -74,7 +75,7 @@ REFUSED: list[tuple[str, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "line", "message"), REFUSED, ids=lambda each: repr(each)[:40])
+@all_rows("text, line, message", REFUSED)
 def test_a_wrong_procedure_is_refused_with_its_line(text: str, line: int, message: str) -> None:
     """What cannot be right is refused when it is read, and the error names the line."""
     with pytest.raises(ProcedureError) as refused:
@@ -227,7 +228,7 @@ ONE_STEP: list[tuple[str, Step]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "step"), ONE_STEP, ids=lambda each: repr(each)[:40])
+@all_rows("text, step", ONE_STEP)
 def test_one_line_is_one_step(text: str, step: Step) -> None:
     """Each form of a line is read as the step it looks like."""
     procedure = Procedure.parse(text)

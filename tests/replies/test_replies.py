@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard.backends.base import Completion, ToolCall
 from stepguard.core.verdicts import DEVIATION_KINDS
@@ -106,7 +107,7 @@ ACCEPTED = [
 ]
 
 
-@pytest.mark.parametrize("case", ACCEPTED, ids=str)
+@all_rows("case", ACCEPTED)
 def test_finds_the_answer_in_what_surrounds_it(case: Case) -> None:
     """The object that answers the steps is found in fences, prose, thinking and a second layer of quotes."""
     reading = read(case.text)
@@ -166,7 +167,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=str)
+@all_rows("case", REFUSED)
 def test_refuses_what_is_no_answer(case: Case) -> None:
     """A reply that is broken, ambiguous or no answer gives one deviation and no claim."""
     reading = read(case.text)
@@ -332,7 +333,7 @@ PROTOCOL: list[tuple[list[str], list[str], list[tuple[str, str | None]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("entries", "claimed", "deviations"), PROTOCOL)
+@all_rows("entries, claimed, deviations", PROTOCOL)
 def test_entries_are_matched_by_id(
     entries: list[str], claimed: list[str], deviations: list[tuple[str, str | None]]
 ) -> None:
@@ -390,8 +391,8 @@ def test_numbers_of_json_stay_text(digits: str) -> None:
     assert reading.claims[0].work == ()
 
 
-@pytest.mark.parametrize(
-    ("field", "kind", "says"),
+@all_rows(
+    "field, kind, says",
     [
         (True, "malformed", "a truth value"),
         (None, "malformed", "null"),
@@ -590,7 +591,7 @@ STEP_SETS = st.sampled_from([PAIR, TRIPLE, MIXED, (WORDS,), (TRUTH,), (Step("t",
     reasoning=st.none() | st.text(max_size=9),
     calls=st.lists(st.builds(ToolCall, st.sampled_from([TOOL_NAME, "x\ud800"]), HOSTILE), max_size=2),
 )
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_nothing_a_model_writes_raises(
     text: str | None,
     steps: tuple[Step, ...],
@@ -627,7 +628,7 @@ ENTRIES = st.dictionaries(
     wrap=st.sampled_from(["%s", "```\n%s\n```", "so: %s.", "<think>{</think>%s", "{x} %s"]),
     escape=st.booleans(),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_claim_is_what_the_reply_says_of_that_step(
     entries: dict[str, object], steps: tuple[Step, ...], wrap: str, escape: bool
 ) -> None:
@@ -641,7 +642,6 @@ def test_a_claim_is_what_the_reply_says_of_that_step(
 
 
 @given(at=st.integers(0, len(GOOD)), steps=STEP_SETS)
-@settings(deadline=None)
 def test_no_beginning_of_an_answer_is_one(at: int, steps: tuple[Step, ...]) -> None:
     """A reply that ends anywhere before its end gives no claim at all."""
     reading = read(GOOD[:at], steps)
@@ -649,7 +649,7 @@ def test_no_beginning_of_an_answer_is_one(at: int, steps: tuple[Step, ...]) -> N
 
 
 @given(cut=st.tuples(st.integers(0, len(GOOD)), st.integers(0, 6)), put=st.text('{}[]",:\\ab=16 ', max_size=4))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_mutated_answer_is_not_mended(cut: tuple[int, int], put: str) -> None:
     """What is claimed of a mutated answer stands in an object that plain JSON finds in it."""
     at, length = cut

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard.backends.base import Completion, ToolCall
 from stepguard.procedure.steps import Step
@@ -212,7 +213,7 @@ def test_a_tool_call_beside_content(
     assert (values(reading), kinds(reading)) == (claimed, found)
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "text",
     [
         f"```json\n{GOOD}\n```",

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from pydantic import ValidationError
+from tables import all_rows
 
 from stepguard.core.verdicts import Claim, Deviation
 from stepguard.language.strict_json import decode
@@ -32,8 +33,8 @@ def refusal(step: Step, field: object) -> Deviation:
     return found
 
 
-@pytest.mark.parametrize(
-    ("field", "work", "value"),
+@all_rows(
+    "field, work, value",
     [
         ("$12 + 7 = 19$", ("12 + 7",), "19"),
         ("$$12 + 7 = 19$$", ("12 + 7",), "19"),
