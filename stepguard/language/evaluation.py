@@ -28,7 +28,7 @@ from stepguard.language.expressions import (
 from stepguard.language.numerals import Exact, exact
 from stepguard.language.values import Value, round_exact, to_exact
 
-__all__ = ["MAX_BITS", "evaluate", "substitute"]
+__all__ = ["MAX_BITS", "Evaluation", "evaluate", "shortened", "substitute"]
 
 MAX_BITS: Final = 6644
 """The largest result: 2000 decimal digits. Larger ones raise `TooLargeError` before they are computed."""
@@ -53,7 +53,7 @@ def evaluate(tree: Expression, values: Mapping[str, Value]) -> Exact | bool | st
     """
     if type(tree) is Name:  # a plain copy may be of any type
         return to_exact(values[tree.name])
-    return _Evaluation(values).value(tree)
+    return Evaluation(values).value(tree)
 
 
 def _leaf(tree: Expression, values: Mapping[str, Value]) -> Value | None:
@@ -133,7 +133,9 @@ def _result_bits(operator: str, left: Exact, right: Exact) -> int:
     return size + under + right_under + _SLACK if under or right_under else size
 
 
-class _Evaluation:
+class Evaluation:
+    """One evaluation: what its operations may cost together is limited."""
+
     def __init__(self, values: Mapping[str, Value]) -> None:
         self.values = values
         self.work = 0
@@ -155,14 +157,14 @@ class _Evaluation:
                 return not self.truth(operand)
             case Name(name) if type(found := to_exact(self.values[name])) is bool:
                 return found
-        raise InexactError(f"{_short(tree)} is not a truth value")
+        raise InexactError(f"{shortened(tree)} is not a truth value")
 
     def number(self, tree: Expression) -> Exact:
         if type(tree) is Number:
             return tree.value
         if type(tree) is Name:
             found = to_exact(self.values[tree.name])
-            if type(found) is bool or isinstance(found, str):
+            if type(found) is not int and type(found) is not Fraction:
                 raise InexactError(f"{tree.name} is not a number")
             return found
         if type(tree) is Chain:
@@ -176,12 +178,12 @@ class _Evaluation:
             return self.power(self.number(tree.base), self.number(tree.exponent), tree)
         if type(tree) is Call:
             return self.call(tree.function, [self.number(argument) for argument in tree.arguments], tree)
-        raise InexactError(f"a comparison is not a number: {_short(tree)}")
+        raise InexactError(f"a comparison is not a number: {shortened(tree)}")
 
     def apply(self, operator: str, left: Exact, right: Exact, tree: Expression) -> Exact:
         self.charge(_cost(left) + _cost(right), tree)
         if _result_bits(operator, left, right) > MAX_BITS:
-            raise TooLargeError(f"the result would be too large: {_short(tree)}")
+            raise TooLargeError(f"the result would be too large: {shortened(tree)}")
         if operator == "+":
             return exact(left + right)
         if operator == "-":
@@ -189,7 +191,7 @@ class _Evaluation:
         if operator == "*":
             return exact(left * right)
         if right == 0:
-            raise UndefinedError(f"division by zero: {_short(tree)}")
+            raise UndefinedError(f"division by zero: {shortened(tree)}")
         if operator == "/":
             return exact(Fraction(left) / right)
         if operator == "//":
@@ -198,14 +200,14 @@ class _Evaluation:
 
     def power(self, base: Exact, exponent: Exact, tree: Expression) -> Exact:
         if type(exponent) is not int:
-            raise InexactError(f"only whole exponents are exact: {_short(tree)}")
+            raise InexactError(f"only whole exponents are exact: {shortened(tree)}")
         if base == 0 and exponent <= 0:
-            raise UndefinedError(f"zero to the power of {exponent if exponent else 'zero'}: {_short(tree)}")
+            raise UndefinedError(f"zero to the power of {exponent if exponent else 'zero'}: {shortened(tree)}")
         if base in (1, -1):
             return base if exponent % 2 else 1
         size = _bits(base) * abs(exponent)
         if size > MAX_BITS:
-            raise TooLargeError(f"the result would be too large: {_short(tree)}")
+            raise TooLargeError(f"the result would be too large: {shortened(tree)}")
         self.charge(size, tree)
         return exact(Fraction(base) ** exponent)
 
@@ -213,7 +215,7 @@ class _Evaluation:
         """Count the work done, in bits of whole numbers."""
         self.work += cost
         if self.work > _MAX_WORK:
-            raise TooLargeError(f"too much to compute: {_short(tree)}")
+            raise TooLargeError(f"too much to compute: {shortened(tree)}")
 
     def compare(self, tree: Compare) -> bool:
         left, right = self.number(tree.left), self.number(tree.right)
@@ -258,13 +260,14 @@ class _Evaluation:
 
 def _root(number: Exact, tree: Call) -> Exact:
     if number < 0:
-        raise UndefinedError(f"the root of a negative number: {_short(tree)}")
+        raise UndefinedError(f"the root of a negative number: {shortened(tree)}")
     over, under = isqrt(number.numerator), isqrt(number.denominator)
     if over * over != number.numerator or under * under != number.denominator:
-        raise InexactError(f"the root is irrational: {_short(tree)}")
+        raise InexactError(f"the root is irrational: {shortened(tree)}")
     return exact(Fraction(over, under))
 
 
-def _short(tree: Expression) -> str:
+def shortened(tree: Expression) -> str:
+    """An expression as text, cut where it is long."""
     text = format_expression(tree)
     return text if len(text) <= 60 else f"{text[:57]}..."

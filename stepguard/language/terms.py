@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
 from stepguard.language.expressions import Expression, Name, format_expression, parts_of
+from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value
 
 __all__ = [
@@ -60,11 +61,13 @@ def _named(operand: Operand, text: str) -> None:
 class LiteralTerm(Operand):
     """A value that stands in the text: a text, a truth value, a date, a time, a duration, an amount with its unit.
 
-    `text` is how it is written, where that is not how the value is shown (``30 days``, ``500 EUR``, ``5 kg``).
+    `text` is how it is written, where that is not how the value is shown (``30 days``, ``500 EUR``, ``5 kg``), and
+    `type` what the value alone does not say: the currency of an amount of money.
     """
 
     value: Value
     text: str | None = None
+    type: ValueType | None = None
 
     def __post_init__(self) -> None:
         shown = json.dumps(self.value, ensure_ascii=False) if isinstance(self.value, str) else show_value(self.value)

@@ -84,7 +84,7 @@ from stepguard.language.values import (
     to_exact,
 )
 
-__all__ = ["NUMBER", "TEXT", "Kind", "TypeLike", "ValueType"]
+__all__ = ["NUMBER", "NUMERIC", "TEXT", "Kind", "TypeLike", "ValueType"]
 
 Kind = Literal[
     "number", "integer", "decimal", "percent", "money", "one_of", "boolean", "text", "date", "time", "duration",
@@ -93,7 +93,9 @@ Kind = Literal[
 
 _KINDS: Final[tuple[str, ...]] = get_args(Kind)
 _WRITTEN: Final = tuple(kind for kind in _KINDS if kind not in ("list", "record"))
-_NUMERIC: Final = frozenset({"number", "integer", "decimal", "percent", "money"})
+NUMERIC: Final = frozenset({"number", "integer", "decimal", "percent", "money"})
+"""The kinds whose values are numbers."""
+
 _TRUTH = {"true": True, "false": False}
 _MAX_PLACES: Final = 100
 _MAX_DEPTH: Final = 8
@@ -220,7 +222,7 @@ class ValueType:
     @property
     def numeric(self) -> bool:
         """Whether values are numbers."""
-        return self.kind in _NUMERIC
+        return self.kind in NUMERIC
 
     @property
     def structured(self) -> bool:

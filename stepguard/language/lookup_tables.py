@@ -1,0 +1,390 @@
+"""Tables: values that are looked up by one or more keys, exact ones and ranges.
+
+::
+
+    Table("daily", {"country": "text"}, "money(EUR)", [("DE", "28"), ("FR", "35"), ("otherwise", "24")])
+    Table("fee", {"weight": "quantity(kg)", "zone": "text"}, "money(EUR)", [
+        ("0 to 5 kg", "near", "4.90"), ("over 5 to 30 kg", "near", "9.90"), ("over 30 kg", "otherwise", "25")])
+
+A key is a value of its type as a reply would write it, ``otherwise`` (in quotes where it is a text itself), or of what
+has an order a range:
+
+=========================================  ======================================================
+``0 to 5``, ``from 0 to 5``                from 0 up to and with 5
+``over 5 to 30``                           more than 5, up to and with 30
+``0 to under 5``                           from 0, less than 5
+``over 30`` ``above 30`` ``more than 30``  more than 30
+``from 18`` ``at least 18``                18 and more
+``under 18`` ``below 18`` ``less than 18`` less than 18
+``up to 18`` ``at most 18``                18 and less
+=========================================  ======================================================
+
+No key may fit two rows; the table is refused when it is made. ``otherwise`` stands for every key that has no row of its
+own, and the keys count from left to right: a row with the first key itself goes before one with ``otherwise`` there.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from io import StringIO
+from typing import Any, Final
+
+from stepguard.errors import EvaluationError, InexactError, ProcedureError, UndefinedError, ValueRefused
+from stepguard.language.measure_arithmetic import named_kind
+from stepguard.language.quantities import Amount
+from stepguard.language.value_types import NUMERIC, TypeLike, ValueType
+from stepguard.language.values import Value, show_value, to_exact
+
+__all__ = ["OTHERWISE", "Table"]
+
+OTHERWISE: Final = "otherwise"
+"""The key of a row for every key that has none of its own."""
+
+_MAX_ROWS: Final = 100_000
+_MAX_KEYS: Final = 8
+_ORDERED: Final = NUMERIC | {"date", "time", "duration", "quantity"}
+_ABOVE: Final = r"(?:over|above|more than)"
+_BELOW: Final = r"(?:under|below|less than)"
+_RANGE: Final = re.compile(
+    rf"(?:(?P<above>{_ABOVE}) |from |at least )?(?P<low>\S.*?) to (?P<below>{_BELOW} )?(?P<high>\S.*)"
+    rf"|{_ABOVE} (?P<more>\S.*)|(?:from|at least) (?P<least>\S.*)"
+    rf"|{_BELOW} (?P<less>\S.*)|(?:up to|at most) (?P<most>\S.*)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """One end of a range; None as `value` is without end."""
+
+    value: Any
+    inside: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    low: _Bound
+    high: _Bound
+    text: str = field(compare=False)
+
+    def holds(self, value: Any) -> bool:
+        low, high = self.low, self.high
+        above = low.value is None or low.value < value or (low.inside and low.value == value)
+        return above and (high.value is None or value < high.value or (high.inside and high.value == value))
+
+    def meets(self, other: _Range) -> bool:
+        return _begins_before_end(self.low, other.high) and _begins_before_end(other.low, self.high)
+
+
+def _begins_before_end(low: _Bound, high: _Bound) -> bool:
+    if low.value is None or high.value is None:
+        return True
+    return bool(low.value < high.value) or (low.value == high.value and low.inside and high.inside)
+
+
+_Key = tuple[Any] | _Range | None
+"""An exact key, a range, or None for every other one."""
+
+
+class _Branch:
+    """What the keys from one place on select: rows with this key, by range, and the others."""
+
+    __slots__ = ("endless", "exact", "otherwise", "ranges", "starts", "value")
+
+    def __init__(self) -> None:
+        self.exact: dict[Any, _Branch] = {}
+        self.ranges: dict[_Range, _Branch] = {}
+        self.otherwise: _Branch | None = None
+        self.value: Value | None = None
+        self.endless: list[_Range] = []
+        self.starts: list[_Range] | None = None  # of ranges that do not meet, those that begin somewhere, in order
+
+    def under(self, key: _Key) -> _Branch:
+        """The branch of a key, made where there is none."""
+        if key is None:
+            self.otherwise = self.otherwise or _Branch()
+            return self.otherwise
+        if isinstance(key, _Range):
+            return self.ranges.setdefault(key, _Branch())
+        return self.exact.setdefault(key[0], _Branch())
+
+    def of(self, key: Any) -> list[_Branch]:
+        """The branches that a key fits, itself before all others."""
+        found = [self.exact[key]] if key in self.exact else []
+        near: Iterable[_Range] = self.ranges
+        if self.starts is not None:  # only one can hold it: the last that begins before it, or what has no beginning
+            at = bisect_right(self.starts, key, key=lambda each: each.low.value)
+            near = (*self.starts[max(at - 2, 0) : at], *self.endless)
+        return [*found, *(self.ranges[each] for each in near if each.holds(key))]
+
+    def look_up(self, keys: Sequence[Any], *, own: bool = False) -> Value | None:
+        """The value of some keys, None where no row has them; `own`: no row with ``otherwise`` counts."""
+        if not keys:
+            return self.value
+        others = [self.otherwise] if self.otherwise is not None and not own else []
+        for branch in (*self.of(keys[0]), *others):
+            found = branch.look_up(keys[1:], own=own)
+            if found is not None:
+                return found
+        return None
+
+
+class Table:
+    """Rows of keys and a value; what it is made from is read when it is made, and it never changes.
+
+    Args:
+        name: the name that procedures look it up by.
+        keys: the name of each key with its type.
+        value: the type of the values.
+        rows: the keys of a row and behind them its value, as values or as text; a mapping from keys to values.
+
+    Raises:
+        ProcedureError: a row cannot be read, fits a key that another row fits, or has too many or too few parts.
+    """
+
+    __slots__ = ("_root", "keys", "name", "rows", "value")
+
+    name: str
+    keys: tuple[tuple[str, ValueType], ...]
+    value: ValueType
+    rows: tuple[tuple[str, ...], ...]
+    """The rows as text: keys, and the value."""
+
+    def __init__(
+        self,
+        name: str,
+        keys: Mapping[str, TypeLike],
+        value: TypeLike,
+        rows: Iterable[Sequence[object]] | Mapping[Any, object],
+    ) -> None:
+        self.name = name
+        self.keys = tuple((key, ValueType.parse(kind)) for key, kind in keys.items())
+        self.value = ValueType.parse(value)
+        if not 1 <= len(self.keys) <= _MAX_KEYS:
+            raise ProcedureError(f"table {name!r} has {len(self.keys)} keys: 1 to {_MAX_KEYS} are possible")
+        for key, kind in self.keys:
+            if kind.structured or kind.kind == "period":
+                raise ProcedureError(f"table {name!r}: its key {key!r} is {kind}, by which nothing is looked up")
+        self._root = _Branch()
+        shown: list[tuple[str, ...]] = []
+        for number, row in enumerate(_listed(rows), 1):
+            if number > _MAX_ROWS:
+                raise ProcedureError(f"table {name!r} has more than {_MAX_ROWS} rows")
+            shown.append(self._add(number, row))
+        if not shown:
+            raise ProcedureError(f"table {name!r} has no rows")
+        self.rows = tuple(shown)
+        _check_ranges(self._root, len(self.keys), name)
+
+    @classmethod
+    def from_csv(
+        cls, name: str, text: str, *, keys: Mapping[str, TypeLike] | None = None, value: TypeLike = "text"
+    ) -> Table:
+        """A table from the text of a CSV file, whose first line names the columns: the keys, and last the value.
+
+        Args:
+            name: the name of the table.
+            text: what the file holds.
+            keys: the types of the keys, by column; text where none is given.
+            value: the type of the last column.
+
+        Raises:
+            ProcedureError: a column is missing, or as for a table.
+        """
+        try:
+            lines = [
+                row
+                for row in csv.reader(StringIO(text.removeprefix("\ufeff")), strict=True)
+                if any(map(str.strip, row))
+            ]
+        except csv.Error as error:
+            raise ProcedureError(f"table {name!r}: it is no CSV: {error}") from None
+        if len(lines) < 2 or len(lines[0]) < 2:
+            raise ProcedureError(
+                f"table {name!r}: a CSV file has a line of names, with a key and a value, and rows below"
+            )
+        columns = [cell.strip() for cell in lines[0]]
+        if len(set(columns)) < len(columns):
+            raise ProcedureError(f"table {name!r}: two columns have the same name")
+        given = dict(keys or {})
+        unknown = [key for key in given if key not in columns[:-1]]
+        if unknown:
+            raise ProcedureError(f"table {name!r}: the file has no column {unknown[0]!r}: it has {', '.join(columns)}")
+        return cls(name, {column: given.get(column, "text") for column in columns[:-1]}, value, lines[1:])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Table):
+            return NotImplemented
+        mine, theirs = ((each.name, each.keys, each.value, each.rows) for each in (self, other))
+        return mine == theirs
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.keys, self.value, self.rows))
+
+    def __repr__(self) -> str:
+        keys = {key: str(kind) for key, kind in self.keys}
+        return f"Table({self.name!r}, {keys!r}, {str(self.value)!r}, {list(self.rows)!r})"
+
+    def look_up(self, keys: Sequence[Value]) -> Value:
+        """The value of the row that some keys select.
+
+        Raises:
+            InexactError: a key is of another type.
+            UndefinedError: no row has these keys; the message names them and the table.
+        """
+        found = self._root.look_up(self._comparable(keys))
+        if found is None:
+            shown = ", ".join(f"{key} {show_value(each)}" for (key, _), each in zip(self.keys, keys, strict=True))
+            raise UndefinedError(f"the table {self.name} has no row for {shown}")
+        return found
+
+    def has_row(self, keys: Sequence[Value]) -> bool:
+        """Whether a row has these keys themselves, not by ``otherwise``."""
+        return self._root.look_up(self._comparable(keys), own=True) is not None
+
+    def _comparable(self, keys: Sequence[Value]) -> list[Any]:
+        if len(keys) != len(self.keys):
+            names = ", ".join(key for key, _ in self.keys)
+            raise InexactError(f"the table {self.name} is looked up by {names}, not by {len(keys)} keys")
+        return [self._key_of(kind, each, key) for (key, kind), each in zip(self.keys, keys, strict=True)]
+
+    def _key_of(self, kind: ValueType, value: Value, key: str) -> Any:
+        plain = to_exact(value)
+        if isinstance(plain, Amount) and kind.unit is not None:
+            return _plain(kind.convert(plain))
+        texts = kind.kind in ("text", "one_of")
+        if not (type(plain) in (int, Fraction) if kind.numeric else type(plain) is str if texts else kind.holds(plain)):
+            raise InexactError(f"the key {key} of the table {self.name} is {kind}, not {named_kind(value)}")
+        return plain
+
+    def _add(self, number: int, row: Sequence[object]) -> tuple[str, ...]:
+        if len(row) != len(self.keys) + 1:
+            columns = ", ".join([*(key for key, _ in self.keys), "value"])
+            raise ProcedureError(f"table {self.name!r}, row {number}: {len(row)} parts, it has {columns}")
+        *given, value = row
+        branch, shown = self._root, list[str]()
+        try:
+            for (_, kind), part in zip(self.keys, given, strict=True):
+                key, text = _read_key(kind, part)
+                branch = branch.under(key)
+                shown.append(text)
+            read = self.value.accept(value)
+        except (ValueRefused, EvaluationError) as error:
+            raise ProcedureError(f"table {self.name!r}, row {number}: {error}") from None
+        if branch.value is not None:
+            raise ProcedureError(f"table {self.name!r}, row {number}: the key {', '.join(shown)} has a row already")
+        branch.value = read
+        return (*shown, self.value.write(read))
+
+
+def _listed(rows: Iterable[Sequence[object]] | Mapping[Any, object]) -> Iterable[Sequence[object]]:
+    if not isinstance(rows, Mapping):
+        return rows
+    return [(*(key if isinstance(key, tuple) else (key,)), value) for key, value in rows.items()]
+
+
+def _read_key(kind: ValueType, given: object) -> tuple[_Key, str]:
+    """A key of a row, and how it is written."""
+    if isinstance(given, str):
+        text = " ".join(given.split())
+        if text.lower() == OTHERWISE:
+            return None, OTHERWISE
+        if kind.kind in _ORDERED and (match := _RANGE.fullmatch(text)) is not None:
+            return _read_range(kind, match, text), text
+        if kind.kind == "text" and len(text) > 1 and text[0] == text[-1] == '"':
+            text = str(json.loads(text))
+        value = kind.read(text)
+    else:
+        value = kind.accept(given)
+    written = kind.write(value)
+    if isinstance(value, str) and (value.lower() == OTHERWISE or value.startswith('"') or value != value.strip()):
+        written = json.dumps(value, ensure_ascii=False)
+    return (_plain(value),), written
+
+
+def _read_range(kind: ValueType, match: re.Match[str], text: str) -> _Range:
+    low = match["low"] or match["more"] or match["least"]
+    high = match["high"] or match["less"] or match["most"]
+    ends = _Bound(None), _Bound(None)
+    upper = ends[1] if high is None else _Bound(_bound(kind, high), inside=not (match["below"] or match["less"]))
+    lower = ends[0]
+    if low is not None:
+        try:
+            number = _bound(kind, low)
+        except ValueRefused:
+            if high is None or kind.unit is None:
+                raise
+            number = _bound(kind, f"{low} {high.lstrip('-+0123456789.,/ ')}")  # 0 to 5 kg
+        lower = _Bound(number, inside=not (match["above"] or match["more"]))
+    found = _Range(lower, upper, text)
+    if not _begins_before_end(lower, upper):
+        raise ValueRefused("a range that ends before it begins", text=text)
+    return found
+
+
+def _bound(kind: ValueType, text: str) -> Any:
+    if kind.kind == "percent" and "%" not in text:
+        raise ValueRefused("a percentage needs its sign", text=text)
+    return _plain(kind.read(text))
+
+
+def _plain(value: Value) -> Any:
+    """A value as keys are compared: a number by its worth, an amount by its number in the unit of the key."""
+    return value.value if isinstance(value, Amount) else to_exact(value)
+
+
+def _check_ranges(branch: _Branch, depth: int, name: str) -> None:
+    """Refuse ranges that meet, and exact keys inside a range, where what is behind them fits the same keys.
+
+    Where they do not meet, they are put in order, so that a look-up need not go through them.
+    """
+    if depth == 0:
+        return
+    ordered = sorted(branch.ranges, key=_start)
+    disjoint = True
+    for place, one in enumerate(ordered):
+        for other in ordered[place + 1 :]:
+            if not one.meets(other):
+                break
+            disjoint = False
+            if _common(branch.ranges[one], branch.ranges[other], depth - 1):
+                raise ProcedureError(f"table {name!r}: {one.text!r} and {other.text!r} have keys in common")
+    if disjoint:
+        branch.starts = [each for each in ordered if each.low.value is not None]
+        branch.endless = [each for each in ordered if each.low.value is None]
+    for exact, below in branch.exact.items():
+        for within in branch.of(exact)[1:]:
+            if _common(below, within, depth - 1):
+                raise ProcedureError(f"table {name!r}: the key {show_value(exact)} has a row and is in a range, too")
+    for behind in (*branch.exact.values(), *branch.ranges.values(), branch.otherwise):
+        if behind is not None:
+            _check_ranges(behind, depth - 1, name)
+
+
+def _start(key: _Range) -> tuple[bool, Any, bool]:
+    return key.low.value is not None, 0 if key.low.value is None else key.low.value, not key.low.inside
+
+
+def _common(one: _Branch, other: _Branch, depth: int) -> bool:
+    """Whether some keys fit a row of both branches."""
+    if depth == 0:
+        return True
+    for left, right in ((one, other), (other, one)):
+        for exact, below in left.exact.items():
+            if any(_common(below, each, depth - 1) for each in right.of(exact)):
+                return True
+        if left.otherwise is not None:
+            all_others = (*right.exact.values(), *right.ranges.values(), *([right.otherwise] * bool(right.otherwise)))
+            if any(_common(left.otherwise, each, depth - 1) for each in all_others if each is not None):
+                return True
+    return any(
+        mine.meets(theirs) and _common(one.ranges[mine], other.ranges[theirs], depth - 1)
+        for mine in one.ranges
+        for theirs in other.ranges
+    )

@@ -1,0 +1,531 @@
+"""The types of expressions with operands, before anything is computed.
+
+What can never have a value is refused here, with what is there and what to write: a date added to a number, amounts in
+two currencies or in units that measure different things, a field that a record does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Final
+
+from stepguard.errors import ProcedureError, TooLargeError, ValueRefused
+from stepguard.language.evaluation import shortened
+from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Negate, Not, Number, Power
+from stepguard.language.lookup_tables import Table
+from stepguard.language.measure_arithmetic import has_offset, multiplied_units, unit_power
+from stepguard.language.periods import Period
+from stepguard.language.quantities import Amount, Unit, convert, write_unit
+from stepguard.language.records import RecordType
+from stepguard.language.terms import (
+    Aggregate,
+    Choice,
+    Field,
+    Item,
+    ListTerm,
+    LiteralTerm,
+    Member,
+    Operand,
+    RecordTerm,
+)
+from stepguard.language.value_types import NUMBER, TEXT, ValueType
+from stepguard.language.values import Value
+
+__all__ = ["BOOLEAN", "fits", "joined", "type_of"]
+
+BOOLEAN: Final = ValueType(kind="boolean")
+_INTEGER: Final = ValueType(kind="integer")
+_DATE: Final = ValueType(kind="date")
+_TIME: Final = ValueType(kind="time")
+_DURATION: Final = ValueType(kind="duration")
+_PERIOD: Final = ValueType(kind="period")
+_SECOND: Final[Unit] = (("second", 1),)
+_ORDERED: Final = frozenset({"date", "time", "duration", "quantity"})
+_TEXTS: Final = frozenset({"text", "one_of"})
+_NO_TABLES: Final[Mapping[str, Table]] = {}
+
+
+def type_of(tree: Expression, types: Mapping[str, ValueType], tables: Mapping[str, Table] = _NO_TABLES) -> ValueType:
+    """The type of an expression. What is computed with numbers is a number, and money where it is added to money.
+
+    Args:
+        tree: the expression.
+        types: the type of every variable in it.
+        tables: the tables in it, by name.
+
+    Raises:
+        ProcedureError: it can have no value, whatever its variables are.
+    """
+    try:
+        return _TermTypes(types, tables).of(tree)
+    except RecursionError:
+        raise ProcedureError("the expression is nested too deeply") from None
+
+
+def joined(left: ValueType, right: ValueType) -> ValueType | None:
+    """The type of a value that has the one type or the other, None where there is none."""
+    if left == right:
+        return left
+    if left.numeric and right.numeric:
+        return _joined_numbers(left, right)
+    if left.kind in _TEXTS and right.kind in _TEXTS:
+        return TEXT
+    if {left.kind, right.kind} == {"duration", "period"}:
+        return _PERIOD
+    if left.unit is not None and right.unit is not None:
+        return _of_unit(left.unit) if _convertible(left.unit, right.unit) else None
+    if left.items is not None and right.items is not None:
+        items = joined(left.items, right.items)
+        return None if items is None else ValueType(kind="list", items=items)
+    if left.record is not None and right.record is not None:
+        return _joined_records(left.record, right.record)
+    return None
+
+
+def fits(source: ValueType, target: ValueType) -> bool:
+    """Whether a value of one type can be one of another: as it stands, rounded, or in another unit."""
+    if source.numeric and target.numeric:
+        return None in (source.currency, target.currency) or source.currency == target.currency
+    if source.options and target.options:
+        return not set(source.options).isdisjoint(target.options)
+    if source.kind in _TEXTS and target.kind in _TEXTS:
+        return True
+    if source.unit is not None and target.unit is not None:
+        return _convertible(source.unit, target.unit)
+    if source.items is not None and target.items is not None:
+        return fits(source.items, target.items)
+    if source.record is not None and target.record is not None:
+        given = dict(source.record.fields)
+        wanted = dict(target.record.fields)
+        return given.keys() == wanted.keys() and all(fits(given[key], wanted[key]) for key in wanted)
+    return source.kind == target.kind or (source.kind, target.kind) == ("duration", "period")
+
+
+def _joined_numbers(left: ValueType, right: ValueType) -> ValueType | None:
+    currencies = {left.currency, right.currency} - {None}
+    if len(currencies) > 1:
+        return None
+    if not currencies:
+        return NUMBER
+    money = [each for each in (left, right) if each.currency is not None]
+    return max(money, key=lambda each: each.places or 0)
+
+
+def _joined_records(left: RecordType, right: RecordType) -> ValueType | None:
+    if [key for key, _ in left.fields] != [key for key, _ in right.fields]:
+        return None
+    fields: list[tuple[str, ValueType]] = []
+    for (key, mine), (_, theirs) in zip(left.fields, right.fields, strict=True):
+        both = joined(mine, theirs)
+        if both is None:
+            return None
+        fields.append((key, both))
+    return ValueType(kind="record", record=RecordType(left.name, tuple(fields)))
+
+
+def _of_unit(unit: Unit) -> ValueType:
+    return ValueType(kind="quantity", unit=unit) if unit else NUMBER
+
+
+def _convertible(unit: Unit, other: Unit) -> bool:
+    try:
+        convert(1, unit, other)
+    except ValueRefused:
+        return False
+    return True
+
+
+class _TermTypes:
+    def __init__(self, types: Mapping[str, ValueType], tables: Mapping[str, Table]) -> None:
+        self.types = types
+        self.tables = tables
+
+    def of(self, tree: Expression) -> ValueType:
+        if isinstance(tree, Operand):
+            return self.operand(tree)
+        match tree:
+            case Number():
+                return NUMBER
+            case Name(name):
+                return self.variable(name)
+            case Negate(operand):
+                return self.negated(operand)
+            case Chain(operands, operators):
+                total, text = self.of(operands[0]), operands[0]
+                for operator, operand in zip(operators, operands[1:], strict=True):
+                    total, text = self.combined(operator, total, self.of(operand), text, operand, tree), operand
+                return total
+            case Power(base, exponent):
+                return self.power(base, exponent)
+            case Compare(operator, left, right):
+                self.check_comparable(operator, left, right)
+                return BOOLEAN
+            case Logic(_, operands):
+                for operand in operands:
+                    self.check_truth(operand)
+                return BOOLEAN
+            case Not(operand):
+                self.check_truth(operand)
+                return BOOLEAN
+            case Call():
+                return self.call(tree)
+        raise AssertionError(f"no expression: {tree!r}")
+
+    def variable(self, name: str) -> ValueType:
+        found = self.types.get(name)
+        if found is not None:
+            return found
+        if name in self.tables:
+            raise ProcedureError(f"{name!r} is a table: say which row, `{name}[...]`")
+        raise ProcedureError(f"{name!r} is no input, no table, and set by no step before{_meant(name, self.types)}")
+
+    def check_truth(self, tree: Expression) -> None:
+        kind = self.of(tree)
+        if kind.kind != "boolean":
+            remedy = "compare it with something" if not kind.structured else "say `any of` or `all of` it"
+            raise ProcedureError(f"a truth value is needed, and {shortened(tree)!r} is {kind}: {remedy}")
+
+    def negated(self, operand: Expression) -> ValueType:
+        kind = self.of(operand)
+        if kind.numeric:
+            return kind if kind.currency is not None else NUMBER
+        if kind.kind in ("duration", "period", "quantity"):
+            self.check_offset(kind, operand)
+            return kind if kind.unit is None else _of_unit(kind.unit)
+        raise ProcedureError(f"{shortened(operand)!r} is {kind}, which has no negative")
+
+    def combined(
+        self, operator: str, left: ValueType, right: ValueType, one: Expression, other: Expression, tree: Expression
+    ) -> ValueType:
+        if left.numeric and right.numeric:
+            if operator not in "+-":
+                return NUMBER
+            both = _joined_numbers(left, right)
+            if both is None:
+                raise ProcedureError(self.mixed(left, right, one, other))
+            return both
+        if operator in "+-":
+            found = self.sum(operator, left, right, one, other)
+        else:
+            found = self.product(operator, left, right, one, other)
+        if found is None:
+            raise ProcedureError(
+                f"{shortened(tree)!r} {_VERBS[operator]} {shortened(one)!r}, which is {left}, and "
+                f"{shortened(other)!r}, which is {right}{_remedy(left, right)}"
+            )
+        return found
+
+    def sum(
+        self, operator: str, left: ValueType, right: ValueType, one: Expression, other: Expression
+    ) -> ValueType | None:
+        kinds = left.kind, right.kind
+        if left.unit is not None and right.unit is not None:
+            self.check_offset(left, one)
+            self.check_offset(right, other)
+            if not _convertible(right.unit, left.unit):
+                return None
+            return _of_unit(left.unit)
+        if operator == "-" and kinds in (("date", "date"), ("time", "time")):
+            return _DURATION
+        if kinds in (("date", "duration"), ("date", "period")):
+            return _DATE
+        if kinds == ("time", "duration"):
+            return _TIME
+        if operator == "+" and kinds in (("duration", "date"), ("period", "date")):
+            return _DATE
+        if operator == "+" and kinds == ("duration", "time"):
+            return _TIME
+        if kinds == ("duration", "duration"):
+            return _DURATION
+        return _PERIOD if set(kinds) <= {"duration", "period"} else None
+
+    def product(
+        self, operator: str, left: ValueType, right: ValueType, one: Expression, other: Expression
+    ) -> ValueType | None:
+        kinds = left.kind, right.kind
+        if kinds == ("duration", "duration"):
+            return {"/": NUMBER, "//": NUMBER, "%": _DURATION}.get(operator)
+        if "period" in kinds:
+            return _PERIOD if operator == "*" and (left.numeric or right.numeric) else None
+        if "quantity" not in kinds:
+            scaled = (operator in "*/" and kinds[0] == "duration" and right.numeric) or (
+                operator == "*" and left.numeric and kinds[1] == "duration"
+            )
+            return _DURATION if scaled else None
+        units = [
+            each.unit if each.unit is not None else _SECOND if each.kind == "duration" else () if each.numeric else None
+            for each in (left, right)
+        ]
+        mine, theirs = units
+        if mine is None or theirs is None:
+            return None
+        self.check_offset(left, one)
+        self.check_offset(right, other)
+        try:
+            if operator == "*":
+                return _of_unit(multiplied_units(mine, theirs))
+            if _convertible(theirs, mine):
+                if operator != "/" and not (mine and theirs):
+                    return None
+                return _of_unit(mine) if operator == "%" else NUMBER
+            return _of_unit(multiplied_units(mine, unit_power(theirs, -1))) if operator == "/" else None
+        except TooLargeError as error:
+            raise ProcedureError(f"{shortened(one)!r} and {shortened(other)!r}: {error}") from None
+
+    def check_offset(self, kind: ValueType, tree: Expression) -> None:
+        if kind.unit is not None and has_offset(kind.unit):
+            raise ProcedureError(
+                f"{shortened(tree)!r} is a temperature in {write_unit(kind.unit)}, which is compared and not computed "
+                "with, since its zero is not nothing: use quantity(K)"
+            )
+
+    def mixed(self, left: ValueType, right: ValueType, one: Expression, other: Expression) -> str:
+        return (
+            f"two currencies: {shortened(one)!r} is in {left.currency}, {shortened(other)!r} in {right.currency}. "
+            "Convert one by a product in a step of its own, such as `converted: money(EUR) = amount * rate`"
+        )
+
+    def power(self, base: Expression, exponent: Expression) -> ValueType:
+        kind, raised = self.of(base), self.of(exponent)
+        if not raised.numeric:
+            raise ProcedureError(f"an exponent is a number, and {shortened(exponent)!r} is {raised}")
+        if kind.numeric:
+            return NUMBER
+        if kind.unit is None:
+            raise ProcedureError(f"{shortened(base)!r} is {kind}, which has no powers")
+        self.check_offset(kind, base)
+        if type(exponent) is not Number or type(exponent.value) is not int or abs(exponent.value) > 9:
+            raise ProcedureError(f"the power of {shortened(base)!r}, which is {kind}, is a whole number such as 2")
+        return _of_unit(unit_power(kind.unit, exponent.value))
+
+    def check_comparable(self, operator: str, left: Expression, right: Expression) -> None:
+        mine, theirs = self.of(left), self.of(right)
+        shown = f"{shortened(left)!r}, which is {mine}, and {shortened(right)!r}, which is {theirs}"
+        for option, tree in ((mine, right), (theirs, left)):
+            self.check_option(option, tree)
+        if mine.numeric and theirs.numeric and _joined_numbers(mine, theirs) is None:
+            raise ProcedureError(self.mixed(mine, theirs, left, right))
+        alike = joined(mine, theirs) is not None and {mine.kind, theirs.kind} != {"duration", "period"}
+        if not alike or (mine.options and theirs.options and set(mine.options).isdisjoint(theirs.options)):
+            raise ProcedureError(f"{shown} are never equal, and have no order{_remedy(mine, theirs)}")
+        if operator not in ("==", "!=") and not (mine.numeric or mine.kind in _ORDERED):
+            raise ProcedureError(f"{shown} have no order: compare them with == or !=")
+
+    def check_option(self, kind: ValueType, tree: Expression) -> None:
+        """Refuse an option that there is not."""
+        option = tree.value if isinstance(tree, LiteralTerm) else None
+        if kind.options and isinstance(option, str) and option not in kind.options:
+            shown = ", ".join(kind.options)
+            raise ProcedureError(f"{option!r} is none of the options {shown}{_meant(option, kind.options)}")
+
+    def call(self, tree: Call) -> ValueType:
+        kinds = [self.of(each) for each in tree.arguments]
+        first, function = kinds[0], tree.function
+        if function in ("min", "max"):
+            return self.extreme(kinds, tree.arguments, function)
+        if all(kind.numeric for kind in kinds):
+            return first if first.currency is not None and function != "sqrt" else NUMBER
+        if first.unit is not None and function in ("abs", "round", "floor", "ceil", "trunc"):
+            self.check_offset(first, tree.arguments[0])
+            return _of_unit(first.unit)
+        if function == "abs" and first.kind in ("duration",):
+            return first
+        wrong = next(each for each, kind in zip(tree.arguments, kinds, strict=True) if not kind.numeric)
+        raise ProcedureError(f"{function} takes numbers, and {shortened(wrong)!r} is {self.of(wrong)}")
+
+    def extreme(self, kinds: Sequence[ValueType], trees: Sequence[Expression], function: str) -> ValueType:
+        best, text = kinds[0], trees[0]
+        for kind, tree in zip(kinds, trees, strict=True):
+            if kind.items is not None:
+                raise ProcedureError(f"{shortened(tree)!r} is a list: write `{function} of {shortened(tree)}`")
+            if not (kind.numeric or kind.kind in _ORDERED):
+                raise ProcedureError(f"{function} of {shortened(tree)!r}, which is {kind} and has no order")
+            both = joined(best, kind)
+            if both is None:
+                if best.numeric and kind.numeric:
+                    raise ProcedureError(self.mixed(best, kind, text, tree))
+                raise ProcedureError(
+                    f"{function} of {shortened(text)!r}, which is {best}, and {shortened(tree)!r}, {kind}"
+                )
+            best = both
+        return best if not best.numeric or best.currency is not None else NUMBER
+
+    def operand(self, tree: Operand) -> ValueType:
+        match tree:
+            case LiteralTerm():
+                return tree.type or _literal_type(tree.value)
+            case Field(of, key):
+                return self.field(self.of(of), key, of)
+            case Item(of, keys):
+                return self.item(of, keys)
+            case Choice(then, condition, otherwise):
+                self.check_truth(condition)
+                return self.join([then, otherwise])
+            case Member(member, of):
+                self.check_member(member, of)
+                return BOOLEAN
+            case Aggregate():
+                return self.aggregate(tree)
+            case ListTerm(items):
+                if not items:
+                    raise ProcedureError("an empty list has no type: leave it out, or give it as an input with a type")
+                return ValueType(kind="list", items=self.join(items))
+            case RecordTerm(fields):
+                return ValueType(
+                    kind="record", record=RecordType("record", tuple((key, self.of(each)) for key, each in fields))
+                )
+        raise AssertionError(f"no operand: {tree!r}")
+
+    def join(self, trees: Sequence[Expression]) -> ValueType:
+        found, text = self.of(trees[0]), trees[0]
+        for tree in trees[1:]:
+            kind = self.of(tree)
+            both = joined(found, kind)
+            if both is None:
+                if found.numeric and kind.numeric:
+                    raise ProcedureError(self.mixed(found, kind, text, tree))
+                raise ProcedureError(
+                    f"{shortened(text)!r} is {found} and {shortened(tree)!r} is {kind}: both are to be of one type"
+                )
+            found = both
+        return found
+
+    def field(self, kind: ValueType, key: str, of: Expression) -> ValueType:
+        if kind.items is not None:
+            return ValueType(kind="list", items=self.field(kind.items, key, of))
+        if kind.record is None:
+            raise ProcedureError(f"{shortened(of)!r} is {kind}, which has no field {key!r}")
+        found = kind.record.get(key)
+        if found is None:
+            names = [name for name, _ in kind.record.fields]
+            raise ProcedureError(
+                f"{shortened(of)!r} has no field {key!r}: it has {', '.join(names)}{_meant(key, names)}"
+            )
+        return found
+
+    def table(self, tree: Expression) -> Table | None:
+        return self.tables.get(tree.name) if type(tree) is Name and tree.name not in self.types else None
+
+    def item(self, of: Expression, keys: tuple[Expression, ...]) -> ValueType:
+        table = self.table(of)
+        if table is not None:
+            self.check_keys(table, keys)
+            return table.value
+        kind = self.of(of)
+        if kind.items is None:
+            remedy = f": write `{shortened(of)}.field`" if kind.record is not None else ""
+            raise ProcedureError(f"{shortened(of)!r} is {kind}, which has no items{remedy}")
+        if len(keys) != 1 or not self.of(keys[0]).numeric:
+            raise ProcedureError(f"an item of the list {shortened(of)!r} is told by one whole number, counted from 0")
+        return kind.items
+
+    def check_keys(self, table: Table, keys: Sequence[Expression]) -> None:
+        if len(keys) != len(table.keys):
+            names = ", ".join(name for name, _ in table.keys)
+            raise ProcedureError(f"the table {table.name} is looked up by {names}: {len(keys)} keys are given")
+        for (name, wanted), tree in zip(table.keys, keys, strict=True):
+            kind = self.of(tree)
+            self.check_option(wanted, tree)
+            if not fits(kind, wanted) or kind.structured:
+                raise ProcedureError(
+                    f"the key {name} of the table {table.name} is {wanted}, and {shortened(tree)!r} is {kind}"
+                )
+
+    def check_member(self, member: Expression, of: Expression) -> None:
+        table = self.table(of)
+        if table is not None:
+            self.check_keys(table, (member,))
+            return
+        mine, group = self.of(member), self.of(of)
+        if group.items is None:
+            if mine.kind not in _TEXTS or group.kind not in _TEXTS:
+                raise ProcedureError(
+                    f"{shortened(member)!r} is {mine} and {shortened(of)!r} is {group}: `in` takes a list, a table, or "
+                    "two texts"
+                )
+            return
+        for each in of.items if isinstance(of, ListTerm) else ():
+            self.check_option(mine, each)
+        if joined(mine, group.items) is None:
+            raise ProcedureError(f"{shortened(member)!r} is {mine} and can never be in {shortened(of)!r}, a {group}")
+
+    def aggregate(self, tree: Aggregate) -> ValueType:
+        source = tree.value if tree.over is None else tree.over
+        kind = self.of(source)
+        if kind.items is None:
+            raise ProcedureError(f"`{tree.function} of` takes a list, and {shortened(source)!r} is {kind}")
+        value, text = kind.items, tree.value
+        if tree.variable is not None:
+            if tree.variable in self.types or tree.variable in self.tables:
+                raise ProcedureError(
+                    f"{tree.variable!r} has a meaning already: name the items of {shortened(source)!r} anew"
+                )
+            inner = _TermTypes({**self.types, tree.variable: kind.items}, self.tables)
+            if tree.where is not None:
+                inner.check_truth(tree.where)
+            value = inner.of(tree.value)
+        elif tree.where is not None:
+            raise ProcedureError(
+                f"{shortened(tree)!r}: a condition needs a name, `for item in {shortened(source)} where ...`"
+            )
+        match tree.function:
+            case "count":
+                return _INTEGER
+            case "first":
+                return value
+            case "all" | "any":
+                if value.kind != "boolean":
+                    raise ProcedureError(
+                        f"`{tree.function} of` takes truth values, and {shortened(text)!r} has {value}"
+                    )
+                return BOOLEAN
+            case "min" | "max":
+                if not (value.numeric or value.kind in _ORDERED):
+                    raise ProcedureError(f"`{tree.function} of {shortened(text)}`: {value} has no order")
+                return value
+        if value.numeric:
+            return value if value.currency is not None or value.kind == "integer" else NUMBER
+        if value.kind not in ("duration", "quantity"):
+            raise ProcedureError(f"`sum of {shortened(text)}`: {value} is nothing to add up")
+        self.check_offset(value, text)
+        return value if value.unit is None else _of_unit(value.unit)
+
+
+_VERBS: Final = {"+": "adds", "-": "subtracts", "*": "multiplies", "/": "divides", "//": "divides", "%": "divides"}
+
+
+def _remedy(left: ValueType, right: ValueType) -> str:
+    kinds = {left.kind, right.kind}
+    if "date" in kinds and (left.numeric or right.numeric):
+        return ": say what the number counts, such as `30 days` or `n * 1 day`"
+    if "duration" in kinds and (left.numeric or right.numeric):
+        return ": say what the number counts, such as `30 days`, or divide the duration, `(due - today) / 1 day`"
+    if "quantity" in kinds and (left.numeric or right.numeric):
+        unit = write_unit((left if left.unit is not None else right).unit or ())
+        return f": give the number its unit, such as `5 {unit}`"
+    if kinds == {"quantity"}:
+        return ": they do not measure the same"
+    if kinds & _TEXTS and kinds - _TEXTS:
+        return ": give the text its type where it is set"
+    return ": join truth values with `and` or `or`" if kinds == {"boolean"} else ""
+
+
+def _literal_type(value: Value) -> ValueType:
+    if isinstance(value, bool):
+        return BOOLEAN
+    if isinstance(value, str):
+        return TEXT
+    if isinstance(value, Amount):
+        return _of_unit(value.unit or ())
+    if isinstance(value, Period):
+        return _PERIOD
+    for kind in (_DATE, _TIME, _DURATION):
+        if kind.holds(value):
+            return kind
+    return NUMBER
+
+
+def _meant(name: str, known: Mapping[str, object] | Sequence[str]) -> str:
+    near = get_close_matches(name, list(known), 1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
