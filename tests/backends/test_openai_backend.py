@@ -314,14 +314,9 @@ def test_from_name() -> None:
 @pytest.mark.parametrize(
     ("options", "option"),
     [
-        ({"model": " "}, "model"),
-        ({"mode": "markdown"}, "mode"),
-        ({"provider": "nobody"}, "provider"),
-        ({"provider": None}, "provider"),
-        ({"max_tokens_parameter": "n_predict"}, "max_tokens_parameter"),
-        ({"api_key": ""}, "api_key"),
-        ({"extra": {"stream": True}}, "extra"),
-        ({"client": object()}, "client"),
+        *(({"model": " "}, "model"), ({"mode": "markdown"}, "mode"), ({"provider": "nobody"}, "provider")),
+        *(({"provider": None}, "provider"), ({"max_tokens_parameter": "n_predict"}, "max_tokens_parameter")),
+        *(({"api_key": ""}, "api_key"), ({"extra": {"stream": True}}, "extra"), ({"client": object()}, "client")),
         ({"client": MagicMock(), "base_url": "http://127.0.0.1"}, "client"),
     ],
 )

@@ -26,18 +26,12 @@ SCHEMA = {"type": "json_schema", "strict": True}
 LOOSE_SCHEMA = {"type": "json_schema", "strict": None}
 OBJECT = {"type": "json_object", "strict": None}
 KEYS = [
-    ("openai", "OPENAI_API_KEY", SCHEMA),
-    ("anyscale", "ANYSCALE_API_KEY", OBJECT),
-    ("azure_openai", "AZURE_OPENAI_API_KEY", SCHEMA),
-    ("cerebras", "CEREBRAS_API_KEY", SCHEMA),
-    ("databricks", "DATABRICKS_TOKEN", SCHEMA),
-    ("databricks", "DATABRICKS_API_KEY", SCHEMA),
-    ("deepseek", "DEEPSEEK_API_KEY", OBJECT),
-    ("fireworks", "FIREWORKS_API_KEY", LOOSE_SCHEMA),
-    ("groq", "GROQ_API_KEY", OBJECT),
-    ("openrouter", "OPENROUTER_API_KEY", SCHEMA),
-    ("perplexity", "PERPLEXITY_API_KEY", LOOSE_SCHEMA),
-    ("together", "TOGETHER_API_KEY", LOOSE_SCHEMA),
+    *(("openai", "OPENAI_API_KEY", SCHEMA), ("anyscale", "ANYSCALE_API_KEY", OBJECT)),
+    *(("azure_openai", "AZURE_OPENAI_API_KEY", SCHEMA), ("cerebras", "CEREBRAS_API_KEY", SCHEMA)),
+    *(("databricks", "DATABRICKS_TOKEN", SCHEMA), ("databricks", "DATABRICKS_API_KEY", SCHEMA)),
+    *(("deepseek", "DEEPSEEK_API_KEY", OBJECT), ("fireworks", "FIREWORKS_API_KEY", LOOSE_SCHEMA)),
+    *(("groq", "GROQ_API_KEY", OBJECT), ("openrouter", "OPENROUTER_API_KEY", SCHEMA)),
+    *(("perplexity", "PERPLEXITY_API_KEY", LOOSE_SCHEMA), ("together", "TOGETHER_API_KEY", LOOSE_SCHEMA)),
 ]
 OWN = [
     ("ollama/qwen2.5", "OLLAMA_HOST", "/v1"),
@@ -88,16 +82,11 @@ def test_key_and_form(
 @pytest.mark.parametrize(
     ("provider", "url"),
     [
-        ("openai", "https://api.openai.com/v1"),
-        ("anyscale", "https://api.endpoints.anyscale.com/v1"),
-        ("cerebras", "https://api.cerebras.ai/v1"),
-        ("deepseek", "https://api.deepseek.com"),
-        ("fireworks", "https://api.fireworks.ai/inference/v1"),
-        ("groq", "https://api.groq.com/openai/v1"),
-        ("ollama", "http://127.0.0.1:11434/v1"),
-        ("openrouter", "https://openrouter.ai/api/v1"),
-        ("perplexity", "https://api.perplexity.ai"),
-        ("together", "https://api.together.xyz/v1"),
+        *(("openai", "https://api.openai.com/v1"), ("anyscale", "https://api.endpoints.anyscale.com/v1")),
+        *(("cerebras", "https://api.cerebras.ai/v1"), ("deepseek", "https://api.deepseek.com")),
+        *(("fireworks", "https://api.fireworks.ai/inference/v1"), ("groq", "https://api.groq.com/openai/v1")),
+        *(("ollama", "http://127.0.0.1:11434/v1"), ("openrouter", "https://openrouter.ai/api/v1")),
+        *(("perplexity", "https://api.perplexity.ai"), ("together", "https://api.together.xyz/v1")),
     ],
 )
 def test_endpoints(monkeypatch: pytest.MonkeyPatch, provider: str, url: str) -> None:

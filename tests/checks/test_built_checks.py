@@ -28,31 +28,17 @@ pytest.importorskip("jsonschema")
 from stepguard.checks.units import Measured, Quantity
 
 TEXT_CHECKS: list[BuiltCheck] = [
-    DateIs("d + 1 day"),
-    DateHolds("t > d"),
-    DurationIs("90 min"),
-    Grounded("doc"),
-    Grounded("doc", kind="number"),
-    Grounded("doc", kind="date", beside="Total"),
-    Quantity("5 km", convert=True, bare="assume"),
-    Measured("km", least=0),
-    Pattern("[0-9]+"),
-    OneOf("a", "b", ignore_case=True),
-    Forbidden("a", patterns=["b+"]),
+    *(DateIs("d + 1 day"), DateHolds("t > d"), DurationIs("90 min"), Grounded("doc"), Grounded("doc", kind="number")),
+    *(Grounded("doc", kind="date", beside="Total"), Quantity("5 km", convert=True, bare="assume")),
+    *(Measured("km", least=0), Pattern("[0-9]+"), OneOf("a", "b", ignore_case=True), Forbidden("a", patterns=["b+"])),
     Length(1, 10),
     Schema({"type": "object", "required": ["a"], "properties": {"a": {"type": "integer", "multipleOf": 0.1}}}),
     Distinct("d"),
 ]
 NUMBER_CHECKS: list[BuiltCheck] = [
-    Range(0, 10),
-    Holds("t * t / (t - n) <= n"),
-    Holds("t == n + 1"),
-    Requires("n > 0"),
-    DaysBetween("d", "d + 3 days"),
-    DurationIs("90 min", unit="hour"),
-    Grounded("doc"),
-    Quantity("n", unit="km", bare="assume"),
-    Distinct("n"),
+    *(Range(0, 10), Holds("t * t / (t - n) <= n"), Holds("t == n + 1"), Requires("n > 0")),
+    *(DaysBetween("d", "d + 3 days"), DurationIs("90 min", unit="hour"), Grounded("doc")),
+    *(Quantity("n", unit="km", bare="assume"), Distinct("n")),
 ]
 HOLDS: dict[str, Value] = {"d": "2026-11-28", "doc": "Total 5 km, 28 November 2026: a", "n": 7}
 PIECES = st.sampled_from(

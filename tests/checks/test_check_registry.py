@@ -96,19 +96,14 @@ def test_a_file_names_checks(checks: str, expected: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("checks", "told"),
     [
-        ("- smal", "unknown check 'smal'"),
-        ("- small: 3", "takes no options"),
+        *(("- smal", "unknown check 'smal'"), ("- small: 3", "takes no options")),
         ("- between: {leest: 3}", "no option 'leest': it takes least, most, strict"),
         ("- between: {least: wrong}", "'wrong' is no number"),
         ("- between: {least: broken}", "cannot be made: KeyError"),
         ("- between: {least: 1, least: 2}", "'least' stands twice"),
-        ("- {between: 3, small: 4}", "one name with its options"),
-        ("- [between]", "one name with its options"),
-        ("- data", "is no check"),
-        ("- nothing", "is no check"),
-        ("- gone", "cannot be made"),
-        ("- between: {least: }", "is text"),
-        ("small", "a list is needed"),
+        *(("- {between: 3, small: 4}", "one name with its options"), ("- [between]", "one name with its options")),
+        *(("- data", "is no check"), ("- nothing", "is no check"), ("- gone", "cannot be made")),
+        *(("- between: {least: }", "is text"), ("small", "a list is needed")),
     ],
 )
 def test_what_is_wrong_with_a_check_is_told_with_its_line(checks: str, told: str) -> None:

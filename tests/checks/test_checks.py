@@ -55,25 +55,15 @@ class UnspeakableError(Exception):
 @pytest.mark.parametrize(
     ("check", "outcome"),
     [
-        (giving(True), "pass"),
-        (giving(False), "fail"),
-        (giving(Verdict("pass", "mine")), "pass"),
+        *((giving(True), "pass"), (giving(False), "fail"), (giving(Verdict("pass", "mine")), "pass")),
         (giving(Verdict("fail", "mine", "wrong_operand")), "fail"),
-        (giving(Verdict("undecided", "mine")), "undecided"),
-        (giving(1), "undecided"),
-        (giving(0), "undecided"),
-        (giving("yes"), "undecided"),
-        (giving(Decimal(1)), "undecided"),
-        (giving([]), "undecided"),
-        (giving(NotImplemented), "undecided"),
-        (raising(ValueError("odd")), "undecided"),
-        (raising(AssertionError()), "undecided"),
-        (raising(RecursionError()), "undecided"),
-        (raising(KeyError("x")), "undecided"),
-        (raising(StopIteration()), "undecided"),
+        *((giving(Verdict("undecided", "mine")), "undecided"), (giving(1), "undecided"), (giving(0), "undecided")),
+        *((giving("yes"), "undecided"), (giving(Decimal(1)), "undecided"), (giving([]), "undecided")),
+        *((giving(NotImplemented), "undecided"), (raising(ValueError("odd")), "undecided")),
+        *((raising(AssertionError()), "undecided"), (raising(RecursionError()), "undecided")),
+        *((raising(KeyError("x")), "undecided"), (raising(StopIteration()), "undecided")),
         (raising(UnspeakableError()), "undecided"),
-        (raising(ExceptionGroup("many", [ValueError("odd")])), "undecided"),
-        (partial(giving(True)), "pass"),
+        *((raising(ExceptionGroup("many", [ValueError("odd")])), "undecided"), (partial(giving(True)), "pass")),
     ],
 )
 def test_a_check_passes_only_by_saying_so(check: object, outcome: str) -> None:
@@ -237,16 +227,9 @@ LOST, SKIP = Verdict("undecided", "u"), Verdict("not_applicable", "n")
 @pytest.mark.parametrize(
     ("verdicts", "decides"),
     [
-        ((), None),
-        ((SKIP,), None),
-        ((SKIP, PASS), PASS),
-        ((PASS, LOST), LOST),
-        ((LOST, PASS), LOST),
-        ((PASS, LOST, FAIL), FAIL),
-        ((FAIL, LOST, PASS), FAIL),
-        ((FAIL, Verdict("fail", "g")), FAIL),
-        ((LOST, Verdict("undecided", "v"), PASS), LOST),
-        ((PASS, Verdict("pass", "q")), PASS),
+        *(((), None), ((SKIP,), None), ((SKIP, PASS), PASS), ((PASS, LOST), LOST), ((LOST, PASS), LOST)),
+        *(((PASS, LOST, FAIL), FAIL), ((FAIL, LOST, PASS), FAIL), ((FAIL, Verdict("fail", "g")), FAIL)),
+        *(((LOST, Verdict("undecided", "v"), PASS), LOST), ((PASS, Verdict("pass", "q")), PASS)),
     ],
 )
 def test_the_worst_verdict_decides(verdicts: tuple[Verdict, ...], decides: Verdict | None) -> None:

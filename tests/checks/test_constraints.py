@@ -46,20 +46,9 @@ def test_a_range_has_exact_bounds(check: Range, right: list[str], wrong: list[st
 @pytest.mark.parametrize(
     "options",
     [
-        {},
-        {"least": 2, "most": 1},
-        {"least": 1, "above": 1},
-        {"most": 1, "below": 1},
-        {"above": 1, "most": 1},
-        {"least": 1, "below": 1},
-        {"least": float("nan")},
-        {"most": float("inf")},
-        {"most": Decimal("NaN")},
-        {"least": True},
-        {"least": "many"},
-        {"least": "5 USD"},
-        {"least": [1]},
-        {"least": "5%", "most": 1},
+        *({}, {"least": 2, "most": 1}, {"least": 1, "above": 1}, {"most": 1, "below": 1}, {"above": 1, "most": 1}),
+        *({"least": 1, "below": 1}, {"least": float("nan")}, {"most": float("inf")}, {"most": Decimal("NaN")}),
+        *({"least": True}, {"least": "many"}, {"least": "5 USD"}, {"least": [1]}, {"least": "5%", "most": 1}),
     ],
 )
 def test_bounds_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
@@ -100,14 +89,9 @@ def test_a_relation_that_leaves_one_value_proves_it(relation: str) -> None:
 @pytest.mark.parametrize(
     ("relation", "claimed"),
     [
-        ("t >= subtotal", "11"),
-        ("abs(t) == subtotal", "-10"),
-        ("t * t == 100", "-10"),
-        ("t * 0 == subtotal - 10", "17"),
-        ("t - t == 0", "17"),
-        ("t != subtotal", "17"),
-        ("floor(t) == subtotal", "10.5"),
-        ("t % 3 == 1", "10"),
+        *(("t >= subtotal", "11"), ("abs(t) == subtotal", "-10"), ("t * t == 100", "-10")),
+        *(("t * 0 == subtotal - 10", "17"), ("t - t == 0", "17"), ("t != subtotal", "17")),
+        *(("floor(t) == subtotal", "10.5"), ("t % 3 == 1", "10")),
     ],
 )
 def test_a_relation_that_leaves_several_values_only_constrains(relation: str, claimed: str) -> None:
@@ -120,16 +104,12 @@ def test_a_relation_that_leaves_several_values_only_constrains(relation: str, cl
     ("relations", "values", "right", "wrong"),
     [
         (["t == round(a * p, 2) + round(b * p, 2)"], {"a": 3, "b": 5, "p": Fraction(1, 8)}, "1.01", "1"),
-        (["t == round(t, 2)"], {}, "1.25", "1.255"),
-        (["t % 0.05 == 0"], {}, "1.35", "1.34"),
+        *((["t == round(t, 2)"], {}, "1.25", "1.255"), (["t % 0.05 == 0"], {}, "1.35", "1.34")),
         (["abs(t - a / 3) < 0.01"], {"a": 100}, "33.34", "33.35"),
         (["t + a + b == 100"], {"a": Decimal("33.34"), "b": Decimal("33.33")}, "33.33", "33.34"),
-        (["t > a"], {"a": 5}, "5.0001", "5"),
-        (["t < a"], {"a": 5}, "4.9999", "5"),
-        (["t + a == b"], {"a": 5, "b": 12}, "7", "7.5"),
-        (["t >= a", "t <= b"], {"a": 5, "b": 12}, "7", "13"),
-        (["t == 0.1 + 0.2"], {}, "0.3", "0.30000000000000004"),
-        (["t == a / 3"], {"a": 1}, "1/3", "0.3333333333"),
+        *((["t > a"], {"a": 5}, "5.0001", "5"), (["t < a"], {"a": 5}, "4.9999", "5")),
+        *((["t + a == b"], {"a": 5, "b": 12}, "7", "7.5"), (["t >= a", "t <= b"], {"a": 5, "b": 12}, "7", "13")),
+        *((["t == 0.1 + 0.2"], {}, "0.3", "0.30000000000000004"), (["t == a / 3"], {"a": 1}, "1/3", "0.3333333333")),
     ],
 )
 def test_recipes(relations: list[str], values: dict[str, Any], right: str, wrong: str) -> None:
@@ -159,18 +139,14 @@ def test_another_rounding_mode_is_named(relation: str, values: dict[str, Any], c
 @pytest.mark.parametrize(
     ("relation", "values", "claimed", "found"),
     [
-        ("a / t == 2", {"a": 4}, "0", ("fail", True)),
-        ("a / t == 2", {"a": 4}, "2", ("pass", True)),
+        *(("a / t == 2", {"a": 4}, "0", ("fail", True)), ("a / t == 2", {"a": 4}, "2", ("pass", True))),
         ("t == a / b", {"a": 4, "b": 0}, "0", ("undecided", False)),
         ("t * a / b == 2", {"a": 4, "b": 0}, "0", ("undecided", False)),
-        ("t == a", {"a": "four"}, "4", ("undecided", False)),
-        ("t == a", {"a": True}, "1", ("undecided", False)),
+        *(("t == a", {"a": "four"}, "4", ("undecided", False)), ("t == a", {"a": True}, "1", ("undecided", False))),
         ("t == sqrt(a)", {"a": 2}, "1.4142", ("undecided", False)),
-        ("sqrt(t) == a", {"a": 2}, "3", ("undecided", True)),
-        ("sqrt(t) == a", {"a": 2}, "-4", ("fail", True)),
+        *(("sqrt(t) == a", {"a": 2}, "3", ("undecided", True)), ("sqrt(t) == a", {"a": 2}, "-4", ("fail", True))),
         ("t ^ a == 1", {"a": 1000}, "9" * 900, ("undecided", True)),
-        ("2 ^ t == 8", {}, "9" * 900, ("undecided", True)),
-        ("t == 9 ^ 9 ^ 9", {}, "1", ("undecided", False)),
+        *(("2 ^ t == 8", {}, "9" * 900, ("undecided", True)), ("t == 9 ^ 9 ^ 9", {}, "1", ("undecided", False))),
     ],
 )
 def test_a_relation_without_a_value(
@@ -196,16 +172,11 @@ def test_what_is_no_relation_is_refused(make: Any, relations: list[Any]) -> None
 @pytest.mark.parametrize(
     ("check", "type", "why"),
     [
-        (Holds("x > 0"), "number", "Requires"),
-        (Holds("t > 0", "x > 0"), "number", "Requires"),
-        (Holds("t == x"), "text", "type text"),
-        (Holds("t == unread"), "number", "'unread'"),
-        (Range(least=0), "text", "type text"),
-        (Range(least=0), "boolean", "type boolean"),
-        (Requires("t > 0"), "number", "Holds"),
-        (Requires("unread > 0"), "number", "'unread'"),
-        (Distinct("t"), "number", "itself"),
-        (Distinct("unread"), "text", "'unread'"),
+        *((Holds("x > 0"), "number", "Requires"), (Holds("t > 0", "x > 0"), "number", "Requires")),
+        *((Holds("t == x"), "text", "type text"), (Holds("t == unread"), "number", "'unread'")),
+        *((Range(least=0), "text", "type text"), (Range(least=0), "boolean", "type boolean")),
+        *((Requires("t > 0"), "number", "Holds"), (Requires("unread > 0"), "number", "'unread'")),
+        *((Distinct("t"), "number", "itself"), (Distinct("unread"), "text", "'unread'")),
     ],
 )
 def test_a_check_that_does_not_fit_the_step_never_passes(check: BuiltCheck, type: str, why: str) -> None:
@@ -242,14 +213,10 @@ def test_a_precondition_that_holds_supports_no_claim() -> None:
             ("text", each, "Ann Lee", "fail")
             for each in ("Ann Lee.", '"Ann Lee"', "**Ann Lee**", "Ann Lee\u200b", "Ａnn Lee")
         ),
-        ("text", "Ann Lee", "Ann Leeds", "not_applicable"),
-        ("text", "x²", "x2", "not_applicable"),
-        ("text", ".", "-", "not_applicable"),
-        ("number", "0.50", Fraction(1, 2), "fail"),
-        ("number", "1", True, "not_applicable"),
-        ("number", "1", "1", "not_applicable"),
-        ("decimal(2)", "1", 1, "fail"),
-        ("text", "Error: tool not available", "Ann", "not_applicable"),
+        *(("text", "Ann Lee", "Ann Leeds", "not_applicable"), ("text", "x²", "x2", "not_applicable")),
+        *(("text", ".", "-", "not_applicable"), ("number", "0.50", Fraction(1, 2), "fail")),
+        *(("number", "1", True, "not_applicable"), ("number", "1", "1", "not_applicable")),
+        *(("decimal(2)", "1", 1, "fail"), ("text", "Error: tool not available", "Ann", "not_applicable")),
     ],
 )
 def test_distinct_can_only_object(type: str, claimed: str, other: Value, found: str) -> None:

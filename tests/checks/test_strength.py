@@ -47,17 +47,13 @@ def test_an_expression_proves_its_value() -> None:
 @pytest.mark.parametrize(
     ("checks", "strength", "status"),
     [
-        ((lambda *_: True,), "constrained", "checked"),
-        ((saying(None),), "constrained", "checked"),
-        ((saying("proved"),), "proved", "verified"),
-        ((saying("grounded"),), "grounded", "checked"),
+        *(((lambda *_: True,), "constrained", "checked"), ((saying(None),), "constrained", "checked")),
+        *(((saying("proved"),), "proved", "verified"), ((saying("grounded"),), "grounded", "checked")),
         ((saying("grounded"), saying("constrained")), "constrained", "checked"),
         ((saying("proved"), saying("grounded")), "proved", "verified"),
-        ((saying("grounded"), lambda *_: None), "grounded", "checked"),
-        ((saying("agreed"),), "agreed", "checked"),
+        *(((saying("grounded"), lambda *_: None), "grounded", "checked"), ((saying("agreed"),), "agreed", "checked")),
         ((saying("agreed"), saying("grounded")), "grounded", "checked"),
-        ((lambda *_: None,), "unverified", "unverified"),
-        ((), "unverified", "unverified"),
+        *(((lambda *_: None,), "unverified", "unverified"), ((), "unverified", "unverified")),
     ],
 )
 def test_a_step_is_as_strong_as_its_strongest_pass(checks: Any, strength: str, status: str) -> None:

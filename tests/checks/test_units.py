@@ -34,21 +34,12 @@ def text(check: BuiltCheck, claimed: str, **values: Any) -> str:
 @pytest.mark.parametrize(
     ("claimed", "plain", "converting", "assuming"),
     [
-        ("5 km", "pass", "pass", "pass"),
-        ("5km", "pass", "pass", "pass"),
-        ("5.0 kilometres", "pass", "pass", "pass"),
-        ("5000 m", "fail", "pass", "fail"),
-        ("5,000 m", "fail", "pass", "fail"),
-        ("500000 cm", "fail", "pass", "fail"),
-        ("5001 m", "fail", "fail", "fail"),
-        ("5", "fail", "fail", "pass"),
-        ("5000", "fail", "fail", "fail"),
-        ("5 kg", "fail", "fail", "fail"),
-        ("5 km/h", "fail", "fail", "fail"),
-        ("5 km^2", "fail", "fail", "fail"),
-        ("3.1 miles", "fail", "fail", "fail"),
-        ("5 Mm", "fail", "fail", "fail"),
-        (ERROR, "fail", "fail", "fail"),
+        *(("5 km", "pass", "pass", "pass"), ("5km", "pass", "pass", "pass")),
+        *(("5.0 kilometres", "pass", "pass", "pass"), ("5000 m", "fail", "pass", "fail")),
+        *(("5,000 m", "fail", "pass", "fail"), ("500000 cm", "fail", "pass", "fail")),
+        *(("5001 m", "fail", "fail", "fail"), ("5", "fail", "fail", "pass"), ("5000", "fail", "fail", "fail")),
+        *(("5 kg", "fail", "fail", "fail"), ("5 km/h", "fail", "fail", "fail"), ("5 km^2", "fail", "fail", "fail")),
+        *(("3.1 miles", "fail", "fail", "fail"), ("5 Mm", "fail", "fail", "fail"), (ERROR, "fail", "fail", "fail")),
     ],
 )
 def test_conversion_and_bare_numbers_are_policies(claimed: str, plain: str, converting: str, assuming: str) -> None:
@@ -224,22 +215,14 @@ def test_a_measure_has_its_unit_and_bounds(check: Measured, right: list[str], wr
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Quantity("5"),
-        lambda: Quantity("5 parsnips"),
-        lambda: Quantity(""),
+        *(lambda: Quantity("5"), lambda: Quantity("5 parsnips"), lambda: Quantity("")),
         lambda: Quantity(5),  # type: ignore[arg-type]
-        lambda: Quantity("5 km", unit="m"),
-        lambda: Quantity("a < b", unit="m"),
-        lambda: Quantity("a", unit="parsnips"),
-        lambda: Quantity("a", unit=""),
+        *(lambda: Quantity("5 km", unit="m"), lambda: Quantity("a < b", unit="m")),
+        *(lambda: Quantity("a", unit="parsnips"), lambda: Quantity("a", unit="")),
         lambda: Quantity("5 km", bare="maybe"),  # type: ignore[arg-type]
-        lambda: Quantity("5 km", within="1000"),
-        lambda: Quantity("5 km", within="-1"),
-        lambda: Quantity("5 km", within="nan"),
-        lambda: Quantity("5 km", within="50%"),
-        lambda: Measured("5 km"),
-        lambda: Measured("km", least=2, most=1),
-        lambda: Measured("km", least="5%"),
+        *(lambda: Quantity("5 km", within="1000"), lambda: Quantity("5 km", within="-1")),
+        *(lambda: Quantity("5 km", within="nan"), lambda: Quantity("5 km", within="50%"), lambda: Measured("5 km")),
+        *(lambda: Measured("km", least=2, most=1), lambda: Measured("km", least="5%")),
         lambda: Measured("km", most=float("nan")),
     ],
 )

@@ -89,16 +89,9 @@ def test_unknown_families_and_arms_are_named() -> None:
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        ("t1 = 5\nAnswer: 5", 5),
-        ("Answer: **18**", 18),
-        ("**Answer:** 18", 18),
-        ("answer: t2 = 18.", 18),
-        ("Answer: 7\nWait.\nAnswer: 18", 18),
-        ("It is 6, not 7.", None),
-        ("The result is 18", None),
-        ("Answer: eighteen", None),
-        ("Answer: 6 or 7", None),
-        ("", None),
+        *(("t1 = 5\nAnswer: 5", 5), ("Answer: **18**", 18), ("**Answer:** 18", 18), ("answer: t2 = 18.", 18)),
+        *(("Answer: 7\nWait.\nAnswer: 18", 18), ("It is 6, not 7.", None), ("The result is 18", None)),
+        *(("Answer: eighteen", None), ("Answer: 6 or 7", None), ("", None)),
     ],
 )
 def test_only_a_designated_answer_counts(text: str, answer: int | None) -> None:
@@ -432,16 +425,11 @@ def test_the_bench_command_prints_one_json_document(capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["--lengths", "five"], "--lengths"),
-        (["--lengths", "0"], "--lengths"),
-        (["--lengths", "5,5"], "--lengths 5,5: a length stands twice"),
-        (["-n", "1,2", "--lengths", "5"], "-n"),
-        (["--arms", "guard,magic"], "unknown arm 'magic'"),
-        (["--arms", "guard,guard(segment=0)"], "segment"),
-        (["--arms", "guard(speed=2)"], "it takes segment"),
-        (["--arms", "guard,guard"], "--arms"),
-        (["--arms", "program"], "needs a model"),
-        (["--arms", "guard)("], "names no arm"),
+        *((["--lengths", "five"], "--lengths"), (["--lengths", "0"], "--lengths")),
+        *((["--lengths", "5,5"], "--lengths 5,5: a length stands twice"), (["-n", "1,2", "--lengths", "5"], "-n")),
+        *((["--arms", "guard,magic"], "unknown arm 'magic'"), (["--arms", "guard,guard(segment=0)"], "segment")),
+        *((["--arms", "guard(speed=2)"], "it takes segment"), (["--arms", "guard,guard"], "--arms")),
+        *((["--arms", "program"], "needs a model"), (["--arms", "guard)("], "names no arm")),
         (["--task", "geometry"], "geometry"),
     ],
 )

@@ -39,17 +39,9 @@ from stepguard.testing import Plant, SimulatedModel, Slips
 pytestmark = pytest.mark.once
 
 NAMES = [
-    "arithmetic",
-    "arithmetic(form=sentence)",
-    'arithmetic(places=2, operations="+-*/", form=sentence)',
-    "arithmetic(look_back=7, binding=true)",
-    "arithmetic(distractors=0.3)",
-    "running_sum",
-    "running_sum(words=5)",
-    "roots",
-    "roots(degree=3)",
-    "word_lists",
-    "returns_desk",
+    *("arithmetic", "arithmetic(form=sentence)", 'arithmetic(places=2, operations="+-*/", form=sentence)'),
+    *("arithmetic(look_back=7, binding=true)", "arithmetic(distractors=0.3)", "running_sum", "running_sum(words=5)"),
+    *("roots", "roots(degree=3)", "word_lists", "returns_desk"),
 ]
 LENGTHS = [1, 2, 7, 20]
 PINNED = [

@@ -362,14 +362,10 @@ def test_samples_are_the_instances_of_the_benchmark(inspect_ai: Any) -> None:
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"lengths": "5,x"}, "lengths takes whole numbers"),
-        ({"lengths": "5,5"}, "stands once"),
-        ({"n": 0}, "n takes whole numbers"),
-        ({"n": [1, 2, 3]}, "3 numbers for 2 lengths"),
-        ({"arm": "gaurd"}, "unknown arm 'gaurd'"),
-        ({"task": "arithmetik"}, "unknown task 'arithmetik'"),
-        ({"seed": "x"}, "seed is a whole number"),
-        ({"segment": 0}, "segment"),
+        *(({"lengths": "5,x"}, "lengths takes whole numbers"), ({"lengths": "5,5"}, "stands once")),
+        *(({"n": 0}, "n takes whole numbers"), ({"n": [1, 2, 3]}, "3 numbers for 2 lengths")),
+        *(({"arm": "gaurd"}, "unknown arm 'gaurd'"), ({"task": "arithmetik"}, "unknown task 'arithmetik'")),
+        *(({"seed": "x"}, "seed is a whole number"), ({"segment": 0}, "segment")),
     ],
 )
 def test_arguments_that_cannot_work_are_refused(inspect_ai: Any, wrong: dict[str, Any], says: str) -> None:

@@ -159,14 +159,8 @@ def test_memory_is_limited() -> None:
 @pytest.mark.parametrize(
     "tree",
     [
-        ["v", 3],
-        ["f", "__import__", ["v", "x"]],
-        ["f", "Symbol", ["v", "x"]],
-        ["n", "1", 1],
-        "x + 1",
-        ["eval", "1"],
-        None,
-        ["n", 1],
+        *(["v", 3], ["f", "__import__", ["v", "x"]], ["f", "Symbol", ["v", "x"]], ["n", "1", 1], "x + 1"),
+        *(["eval", "1"], None, ["n", 1]),
     ],
 )
 def test_only_known_trees_are_built(pool: WorkerPool, tree: object) -> None:

@@ -45,18 +45,10 @@ DRIVERS = pytest.mark.parametrize("driver", ["run", "arun"])
 
 
 WRONG_OPTIONS: list[tuple[str, dict[str, Any]]] = [
-    ("parallel", {"parallel": 0}),
-    ("parallel", {"parallel": True}),
-    ("parallel", {"parallel": "2"}),
-    ("history", {"history": 0}),
-    ("history", {"history": 2.5}),
-    ("segment", {"segment": 0}),
-    ("segment", {"segment": 1.5}),
-    ("repair", {"repair": -1}),
-    ("repair", {"repair": True}),
-    ("repair", {"repair": "twice"}),
-    ("budget", {"budget": 40}),
-    ("retry", {"retry": 3}),
+    *(("parallel", {"parallel": 0}), ("parallel", {"parallel": True}), ("parallel", {"parallel": "2"})),
+    *(("history", {"history": 0}), ("history", {"history": 2.5}), ("segment", {"segment": 0})),
+    *(("segment", {"segment": 1.5}), ("repair", {"repair": -1}), ("repair", {"repair": True})),
+    *(("repair", {"repair": "twice"}), ("budget", {"budget": 40}), ("retry", {"retry": 3})),
 ]
 
 
@@ -71,15 +63,8 @@ def test_an_option_that_cannot_work_is_refused_at_once(option: str, given: dict[
 @pytest.mark.parametrize(
     "given",
     [
-        {"retries": -1},
-        {"retries": 1.5},
-        {"retries": True},
-        {"first_wait": -1},
-        {"first_wait": float("nan")},
-        {"longest_wait": float("inf")},
-        {"timeout": 0},
-        {"timeout": -1.0},
-        {"timeout": "1"},
+        *({"retries": -1}, {"retries": 1.5}, {"retries": True}, {"first_wait": -1}, {"first_wait": float("nan")}),
+        *({"longest_wait": float("inf")}, {"timeout": 0}, {"timeout": -1.0}, {"timeout": "1"}),
     ],
 )
 def test_a_transport_that_cannot_work_is_refused(given: dict[str, Any]) -> None:
@@ -91,16 +76,10 @@ def test_a_transport_that_cannot_work_is_refused(given: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Ladder.of(-1),
-        lambda: Ladder.of(True),
-        lambda: Ladder(same=0),
-        lambda: Ladder(few=0),
+        *(lambda: Ladder.of(-1), lambda: Ladder.of(True), lambda: Ladder(same=0), lambda: Ladder(few=0)),
         lambda: Ladder(["resample"]),  # type: ignore[list-item]
-        lambda: Ladder([Resample(), Resample()]),
-        lambda: Resample(temperature=2.5),
-        lambda: Resample(temperature=float("nan")),
-        lambda: Resample(times=0),
-        lambda: Vote(ahead=0),
+        *(lambda: Ladder([Resample(), Resample()]), lambda: Resample(temperature=2.5)),
+        *(lambda: Resample(temperature=float("nan")), lambda: Resample(times=0), lambda: Vote(ahead=0)),
     ],
 )
 def test_ladders_that_make_no_sense_are_refused(make: Callable[[], object]) -> None:
@@ -212,12 +191,9 @@ def test_a_backend_that_breaks_its_contract_fails_the_run(driver: str, answer: o
 @pytest.mark.parametrize(
     ("parts", "says"),
     [
-        ({"text": b"{}"}, "its text is bytes"),
-        ({"finish_reason": 5}, "its finish_reason is int"),
-        ({"refusal": ["no"]}, "its refusal is list"),
-        ({"reasoning": {"a": 1}}, "its reasoning is dict"),
-        ({"tool_calls": None}, "tool_calls"),
-        ({"tool_calls": ({"name": "Steps"},)}, "tool_calls"),
+        *(({"text": b"{}"}, "its text is bytes"), ({"finish_reason": 5}, "its finish_reason is int")),
+        *(({"refusal": ["no"]}, "its refusal is list"), ({"reasoning": {"a": 1}}, "its reasoning is dict")),
+        *(({"tool_calls": None}, "tool_calls"), ({"tool_calls": ({"name": "Steps"},)}, "tool_calls")),
         ({"text": None, "tool_calls": (ToolCall("Steps", {"a": 6}),)}, "tool_calls"),  # type: ignore[arg-type]
         ({"usage": None}, "its usage is no Usage"),
         ({"usage": {"prompt_tokens": 5}}, "its usage is no Usage"),

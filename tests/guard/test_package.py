@@ -15,27 +15,8 @@ import stepguard
 
 ROOT = Path(__file__).parents[2]
 NAMES = [
-    "Budget",
-    "Claim",
-    "Guard",
-    "Input",
-    "Ladder",
-    "Price",
-    "Procedure",
-    "Profile",
-    "Result",
-    "RetryPolicy",
-    "Run",
-    "Segments",
-    "Step",
-    "StepguardError",
-    "Trust",
-    "Usage",
-    "ValueType",
-    "Verdict",
-    "audit",
-    "guarded",
-    "wrap",
+    *("Budget", "Claim", "Guard", "Input", "Ladder", "Price", "Procedure", "Profile", "Result", "RetryPolicy", "Run"),
+    *("Segments", "Step", "StepguardError", "Trust", "Usage", "ValueType", "Verdict", "audit", "guarded", "wrap"),
 ]
 
 

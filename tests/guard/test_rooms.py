@@ -16,19 +16,9 @@ import stepguard
 
 PACKAGE: Final = Path(stepguard.__file__).parent
 FLOORS: Final = (
-    ("errors",),
-    ("core",),
-    ("language",),
-    ("backends", "documents", "formulas", "procedure", "results"),
-    ("checks", "repair", "replies"),
-    ("auditing", "engine"),
-    ("telemetry", "testing"),
-    ("options",),
-    ("guard",),
-    ("evaluation", "integrations"),
-    ("serve",),
-    ("cli",),
-    ("__init__",),
+    *(("errors",), ("core",), ("language",), ("backends", "documents", "formulas", "procedure", "results")),
+    *(("checks", "repair", "replies"), ("auditing", "engine"), ("telemetry", "testing"), ("options",), ("guard",)),
+    *(("evaluation", "integrations"), ("serve",), ("cli",), ("__init__",)),
 )
 """From the ground up: a room imports from the floors below its own, and from itself."""
 FLOOR_OF: Final = {room: number for number, floor in enumerate(FLOORS) for room in floor}

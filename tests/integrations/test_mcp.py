@@ -114,15 +114,10 @@ def test_a_right_step_passes_whatever_way_its_numbers_are_written(
 @pytest.mark.parametrize(
     ("value", "working", "kind"),
     [
-        ("6.17", None, "wrong_value"),
-        ("6.1600001", None, "malformed"),
-        ("6.16 = 6.16", None, "malformed"),
-        ("about six", None, "malformed"),
-        ("6.17", "74.70 * 8.25 / 100", "wrong_value"),
-        ("6.16", "74.60 * 8.25 / 100", "wrong_operand"),
-        ("6.16", "74.70 + 8.25 / 100", "unfaithful_work"),
-        ("6.16", "6 + 0.16", "wrong_operand"),
-        ("5 = 6.17", "74.70 * 8.25 / 100", "malformed"),
+        *(("6.17", None, "wrong_value"), ("6.1600001", None, "malformed"), ("6.16 = 6.16", None, "malformed")),
+        *(("about six", None, "malformed"), ("6.17", "74.70 * 8.25 / 100", "wrong_value")),
+        *(("6.16", "74.60 * 8.25 / 100", "wrong_operand"), ("6.16", "74.70 + 8.25 / 100", "unfaithful_work")),
+        *(("6.16", "6 + 0.16", "wrong_operand"), ("5 = 6.17", "74.70 * 8.25 / 100", "malformed")),
     ],
 )
 def test_a_wrong_step_fails_with_its_kind_and_no_hint(value: str, working: str | None, kind: str) -> None:
@@ -171,23 +166,17 @@ def test_a_step_does_not_pass_on_an_earlier_one_that_is_seen_to_be_wrong() -> No
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"step": "nope"}, "no step 'nope'"),
-        ({"values": {}}, "reads 'subtotal'"),
+        *(({"step": "nope"}, "no step 'nope'"), ({"values": {}}, "reads 'subtotal'")),
         ({"values": {"subtotal": "74.70", "other": 1}}, "'other' is no input"),
         ({"values": {"subtotal": "74.70", "total": 1}}, "'total' is no input and no step before tax"),
-        ({"values": {"subtotal": "much"}}, "'subtotal'"),
-        ({"values": {"subtotal": math.nan}}, "values"),
-        ({"values": {"subtotal": math.inf}}, "values"),
-        ({"values": {"subtotal": 0.1 + 0.2}}, "give it as text"),
-        ({"values": {"subtotal": ["74.70"]}}, "value"),
-        ({"values": {"subtotal": None}}, "value"),
-        ({"value": math.nan}, "value"),
-        ({"value": {}}, "value"),
+        *(({"values": {"subtotal": "much"}}, "'subtotal'"), ({"values": {"subtotal": math.nan}}, "values")),
+        *(({"values": {"subtotal": math.inf}}, "values"), ({"values": {"subtotal": 0.1 + 0.2}}, "give it as text")),
+        *(({"values": {"subtotal": ["74.70"]}}, "value"), ({"values": {"subtotal": None}}, "value")),
+        *(({"value": math.nan}, "value"), ({"value": {}}, "value")),
         ({"procedure": "no procedure of this name"}, "no procedure is named"),
         ({"procedure": "inputs: x\nt = x +"}, "line 2"),
         ({"procedure": "inputs: x\n" + "t = x + 1 # long\n" * 10_000}, "too long"),
-        ({"value": "1" * 200_000}, "too long"),
-        ({"step": 7}, "step"),
+        *(({"value": "1" * 200_000}, "too long"), ({"step": 7}, "step")),
     ],
 )
 def test_an_argument_that_cannot_work_is_a_clear_error_of_the_tool(change: dict[str, Any], said: str) -> None:
@@ -215,13 +204,8 @@ def test_a_transcript_that_is_too_long_is_refused() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"max_procedure": 0},
-        {"max_transcript": True},
-        {"max_runs": "9"},
-        {"models": "openai/gpt-4.1-mini"},
-        {"models": {"a": 5}},
-        {"guard": {"observe": True}},
-        {"guard": {"segment": 0}},
+        *({"max_procedure": 0}, {"max_transcript": True}, {"max_runs": "9"}, {"models": "openai/gpt-4.1-mini"}),
+        *({"models": {"a": 5}}, {"guard": {"observe": True}}, {"guard": {"segment": 0}}),
         {"procedures": "/no/such/folder"},
     ],
 )

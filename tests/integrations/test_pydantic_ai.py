@@ -445,17 +445,9 @@ def test_what_cannot_be_understood_is_refused_before_anything_is_spent() -> None
 @pytest.mark.parametrize(
     "options",
     [
-        {"procedure": "sum"},
-        {"procedures": {"sums": "t = 1"}},
-        {"inputs": INPUTS},
-        {"inputs": lambda ctx: INPUTS},
-        {"procedure": SUMS, "inputs": {"x": 1}},
-        {"at_least": "sure"},
-        {"mode": "json"},
-        {"on_call": 3},
-        {"observe": True},
-        {"parallel": 0},
-        {"stop_early": True},
+        *({"procedure": "sum"}, {"procedures": {"sums": "t = 1"}}, {"inputs": INPUTS}, {"inputs": lambda ctx: INPUTS}),
+        *({"procedure": SUMS, "inputs": {"x": 1}}, {"at_least": "sure"}, {"mode": "json"}, {"on_call": 3}),
+        *({"observe": True}, {"parallel": 0}, {"stop_early": True}),
     ],
     ids=lambda options: "-".join(options),
 )

@@ -252,21 +252,12 @@ def test_the_answer_can_be_asked_for_as_json(client: openai.OpenAI) -> None:
 @pytest.mark.parametrize(
     "parameter",
     [
-        {"n": 2},
-        {"tools": [{"type": "function", "function": {"name": "f"}}]},
-        {"tool_choice": "auto"},
-        {"functions": [{"name": "f"}]},
-        {"stop": "\n"},
-        {"logprobs": True},
+        *({"n": 2}, {"tools": [{"type": "function", "function": {"name": "f"}}]}, {"tool_choice": "auto"}),
+        *({"functions": [{"name": "f"}]}, {"stop": "\n"}, {"logprobs": True}),
         {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {}}}},
-        {"modalities": ["audio"]},
-        {"stream_options": {"include_usage": True}},
-        {"stream_options": [1], "stream": True},
-        {"stream_options": "x", "stream": True},
-        {"seed": "5"},
-        {"max_tokens": 0},
-        {"timeout": "soon"},
-        {"model": None},
+        *({"modalities": ["audio"]}, {"stream_options": {"include_usage": True}}),
+        *({"stream_options": [1], "stream": True}, {"stream_options": "x", "stream": True}, {"seed": "5"}),
+        *({"max_tokens": 0}, {"timeout": "soon"}, {"model": None}),
     ],
 )
 def test_what_a_guarded_call_cannot_honour_is_refused(
@@ -589,13 +580,9 @@ def test_anything_with_chat_completions_can_be_wrapped(client: openai.OpenAI) ->
     [
         ({"client": "openai/gpt-x"}, "has no chat.completions.create"),
         ({"client": SimpleNamespace(chat=SimpleNamespace())}, "has no chat.completions.create"),
-        ({"on_unverified": "ignore"}, "on_unverified"),
-        ({"at_least": "sure"}, "at_least"),
-        ({"on_call": 3}, "on_call"),
-        ({"procedures": {"sums": "inputs: x"}}, "is a Procedure"),
-        ({"segment": 0}, "segment"),
-        ({"budget": 3}, "Budget"),
-        ({"observe": True}, "observe"),
+        *(({"on_unverified": "ignore"}, "on_unverified"), ({"at_least": "sure"}, "at_least")),
+        *(({"on_call": 3}, "on_call"), ({"procedures": {"sums": "inputs: x"}}, "is a Procedure")),
+        *(({"segment": 0}, "segment"), ({"budget": 3}, "Budget"), ({"observe": True}, "observe")),
         ({"mode": "xml"}, "mode"),
     ],
 )

@@ -181,15 +181,8 @@ def test_refuses_what_is_no_answer(case: Case) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '{"a": "2 * 3 = 6", "b',
-        f"```json\n{GOOD[:-1]}",
-        "{" + '"a": 6' + "0" * 150,
-        "",
-        None,
-        f"<think>{GOOD}",
-        "The answer",
-        f"Here: {GOOD}",
-        json.dumps(GOOD)[:-3],
+        *('{"a": "2 * 3 = 6", "b', f"```json\n{GOOD[:-1]}", "{" + '"a": 6' + "0" * 150, "", None, f"<think>{GOOD}"),
+        *("The answer", f"Here: {GOOD}", json.dumps(GOOD)[:-3]),
     ],
 )
 @pytest.mark.parametrize("finish", ["length", "MAX_TOKENS"])
@@ -364,16 +357,10 @@ def test_a_flood_of_extra_entries_is_summed_up() -> None:
 @pytest.mark.parametrize(
     ("field", "work", "value"),
     [
-        ("2 * 3 = 6", ("2 * 3",), "6"),
-        ("a = 2 * 3 = 6", ("2 * 3",), "6"),
-        ("2*3=1+5=6", ("2*3", "1+5"), "6"),
-        ("2 * 3 \u2248 6", ("2 * 3",), "6"),
-        ("6", (), "6"),
-        ("2 * 3 = **6**\n", ("2 * 3",), "**6**"),
-        ("2 * 3 = $6", ("2 * 3",), "$6"),
-        ("2 * 3 == 6", (), "2 * 3 == 6"),
-        ("2 * 3 = 130,000", ("2 * 3",), "130,000"),
-        ("2 * 3 = no", ("2 * 3",), "no"),
+        *(("2 * 3 = 6", ("2 * 3",), "6"), ("a = 2 * 3 = 6", ("2 * 3",), "6"), ("2*3=1+5=6", ("2*3", "1+5"), "6")),
+        *(("2 * 3 \u2248 6", ("2 * 3",), "6"), ("6", (), "6"), ("2 * 3 = **6**\n", ("2 * 3",), "**6**")),
+        *(("2 * 3 = $6", ("2 * 3",), "$6"), ("2 * 3 == 6", (), "2 * 3 == 6")),
+        *(("2 * 3 = 130,000", ("2 * 3",), "130,000"), ("2 * 3 = no", ("2 * 3",), "no")),
     ],
 )
 def test_reads_an_equation(field: str, work: tuple[str, ...], value: str) -> None:
@@ -439,14 +426,10 @@ def test_a_variable_may_have_the_name_of_a_correction() -> None:
 @pytest.mark.parametrize(
     ("field", "work", "value"),
     [
-        ("Lyon, France", (), "Lyon, France"),
-        ("name = Lyon", ("name",), "Lyon"),
-        ("t = name = Lyon", ("name",), "Lyon"),
-        ("t = Lyon", (), "Lyon"),
-        ("name = a = b", ("name",), "a = b"),
+        *(("Lyon, France", (), "Lyon, France"), ("name = Lyon", ("name",), "Lyon")),
+        *(("t = name = Lyon", ("name",), "Lyon"), ("t = Lyon", (), "Lyon"), ("name = a = b", ("name",), "a = b")),
         ("Sorry, no, wait: correction", (), "Sorry, no, wait: correction"),
-        ("two\nlines = one", (), "two\nlines = one"),
-        ("", (), ""),
+        *(("two\nlines = one", (), "two\nlines = one"), ("", (), "")),
     ],
 )
 def test_a_copied_text_is_verbatim(field: str, work: tuple[str, ...], value: str) -> None:
@@ -471,8 +454,7 @@ TRUTH = Step("s", instruction="Is it so?", type="boolean")
     ("step", "field", "work", "value"),
     [
         (WORDS, {"work": "It is in Europe.", "value": "France"}, ("It is in Europe.",), "France"),
-        (WORDS, {"value": " France\n", "work": ""}, (), "France"),
-        (WORDS, {"work": "", "value": ""}, (), ""),
+        *((WORDS, {"value": " France\n", "work": ""}, (), "France"), (WORDS, {"work": "", "value": ""}, (), "")),
         (
             WORDS,
             {"work": "No, wait, actually: sorry.", "value": "Sorry, no"},

@@ -55,18 +55,11 @@ def told(slips: Slips, *, structured: bool = False, at: int = 0) -> str:
 @pytest.mark.parametrize(
     ("formula", "x", "y", "kind"),
     [
-        ("x + y", 2, 3, "+ plain ones"),
-        ("x + y", 5, 5, "+ plain tens"),
-        ("x - y", 20, 30, "- crossing tens"),
-        ("x - y", 20, -30, "- double tens"),
-        ("x + y", 250, -30, "+ double hundreds"),
-        ("x + y", -250, 30, "+ negative hundreds"),
-        ("x * y", 50, -30, "* negative thousands"),
-        ("x / y", 70_000, 7, "/ plain thousands"),
-        ("x * 3", 4, 0, "* plain tens"),
-        ("x + y + 1", 4, 0, None),
-        ("abs(x)", 4, 0, None),
-        ("x / y", 4, 0, None),
+        *(("x + y", 2, 3, "+ plain ones"), ("x + y", 5, 5, "+ plain tens"), ("x - y", 20, 30, "- crossing tens")),
+        *(("x - y", 20, -30, "- double tens"), ("x + y", 250, -30, "+ double hundreds")),
+        *(("x + y", -250, 30, "+ negative hundreds"), ("x * y", 50, -30, "* negative thousands")),
+        *(("x / y", 70_000, 7, "/ plain thousands"), ("x * 3", 4, 0, "* plain tens"), ("x + y + 1", 4, 0, None)),
+        *(("abs(x)", 4, 0, None), ("x / y", 4, 0, None)),
     ],
 )
 def test_a_kind_is_the_operation_the_signs_and_the_size(formula: str, x: int, y: int, kind: str | None) -> None:
