@@ -10,19 +10,18 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from starlette.responses import Response, StreamingResponse
 
 from stepguard.backends.retry import RetryPolicy
 from stepguard.core.usage import Usage
-from stepguard.core.verdicts import Strength
 from stepguard.engine.run import Run
 from stepguard.errors import ConfigError, UsageError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import completion_body
 from stepguard.integrations.chat.requests import Job, find_job, why_passed
-from stepguard.integrations.chat.trust import Trust
 from stepguard.integrations.openai.calls import GuardedCall, WrapSettings
 from stepguard.language.strict_json import JsonObject, decode
 from stepguard.options import GuardOptions, check_options
@@ -85,13 +84,9 @@ class GuardedRequests:
     """Runs procedures for requests.
 
     Args:
-        procedures: by the names that requests use.
-        options: of `Guard`.
-        backend: of `OpenAIBackend`.
+        settings: as of a wrapped client: the procedures by the names that requests use, whom to trust, the options of
+            the guard and of its backend, what makes an answer. The client of each run comes with its request.
         limits: what bounds a run.
-        trust: the roles of messages that may be a procedure, or give values of inputs.
-        guarded_only: whether a request that would be passed on is refused.
-        at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
         reasons: whether errors tell why a step was not accepted.
         metrics: told of every run.
 
@@ -99,30 +94,14 @@ class GuardedRequests:
         ConfigError: an option of the guard cannot work.
     """
 
-    def __init__(
-        self,
-        procedures: Mapping[str, Procedure],
-        options: Mapping[str, Any],
-        *,
-        backend: Mapping[str, Any],
-        limits: Limits,
-        trust: Trust,
-        guarded_only: bool,
-        at_least: Strength,
-        reasons: bool,
-        metrics: Metrics,
-    ) -> None:
-        self._procedures: Final = dict(procedures)
-        self._options: Final = {"retry": RetryPolicy(timeout=limits.upstream_seconds), **options}
-        self._backend: Final = {name: value for name, value in backend.items() if value is not None}
+    def __init__(self, settings: WrapSettings, *, limits: Limits, reasons: bool, metrics: Metrics) -> None:
+        check_options(settings.guard, of="the guard of a server")
+        options = {"retry": RetryPolicy(timeout=limits.upstream_seconds), **settings.guard}
+        GuardOptions(**options)  # wrong options are named at the start
+        self._settings: Final = replace(settings, guard=options)
         self._limits: Final = limits
-        self._trust: Final = trust
-        self._guarded_only: Final = guarded_only
-        self._at_least: Final = at_least
         self._reasons: Final = reasons
         self._metrics: Final = metrics
-        check_options(options, of="the guard of a server")
-        GuardOptions(**self._options)  # wrong options are named at the start
 
     async def find(self, asked: Asked, sent: bytes) -> tuple[Job, str] | None:
         """The job of a request and the model for it; None where it asks for no procedure.
@@ -130,7 +109,7 @@ class GuardedRequests:
         Raises:
             Problem: it asks for one that cannot be run.
         """
-        name, model = split_model(asked.model, self._procedures)
+        name, model = split_model(asked.model, self._settings.procedures)
         named = asked.body.get("procedure")
         if name is not None and named is not None:
             raise wrong_request("the model and the field procedure both name one", code="invalid_procedure")
@@ -138,10 +117,10 @@ class GuardedRequests:
         def find() -> Job | None:
             return find_job(
                 asked.messages,
-                procedures=self._procedures,
+                procedures=self._settings.procedures,
                 named=name if named is None else named,
                 inputs=None if asked.body.get("inputs") is None else _exact_inputs(sent),
-                trust=self._trust,
+                trust=self._settings.trust,
             )
 
         try:
@@ -159,7 +138,7 @@ class GuardedRequests:
         """
 
         def why() -> str:
-            return why_passed(asked.messages, guarded_only=self._guarded_only)
+            return why_passed(asked.messages, guarded_only=self._settings.guarded_only)
 
         try:
             return why() if size < _LARGE else await asyncio.to_thread(why)
@@ -190,7 +169,7 @@ class GuardedRequests:
                 model=asked.model,
                 job=job,
                 as_json=as_json,
-                at_least=self._at_least,
+                at_least=self._settings.at_least,
                 reasons=self._reasons,
             )
             spent = {name: getattr(result.usage, name) for name in Usage.__slots__}
@@ -237,17 +216,7 @@ class GuardedRequests:
             self._metrics.run(run.label, driven.result() if ended else run.result(), cancelled=not ended)
 
     def _guard(self, client: object, job: Job, model: str, parameters: Parameters) -> Guard:
-        settings = WrapSettings(
-            client=client,
-            procedures=self._procedures,
-            trust=self._trust,
-            guarded_only=self._guarded_only,
-            on_unverified="raise",
-            at_least=self._at_least,
-            on_call=None,
-            backend=self._backend,
-            guard=self._options,
-        )
+        settings = replace(self._settings, client=client)
         try:
             return GuardedCall(settings, job, {**parameters.arguments, "model": model}).guard
         except ConfigError as error:
