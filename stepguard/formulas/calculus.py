@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final
 
 from stepguard.errors import InexactError, TooLargeError
-from stepguard.formulas.formulas import (
+from stepguard.formulas.trees import (
     MAX_NODES,
     CallOf,
     Constant,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
-from stepguard.formulas.formulas import CallOf, Constant, Formula, Name, Number, PowerOf, Product, Sum
+from stepguard.formulas.trees import CallOf, Constant, Formula, Name, Number, PowerOf, Product, Sum
 from stepguard.language.numerals import Exact, exact
 
 __all__ = ["Canonical", "Polynomial", "Quotient", "TooBig"]

@@ -23,7 +23,8 @@ from typing import Any, Final, Literal, get_args
 
 from stepguard.core.verdicts import shorten
 from stepguard.formulas.canonical import Canonical, Quotient, TooBig
-from stepguard.formulas.formulas import (
+from stepguard.formulas.numerics import Interval, Pole, Undefined, Unknown, Value, compare, enclose, evaluate_at
+from stepguard.formulas.trees import (
     MAX_NODES,
     CallOf,
     Constant,
@@ -38,7 +39,6 @@ from stepguard.formulas.formulas import (
     format_formula,
     symbols_in,
 )
-from stepguard.formulas.numerics import Interval, Pole, Undefined, Unknown, Value, compare, enclose, evaluate_at
 from stepguard.formulas.worker import WorkerFailed, shared_pool
 from stepguard.language.numerals import Exact, exact, format_exact
 
@@ -86,17 +86,20 @@ class Decider:
         self.assumptions = dict(assumptions)
         self._end = time.monotonic() + seconds
 
-    def equal(self, left: Formula, right: Formula, *, same_domain: bool = True) -> Deduction:
+    def equal(
+        self, left: Formula, right: Formula, *, same_domain: bool = True, right_reaches_further: bool = False
+    ) -> Deduction:
         """Whether two formulas are equal.
 
         Args:
             left: one formula.
             right: the other.
             same_domain: whether they differ where only one of them is defined; otherwise such points do not count.
+            right_reaches_further: points where `right` alone is defined do not count in any case.
         """
         if max(count_nodes(left), count_nodes(right)) > MAX_NODES:
             return Deduction("open", f"a formula has more than {MAX_NODES} parts")
-        sampled = self._sample(left, right, same_domain=same_domain)
+        sampled = self._sample(left, right, same_domain=same_domain, right_reaches_further=right_reaches_further)
         if sampled.finding is not None:
             return sampled.finding
         same = left == right
@@ -184,7 +187,7 @@ class Decider:
         value = exact(Fraction(draw.randint(1, 4 * parts) * scale) / (4 * parts) * 2)
         return value if kind == "positive" or above or draw.random() < 0.5 else -value
 
-    def _sample(self, left: Formula, right: Formula, *, same_domain: bool) -> _Sample:
+    def _sample(self, left: Formula, right: Formula, *, same_domain: bool, right_reaches_further: bool) -> _Sample:
         sample = _Sample()
         # A pole at one drawn point may be an accident; at every one it is none.
         poles = {"left": 0, "right": 0}
@@ -194,7 +197,7 @@ class Decider:
             if isinstance(one, _Missing) and isinstance(other, _Missing):
                 continue
             if isinstance(one, _Missing) or isinstance(other, _Missing):
-                if not same_domain:
+                if not same_domain or (right_reaches_further and isinstance(one, _Missing)):
                     continue
                 missing, tree, present = (one, left, right) if isinstance(one, _Missing) else (other, right, left)
                 assert isinstance(missing, _Missing)

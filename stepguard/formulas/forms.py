@@ -19,7 +19,7 @@ from typing import Final, Literal, get_args
 from stepguard.core.verdicts import shorten
 from stepguard.formulas.canonical import Canonical, Monomial, TooBig
 from stepguard.formulas.deciding import Decider, Deduction, to_data
-from stepguard.formulas.formulas import (
+from stepguard.formulas.trees import (
     CallOf,
     Constant,
     Formula,

@@ -8,8 +8,8 @@ from typing import Final
 
 from stepguard.formulas.canonical import Canonical, TooBig
 from stepguard.formulas.deciding import Decider, Deduction, to_data
-from stepguard.formulas.formulas import Formula, Name, Number, PowerOf, difference, product, symbols_in, total
 from stepguard.formulas.numerics import Interval, Pole, Undefined, Unknown, enclose, evaluate_at
+from stepguard.formulas.trees import Formula, Name, Number, PowerOf, difference, product, symbols_in, total
 from stepguard.language.numerals import exact
 
 __all__ = ["check_definite"]

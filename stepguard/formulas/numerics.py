@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from stepguard.formulas.formulas import CallOf, Constant, Formula, Name, Number, PowerOf, Product, Sum
+from stepguard.formulas.trees import CallOf, Constant, Formula, Name, Number, PowerOf, Product, Sum
 from stepguard.language.numerals import Exact, exact
 
 __all__ = ["Interval", "Pole", "Undefined", "Unknown", "Value", "compare", "enclose", "evaluate_at", "exact_root"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stepguard.errors import ExpressionError
-from stepguard.formulas.formulas import Formula, FormulaParser, Name
+from stepguard.formulas.parsing import FormulaParser
 from stepguard.formulas.statements import (
     ALL,
     MAX_ITEMS,
@@ -26,6 +26,7 @@ from stepguard.formulas.statements import (
     split_at,
 )
 from stepguard.formulas.tokens import Token, tokenize, unwrap
+from stepguard.formulas.trees import Formula, Name
 
 __all__ = ["Condition", "Region", "parse_region"]
 

@@ -10,8 +10,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Final
 
-from stepguard.formulas.formulas import Formula
 from stepguard.formulas.numerics import Pole, Undefined, Unknown, compare, enclose, evaluate_at
+from stepguard.formulas.trees import Formula
 from stepguard.language.numerals import exact
 
 __all__ = ["missed_solution"]

@@ -14,9 +14,9 @@ from itertools import product as combinations
 from typing import Final
 
 from stepguard.formulas.canonical import Canonical, Polynomial, Quotient, TooBig
-from stepguard.formulas.formulas import CallOf, Formula, difference, negative, rebuilt, symbols_in, walk
 from stepguard.formulas.numerics import Pole, Undefined, Unknown, compare, evaluate_at
 from stepguard.formulas.real_roots import Coefficients, RealRoot, isolate_roots, multiply, primitive
+from stepguard.formulas.trees import CallOf, Formula, difference, negative, rebuilt, symbols_in, walk
 from stepguard.language.numerals import Exact, exact
 
 __all__ = ["SignChart", "make_chart", "satisfies"]

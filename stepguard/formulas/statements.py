@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from stepguard.errors import ExpressionError
-from stepguard.formulas.formulas import Formula, FormulaParser, Name
+from stepguard.formulas.parsing import FormulaParser
 from stepguard.formulas.tokens import MAX_LENGTH, Token, tokenize, unwrap
+from stepguard.formulas.trees import Formula, Name
 
 __all__ = [
     "Relation",

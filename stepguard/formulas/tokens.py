@@ -1,4 +1,4 @@
-"""The tokens of a formula: what `stepguard.formulas.formulas` and `stepguard.formulas.statements` read.
+"""The tokens of a formula: what `stepguard.formulas.parsing` and `stepguard.formulas.statements` read.
 
 Unicode signs, superscripts and the LaTeX that models write become the same few tokens: ``x²``, ``x^{2}`` and ``x**2``
 are one thing. Everything that is not listed here is refused.

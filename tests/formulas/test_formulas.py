@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from tables import all_rows
 
 from stepguard.errors import ExpressionError
-from stepguard.formulas.formulas import (
+from stepguard.formulas.parsing import parse_formula
+from stepguard.formulas.ranges import Condition, Region, parse_region
+from stepguard.formulas.statements import (
+    Relation,
+    parse_matrix,
+    parse_relation,
+    parse_solutions,
+    parse_systems,
+)
+from stepguard.formulas.trees import (
     CallOf,
     Constant,
     Formula,
@@ -21,17 +30,8 @@ from stepguard.formulas.formulas import (
     Product,
     Sum,
     format_formula,
-    parse_formula,
     replace_names,
     symbols_in,
-)
-from stepguard.formulas.ranges import Condition, Region, parse_region
-from stepguard.formulas.statements import (
-    Relation,
-    parse_matrix,
-    parse_relation,
-    parse_solutions,
-    parse_systems,
 )
 
 pytestmark = pytest.mark.once

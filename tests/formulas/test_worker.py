@@ -22,7 +22,7 @@ import pytest
 from stepguard.errors import ConfigError
 from stepguard.formulas import worker
 from stepguard.formulas.deciding import Decider, to_data
-from stepguard.formulas.formulas import parse_formula
+from stepguard.formulas.parsing import parse_formula
 from stepguard.formulas.worker import WorkerFailed, WorkerPool, shared_pool
 
 pytestmark = pytest.mark.once
@@ -302,7 +302,7 @@ def test_a_script_without_a_main_guard_can_check(tmp_path: Path) -> None:
         textwrap.dedent("""
         from stepguard.formulas.deciding import Decider
         from stepguard.formulas.worker import shared_pool
-        from stepguard.formulas.formulas import parse_formula
+        from stepguard.formulas.parsing import parse_formula
         print(Decider({}, 20).equal(parse_formula("sin(x)^2 + cos(x)^2"), parse_formula("1")).answer)
         print(*shared_pool().pids)
         """),
@@ -330,7 +330,7 @@ def test_a_worker_ends_with_the_program_that_started_it(tmp_path: Path) -> None:
         import threading
         from stepguard.formulas.deciding import to_data
         from stepguard.formulas.worker import WorkerPool
-        from stepguard.formulas.formulas import parse_formula
+        from stepguard.formulas.parsing import parse_formula
         pool = WorkerPool()
         request = {{"op": "zero", "tree": to_data(parse_formula("{HARD}")), "assume": {{}}}}
         threading.Thread(target=pool.ask, args=(request,), kwargs={{"seconds": 600}}, daemon=True).start()
@@ -361,7 +361,7 @@ def test_importing_the_checks_does_not_load_sympy() -> None:
         "import sys, stepguard\n"
         "from stepguard.checks.formulas import equality, matrices, solving\n"
         "from stepguard.formulas.deciding import Decider\n"
-        "from stepguard.formulas.formulas import parse_formula\n"
+        "from stepguard.formulas.parsing import parse_formula\n"
         "Decider({}, 20).equal(parse_formula('sin(x)^2 + cos(x)^2'), parse_formula('1'))\n"
         "print('sympy' in sys.modules, 'mpmath' in sys.modules)"
     )

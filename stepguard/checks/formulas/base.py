@@ -18,9 +18,10 @@ from stepguard.core.arguments import check_names, check_one_of, check_seconds, c
 from stepguard.core.verdicts import Claim, DeviationKind, Verdict, shorten
 from stepguard.errors import ConfigError, EvaluationError, ExpressionError
 from stepguard.formulas.deciding import ASSUMPTIONS, Assumption, Decider, Deduction
-from stepguard.formulas.formulas import Formula, Number, parse_formula, replace_names, symbols_in
+from stepguard.formulas.parsing import parse_formula
 from stepguard.formulas.statements import Relation, parse_relation
 from stepguard.formulas.tokens import FUNCTIONS, MATRIX_FUNCTIONS, unwrap
+from stepguard.formulas.trees import Formula, Number, replace_names, symbols_in
 from stepguard.language.numerals import format_exact
 from stepguard.language.strict_json import LATEX_LOST
 from stepguard.language.values import Value, to_exact

@@ -5,7 +5,7 @@
     Step("expanded", instruction="Expand (x + 1)^2.", checks=[Equivalent("(x + 1)^2", form="expanded")])
     Step("slope", instruction="Differentiate f.", reads=["f"], checks=[Derivative("f", "x")])
 
-What is claimed is read by `stepguard.formulas.formulas` and compared by `stepguard.formulas.deciding`: a pass is a
+What is claimed is read by `stepguard.formulas.parsing` and compared by `stepguard.formulas.deciding`: a pass is a
 proof, a failure is a refutation, everything else is undecided. Formulas are functions of real numbers, and are compared
 where both are defined. How names are understood, `stepguard.checks.formulas.base` says; equations to be solved and
 inequalities are in `stepguard.checks.formulas.solving`, matrices in `stepguard.checks.formulas.matrices`.
@@ -30,10 +30,10 @@ from stepguard.core.verdicts import Verdict
 from stepguard.errors import ConfigError, ExpressionError
 from stepguard.formulas.calculus import differentiate
 from stepguard.formulas.forms import FORMS, Form, in_form
-from stepguard.formulas.formulas import Formula, Name, difference, replace_names, symbols_in
 from stepguard.formulas.integrals import check_definite
 from stepguard.formulas.numerics import Pole, Undefined, Unknown, evaluate_at
 from stepguard.formulas.statements import Relation
+from stepguard.formulas.trees import Formula, Name, difference, replace_names, symbols_in
 
 __all__ = ["Derivative", "Equivalent", "Integral", "Substituted"]
 
@@ -214,7 +214,8 @@ class Integral(SymbolicCheck):
         if self.low is not None and self.high is not None:
             low, high = question.formula(self.low), question.formula(self.high)
             return self._said(check_definite(tree, x, low, high, claim, question.decider))
-        finding = question.decider.equal(tree, differentiate(claim, x))
+        # Of sqrt(x)^2 it is x^2/2 + C, which is defined at further points.
+        finding = question.decider.equal(tree, differentiate(claim, x), right_reaches_further=True)
         if not finding.yes:
             return self._said(finding)
         if not self._defined(question, tree, claim):

@@ -15,7 +15,9 @@ from stepguard.checks.formulas.base import FormulaQuestion, SymbolicCheck, Unusa
 from stepguard.core.arguments import check_text
 from stepguard.core.verdicts import Verdict
 from stepguard.errors import ConfigError, ExpressionError
-from stepguard.formulas.formulas import (
+from stepguard.formulas.parsing import parse_formula
+from stepguard.formulas.statements import parse_matrix
+from stepguard.formulas.trees import (
     MAX_NODES,
     CallOf,
     Formula,
@@ -26,13 +28,11 @@ from stepguard.formulas.formulas import (
     Sum,
     count_nodes,
     negative,
-    parse_formula,
     product,
     quotient,
     symbols_in,
     total,
 )
-from stepguard.formulas.statements import parse_matrix
 
 __all__ = ["Matrix", "SameMatrix"]
 

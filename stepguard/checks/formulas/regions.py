@@ -17,11 +17,11 @@ from stepguard.checks.formulas.base import FormulaQuestion
 from stepguard.core.verdicts import shorten
 from stepguard.formulas.canonical import TooBig
 from stepguard.formulas.deciding import Deduction
-from stepguard.formulas.formulas import Formula, Number, PowerOf, format_formula, product, symbols_in, total
 from stepguard.formulas.numerics import Interval, Pole, Undefined, Unknown, enclose, evaluate_at
 from stepguard.formulas.ranges import Region
 from stepguard.formulas.real_roots import Coefficients, RealRoot, sign_of
 from stepguard.formulas.sign_charts import SignChart, satisfies
+from stepguard.formulas.trees import Formula, Number, PowerOf, format_formula, product, symbols_in, total
 from stepguard.language.numerals import Exact, exact, format_exact
 
 __all__ = ["compare_region"]

@@ -30,12 +30,12 @@ from stepguard.core.verdicts import Verdict
 from stepguard.errors import ConfigError
 from stepguard.formulas.canonical import Canonical, TooBig
 from stepguard.formulas.deciding import Deduction, to_data
-from stepguard.formulas.formulas import Formula, difference, replace_names, symbols_in
 from stepguard.formulas.numerics import Pole, Undefined, Unknown, Value, compare, evaluate_at
 from stepguard.formulas.ranges import parse_region
 from stepguard.formulas.scanning import missed_solution
 from stepguard.formulas.sign_charts import SignChart, make_chart
 from stepguard.formulas.statements import Relation, Solutions, parse_solutions, parse_systems
+from stepguard.formulas.trees import Formula, difference, replace_names, symbols_in
 from stepguard.language.numerals import Exact, exact
 
 __all__ = ["Solves", "SolvesInequality", "SolvesSystem"]

@@ -32,7 +32,6 @@ from typing import Final
 from stepguard.errors import ExpressionError
 from stepguard.formulas.tokens import GREEK, MATRIX_FUNCTIONS, NO_NUMBERS, Token, tokenize
 from stepguard.formulas.trees import (
-    MAX_NODES,
     CallOf,
     Constant,
     Formula,
@@ -41,47 +40,16 @@ from stepguard.formulas.trees import (
     PowerOf,
     Product,
     Sum,
-    count_nodes,
-    difference,
-    format_formula,
     negative,
     product,
     quotient,
-    rebuilt,
-    replace_names,
     root,
-    symbols_in,
     total,
     walk,
 )
 from stepguard.language.numerals import Exact
 
-__all__ = [
-    "MAX_DEPTH",
-    "MAX_NODES",
-    "CallOf",
-    "Constant",
-    "Formula",
-    "FormulaParser",
-    "Name",
-    "Number",
-    "PowerOf",
-    "Product",
-    "Sum",
-    "count_nodes",
-    "difference",
-    "format_formula",
-    "negative",
-    "parse_formula",
-    "product",
-    "quotient",
-    "rebuilt",
-    "replace_names",
-    "root",
-    "symbols_in",
-    "total",
-    "walk",
-]
+__all__ = ["MAX_DEPTH", "FormulaParser", "parse_formula"]
 
 MAX_DEPTH: Final = 30
 """How deep brackets, powers and functions may be nested in a formula that is read."""
