@@ -28,6 +28,7 @@ from stepguard.engine.actions import (
     Woke,
 )
 from stepguard.engine.machine import Engine
+from stepguard.engine.performing import aperform_step
 from stepguard.engine.run import Run
 from stepguard.errors import BackendError, BackendTimeout, ConfigError, UnexpectedRequest, UsageError
 from stepguard.options import GuardKeywords, GuardOptions, check_options, new_seed, show_options
@@ -207,7 +208,7 @@ class Guard:
                         finished, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                         for task in finished:
                             finish(tasks.pop(task), task.result())
-                    elif isinstance(action, Commit | Act) or (isinstance(action, CheckClaims) and not action.foreign):
+                    elif _quick(action):
                         with telemetry.performing(action):
                             event = run.perform(action)
                         finish(action, event)
@@ -265,6 +266,8 @@ class Guard:
                 if isinstance(error, Overrun):
                     error = BackendTimeout(f"no answer within {round(seconds or 0, 2):g} s")
                 return _failed(action, error)
+        if isinstance(action, Act):
+            return await aperform_step(action)
         if isinstance(action, Wait):
             import asyncio
 
@@ -280,6 +283,18 @@ class Guard:
             remaining=action.remaining,
         )
         return Checked(action.id, judgements)
+
+
+def _quick(action: Action) -> bool:
+    """Whether an action runs no code of the host's that may block."""
+    match action:
+        case Commit():
+            return True
+        case Act():
+            return action.operation is None
+        case CheckClaims():
+            return not action.foreign
+    return False
 
 
 def _ends_the_rung(action: Ask) -> bool:

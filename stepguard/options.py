@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, TypedDict, TypeVar
 
 from stepguard.backends.base import Backend, as_backend
+from stepguard.backends.person import AskPerson
 from stepguard.backends.retry import RetryPolicy
 from stepguard.core.arguments import check_count, check_flag, check_instance, check_seconds, check_seed
 from stepguard.core.profile import Profile
@@ -22,6 +23,7 @@ from stepguard.engine.settings import Settings
 from stepguard.errors import ConfigError
 from stepguard.repair.ladder import Ladder
 from stepguard.repair.policy import Repair
+from stepguard.repair.rungs import person
 from stepguard.replies.formats import EquationFormat, ReplyFormat
 from stepguard.telemetry.hooks import Observer, as_observers
 
@@ -42,6 +44,7 @@ class DropInKeywords(TypedDict, total=False):
     budget: Budget | None
     retry: RetryPolicy | None
     fallback: object | Sequence[object] | None
+    person: AskPerson | None
     reply_format: ReplyFormat | None
     parallel: int
     check_timeout: float | None
@@ -73,6 +76,8 @@ class GuardOptions:
             model in the ladder (`stepguard.repair.rungs.another_model`) stands in as well, behind them. From its first
             failure that no retry mends a model is not asked again in that run; the budget counts all of them together,
             and `Attempt.backend` says who was asked.
+        person: who answers the steps of a procedure that ask a person, and approves calls of tools: a function, sync or
+            async, called with the step and the values it reads, which gives the value of the step.
         reply_format: how replies are structured.
         parallel: how many segments may be asked at the same time where steps do not depend on each other. `Guard.run`
             performs them one after the other.
@@ -101,6 +106,7 @@ class GuardOptions:
     budget: Budget | None = None
     retry: RetryPolicy | None = None
     fallback: object | Sequence[object] | None = None
+    person: AskPerson | None = None
     reply_format: ReplyFormat | None = None
     parallel: int = 1
     check_timeout: float | None = 60.0
@@ -137,6 +143,8 @@ class GuardOptions:
         check_instance(self.profile, Profile, "profile", what="a Profile, such as that of a result", optional=True)
         check_seed(self.seed)
         as_observers(self.observer)
+        if self.person is not None and not callable(self.person):
+            raise ConfigError(f"person is a function that asks one, not {self.person!r:.60}", option="person")
         self._fallbacks()
         if self.observe and isinstance(self.repair, Ladder) and not all(rung.plain for rung in self.repair.rungs):
             raise ConfigError(
@@ -160,6 +168,7 @@ class GuardOptions:
             budget=Budget() if self.budget is None else self.budget,
             retry=RetryPolicy() if self.retry is None else self.retry,
             fallbacks=(*self._fallbacks(), *_models_of(repair)),
+            person=None if self.person is None else person(self.person),
             reply_format=_EQUATIONS if self.reply_format is None else self.reply_format,
             parallel=self.parallel,
             check_timeout=self.check_timeout,

@@ -73,13 +73,20 @@ AttemptOutcome = Literal["accepted", "partly", "rejected", "draft", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """A step at its place in a run: the 0-based index, and the id."""
+    """A step at its place in a run.
+
+    Attributes:
+        index: counted from 0.
+        step: its id, which is its name in requests; in the rounds of a loop and in calls each has one of its own.
+        path: its place in the procedure, such as ``items[2].paid``; empty where that is the id.
+    """
 
     index: int
     step: str
+    path: str = ""
 
     def __str__(self) -> str:
-        return self.step
+        return self.path or self.step
 
 
 @dataclass(frozen=True, slots=True)

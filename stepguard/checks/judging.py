@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from stepguard.checks.arithmetic import check_arithmetic, check_defined
 from stepguard.checks.constraints import Requires
+from stepguard.checks.evaluates import Evaluates
 from stepguard.checks.user import Check, Patience, arun_check, run_check
 from stepguard.core.verdicts import STRENGTHS, Claim, Strength, Verdict
 from stepguard.errors import ValueRefused
@@ -58,8 +59,11 @@ def find_hopeless(step: Step, values: Mapping[str, Value]) -> Verdict | None:
     undefined = check_defined(step, values)
     if undefined is not None:
         return undefined
-    conditions = (check for check in step.checks if isinstance(check, Requires))
-    return next((found for check in conditions if (found := check.precondition(values)) is not None), None)
+    conditions = [check for check in step.checks if isinstance(check, Requires)]
+    if not conditions:
+        return None
+    known = _as_written(step, values) if step.origin is not None else values
+    return next((found for check in conditions if (found := check.precondition(known)) is not None), None)
 
 
 def judge_claims(
@@ -143,6 +147,19 @@ def _judge_one(step: Step, values: Mapping[str, Value], claim: Claim) -> Generat
     if step.expression is not None:
         verdicts.append(check_arithmetic(step, values, claim, value))
     for check in step.checks:
-        read = MappingProxyType({**{name: values[name] for name in step.reads}, step.id: value})
-        verdicts.append((yield check, step, read, claim))
+        if step.origin is not None and not isinstance(check, Evaluates):
+            written = step.origin.step
+            read = MappingProxyType({**_as_written(step, values), written.id: value})
+            verdicts.append((yield check, written, read, replace(claim, step=written.id)))
+        else:
+            read = MappingProxyType({**{name: values[name] for name in step.reads}, step.id: value})
+            verdicts.append((yield check, step, read, claim))
     return Judgement(claim, value, tuple(verdicts))
+
+
+def _as_written(step: Step, values: Mapping[str, Value]) -> dict[str, Value]:
+    """The values that a step of a run reads, under the names that they have in its procedure."""
+    assert step.origin is not None
+    names = dict(step.origin.names)
+    pairs = ((name, names.get(name, name)) for name in step.origin.step.reads)
+    return {name: values[own] for name, own in pairs if own in values}

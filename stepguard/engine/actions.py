@@ -8,7 +8,7 @@ action    what is to be done                                    event
 ========  ====================================================  ==============================
 `Ask`     send a request to the model                           `Replied` or `Failed`
 `CheckClaims`   judge the claims of a reply                           `Checked` or `Failed`
-`Act`     perform a step by code                                `Performed` or `Failed`
+`Act`     perform a step by code, a function or a tool          `Performed` or `Failed`
 `Wait`    let some seconds pass                                 `Woke`
 `Commit`  make verified steps durable before they are used      `Committed` or `Failed`
 ========  ====================================================  ==============================
@@ -27,6 +27,7 @@ from stepguard.backends.base import Backend, Completion, Request
 from stepguard.checks import Judgement
 from stepguard.core.verdicts import Claim, Deviation
 from stepguard.language.values import Value
+from stepguard.procedure.operations import Operation
 from stepguard.procedure.steps import Step
 from stepguard.results import Occurrence, StepRecord
 
@@ -85,11 +86,18 @@ class CheckClaims:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Perform `step` by code, from `values`. The value is of the step's type: see `stepguard.language.values`."""
+    """Perform `step` by code, from `values`. The value is of the step's type: see `stepguard.language.values`.
+
+    A step of a function or a tool is performed by `operation`; `key` is the same whenever that step of that run is
+    tried. `remaining` are the seconds that the run has left, None where that is not limited.
+    """
 
     id: str
     step: Step
     values: Mapping[str, Value]
+    operation: Operation | None = None
+    key: str = ""
+    remaining: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

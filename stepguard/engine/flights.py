@@ -118,9 +118,15 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Computing:
-    """Code performs the only step: `Act` is to be answered."""
+    """Code, a function or a tool performs the only step: `Act` is to be answered.
+
+    Attributes:
+        flight: the step.
+        tries: how often that has failed before.
+    """
 
     flight: Flight
+    tries: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ class History:
         self._assisted[record.assistance] += 1
         self._strength = weakest((self._strength or record.support, record.support))
         if not record.verified and (self._keep is None or len(self._weak) < self._keep):
-            self._weak.setdefault(record.occurrence.step, record.support)
+            self._weak.setdefault(str(record.occurrence), record.support)
 
     def book_reply(
         self,

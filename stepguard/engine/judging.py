@@ -139,9 +139,12 @@ class ClaimJudge:
             strength = judgement.strength
             if strength == "unverified" and self._needs_votes(flight, judgement):  # and was elected
                 strength = "agreed"
+            if judgement.verdict is None and step.performer == "person":  # what the person says is the value
+                strength = "proved"
         # What rests on a weak value is as weak, however right it is in itself.
         below = (before[name].support for name in step.reads if name in before)
-        support = weakest((strength, self._schedule.support(step.reads), *below))
+        control = self._schedule.control(where.index)
+        support = weakest((strength, control, self._schedule.support(step.reads), *below))
         return StepRecord(
             occurrence=where,
             value=value,

@@ -99,7 +99,8 @@ class Landing:
             runaway=reply is not None and reply.runaway,
             wrong=rejection.wrong,
             advanced=rejection.advanced,
-            hopeless=rejection.hopeless or flight.request is None,  # code will find the same again
+            # Code will find the same again, and a person is not asked until the answer fits.
+            hopeless=rejection.hopeless or flight.request is None or step.performer == "person",
             useless=self._learning.useless(kind, deviation),
         )
         cut = deviation.kind == "truncated" and flight.request is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -13,12 +14,14 @@ from stepguard.core.verdicts import Deviation
 from stepguard.engine.actions import Act, Action, Ask
 from stepguard.engine.asking import Asker, most_of
 from stepguard.engine.budget import Spending
+from stepguard.engine.control import Halt
 from stepguard.engine.ending import RunEnding
 from stepguard.engine.fallbacks import Fallbacks
 from stepguard.engine.flights import Asking, Computing, Flight
 from stepguard.engine.learning import Learning
 from stepguard.engine.outbox import Outbox
 from stepguard.engine.schedule import Broken, Schedule, Segment
+from stepguard.procedure.operations import Operation
 from stepguard.repair.policy import Repairs
 from stepguard.repair.rungs import FIRST, Rung
 from stepguard.results import Occurrence
@@ -26,6 +29,7 @@ from stepguard.results import Occurrence
 __all__ = ["Launcher", "set_aside"]
 
 _CODE: Final = Rung("code", assistance="code")
+_NOBODY: Final = "a person has to answer it, and the guard knows nobody: Guard(..., person=ask)"
 
 
 class Launcher:
@@ -40,6 +44,8 @@ class Launcher:
         outbox: takes the actions.
         ending: ends the run where nothing can be started any more.
         fallbacks: who is asked where a model does not answer.
+        person: how a person is asked, None where there is nobody.
+        operations: the functions and tools of the procedure.
         parallel: how many flights may be on their way at the same time.
         observe: whether the run only observes, so that also what no reply could satisfy is asked.
     """
@@ -54,6 +60,8 @@ class Launcher:
         outbox: Outbox,
         ending: RunEnding,
         fallbacks: Fallbacks,
+        person: Rung | None,
+        operations: Mapping[str, Operation],
         *,
         parallel: int,
         observe: bool,
@@ -66,6 +74,8 @@ class Launcher:
         self._outbox = outbox
         self._ending = ending
         self._fallbacks = fallbacks
+        self._person = person
+        self._operations = operations
         self._parallel = parallel
         self._observe = observe
 
@@ -82,16 +92,38 @@ class Launcher:
                 self._end_unstartable(segment)
             return False
         rung = self._repairs.rung(segment.indices[0]) or FIRST
-        code = segment.steps[0].performer == "code" or rung.assistance == "code"
+        performer = segment.steps[0].performer
+        code = performer in ("code", "function", "tool") or rung.assistance == "code"
+        if performer == "person":
+            if self._person is None:
+                self._ending.end("abstained", segment.occurrences[0], _NOBODY)
+                return False
+            rung = self._person
         if not self._affordable(segment, rung, now, code=code) or not (code or self._satisfiable(segment)):
             return False
         self._schedule.start(segment)
         if code:
-            values = self._schedule.read(segment.steps)
-            action = Act(self._outbox.new_id(), segment.steps[0], values)
-            self._outbox.put(action, Computing(Flight(segment, _CODE, None)))
+            self._perform(Computing(Flight(segment, _CODE, None)))
             return True
         return self._ask_segment(segment, rung, now)
+
+    def _perform(self, computing: Computing) -> None:
+        """Have the only step of a flight performed."""
+        segment = computing.flight.segment
+        step = segment.steps[0]
+        operation = None if step.operation is None else self._operations.get(step.operation)
+        key = f"{self._outbox.run_id}:{segment.occurrences[0]}" if operation is not None else ""
+        action = Act(self._outbox.new_id(), step, self._schedule.read(segment.steps), operation, key)
+        self._outbox.put(action, computing)
+
+    def perform_again(self, computing: Computing) -> bool:
+        """Call a function or tool that has failed once more, where that is declared; whether it is."""
+        step = computing.flight.segment.steps[0]
+        operation = None if step.operation is None else self._operations.get(step.operation)
+        if operation is None or computing.tries >= operation.retries or self._ending.stop is not None:
+            return False
+        self._perform(replace(computing, tries=computing.tries + 1))
+        return True
 
     def _affordable(self, segment: Segment, rung: Rung, now: float, *, code: bool) -> bool:
         """Whether the budget allows a segment; the run ends where it never will."""
@@ -130,12 +162,14 @@ class Launcher:
         return True
 
     def _end_unstartable(self, broken: Broken | None) -> None:
-        if broken is not None:
-            where = Occurrence(broken.index, broken.error.step or f"#{broken.index + 1}")
-            self._ending.end("failed", where, str(broken.error), error=broken.error)
-        else:  # only where a lazy procedure does not give the same step twice
+        if broken is None:  # only where a lazy procedure does not give the same step twice
             where = self._schedule.where(self._schedule.frontier)
             self._ending.end("failed", where, "it reads a value that is not there")
+        elif isinstance(error := broken.error, Halt):
+            self._ending.end(error.status, Occurrence(broken.index, error.path), str(error))
+        else:
+            step = getattr(error, "step", None) or f"#{broken.index + 1}"
+            self._ending.end("failed", Occurrence(broken.index, step), str(error), error=error)
 
     def ask(self, asking: Asking, now: float, *, first: bool = False) -> None:
         """Ask what a flight asks; after the first time only as far as the budget allows."""

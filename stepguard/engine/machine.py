@@ -11,6 +11,7 @@ from typing import Final
 from stepguard.backends.base import paid_without_reply
 from stepguard.core.verdicts import Strength
 from stepguard.engine.actions import (
+    Act,
     Action,
     Ask,
     CheckClaims,
@@ -95,6 +96,8 @@ class Engine:
             outbox,
             ending,
             Fallbacks(settings.fallbacks),
+            settings.person,
+            procedure.all_operations,
             parallel=settings.parallel,
             observe=observe,
         )
@@ -112,7 +115,7 @@ class Engine:
     @property
     def values(self) -> Mapping[str, Value]:
         """A copy of the verified state."""
-        return MappingProxyType(dict(self._schedule.values))
+        return MappingProxyType(self._schedule.source.variables())
 
     def attempts_after(self, number: int) -> tuple[Attempt, ...]:
         """The model calls that are done with and are numbered higher, as far as the history holds them."""
@@ -135,6 +138,8 @@ class Engine:
             remaining = self._spending.remaining(self._now)
             if isinstance(action, CheckClaims) and action.foreign:
                 return replace(action, timeout=self._settings.check_timeout, remaining=remaining)
+            if isinstance(action, Act) and action.operation is not None:
+                return replace(action, remaining=remaining)
             if not isinstance(action, Ask):
                 return action
             assert isinstance(phase, Asking)
@@ -189,7 +194,8 @@ class Engine:
             case Committing(), Committed():
                 self._landing.committed(phase, now)
             case Computing(), Failed(_, error):
-                self._landing.broken(phase.flight, error)
+                if not self._launcher.perform_again(phase):
+                    self._landing.broken(phase.flight, error)
             case Checking() | Committing(), Failed(_, error):
                 self._landing.broken(phase.flight, error, phase.reply, phase.rejection)
             case _:
@@ -223,8 +229,8 @@ class Engine:
         completed = schedule.finished and problem is None
         return Result(
             status=status,
-            answer=schedule.values[self.procedure.answer] if completed else None,
-            values=MappingProxyType(dict(schedule.values)),
+            answer=schedule.source.answer() if completed else None,
+            values=MappingProxyType(schedule.source.variables()),
             steps=history.records,
             attempts=history.attempts,
             usage=self._spending.usage,
@@ -233,7 +239,7 @@ class Engine:
             procedure=self.procedure.name,
             run_id=self.run_id,
             completed=schedule.completed,
-            total=len(self.procedure),
+            total=schedule.source.known,
             strength=history.strength,
             weak=history.weak,
             assisted=history.assisted,

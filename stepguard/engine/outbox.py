@@ -13,11 +13,11 @@ class Outbox:
     """The outstanding actions of a run, whether they were handed out yet or not.
 
     Args:
-        run_id: the first part of every action id.
+        run_id: the name of the run, the first part of every action id.
     """
 
     def __init__(self, run_id: str) -> None:
-        self._run_id = run_id
+        self.run_id = run_id
         self._count = 0
         self._outstanding: dict[str, tuple[Action, Phase]] = {}
         self._waiting: dict[str, Action] = {}  # those of them that were not handed out yet
@@ -33,7 +33,7 @@ class Outbox:
     def new_id(self) -> str:
         """An id for the next action."""
         self._count += 1
-        return f"{self._run_id}:{self._count}"
+        return f"{self.run_id}:{self._count}"
 
     def put(self, action: Action, phase: Phase) -> None:
         """An action is to be handed out, and answered."""

@@ -17,13 +17,11 @@ from stepguard.engine.actions import (
     Commit,
     Committed,
     Event,
-    Failed,
-    Performed,
     Wait,
     Woke,
 )
-from stepguard.errors import EvaluationError, UsageError
-from stepguard.language.evaluation import evaluate
+from stepguard.engine.performing import perform_step
+from stepguard.errors import UsageError
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Attempt, Result
@@ -136,7 +134,7 @@ class Run:
             case CheckClaims():
                 return _check(action)
             case Act():
-                return _act(action)
+                return perform_step(action)
             case Wait():
                 time.sleep(action.seconds)
                 return Woke(action.id)
@@ -160,12 +158,3 @@ def _check(action: CheckClaims) -> Checked:
             remaining=action.remaining,
         ),
     )
-
-
-def _act(action: Act) -> Performed | Failed:
-    step = action.step
-    assert step.expression is not None
-    try:
-        return Performed(action.id, step.type.convert(evaluate(step.expression, action.values)))
-    except EvaluationError as error:
-        return Failed(action.id, error)

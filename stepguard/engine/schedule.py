@@ -13,9 +13,9 @@ from heapq import heappop, heappush
 from types import MappingProxyType
 
 from stepguard.core.verdicts import Strength, weakest
+from stepguard.engine.control import Pending, StepSource, Straight, Unfolding
 from stepguard.errors import ProcedureError
 from stepguard.language.values import Value
-from stepguard.procedure.lazy_steps import LazySteps
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 from stepguard.repair.rungs import Rung
@@ -35,25 +35,21 @@ _MOST_BEFORE = 20
 class Segment:
     """Steps that can be asked together, with their indices.
 
-    `before` are completed steps whose text leads into that of the first one.
+    `before` are completed steps whose text leads into that of the first one, `occurrences` the places of the steps.
     """
 
     indices: tuple[int, ...]
     steps: tuple[Step, ...]
     before: tuple[Step, ...] = ()
-
-    @property
-    def occurrences(self) -> tuple[Occurrence, ...]:
-        """The places of the steps in the procedure."""
-        return tuple(Occurrence(index, step.id) for index, step in zip(self.indices, self.steps, strict=True))
+    occurrences: tuple[Occurrence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The step at `index` cannot be had: a lazy procedure turned out wrong on the way."""
+    """The step at `index` cannot be had: a lazy procedure turned out wrong, or no way leads on."""
 
     index: int
-    error: ProcedureError
+    error: Exception
 
 
 class Schedule:
@@ -63,6 +59,7 @@ class Schedule:
         values: the inputs and the values of the completed steps, by name.
         completed: how many steps are completed.
         frontier: the index of the first step that is not completed.
+        source: gives the steps, as far as they are decided.
 
     Args:
         procedure: what is run.
@@ -74,31 +71,34 @@ class Schedule:
         self.values: dict[str, Value] = dict(inputs)
         self.completed = 0
         self.frontier = 0
-        self._procedure = procedure
-        steps = procedure.steps
-        self._steps = steps.for_one_run() if isinstance(steps, LazySteps) else steps
+        self._look_back = procedure.look_back
         self._parallel = parallel
         self._ahead: set[int] = set()  # completed steps behind the frontier
         self._flying: dict[int, str] = {}  # the ids of the steps on their way, by index
         self._weak: dict[str, Strength] = {}  # what stands behind the values that are less than proved
         self._retained: list[tuple[int, str]] = []  # of a lazy procedure: a heap of the steps whose values are kept
+        self._control: dict[int, Strength] = {}  # what stands behind the coming up of steps, where less than proved
+        self.source: StepSource = Straight(procedure, self) if procedure.straight else Unfolding(procedure, self)
 
     @property
     def finished(self) -> bool:
-        """Whether every step is completed."""
-        return self.completed == len(self._procedure)
+        """Whether every step is completed, and no more will come up."""
+        return self.completed == self.source.known and self.source.ended and self.source.failure is None
 
     @property
     def remaining(self) -> int:
-        """How many steps are not completed."""
-        return len(self._procedure) - self.completed
+        """How many of the steps that have come up are not completed."""
+        return self.source.known - self.completed
 
     def where(self, index: int) -> Occurrence:
-        """The step at an index, also where a lazy procedure is wrong there."""
+        """The step at an index, also where a lazy procedure is wrong there, or it is not decided which one it is."""
+        if index >= self.source.known:
+            return Occurrence(index, f"#{index + 1}")
         try:
-            return Occurrence(index, self._procedure.steps[index].id)
+            pending = self.source.at(index)
         except ProcedureError as broken:
             return Occurrence(index, broken.step or f"#{index + 1}")
+        return Occurrence(index, pending.step.id, pending.path)
 
     def read(self, steps: Iterable[Step]) -> Mapping[str, Value]:
         """The verified values that `steps` read."""
@@ -118,11 +118,15 @@ class Schedule:
                 its segment.
         """
         strict = self._parallel == 1
-        end = len(self._procedure)
+        self.source.advance(self.frontier + _AHEAD * size * self._parallel + _MOST_BEFORE)
+        end = self.source.known
         if not strict:
             end = min(end, self.frontier + _AHEAD * size * self._parallel)
+        if self.frontier == end and (failure := self.source.failure) is not None:
+            return Broken(end, failure)
         indices: list[int] = []
         steps: list[Step] = []
+        places: list[Occurrence] = []
         ids: set[str] = set()
         waiting: set[str] = set()  # steps that are not asked yet: an id that is used again has to wait for them
         for index in range(self.frontier, end):
@@ -131,31 +135,35 @@ class Schedule:
             if steps and steps[-1].with_next and index != indices[-1] + 1:
                 break
             try:
-                step = self._step(index, ids)
+                pending = self._come_up(index, ids)
             except ProcedureError as error:
                 if indices:
                     break
                 return Broken(index, error)
+            step = pending.step
             if step.id in waiting:
                 break
             readable = all(name in self.values or name in ids for name in step.reads)
-            # Code performs one step at a time.
-            if not readable or (indices and (step.performer == "code" or again(index) is not None)):
+            # Who is not the model performs one step at a time.
+            if not readable or (indices and (step.performer != "model" or again(index) is not None)):
                 if strict or (indices and readable):
                     break
                 waiting.add(step.id)
                 continue
             indices.append(index)
             steps.append(step)
+            places.append(Occurrence(index, step.id, pending.path))
             ids.add(step.id)
             rung = again(indices[0])
-            if step.performer == "code" or (rung is not None and not rung.plain):
+            if step.performer != "model" or (rung is not None and not rung.plain):
                 break
             alone = rung is not None and rung.alone
             leads_on = step.with_next and len(indices) < size + _MOST_BEFORE
             if (alone or len(indices) >= size) and not leads_on:
                 break
-        return Segment(tuple(indices), tuple(steps), self._before(indices[0])) if indices else None
+        if not indices:
+            return None
+        return Segment(tuple(indices), tuple(steps), self._before(indices[0]), tuple(places))
 
     def _before(self, index: int) -> tuple[Step, ...]:
         """The completed steps whose text leads into that of the step at `index`."""
@@ -165,7 +173,7 @@ class Schedule:
                 len(before) < _MOST_BEFORE
                 and (index <= self.frontier or index - 1 in self._ahead)
                 and index > 0
-                and (step := self._steps[index - 1]).with_next
+                and (step := self.source.at(index - 1).step).with_next
             ):
                 before.append(step)
                 index -= 1
@@ -173,17 +181,33 @@ class Schedule:
             pass
         return tuple(reversed(before))
 
-    def _step(self, index: int, before: set[str]) -> Step:
-        step = self._steps[index]
-        if self._procedure.look_back is None:
-            return step
-        if index == len(self._procedure) - 1 and step.id != self._procedure.answer:
-            was = self._procedure.answer
-            raise ProcedureError(f"the last step was {was!r} when the procedure was made", step=step.id)
+    def _come_up(self, index: int, before: set[str]) -> Pending:
+        pending = self.source.at(index)
+        step = pending.step
+        if pending.control != "proved":
+            self._control[index] = pending.control
+        if self._look_back is None:
+            return pending
         # A lazy procedure is not checked as a whole: an id that is still in use would be mistaken for the other step.
         if step.id in self.values or step.id in before or step.id in self._flying.values():
             raise ProcedureError(f"duplicate id: {step.id!r} is already an earlier step", step=step.id)
-        return step
+        return pending
+
+    def control(self, index: int) -> Strength:
+        """What stands behind the conditions and lists because of which a step came up."""
+        return self._control.get(index, "proved")
+
+    def define(self, name: str, value: Value, support: Strength) -> None:
+        """Give a value that follows from others a name of its own."""
+        self.values[name] = value
+        if support != "proved":
+            self._weak[name] = support
+
+    def drop(self, names: Iterable[str]) -> None:
+        """These values are read by no later step."""
+        for name in names:
+            self.values.pop(name, None)
+            self._weak.pop(name, None)
 
     def start(self, segment: Segment) -> None:
         """These steps are on their way."""
@@ -205,7 +229,8 @@ class Schedule:
         while self.frontier in self._ahead:
             self._ahead.remove(self.frontier)
             self.frontier += 1
-        look_back = self._procedure.look_back
+        self._control.pop(occurrence.index, None)
+        look_back = self._look_back
         if look_back is not None:
             heappush(self._retained, (occurrence.index, occurrence.step))
             # By index, not by age: the first open step may be asked again long after later ones were completed.

@@ -11,6 +11,7 @@ from stepguard.core.profile import Profile
 from stepguard.engine.budget import Budget
 from stepguard.engine.segments import Segments
 from stepguard.repair.policy import Repair
+from stepguard.repair.rungs import Rung
 from stepguard.replies.formats import ReplyFormat
 
 __all__ = ["Settings"]
@@ -25,6 +26,7 @@ class Settings:
     budget: Budget
     retry: RetryPolicy
     fallbacks: Sequence[Backend]
+    person: Rung | None
     reply_format: ReplyFormat
     parallel: int
     check_timeout: float | None

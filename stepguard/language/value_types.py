@@ -95,6 +95,7 @@ _KINDS: Final[tuple[str, ...]] = get_args(Kind)
 _WRITTEN: Final = tuple(kind for kind in _KINDS if kind not in ("list", "record"))
 NUMERIC: Final = frozenset({"number", "integer", "decimal", "percent", "money"})
 """The kinds whose values are numbers."""
+_SCALAR: Final = frozenset({*NUMERIC, "boolean", "one_of", "text"})
 
 _TRUTH = {"true": True, "false": False}
 _MAX_PLACES: Final = 100
@@ -235,6 +236,11 @@ class ValueType:
         inner = [self.items] if self.items is not None else []
         inner += [kind for _, kind in self.record.fields] if self.record is not None else []
         return 1 + max(kind.depth for kind in inner) if inner else 0
+
+    @property
+    def scalar(self) -> bool:
+        """Whether an expression of the arithmetic core can give such a value: a number, a truth value or a text."""
+        return self.kind in _SCALAR
 
     @property
     def scale(self) -> int | None:

@@ -10,14 +10,31 @@ checks every step when it is reached.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from stepguard.errors import ConfigError, ExpressionError, InputError, ProcedureError, ValueRefused
+from stepguard.language.expressions import Expression, Name, format_expression
+from stepguard.language.lookup_tables import Table
+from stepguard.language.records import RecordType
+from stepguard.language.terms import Operand
 from stepguard.language.values import Value
 from stepguard.procedure.lazy_steps import LazySteps
-from stepguard.procedure.steps import Input, Step, as_inputs, check_operands, check_step, listed, unknown_name
+from stepguard.procedure.operations import Operation, Tool, operations_of
+from stepguard.procedure.statements import (
+    Body,
+    ForEach,
+    If,
+    ProcedureCall,
+    Repeat,
+    as_expression,
+    assigned,
+    check_body,
+    steps_in,
+)
+from stepguard.procedure.steps import Input, Step, as_inputs, check_operands, listed, unknown_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,69 +44,186 @@ __all__ = ["Procedure", "check_procedure", "make_step_error"]
 
 @dataclass(frozen=True, init=False, eq=False)
 class Procedure:
-    """A named sequence of steps with declared inputs and an answer.
+    """A named body of steps, branches and loops with declared inputs and an answer.
 
     Args:
-        steps: the steps, in order.
+        body: the steps and statements (`stepguard.procedure.statements`), in order.
         inputs: the inputs, as names or `Input`.
-        answer: the variable that is the result; the last step's by default.
+        answer: the variable that is the result, or an expression such as ``{total, approved}``; by default what the
+            last step sets.
         name: a name for people and logs.
+        tables: the tables that expressions look up in.
+        records: the record types that are declared; types refer to them by name.
+        functions: the Python functions that steps call, by name.
+        tools: likewise those with effects, as functions or `Tool`.
+
+    Attributes:
+        steps: every step as it is written, in the order of writing; of a straight procedure, also the order of a run.
+        straight: whether it is a mere list of steps whose expressions are arithmetic, so that every run performs each
+            of them once. What needs to know all steps beforehand needs a straight procedure.
 
     Raises:
-        ProcedureError: an unknown or later variable, or one that an expression cannot compute with, a duplicate id,
-            an unreachable answer, no steps, something else than a list.
+        ProcedureError: an unknown or later variable, or one that an expression cannot compute with, a variable that is
+            set twice or not on every way, an unreachable answer, no steps, something else than a list.
     """
 
+    body: Body
     steps: Sequence[Step]
     inputs: tuple[Input, ...]
     answer: str
+    answer_term: Expression
     name: str
     look_back: int | None
+    straight: bool
+    tables: Mapping[str, Table]
+    records: tuple[RecordType, ...]
+    operations: Mapping[str, Operation]
     _last_read: Mapping[str, int] = field(repr=False)
 
     def __init__(
         self,
-        steps: Iterable[Step],
+        body: Iterable[Step | If | ForEach | Repeat | ProcedureCall],
         *,
         inputs: Iterable[str | Input] = (),
-        answer: str | None = None,
+        answer: str | Expression | None = None,
         name: str = "procedure",
+        tables: Iterable[Table] = (),
+        records: Iterable[RecordType] = (),
+        functions: Mapping[str, Callable[..., object]] | None = None,
+        tools: Mapping[str, Callable[..., object] | Tool] | None = None,
     ) -> None:
-        listing = listed(steps, "steps", "[Step('t', 'x + 1')]")
-        for number, entry in enumerate(listing, 1):
-            check_step(entry, number)
-        self._set(listing, as_inputs(inputs), answer, name, None)
+        held = check_body(listed(body, "steps", "[Step('t', 'x + 1')]"))
+        steps = tuple(steps_in(held))
+        declared = as_inputs(inputs)
+        term = as_expression(answer) if answer is not None else None
+        named = {table.name: table for table in tables}
+        straight = (
+            len(steps) == len(held)
+            and not named
+            and (term is None or _plain(term))
+            and all(_is_straight(step) for step in steps)
+            and all(each.type.scalar for each in declared)
+        )
+        self._set(steps, declared, term, name, None, body=held)
+        put = object.__setattr__
+        put(self, "straight", straight)
+        put(self, "tables", MappingProxyType(named))
+        put(self, "records", tuple(records))
+        put(self, "operations", operations_of(functions or {}, tools or {}))
+        if straight:
+            self._check_straight(steps)
+
+    def _check_straight(self, held: Sequence[Step]) -> None:
         last_read: dict[str, int] = {}
-        names: dict[str, Input | Step] = {entry.name: entry for entry in self.inputs}
-        for index, step in enumerate(listing):
-            if step.id in names:
-                earlier = "an input" if isinstance(names[step.id], Input) else "an earlier step"
-                raise ProcedureError(f"duplicate id: {step.id!r} is already {earlier}", step=step.id)
-            for name_ in step.reads:
-                if name_ not in names:
-                    raise unknown_name(step, name_, (later.id for later in listing[index:]))
-                last_read[name_] = index
-            check_operands(step, names)
-            names[step.id] = step
-        if self.answer not in names:
+        known: dict[str, Input | Step] = {each.name: each for each in self.inputs}
+        for index, step in enumerate(held):
+            if step.id in known:
+                what = "an input" if isinstance(known[step.id], Input) else "an earlier step"
+                raise ProcedureError(f"duplicate id: {step.id!r} is already {what}", step=step.id)
+            for name in step.reads:
+                if name not in known:
+                    raise unknown_name(step, name, (later.id for later in held[index:]))
+                last_read[name] = index
+            check_operands(step, known)
+            known[step.id] = step
+        if self.answer not in known:
             raise ProcedureError(f"unreachable answer: no step sets {self.answer!r} and it is no input")
-        last_read[self.answer] = len(listing)
+        last_read[self.answer] = len(held)
         object.__setattr__(self, "_last_read", last_read)
 
     def _set(
-        self, steps: Sequence[Step], inputs: tuple[Input, ...], answer: str | None, name: str, look_back: int | None
+        self,
+        steps: Sequence[Step],
+        inputs: tuple[Input, ...],
+        answer: Expression | None,
+        name: str,
+        look_back: int | None,
+        *,
+        body: Body | None = None,
     ) -> None:
-        if len(steps) == 0:
+        if len(steps) == 0 and not any(isinstance(each, ProcedureCall) for each in body or ()):
             raise ProcedureError("a procedure needs at least one step")
         if len(name.strip().splitlines()) != 1:
             raise ProcedureError(f"{name!r} cannot be the name of a procedure: one line of text is needed")
+        term = answer
+        if term is None:
+            term = Name(steps[len(steps) - 1].id if body is None else assigned(body)[-1])
         put = object.__setattr__
+        put(self, "body", steps if body is None else body)
         put(self, "steps", steps)
         put(self, "inputs", inputs)
-        put(self, "answer", answer if answer is not None else steps[len(steps) - 1].id)
+        put(self, "answer_term", term)
+        put(self, "answer", format_expression(term))
         put(self, "name", name.strip())
         put(self, "look_back", look_back)
+        put(self, "straight", True)
+        put(self, "tables", MappingProxyType({}))
+        put(self, "records", ())
+        put(self, "operations", MappingProxyType({}))
         put(self, "_last_read", {})
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every name that is declared in it, and in the procedures that it calls."""
+        called = [*_calls_in(self.body)]
+        inputs = (declared.name for each in (self, *called) for declared in each.inputs)
+        tables = (name for each in (self, *called) for name in each.tables)
+        variables = (name for each in (self, *called) for name in _variables_of(each.body))
+        return self.set_by_steps | self.calls | {*inputs, *tables, *variables}
+
+    @property
+    def calls(self) -> frozenset[str]:
+        """Those of `names` that calls of another procedure set."""
+        return frozenset(id for each in (self, *_calls_in(self.body)) for id in _call_ids_of(each.body))
+
+    @property
+    def set_by_steps(self) -> frozenset[str]:
+        """Those of `names` that steps set."""
+        return frozenset(step.id for each in (self, *_calls_in(self.body)) for step in steps_in(each.body))
+
+    @property
+    def all_operations(self) -> Mapping[str, Operation]:
+        """The functions and tools that its steps call, and those of the procedures that it calls.
+
+        Raises:
+            ConfigError: one that a step calls is not registered.
+        """
+        known = dict(self.operations)
+        if self.straight:  # nothing is called in it
+            return known
+        for called in _calls_in(self.body):
+            known = {**called.operations, **known}
+        for step in self._performed_steps():
+            if step.operation is not None and step.operation not in known:
+                raise ConfigError(
+                    f"step {step.id!r} calls the {step.performer} {step.operation!r}, which is not registered: "
+                    f"procedure.with_operations({step.performer}s={{{step.operation!r}: ...}})",
+                    option="procedure",
+                )
+        return known
+
+    def _performed_steps(self) -> Iterator[Step]:
+        yield from steps_in(self.body)
+        for called in _calls_in(self.body):
+            yield from steps_in(called.body)
+
+    def with_operations(
+        self,
+        *,
+        functions: Mapping[str, Callable[..., object]] | None = None,
+        tools: Mapping[str, Callable[..., object] | Tool] | None = None,
+    ) -> Procedure:
+        """The same procedure with these functions and tools, which the host registers.
+
+        Raises:
+            ProcedureError: one cannot be called with the arguments that a step gives it, or nothing calls it.
+        """
+        made = object.__new__(Procedure)
+        for name in self.__dataclass_fields__:
+            object.__setattr__(made, name, getattr(self, name))
+        known = {**self.operations, **operations_of(functions or {}, tools or {})}
+        object.__setattr__(made, "operations", MappingProxyType(known))
+        return made
 
     @classmethod
     def lazy(
@@ -166,8 +300,8 @@ class Procedure:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Procedure):
             return NotImplemented
-        mine = (self.steps, self.inputs, self.answer, self.name, self.look_back)
-        return mine == (other.steps, other.inputs, other.answer, other.name, other.look_back)
+        compared = ("body", "inputs", "answer_term", "name", "look_back", "tables", "records")
+        return all(getattr(self, name) == getattr(other, name) for name in compared)
 
     def __hash__(self) -> int:
         return hash((self.name, self.inputs, self.answer, len(self.steps)))
@@ -201,6 +335,9 @@ class Procedure:
         accepted: dict[str, Value] = {}
         for declared in self.inputs:
             if declared.name not in values:
+                if declared.default is not None:
+                    accepted[declared.name] = declared.default
+                    continue
                 raise InputError(f"input {declared.name!r} of {self.name} is missing", name=declared.name)
             try:
                 accepted[declared.name] = declared.type.accept(values[declared.name])
@@ -211,6 +348,49 @@ class Procedure:
                     f"input {declared.name!r} of {self.name}: {error}{hint}", name=declared.name
                 ) from error
         return accepted
+
+
+def _plain(tree: Expression) -> bool:
+    return isinstance(tree, Name) and not isinstance(tree, Operand)
+
+
+def _is_straight(step: Step) -> bool:
+    return step.performer in ("model", "code") and not step.rich and (step.expression is None or step.type.scalar)
+
+
+def _calls_in(body: Body) -> Iterator[Procedure]:
+    """The procedures that a body calls, and those that they call."""
+    for statement in body:
+        if isinstance(statement, ProcedureCall):
+            yield statement.procedure
+            yield from _calls_in(statement.procedure.body)
+        for block in _blocks_of(statement):
+            yield from _calls_in(block)
+
+
+def _blocks_of(statement: Step | If | ForEach | Repeat | ProcedureCall) -> tuple[Body, ...]:
+    match statement:
+        case If(branches, otherwise):
+            return (*(branch for _, branch in branches), otherwise)
+        case ForEach(_, _, inner) | Repeat(_, inner):
+            return (inner,)
+    return ()
+
+
+def _variables_of(body: Body) -> Iterator[str]:
+    for statement in body:
+        if isinstance(statement, ForEach):
+            yield statement.variable
+        for block in _blocks_of(statement):
+            yield from _variables_of(block)
+
+
+def _call_ids_of(body: Body) -> Iterator[str]:
+    for statement in body:
+        if isinstance(statement, ProcedureCall):
+            yield statement.id
+        for block in _blocks_of(statement):
+            yield from _call_ids_of(block)
 
 
 def check_procedure(value: object) -> None:

@@ -19,52 +19,203 @@ taken. What a body sets:
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stepguard.language.expressions import Expression
-from stepguard.procedure.steps import Step
+from stepguard.errors import ProcedureError
+from stepguard.language.expressions import Expression, parse_expression
+from stepguard.procedure.steps import Step, check_name, check_step, listed
 
 if TYPE_CHECKING:
     from stepguard.procedure.procedure import Procedure
 
-__all__ = ["Body", "ForEach", "If", "ProcedureCall", "Repeat", "Statement"]
+__all__ = [
+    "Body",
+    "ForEach",
+    "If",
+    "ProcedureCall",
+    "Repeat",
+    "Statement",
+    "as_expression",
+    "assigned",
+    "check_body",
+    "steps_in",
+]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class If:
-    """The first branch whose condition holds is carried out, `otherwise` where none does."""
+    """The first branch whose condition holds is carried out, `otherwise` where none does.
+
+    Args:
+        branches: pairs of a condition, as text or parsed, and what is carried out where it holds.
+        otherwise: what is carried out where no condition holds; nothing by default.
+
+    Raises:
+        ProcedureError: there is no branch, or one with nothing in it.
+        ExpressionError: a condition is not in the language.
+    """
 
     branches: tuple[tuple[Expression, Body], ...]
-    otherwise: Body = ()
+    otherwise: Body
+
+    def __init__(
+        self, branches: Iterable[tuple[str | Expression, Iterable[Statement]]], otherwise: Iterable[Statement] = ()
+    ) -> None:
+        made = tuple((as_expression(condition), _block(body, "a branch of `if`")) for condition, body in branches)
+        if not made:
+            raise ProcedureError("`if` has no branch: give pairs of a condition and what is carried out")
+        object.__setattr__(self, "branches", made)
+        object.__setattr__(self, "otherwise", check_body(otherwise))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class ForEach:
-    """The body is carried out once for each item of the list `over`, under the name `variable`."""
+    """The body is carried out once for each item of a list.
+
+    Args:
+        variable: stands for the item in the body.
+        over: the list, as text or parsed.
+        body: what is carried out.
+
+    Raises:
+        ProcedureError: the variable cannot be one, or the body is empty.
+        ExpressionError: the list is not in the language.
+    """
 
     variable: str
     over: Expression
     body: Body
 
+    def __init__(self, variable: str, over: str | Expression, body: Iterable[Statement]) -> None:
+        check_name(variable, "the variable of `for each`")
+        object.__setattr__(self, "variable", variable)
+        object.__setattr__(self, "over", as_expression(over))
+        object.__setattr__(self, "body", _block(body, f"`for each {variable}`"))
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, init=False)
 class Repeat:
-    """The body is carried out until `until` holds, which is looked at behind each round; at most `most` times."""
+    """The body is carried out until a condition holds, which is looked at behind each round.
+
+    Args:
+        most: how many rounds there may be; a run that needs more ends there and says so.
+        body: what is carried out.
+        until: the condition, as text or parsed.
+
+    Raises:
+        ProcedureError: the bound is no whole number of 1 or more, or the body is empty.
+        ExpressionError: the condition is not in the language.
+    """
 
     most: int
     body: Body
     until: Expression
 
+    def __init__(self, most: int, body: Iterable[Statement], *, until: str | Expression) -> None:
+        if type(most) is not int or most < 1:
+            raise ProcedureError(f"`repeat` has a bound, a whole number of 1 or more, not {most!r:.40}")
+        object.__setattr__(self, "most", most)
+        object.__setattr__(self, "body", _block(body, "`repeat`"))
+        object.__setattr__(self, "until", as_expression(until))
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, init=False)
 class ProcedureCall:
-    """Another procedure as a step; `arguments` are its inputs."""
+    """Another procedure as a step: its answer is the value of `id`.
+
+    Args:
+        id: the variable that is set.
+        procedure: what is carried out, with names of its own.
+        arguments: its inputs: name -> expression, as text or parsed.
+
+    Raises:
+        ProcedureError: an argument is missing or unknown.
+        ExpressionError: an argument is not in the language.
+    """
 
     id: str
     procedure: Procedure
     arguments: tuple[tuple[str, Expression], ...]
 
+    def __init__(
+        self,
+        id: str,
+        procedure: Procedure,
+        arguments: Mapping[str, str | Expression] | Iterable[tuple[str, str | Expression]] = (),
+    ) -> None:
+        check_name(id, "a step")
+        pairs = arguments.items() if isinstance(arguments, Mapping) else arguments
+        passed = {name: as_expression(value) for name, value in pairs}
+        declared = {each.name: each for each in procedure.inputs}
+        for name in passed:
+            if name not in declared:
+                raise ProcedureError(f"step {id!r}: {procedure.name} has no input {name!r}", step=id)
+        for name, given in declared.items():
+            if name not in passed and given.default is None:
+                raise ProcedureError(
+                    f"step {id!r} gives {procedure.name} no {name!r}, which is an input of it", step=id
+                )
+        object.__setattr__(self, "id", id)
+        object.__setattr__(self, "procedure", procedure)
+        object.__setattr__(self, "arguments", tuple(passed.items()))
+
 
 Statement = Step | If | ForEach | Repeat | ProcedureCall
 Body = tuple[Statement, ...]
+
+
+def as_expression(given: str | Expression) -> Expression:
+    """An expression of a procedure, from its text or as it is.
+
+    Raises:
+        ExpressionError: the text is none.
+    """
+    if not isinstance(given, str):
+        return given
+    return parse_expression(given)
+
+
+def check_body(given: Iterable[Statement]) -> Body:
+    """What stands in a body, each a step or a statement."""
+    held = listed(given, "steps", "[Step('t', 'x + 1')]")
+    for number, statement in enumerate(held, 1):
+        if not isinstance(statement, If | ForEach | Repeat | ProcedureCall):
+            check_step(statement, number)
+    return held
+
+
+def _block(given: Iterable[Statement], what: str) -> Body:
+    held = check_body(given)
+    if not held:
+        raise ProcedureError(f"{what} has nothing to carry out")
+    return held
+
+
+def assigned(body: Body) -> tuple[str, ...]:
+    """The variables that a body sets for what comes behind it, each once, in the order of writing."""
+    names: dict[str, None] = {}
+    for statement in body:
+        match statement:
+            case Step(id) | ProcedureCall(id):
+                names[id] = None
+            case If(branches, otherwise):
+                for branch in (*(branch for _, branch in branches), otherwise):
+                    names.update(dict.fromkeys(assigned(branch)))
+            case ForEach(_, _, inner) | Repeat(_, inner):
+                names.update(dict.fromkeys(assigned(inner)))
+    return tuple(names)
+
+
+def steps_in(body: Body) -> Iterator[Step]:
+    """The steps of a body and of all bodies in it, in the order of writing; not those of procedures that it calls."""
+    for statement in body:
+        match statement:
+            case Step():
+                yield statement
+            case If(branches, otherwise):
+                for branch in (*(branch for _, branch in branches), otherwise):
+                    yield from steps_in(branch)
+            case ForEach(_, _, inner) | Repeat(_, inner):
+                yield from steps_in(inner)

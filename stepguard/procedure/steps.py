@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from inspect import isclass, signature
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from stepguard.core.verdicts import shorten
-from stepguard.errors import ProcedureError
+from stepguard.errors import ProcedureError, ValueRefused
 from stepguard.language.descriptions import struck, unclear
 from stepguard.language.expressions import (
     RESERVED,
@@ -28,7 +29,9 @@ from stepguard.language.expressions import (
     parts_of,
     truths_in,
 )
+from stepguard.language.terms import operands_in, variables_in
 from stepguard.language.value_types import NUMBER, TypeLike, ValueType
+from stepguard.language.values import Value
 
 if TYPE_CHECKING:
     from stepguard.checks import Check
@@ -39,17 +42,31 @@ __all__ = [
     "Step",
     "UnclearWords",
     "as_inputs",
+    "check_name",
     "check_operands",
     "check_step",
     "listed",
     "unknown_name",
 ]
 
-Performer = Literal["model", "code"]
+Performer = Literal["model", "code", "function", "tool", "person"]
+"""Who performs a step.
+
+========  ==========================================================================================================
+model     the model is asked, and what it claims is checked
+code      the expression is evaluated
+function  a Python function of the host's is called (`Step.operation`, `Step.arguments`): same values, same answer
+tool      the same with effects outside: called once for a step, with an idempotency key, after an approval if declared
+person    a person is asked; what the person says is the value
+========  ==========================================================================================================
+"""
+
+PERFORMERS: tuple[Performer, ...] = get_args(Performer)
 _T = TypeVar("_T")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _MAX_NAME = 64
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _LEADS_ON = re.compile(r"(?:[:,]|\b(?:and|or|then))\Z", re.IGNORECASE)
 
 
@@ -57,7 +74,7 @@ class UnclearWords(ProcedureError):
     """Words say more than a description does, and nobody would carry that out or check it."""
 
 
-def _check_name(name: object, role: str) -> None:
+def check_name(name: object, role: str) -> None:
     if not isinstance(name, str) or not _NAME.match(name) or len(name) > _MAX_NAME:
         raise ProcedureError(
             f"{name!r} cannot be {role}: use letters, digits and underscores, not starting with a digit, "
@@ -88,18 +105,32 @@ class Input:
     Args:
         name: the variable.
         type: its type, as a `ValueType` or as text (``"decimal(2)"``); a number by default.
+        default: its value where the caller gives none; None: the caller has to.
+
+    Raises:
+        ProcedureError: the name cannot be one, or the default is not of the type.
     """
 
     name: str
     type: ValueType = NUMBER
+    default: Value | None = None
 
-    def __init__(self, name: str, type: TypeLike = NUMBER) -> None:
-        _check_name(name, "an input")
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "type", ValueType.parse(type))
+from stepguard.language.terms import operands_in, variables_in
+from stepguard.language.value_types import NUMBER, TypeLike, ValueType
+from stepguard.language.values import Value
 
     def __repr__(self) -> str:
-        return f"Input({self.name!r})" if self.type == NUMBER else f"Input({self.name!r}, {str(self.type)!r})"
+        shown = [repr(self.name)] + ([] if self.type == NUMBER else [repr(str(self.type))])
+        shown += [] if self.default is None else [f"default={self.type.write(self.default)!r}"]
+        return f"Input({', '.join(shown)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which step of a procedure one of a run is, and under which names its variables have their values there."""
+
+    step: Step
+    names: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -115,7 +146,9 @@ class Step:
             comparison, otherwise text.
         reads: the variables that the step reads; with an expression they follow from it and are left out.
         checks: further checks, each a callable of (step, values, claim); see `stepguard.checks`.
-        performer: ``"model"`` asks the model, ``"code"`` evaluates the expression.
+        performer: who performs it, see `Performer`.
+        operation: the name of the function or tool that performs it, registered at the procedure.
+        arguments: what that is called with: name -> expression.
         show_work: whether the reply must show this step's working. None: yes where there is an expression, unless
             that joins truth values with ``and``, ``or`` or ``not``.
         with_next: whether its text is only understood with the next step's: the two are asked together, or this one
@@ -137,6 +170,9 @@ class Step:
     performer: Performer
     show_work: bool
     with_next: bool
+    operation: str | None
+    arguments: tuple[tuple[str, Expression], ...]
+    origin: Origin | None = dataclass_field(compare=False)
 
     def __init__(
         self,
@@ -150,8 +186,10 @@ class Step:
         performer: Performer = "model",
         show_work: bool | None = None,
         with_next: bool | None = None,
+        operation: str | None = None,
+        arguments: Mapping[str, str | Expression] | Iterable[tuple[str, Expression]] = (),
     ) -> None:
-        _check_name(id, "a step")
+        check_name(id, "a step")
         if not isinstance(expression, str | Expression | None):
             raise ProcedureError(
                 f"step {id!r}: an expression is text such as 'x + 1', not {_kind_of(expression)}: a function can "
@@ -161,17 +199,26 @@ class Step:
         if not isinstance(instruction, str | None):
             raise ProcedureError(f"step {id!r}: an instruction is text, not {_kind_of(instruction)}", step=id)
         tree = parse_expression(expression) if isinstance(expression, str) else expression
-        if tree is None and not (instruction and instruction.strip()):
+        if performer not in PERFORMERS:
+            raise ProcedureError(
+                f"step {id!r}: performer is one of {', '.join(PERFORMERS)}, not {performer!r}", step=id
+            )
+        passed = _arguments_of(id, operation, arguments, performer, tree)
+        if tree is None and operation is None and not (instruction and instruction.strip()):
             raise ProcedureError(f"step {id!r} has neither an expression nor an instruction", step=id)
-        if performer not in ("model", "code"):
-            raise ProcedureError(f"step {id!r}: performer is 'model' or 'code', not {performer!r}", step=id)
         listing = listed(() if reads is None else reads, f"step {id!r}: reads", "['letter']")
-        if tree is None:
+        rich = tree is not None and next(operands_in(tree), None) is not None
+        if operation is not None:
+            named = tuple(dict.fromkeys(name for _, value in passed for name in variables_in(value)))
+            if reads is not None and set(listing) != set(named):
+                raise ProcedureError(f"step {id!r}: reads follow from the arguments; leave them out", step=id)
+        elif tree is None:
             if performer == "code":
                 raise ProcedureError(f"step {id!r}: code can only perform a step with an expression", step=id)
             if show_work:
                 raise ProcedureError(f"step {id!r}: working can only be checked against an expression", step=id)
-            named = tuple(dict.fromkeys(listing))
+            placed = _PLACEHOLDER.findall(instruction or "") if performer == "person" else ()
+            named = tuple(dict.fromkeys((*listing, *placed)))
         else:
             if (inner := inner_comparison(tree)) is not None:
                 raise ProcedureError(
@@ -180,11 +227,11 @@ class Step:
                     f'`{id}: number = "..."`',
                     step=id,
                 )
-            named = names_in(tree)
+            named = variables_in(tree) if rich else names_in(tree)
             if reads is not None and set(listing) != set(named):
                 raise ProcedureError(f"step {id!r}: reads follow from the expression; leave them out", step=id)
         for name in named:
-            _check_name(name, f"a variable read by step {id!r}")
+            check_name(name, f"a variable read by step {id!r}")
         if tree is not None and instruction is not None:
             _check_words(instruction, id, named, tree)
         checked = listed(checks, f"step {id!r}: checks", "[Range(1, 10)]")
@@ -202,7 +249,9 @@ class Step:
                 )
         default = "text" if tree is None else "boolean" if isinstance(tree, TRUTHS) else "number"
         kind = ValueType.parse(type if type is not None else default)
-        if tree is not None and not isinstance(tree, Name):  # a plain copy may be of any type
+        if (
+            tree is not None and not isinstance(tree, Name) and kind.scalar and not rich
+        ):  # a plain copy may be of any type
             truth = isinstance(tree, TRUTHS)
             if not (kind.kind == "boolean" if truth else kind.numeric):
                 result = "a truth value" if truth else "a number"
@@ -219,21 +268,68 @@ class Step:
         put(self, "show_work", shows if show_work is None else bool(show_work))
         leads = instruction is not None and _LEADS_ON.search(instruction.strip()) is not None
         put(self, "with_next", (leads and tree is None) if with_next is None else bool(with_next))
+        put(self, "operation", operation)
+        put(self, "arguments", passed)
+        put(self, "origin", None)
         for check in checked:
             misfit = getattr(check, "misfit", None)
             if callable(misfit) and (reason := misfit(self)) is not None:
                 raise ProcedureError(f"step {id!r}: {reason} (the check {check!r})", step=id)
 
     def __repr__(self) -> str:
-        plain = Step(self.id, self.expression, instruction=self.instruction)
+        performer = self.performer if self.operation is not None else "model"
+        plain = Step(
+            self.id, self.expression, instruction=self.instruction, performer=performer, operation=self.operation
+        )
         arguments = [repr(argument) for argument in (self.id, self.formula) if argument is not None]
         arguments += [] if self.instruction is None else [f"instruction={self.instruction!r}"]
+        if self.operation is not None:
+            passed = {name: format_expression(value) for name, value in self.arguments}
+            arguments += [f"performer={self.performer!r}", f"operation={self.operation!r}", f"arguments={passed!r}"]
         for name in ("type", "reads", "checks", "performer", "show_work", "with_next"):
+            if name == "reads" and self.operation is not None:
+                continue
             value = getattr(self, name)
             if value != getattr(plain, name):
                 value = str(value) if name == "type" else list(value) if isinstance(value, tuple) else value
                 arguments.append(f"{name}={value!r}")
         return f"Step({', '.join(arguments)})"
+
+    @property
+    def rich(self) -> bool:
+        """Whether its expression holds more than numbers and variables (`stepguard.language.terms`)."""
+        return self.expression is not None and next(operands_in(self.expression), None) is not None
+
+    def occurrence(
+        self,
+        id: str,
+        names: Mapping[str, str],
+        *,
+        expression: Expression | None,
+        instruction: str | None,
+        reads: tuple[str, ...],
+        checks: tuple[Check, ...],
+        show_work: bool,
+        arguments: tuple[tuple[str, Expression], ...] = (),
+    ) -> Step:
+        """The step as it comes up in a run: under the id and the names of values that it has there.
+
+        What it is made of was checked when the procedure was made. `names` are the variables of the procedure that it
+        reads, with the names of their values in the run.
+        """
+        made = object.__new__(Step)
+        put = object.__setattr__
+        for name in ("type", "performer", "with_next", "operation"):
+            put(made, name, getattr(self, name))
+        put(made, "id", id)
+        put(made, "expression", expression)
+        put(made, "instruction", instruction)
+        put(made, "reads", reads)
+        put(made, "checks", checks)
+        put(made, "show_work", show_work)
+        put(made, "arguments", arguments)
+        put(made, "origin", Origin(self, tuple(names.items())))
+        return made
 
     @property
     def formula(self) -> str | None:
@@ -248,6 +344,31 @@ class Step:
 
 def _kind_of(value: object) -> str:
     return "a function" if callable(value) and not isclass(value) else f"a {type(value).__name__}"
+
+
+def _arguments_of(
+    id: str,
+    operation: str | None,
+    arguments: Mapping[str, str | Expression] | Iterable[tuple[str, Expression]],
+    performer: Performer,
+    tree: Expression | None,
+) -> tuple[tuple[str, Expression], ...]:
+    """The arguments of a function or tool as expressions."""
+    calls = performer in ("function", "tool")
+    if calls != (operation is not None):
+        lacks = "needs the name of its operation, such as operation='pay'" if calls else "calls no operation"
+        raise ProcedureError(f"step {id!r}: performer={performer!r} {lacks}", step=id)
+    pairs = tuple(arguments.items() if isinstance(arguments, Mapping) else arguments)
+    if operation is None:
+        if pairs:
+            raise ProcedureError(f"step {id!r}: only a function or a tool takes arguments", step=id)
+        return ()
+    check_name(operation, f"the operation of step {id!r}")
+    if tree is not None:
+        raise ProcedureError(f"step {id!r} has an expression and an operation: leave one out", step=id)
+    for name, _ in pairs:
+        check_name(name, f"an argument of step {id!r}")
+    return tuple((name, parse_expression(value) if isinstance(value, str) else value) for name, value in pairs)
 
 
 def _check_words(instruction: str, id: str, named: tuple[str, ...], tree: Expression) -> None:

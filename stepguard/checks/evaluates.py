@@ -1,0 +1,47 @@
+"""The check of a step whose value follows exactly from others, but not by arithmetic: dates, texts, records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from stepguard.checks.built import BuiltCheck
+from stepguard.core.verdicts import Claim, Verdict
+from stepguard.errors import EvaluationError, ValueRefused
+from stepguard.language.expressions import Expression, format_expression
+from stepguard.language.term_evaluation import evaluate_term
+from stepguard.language.terms import variables_in
+from stepguard.language.values import Value, show_value
+
+if TYPE_CHECKING:
+    from stepguard.procedure.steps import Step
+
+__all__ = ["Evaluates"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluates(BuiltCheck):
+    """The value is what an expression comes to, exactly. A pass is ``"proved"``.
+
+    Args:
+        expression: the expression, over variables that the step reads.
+    """
+
+    name: ClassVar[str] = "evaluates"
+    expression: Expression
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The variables in the expression."""
+        return variables_in(self.expression)
+
+    def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
+        text = format_expression(self.expression)
+        try:
+            expected = step.type.accept(evaluate_term(self.expression, values, {}))
+        except (EvaluationError, ValueRefused) as error:
+            return self._undecided(f"{text} has no value of type {step.type}: {error}", retry=False)
+        if values[step.id] == expected:
+            return self._pass(strength="proved")
+        return self._fail(f"{text} is {show_value(expected)}, not {show_value(values[step.id])}")

@@ -1,0 +1,351 @@
+"""Lowering: from a step of a procedure to the step that is asked, whose operands are plain variables.
+
+``paid = min(item.amount, daily[country])`` in the second round of a loop is asked as ``paid_1 = min(item_1_amount,
+daily_country_1)``: a field, a row of a table, an item of a list are looked up by the guard and get a name of their
+own; a choice becomes the side that is taken, ``sum of paid`` the sum ``paid_0 + paid_1 + paid_2``. What is then
+arithmetic is asked and checked like any other formula. What computes with dates, texts, quantities or records is asked
+as it is written, and its value is checked against the exact one (`stepguard.checks.evaluates`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
+
+from stepguard.checks.evaluates import Evaluates
+from stepguard.core.verdicts import Strength, weakest
+from stepguard.engine.control.scopes import Binding, Gathered, Known, Scope, Variable, View, resolve, support_of
+from stepguard.engine.control.sources import State
+from stepguard.language.expressions import (
+    Call,
+    Chain,
+    Compare,
+    Expression,
+    Logic,
+    Name,
+    Negate,
+    Not,
+    Number,
+    Power,
+    format_expression,
+    walk,
+)
+from stepguard.language.lookup_tables import Table
+from stepguard.language.term_evaluation import evaluate_term
+from stepguard.language.terms import (
+    Aggregate,
+    Choice,
+    Field,
+    Item,
+    LiteralTerm,
+    Member,
+    Operand,
+    operands_in,
+)
+from stepguard.language.value_types import ValueType
+from stepguard.language.values import Value, show_value, to_exact
+from stepguard.procedure.steps import Step
+
+__all__ = ["Lowering", "Names"]
+
+_ODD: Final = re.compile(r"[^A-Za-z0-9_]+")
+_PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_LONGEST: Final = 40
+_SCALAR: Final = (int, Fraction, Decimal, bool, str)
+
+
+class Names:
+    """The names that values get in the state of a run, beside those of the variables.
+
+    Args:
+        declared: the names of the procedure, and of those that it calls: none of them is given again.
+        calls: those of them that are calls of another procedure.
+        set_by_steps: those of them that steps set, which have other names in the rounds of a loop.
+    """
+
+    def __init__(self, declared: frozenset[str], calls: frozenset[str], set_by_steps: frozenset[str]) -> None:
+        self._declared = declared
+        self._set = set_by_steps
+        self._uses: Counter[str] = Counter()
+        separator = "_"
+        behind = "|".join(("[0-9]+", *map(re.escape, sorted(calls))))
+        while any(re.search(rf"{separator}(?:{behind})\Z", name) for name in declared):
+            separator += "_"
+        self.separator: Final = separator
+        self._round: Final = re.compile(rf"(.+?)(?:{separator}(?:{behind}))+")
+
+    def define(self, label: str, value: Value, support: Strength, state: State) -> str:
+        """A name for a value; the same one where it has it already."""
+        name = _ODD.sub("_", label).strip("_")[:_LONGEST] or "value"
+        if name[0].isdigit():
+            name = f"v{name}"
+        while self._taken(name) or (name in state.values and state.values[name] != value):
+            name += "_"
+        state.define(name, value, support)
+        self._uses[name] += 1
+        return name
+
+    def _taken(self, name: str) -> bool:
+        """Whether a variable has this name, or will have it in a round of a loop or in a call."""
+        if name in self._declared:
+            return True
+        inside = self._round.fullmatch(name)
+        return inside is not None and inside[1] in self._set
+
+    def unused(self, names: tuple[str, ...]) -> list[str]:
+        """Take back one use of each of these names; gives those that are used no more, or were never counted."""
+        self._uses.subtract(name for name in names if name in self._uses)
+        left = [name for name in names if self._uses.get(name, 0) <= 0]
+        for name in left:
+            self._uses.pop(name, None)
+        return left
+
+
+class Lowering:
+    """One step of a procedure on its way to the step that is asked.
+
+    Args:
+        scope: what its names stand for.
+        state: the values of the run.
+        names: names for values that have none.
+
+    Attributes:
+        control: what stands behind the choices that were made on the way.
+        defined: the names that were given on the way.
+    """
+
+    def __init__(self, scope: Scope, state: State, names: Names) -> None:
+        self.control: Strength = "proved"
+        self.defined: list[str] = []
+        self._scope = scope
+        self._state = state
+        self._names = names
+        self._reads: dict[str, ValueType | None] = {}
+        self._renamed: dict[str, str] = {}
+
+    def step(self, step: Step, id: str) -> Step:
+        """The step that is asked, under an id of its own.
+
+        Raises:
+            Undecided: it depends on values that are not verified yet.
+            EvaluationError: an operand has no value: there is no such item, row or field.
+        """
+        if step.operation is not None:
+            passed = tuple((name, self.expression(value)) for name, value in step.arguments)
+            return self._made(step, id, None, step.instruction, arguments=passed)
+        if step.expression is None:
+            return self._in_words(step, id)
+        tree = self.expression(step.expression)
+        self._read_by_checks(step)
+        if step.performer == "code" or self._arithmetic(step, tree):
+            if not self._renamed and tree == step.expression and id == step.id:
+                return step
+            return self._made(step, id, tree, step.instruction, show_work=step.show_work)
+        text = step.instruction or f"Work out {format_expression(tree)}."
+        return self._made(step, id, None, text, checks=(Evaluates(tree), *step.checks))
+
+    def _read_by_checks(self, step: Step) -> None:
+        for check in step.checks:
+            for name in getattr(check, "reads", ()):
+                if name != step.id:
+                    self._variable(name)
+
+    def _made(
+        self,
+        step: Step,
+        id: str,
+        tree: Expression | None,
+        instruction: str | None,
+        *,
+        checks: tuple[object, ...] | None = None,
+        show_work: bool = False,
+        arguments: tuple[tuple[str, Expression], ...] = (),
+    ) -> Step:
+        return step.occurrence(
+            id,
+            self._renamed,
+            expression=tree,
+            instruction=instruction,
+            reads=tuple(self._reads),
+            checks=step.checks if checks is None else checks,  # type: ignore[arg-type]
+            show_work=show_work,
+            arguments=arguments,
+        )
+
+    def _in_words(self, step: Step, id: str) -> Step:
+        for name in step.reads:
+            self._variable(name)
+        text = step.instruction or ""
+        if step.performer == "person":
+            text = _PLACEHOLDER.sub(lambda found: self._shown(found[1]), text)
+        elif self._renamed:
+            renamed = self._renamed
+            text = _PLACEHOLDER.sub(lambda found: renamed.get(found[1], found[0]), text)
+        if not self._renamed and text == step.instruction and id == step.id:
+            return step
+        return self._made(step, id, None, text)
+
+    def _shown(self, name: str) -> str:
+        value = resolve(self._scope.get(name), self._state)
+        binding = self._scope.get(name)
+        return binding.type.write(value) if isinstance(binding, Variable) else show_value(value)
+
+    def expression(self, tree: Expression) -> Expression:
+        """An expression whose operands are variables of the run, as far as it stays the same for the reader."""
+        match tree:
+            case LiteralTerm(value):
+                return _number(value) or tree
+            case Choice(then, condition, otherwise):
+                view = View(self._scope, self._state)
+                truth = evaluate_term(condition, view, self._tables)
+                self.control = weakest((self.control, view.support))
+                return self.expression(then if truth else otherwise)
+            case Aggregate():
+                return self._aggregate(tree)
+            case Operand():
+                return self._looked_up(tree)
+            case Name(name):
+                return self._variable(name)
+            case Number():
+                return tree
+            case Negate(operand):
+                return Negate(self.expression(operand))
+            case Not(operand):
+                return Not(self.expression(operand))
+            case Chain(operands, operators):
+                return Chain(tuple(map(self.expression, operands)), operators)
+            case Logic(operator, operands):
+                return Logic(operator, tuple(map(self.expression, operands)))
+            case Power(base, exponent):
+                return Power(self.expression(base), self.expression(exponent))
+            case Compare(operator, left, right):
+                return Compare(operator, self.expression(left), self.expression(right))
+            case Call(function, arguments, mode):
+                return Call(function, tuple(map(self.expression, arguments)), mode)
+
+    @property
+    def _tables(self) -> Mapping[str, Table]:
+        return self._scope.tables
+
+    def _variable(self, name: str) -> Name:
+        binding = self._scope.get(name)
+        if isinstance(binding, Variable):
+            self._reads[binding.name] = binding.type
+            self.control = weakest((self.control, binding.control))
+            if binding.name != name:
+                self._renamed[name] = binding.name
+            return Name(binding.name)
+        label = binding.label if isinstance(binding, Known) else f"{name}{self._scope.suffix}"
+        value, support = resolve(binding, self._state), support_of(binding, self._state)
+        defined = self._define(label, value, support)
+        self._renamed[name] = defined
+        return Name(defined)
+
+    def _looked_up(self, tree: Operand) -> Expression:
+        view = View(self._scope, self._state)
+        value = evaluate_term(tree, view, self._tables)
+        return Name(self._define(self._label(tree), value, view.support))
+
+    def _define(self, label: str, value: Value, support: Strength) -> str:
+        name = self._names.define(label, value, support, self._state)
+        self.defined.append(name)
+        self._reads[name] = None
+        return name
+
+    def _label(self, tree: Expression) -> str:
+        """A name for what an operand gives."""
+        match tree:
+            case Field(of, key):
+                return f"{self._label(of)}_{key}"
+            case Item(of, keys):
+                return "_".join((self._label(of), *map(self._label, keys)))
+            case Member(member, of):
+                return f"{self._label(member)}_in_{self._label(of)}"
+            case LiteralTerm(value):
+                return show_value(value)
+            case Operand():
+                return f"{tree.name}{self._scope.suffix}"
+            case Name(name):
+                binding = self._scope.find(name)
+                match binding:
+                    case Variable(flat):
+                        return flat
+                    case Known(_, _, label):
+                        return label
+                return name
+            case Number():
+                return format_expression(tree)
+        return f"{format_expression(tree)}{self._scope.suffix}"
+
+    def _aggregate(self, tree: Aggregate) -> Expression:
+        """An aggregate as the sum, the least, the most of its parts; as a value where it is none of these."""
+        parts = self._parts(tree)
+        if parts is None:
+            return self._looked_up(tree)
+        if tree.function == "sum":
+            return Chain(parts, ("+",) * (len(parts) - 1)) if len(parts) > 1 else parts[0] if parts else Number(0)
+        if len(parts) == 1:
+            return parts[0]
+        if tree.function in ("min", "max"):
+            return Call(tree.function, parts)
+        return Logic("and" if tree.function == "all" else "or", parts)
+
+    def _parts(self, tree: Aggregate) -> tuple[Expression, ...] | None:
+        """What is aggregated, each as an operand; None where the aggregate is better looked up as a whole."""
+        if tree.function in ("count", "first") or tree.variable is not None:
+            return None
+        binding: Binding | None = None
+        if isinstance(tree.value, Name) and not isinstance(tree.value, Operand):
+            binding = self._scope.get(tree.value.name)
+        if not isinstance(binding, Gathered) or not all(isinstance(item, Variable) for item in binding.items):
+            return None
+        if tree.function != "sum" and not binding.items:
+            return None
+        parts: list[Expression] = []
+        for item in binding.items:
+            assert isinstance(item, Variable)
+            if not (item.type.numeric if tree.function in ("sum", "min", "max") else item.type.kind == "boolean"):
+                return None
+            parts.append(Name(item.name))
+            self._reads[item.name] = item.type
+            self.control = weakest((self.control, item.control))
+        return tuple(parts)
+
+    def _arithmetic(self, step: Step, tree: Expression) -> bool:
+        """Whether a lowered expression is one of the arithmetic core."""
+        if not step.type.scalar:
+            return False
+        if isinstance(tree, Name) and not isinstance(tree, Operand):
+            return self._scalar(tree.name)
+        if next(operands_in(tree), None) is not None:
+            return False
+        truths = {part.name for node in walk(tree) if isinstance(node, Logic | Not) for part in _operands(node)}
+        return all(self._numeric(name, truth=name in truths) for name in self._reads)
+
+    def _scalar(self, name: str) -> bool:
+        kind = self._reads.get(name)
+        return kind.scalar if kind is not None else isinstance(self._state.values[name], _SCALAR)
+
+    def _numeric(self, name: str, *, truth: bool) -> bool:
+        kind = self._reads[name]
+        if kind is not None:
+            return kind.numeric or (truth and kind.kind == "boolean")
+        value = self._state.values[name]
+        return _number(value) is not None or (truth and isinstance(value, bool))
+
+
+def _operands(node: Logic | Not) -> tuple[Name, ...]:
+    parts = node.operands if isinstance(node, Logic) else (node.operand,)
+    return tuple(part for part in parts if isinstance(part, Name))
+
+
+def _number(value: Value) -> Number | None:
+    if isinstance(value, bool) or not isinstance(value, int | Fraction | Decimal):
+        return None
+    exact = to_exact(value)
+    assert not isinstance(exact, bool | str)
+    return Number(exact)

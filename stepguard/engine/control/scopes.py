@@ -1,0 +1,206 @@
+"""Scopes: what the names of a procedure stand for at one place of a run.
+
+A variable of a procedure may have many values in a run: one a round of a loop, one a call. Each of them has a name of
+its own in the state of the run (`paid_1`, `paid_2`), and a scope says which one is meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from stepguard.core.verdicts import Strength, weakest
+from stepguard.engine.control.sources import State
+from stepguard.errors import ProcedureError
+from stepguard.language.lookup_tables import Table
+from stepguard.language.value_types import ValueType
+from stepguard.language.values import Value
+
+__all__ = [
+    "Binding",
+    "Gathered",
+    "Known",
+    "Scope",
+    "Undecided",
+    "Variable",
+    "View",
+    "names_of",
+    "resolve",
+    "support_of",
+]
+
+
+class Undecided(Exception):
+    """It depends on values that are not verified yet: one of `names` is awaited."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__(*names)
+        self.names: Final = names
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """The value that a step sets, or an input, under its name in the state of the run.
+
+    Attributes:
+        name: that name.
+        type: its type.
+        control: what stands behind its being this value and not that of another round.
+    """
+
+    name: str
+    type: ValueType
+    control: Strength = "proved"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A value that follows from others: an item of a list, an argument of a call.
+
+    Attributes:
+        value: the value.
+        support: what stands behind it.
+        label: a name for it in prompts.
+    """
+
+    value: Value
+    support: Strength
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What the rounds of a loop set, as a list."""
+
+    items: tuple[Binding, ...]
+
+
+Binding = Variable | Known | Gathered
+
+
+class Scope:
+    """Names of one body.
+
+    Args:
+        parent: the scope around it, whose names it sees; None for the body of a procedure.
+        suffix: what is put behind the name of a variable that is set here, for its name in the state of the run.
+        path: what is put in front of the id of a step, for its place.
+        tables: the tables of the procedure.
+    """
+
+    __slots__ = ("_bindings", "parent", "path", "suffix", "tables")
+
+    def __init__(
+        self, parent: Scope | None, *, suffix: str = "", path: str = "", tables: Mapping[str, Table] | None = None
+    ) -> None:
+        self.parent = parent
+        self.suffix = suffix
+        self.path = path
+        self.tables: Mapping[str, Table] = tables if tables is not None else parent.tables if parent else {}
+        self._bindings: dict[str, Binding] = {}
+
+    def bind(self, name: str, binding: Binding) -> Binding | None:
+        """Let a name stand for something; gives what it stood for here before."""
+        before = self._bindings.get(name)
+        self._bindings[name] = binding
+        return before
+
+    @property
+    def own(self) -> Mapping[str, Binding]:
+        """What is bound in this very scope."""
+        return self._bindings
+
+    def find(self, name: str) -> Binding | None:
+        """What a name stands for, None where it stands for nothing."""
+        scope: Scope | None = self
+        while scope is not None:
+            if (binding := scope._bindings.get(name)) is not None:
+                return binding
+            scope = scope.parent
+        return None
+
+    def get(self, name: str) -> Binding:
+        """What a name stands for.
+
+        Raises:
+            ProcedureError: nothing: the branch that would have set it was not taken.
+        """
+        binding = self.find(name)
+        if binding is None:
+            raise ProcedureError(f"{name!r} was set on no way to here")
+        return binding
+
+
+def resolve(binding: Binding, state: State) -> Value:
+    """The value of a binding.
+
+    Raises:
+        Undecided: it is not verified yet.
+    """
+    match binding:
+        case Variable(name):
+            if name not in state.values:
+                raise Undecided(name)
+            return state.values[name]
+        case Known(value):
+            return value
+        case Gathered(items):
+            return tuple(resolve(item, state) for item in items)
+
+
+def names_of(binding: Binding) -> list[str]:
+    """The names that the values of a binding have in the state of the run."""
+    match binding:
+        case Variable(name):
+            return [name]
+        case Known():
+            return []
+        case Gathered(items):
+            return [name for item in items for name in names_of(item)]
+
+
+def support_of(binding: Binding, state: State) -> Strength:
+    """What stands behind a binding."""
+    match binding:
+        case Variable(name, _, control):
+            return weakest((control, state.support((name,))))
+        case Known(_, support):
+            return support
+        case Gathered(items):
+            return weakest(support_of(item, state) for item in items)
+
+
+class View(Mapping[str, Value]):
+    """The names of a scope with their values, as an expression reads them; keeps in mind which ones were read."""
+
+    def __init__(self, scope: Scope, state: State) -> None:
+        self._scope = scope
+        self._state = state
+        self._read: dict[str, Binding] = {}
+
+    def __getitem__(self, name: str) -> Value:
+        binding = self._scope.find(name)
+        if binding is None:
+            raise KeyError(name)
+        self._read[name] = binding
+        return resolve(binding, self._state)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._scope.find(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        scope: Scope | None = self._scope
+        names: dict[str, None] = {}
+        while scope is not None:
+            names.update(dict.fromkeys(scope.own))
+            scope = scope.parent
+        return iter(names)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @property
+    def support(self) -> Strength:
+        """What stands behind the weakest value that was read."""
+        return weakest(support_of(binding, self._state) for binding in self._read.values())

@@ -1,0 +1,142 @@
+"""Where the steps of a run come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from stepguard.core.verdicts import Strength
+from stepguard.errors import ProcedureError, StepguardError
+from stepguard.language.values import Value
+from stepguard.procedure.lazy_steps import LazySteps
+from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.steps import Step
+
+__all__ = ["Halt", "Pending", "State", "StepSource", "Straight"]
+
+
+class Halt(StepguardError):
+    """The procedure cannot go on here, whatever a model says: a bound is reached, an approval was refused.
+
+    Attributes:
+        status: how the run ends.
+        path: the place in the procedure.
+    """
+
+    def __init__(self, reason: str, *, status: Literal["abstained", "exhausted", "failed"], path: str) -> None:
+        super().__init__(reason)
+        self.status: Literal["abstained", "exhausted", "failed"] = status
+        self.path = path
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A step that comes up in the run.
+
+    Attributes:
+        step: what is asked.
+        path: its place, such as ``items[2].paid``; empty where that is the id of the step.
+        control: what stands behind the conditions and lists because of which it comes up.
+    """
+
+    step: Step
+    path: str = ""
+    control: Strength = "proved"
+
+
+class State(Protocol):
+    """The verified values of a run, as its steps read them."""
+
+    values: dict[str, Value]
+    frontier: int
+
+    def support(self, names: Iterable[str]) -> Strength:
+        """What stands behind the weakest of these values."""
+        ...
+
+    def define(self, name: str, value: Value, support: Strength) -> None:
+        """Give a value that follows from others a name of its own."""
+        ...
+
+    def drop(self, names: Iterable[str]) -> None:
+        """These values are read by no later step."""
+        ...
+
+
+class StepSource(Protocol):
+    """The steps of one run, by index, as far as they are decided."""
+
+    @property
+    def known(self) -> int:
+        """How many steps have come up."""
+        ...
+
+    @property
+    def ended(self) -> bool:
+        """Whether no more will come up."""
+        ...
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why no more will come up although the procedure is not at its end."""
+        ...
+
+    def advance(self, upto: int) -> None:
+        """Let steps come up until there are so many, or the next one is not decided."""
+        ...
+
+    def at(self, index: int) -> Pending:
+        """The step at an index below `known`.
+
+        Raises:
+            ProcedureError: a lazy procedure is wrong there.
+        """
+        ...
+
+    def variables(self) -> dict[str, Value]:
+        """The inputs and the variables of the procedure that have a value."""
+        ...
+
+    def answer(self) -> Value:
+        """The answer, at the end."""
+        ...
+
+
+class Straight:
+    """The steps of a procedure that is a list of them: all are known from the start.
+
+    Args:
+        procedure: what is run.
+        state: the values of the run.
+    """
+
+    failure = None
+    ended = True
+
+    def __init__(self, procedure: Procedure, state: State) -> None:
+        steps = procedure.steps
+        self._steps = steps.for_one_run() if isinstance(steps, LazySteps) else steps
+        self._procedure = procedure
+        self._state = state
+        self._pending: dict[int, Pending] = {}
+        self.known = len(procedure)
+
+    def advance(self, upto: int) -> None:
+        """All steps are known."""
+
+    def at(self, index: int) -> Pending:
+        """See `StepSource.at`."""
+        step = self._steps[index]
+        if self._procedure.look_back is not None and index == self.known - 1 and step.id != self._procedure.answer:
+            was = self._procedure.answer
+            raise ProcedureError(f"the last step was {was!r} when the procedure was made", step=step.id)
+        return Pending(step)
+
+    def variables(self) -> dict[str, Value]:
+        """See `StepSource.variables`."""
+        return dict(self._state.values)
+
+    def answer(self) -> Value:
+        """See `StepSource.answer`."""
+        return self._state.values[self._procedure.answer]

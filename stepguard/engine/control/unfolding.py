@@ -1,0 +1,293 @@
+"""Unfolding: the steps of a run of a procedure with branches, loops and calls, in the order in which they come up.
+
+The body is walked by generators, one inside the other as the blocks are. Each yields a `Pending` step, or the names of
+the values that it awaits: a condition is looked at when what it reads is verified, and not before. The rounds of
+``for each`` are walked side by side, so that steps of several rounds can be asked together; a round of ``repeat``
+begins when the one before it is over. Nothing is held of what is over, so a million rounds take no more room than one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterator
+from typing import Final
+
+from stepguard.core.verdicts import Strength, weakest
+from stepguard.engine.control.lowering import Lowering, Names
+from stepguard.engine.control.scopes import (
+    Binding,
+    Gathered,
+    Known,
+    Scope,
+    Undecided,
+    Variable,
+    View,
+    names_of,
+    resolve,
+)
+from stepguard.engine.control.sources import Halt, Pending, State
+from stepguard.errors import EvaluationError, ProcedureError, ValueRefused
+from stepguard.language.expressions import Expression, Name, format_expression
+from stepguard.language.term_evaluation import evaluate_term
+from stepguard.language.terms import Operand
+from stepguard.language.values import Value, show_value
+from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement, assigned, steps_in
+from stepguard.procedure.steps import Step
+
+__all__ = ["Unfolding"]
+
+_WINDOW: Final = 32
+"""So many rounds of a list are walked side by side."""
+
+_BEHIND: Final = 32
+"""So many steps before the frontier can still be looked at."""
+
+_Walk = Iterator[Pending | tuple[str, ...]]
+
+
+class Unfolding:
+    """The steps of one run; see `stepguard.engine.control.sources.StepSource`.
+
+    Args:
+        procedure: what is run.
+        state: the values of the run, with the inputs in it.
+    """
+
+    def __init__(self, procedure: Procedure, state: State) -> None:
+        self.ended = False
+        self.failure: Exception | None = None
+        self.known = 0
+        self._procedure = procedure
+        self._state = state
+        self._operations = procedure.all_operations
+        self._names = Names(procedure.names, procedure.calls, procedure.set_by_steps)
+        self._steps: dict[int, Pending] = {}
+        self._oldest = 0
+        self._awaited: tuple[str, ...] = ()
+        self._drops: deque[tuple[int, tuple[str, ...]]] = deque()
+        self._scope = Scope(None, tables=procedure.tables)
+        for declared in procedure.inputs:
+            self._scope.bind(declared.name, Variable(declared.name, declared.type))
+        self._walk = self._whole(procedure)
+
+    def advance(self, upto: int) -> None:
+        """See `StepSource.advance`."""
+        self._forget()
+        while not self.ended and self.known < upto:
+            if self._awaited and not any(name in self._state.values for name in self._awaited):
+                return
+            try:
+                came = next(self._walk)
+            except StopIteration:
+                self.ended = True
+                return
+            except (EvaluationError, ProcedureError, ValueRefused, Halt) as error:
+                self.ended, self.failure = True, error
+                return
+            if isinstance(came, Pending):
+                self._awaited = ()
+                self._steps[self.known] = came
+                self.known += 1
+            else:
+                self._awaited = came
+
+    def _forget(self) -> None:
+        frontier = self._state.frontier
+        for index in range(self._oldest, frontier - _BEHIND):
+            del self._steps[index]
+            self._oldest = index + 1
+        while self._drops and self._drops[0][0] <= frontier:
+            self._state.drop(self._names.unused(self._drops.popleft()[1]))
+
+    def at(self, index: int) -> Pending:
+        """See `StepSource.at`."""
+        return self._steps[index]
+
+    def variables(self) -> dict[str, Value]:
+        """See `StepSource.variables`."""
+        shown: dict[str, Value] = {}
+        for name, binding in self._scope.own.items():
+            try:
+                shown[name] = resolve(binding, self._state)
+            except Undecided:
+                continue
+        return shown
+
+    def answer(self) -> Value:
+        """See `StepSource.answer`."""
+        return evaluate_term(self._procedure.answer_term, View(self._scope, self._state), self._scope.tables)
+
+    def _whole(self, procedure: Procedure) -> _Walk:
+        yield from self._body(procedure.body, self._scope, "proved")
+        # The answer has to be there, too: a value that it needs may be on no way that was taken.
+        yield from self._value(procedure.answer_term, self._scope)
+
+    def _body(self, body: Body, scope: Scope, control: Strength) -> _Walk:
+        for statement in body:
+            yield from self._statement(statement, scope, control)
+
+    def _statement(self, statement: Statement, scope: Scope, control: Strength) -> _Walk:
+        match statement:
+            case Step():
+                yield from self._step(statement, scope, control)
+            case If(branches, otherwise):
+                for condition, branch in branches:
+                    truth, support = yield from self._value(condition, scope)
+                    control = weakest((control, support))
+                    if truth:
+                        yield from self._body(branch, scope, control)
+                        return
+                yield from self._body(otherwise, scope, control)
+            case ForEach():
+                yield from self._for_each(statement, scope, control)
+            case Repeat():
+                yield from self._repeat(statement, scope, control)
+            case ProcedureCall():
+                yield from self._call(statement, scope, control)
+
+    def _step(self, step: Step, scope: Scope, control: Strength) -> _Walk:
+        if step.operation is not None and self._operations[step.operation].approval:
+            yield from self._approval(step, scope, control)
+        id = f"{step.id}{scope.suffix}"
+        while True:
+            lowering = Lowering(scope, self._state, self._names)
+            try:
+                made = lowering.step(step, id)
+                break
+            except Undecided as undecided:
+                yield undecided.names
+        yield Pending(made, f"{scope.path}{step.id}" if scope.path else "", weakest((control, lowering.control)))
+        if lowering.defined:
+            self._drop_later(tuple(lowering.defined))
+        scope.bind(step.id, Variable(id, step.type))
+
+    def _approval(self, step: Step, scope: Scope, control: Strength) -> _Walk:
+        """Ask a person before a tool is called; the run ends where the answer is no."""
+        shown = []
+        for name, tree in step.arguments:
+            value, _ = yield from self._value(tree, scope)
+            shown.append(f"{name}={show_value(value)}")
+        asked = Step(
+            f"approve_{step.id}",
+            instruction=f"Approve the call {step.operation}({', '.join(shown)})?",
+            type="boolean",
+            performer="person",
+        )
+        yield from self._step(asked, scope, control)
+        approved, _ = yield from self._value(Name(asked.id), scope)
+        if not approved:
+            path = f"{scope.path}{step.id}"
+            raise Halt(f"the call of {step.operation} was not approved", status="abstained", path=path)
+
+    def _drop_later(self, names: tuple[str, ...]) -> None:
+        """These values are not needed any more when every step that has come up is completed."""
+        self._drops.append((self.known, names))
+
+    def _value(self, tree: Expression, scope: Scope) -> Generator[tuple[str, ...], None, tuple[Value, Strength]]:
+        """The value of an expression and what stands behind it, when they are known."""
+        while True:
+            view = View(scope, self._state)
+            try:
+                return evaluate_term(tree, view, scope.tables), view.support
+            except Undecided as undecided:
+                yield undecided.names
+
+    def _for_each(self, loop: ForEach, scope: Scope, control: Strength) -> _Walk:
+        items, support = yield from self._value(loop.over, scope)
+        if not isinstance(items, tuple):
+            raise ProcedureError(f"{format_expression(loop.over)} is no list, and `for each` goes through one")
+        control = weakest((control, support))
+        of = loop.over.name if isinstance(loop.over, Name) and not isinstance(loop.over, Operand) else loop.variable
+        rounds: list[Scope] = []
+        walks: dict[int, tuple[_Walk, tuple[str, ...]]] = {}
+        begun = 0
+        # What has effects is performed in the order of writing.
+        window = 1 if any(step.performer in ("tool", "person") for step in steps_in(loop.body)) else _WINDOW
+        while begun < len(items) or walks:
+            while begun < len(items) and len(walks) < window:
+                inner = self._round(scope, begun, f"{of}[{begun}]")
+                label = f"{loop.variable}{inner.suffix}"
+                inner.bind(loop.variable, Known(items[begun], support, label))
+                rounds.append(inner)
+                walks[begun] = (self._body(loop.body, inner, control), ())
+                begun += 1
+            ready = False
+            for number, (walk, awaited) in list(walks.items()):
+                if awaited and not any(name in self._state.values for name in awaited):
+                    continue
+                ready = True
+                awaited = ()
+                for came in walk:
+                    if isinstance(came, Pending):
+                        yield came
+                    else:
+                        awaited = came
+                        break
+                else:
+                    del walks[number]
+                    continue
+                walks[number] = (walk, awaited)
+            if not ready and walks:
+                yield tuple(name for _, awaited in walks.values() for name in awaited)
+        for name in assigned(loop.body):
+            values = [binding for inner in rounds if (binding := inner.own.get(name)) is not None]
+            if len(values) == len(rounds):  # what some rounds do not set is no list, and nothing behind may read it
+                scope.bind(name, Gathered(tuple(values)))
+
+    def _round(self, scope: Scope, number: int, path: str) -> Scope:
+        suffix = f"{scope.suffix}{self._names.separator}{number}"
+        return Scope(scope, suffix=suffix, path=f"{scope.path}{path}.")
+
+    def _repeat(self, loop: Repeat, scope: Scope, control: Strength) -> _Walk:
+        carried = assigned(loop.body)
+        for number in range(loop.most):
+            inner = self._round(scope, number, f"repeat[{number}]")
+            yield from self._body(loop.body, inner, control)
+            over, support = yield from self._value(loop.until, inner)
+            control = weakest((control, support))
+            dead: list[str] = []
+            for name in carried:
+                binding = inner.own.get(name)
+                if binding is None:
+                    continue
+                if isinstance(binding, Variable) and control != "proved":
+                    binding = Variable(binding.name, binding.type, control)
+                before = scope.bind(name, binding)
+                if number and before is not None:
+                    dead += names_of(before)
+            if dead:
+                self._drop_later(tuple(dead))
+            if over:
+                return
+        until = format_expression(loop.until)
+        raise Halt(
+            f"`repeat at most {loop.most} times` is at its bound, and `{until}` does not hold",
+            status="exhausted",
+            path=f"{scope.path}repeat[{loop.most - 1}]",
+        )
+
+    def _call(self, call: ProcedureCall, scope: Scope, control: Strength) -> _Walk:
+        called = call.procedure
+        suffix = f"{scope.suffix}{self._names.separator}{call.id}"
+        inner = Scope(None, suffix=suffix, path=f"{scope.path}{call.id}.", tables=called.tables)
+        passed = dict(call.arguments)
+        result: Binding
+        for declared in called.inputs:
+            if declared.name not in passed:
+                assert declared.default is not None
+                inner.bind(declared.name, Known(declared.default, "proved", f"{declared.name}{suffix}"))
+                continue
+            value, support = yield from self._value(passed[declared.name], scope)
+            value = declared.type.accept(value)
+            inner.bind(declared.name, Known(value, support, f"{declared.name}{suffix}"))
+        yield from self._body(called.body, inner, control)
+        answer = called.answer_term
+        if isinstance(answer, Name) and not isinstance(answer, Operand):
+            result = inner.get(answer.name)
+        else:
+            value, support = yield from self._value(answer, inner)
+            result = Known(value, weakest((control, support)), f"{call.id}{scope.suffix}")
+        scope.bind(call.id, result)
+        kept = names_of(result)
+        self._drop_later(tuple(name for each in inner.own.values() for name in names_of(each) if name not in kept))

@@ -1,0 +1,104 @@
+"""Performing: a step by code, by a function or by a tool, from the verified values that it reads."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable
+from typing import cast
+
+from stepguard.core.deadlines import Overrun, awaited, awithin, gave_up, within
+from stepguard.engine.actions import Act, Failed, Performed
+from stepguard.errors import ConfigError, EvaluationError, ValueRefused
+from stepguard.language.term_evaluation import evaluate_term
+from stepguard.language.value_types import ValueType
+from stepguard.language.values import Value
+from stepguard.procedure.operations import KEY
+
+__all__ = ["aperform_step", "perform_step"]
+
+
+def perform_step(action: Act) -> Performed | Failed:
+    """Perform a step, blocking; an async function runs in an event loop of its own."""
+    if action.operation is None:
+        return _by_code(action)
+    called = action.operation.function
+
+    def call() -> object:
+        given = called(**_arguments(action))
+        if not inspect.isawaitable(given):
+            return given
+        import asyncio  # importing it takes longer than the rest of this package
+
+        return asyncio.run(_settled(cast("Awaitable[object]", given)))
+
+    try:
+        return _performed(action, within(action.remaining, call, name=f"stepguard-{action.operation.name}"))
+    except BaseException as error:  # noqa: BLE001 - the host's code
+        return _failed(action, error)
+
+
+async def aperform_step(action: Act) -> Performed | Failed:
+    """Perform a step without blocking the event loop: an async function is awaited in it, another runs in a thread."""
+    if action.operation is None:
+        return _by_code(action)
+    called, arguments = action.operation.function, None
+    try:
+        arguments = _arguments(action)
+        if inspect.iscoroutinefunction(called):
+            given = await awaited(action.remaining, called(**arguments))
+        else:
+            name = f"stepguard-{action.operation.name}"
+            given = await awithin(action.remaining, lambda: called(**arguments), name=name)
+            if inspect.isawaitable(given):
+                given = await awaited(action.remaining, given)
+        return _performed(action, given)
+    except BaseException as error:  # noqa: BLE001 - the host's code
+        return _failed(action, error)
+
+
+def _by_code(action: Act) -> Performed | Failed:
+    step = action.step
+    assert step.expression is not None
+    try:
+        return Performed(action.id, _of_type(step.type, evaluate_term(step.expression, action.values, {})))
+    except (EvaluationError, ValueRefused) as error:
+        return Failed(action.id, error)
+
+
+def _of_type(kind: ValueType, value: Value) -> Value:
+    return kind.convert(value) if kind.scalar else kind.accept(value)  # type: ignore[arg-type]
+
+
+def _arguments(action: Act) -> dict[str, object]:
+    """The values of the arguments, as Python's own objects."""
+    assert action.operation is not None
+    given: dict[str, object] = {name: evaluate_term(value, action.values, {}) for name, value in action.step.arguments}
+    if action.operation.keyed:
+        given[KEY] = action.key
+    return given
+
+
+def _performed(action: Act, given: object) -> Performed | Failed:
+    step, operation = action.step, action.operation
+    assert operation is not None
+    try:
+        return Performed(action.id, step.type.accept(given))
+    except ValueRefused as error:
+        message = f"{operation.name} gave no {step.type} for {step.id!r}: {error}"
+        return Failed(action.id, ConfigError(message, option=operation.name))
+
+
+def _failed(action: Act, error: BaseException) -> Failed:
+    assert action.operation is not None
+    if isinstance(error, Overrun):
+        late = TimeoutError(f"{action.operation.name} has not returned in the time that was left")
+        return Failed(action.id, late)
+    if gave_up(error):
+        return Failed(action.id, RuntimeError(f"{action.operation.name} cancelled itself"))
+    if not isinstance(error, Exception):
+        raise error
+    return Failed(action.id, error)
+
+
+async def _settled(given: Awaitable[object]) -> object:
+    return await given

@@ -1,0 +1,112 @@
+"""Operations: the Python functions and tools of the host that steps call.
+
+A *function* computes: called twice with the same arguments it gives the same and changes nothing. A *tool* has effects
+outside of the run (it pays, writes, sends), so it is called once for a step: never again for a step that is completed,
+and with the same idempotency key when a declared retry calls it again after it failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from types import MappingProxyType
+from typing import Final
+
+from stepguard.core.arguments import check_count
+from stepguard.errors import ConfigError, ProcedureError
+
+__all__ = ["Operation", "Tool", "operations_of"]
+
+KEY: Final = "idempotency_key"
+"""A tool with a parameter of this name is given the key of the call: the run and the place of the step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function with effects, which a step calls.
+
+    Args:
+        function: the function, sync or async; its arguments are those of the step, by name. One with a parameter
+            ``idempotency_key`` is given a text that is the same whenever this step of this run is tried.
+        approval: whether a person has to say yes before each call; the question names the call.
+        retries: how often it is called again after it has raised.
+
+    Raises:
+        ConfigError: an argument cannot work.
+    """
+
+    function: Callable[..., object]
+    approval: bool = False
+    retries: int = 0
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise ConfigError(f"a tool is a function, not {self.function!r:.60}", option="tools")
+        if not isinstance(self.approval, bool):
+            raise ConfigError(f"approval is true or false, not {self.approval!r:.60}", option="tools")
+        check_count(self.retries, "retries", least=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A function or a tool under its name.
+
+    Attributes:
+        tool: whether it has effects.
+        keyed: whether it takes an idempotency key.
+    """
+
+    name: str
+    function: Callable[..., object]
+    tool: bool
+    approval: bool = False
+    retries: int = 0
+    keyed: bool = False
+
+    def check_arguments(self, names: tuple[str, ...], step: str) -> None:
+        """Refuse a step that calls it with arguments that it does not take, before anything is run.
+
+        Raises:
+            ProcedureError: it does.
+        """
+        try:
+            taken = signature(self.function)
+        except (TypeError, ValueError):  # of something that is not written in Python
+            return
+        given = dict.fromkeys((*names, *((KEY,) if self.keyed else ())))
+        try:
+            taken.bind(**given)
+        except TypeError as error:
+            raise ProcedureError(f"step {step!r} cannot call {self.name}: {error}", step=step) from None
+
+
+def operations_of(
+    functions: Mapping[str, Callable[..., object]], tools: Mapping[str, Callable[..., object] | Tool]
+) -> Mapping[str, Operation]:
+    """The operations of a procedure, by name.
+
+    Raises:
+        ConfigError: one cannot be called, or a name stands for two.
+    """
+    made: dict[str, Operation] = {}
+    for name, function in functions.items():
+        if not callable(function):
+            raise ConfigError(f"the function {name!r} cannot be called: {function!r:.60}", option="functions")
+        made[name] = Operation(name, function, tool=False)
+    for name, given in tools.items():
+        if name in made:
+            raise ConfigError(f"{name!r} is a function and a tool: give one of them another name", option="tools")
+        tool = given if isinstance(given, Tool) else Tool(given)
+        made[name] = Operation(
+            name, tool.function, tool=True, approval=tool.approval, retries=tool.retries, keyed=_keyed(tool.function)
+        )
+    return MappingProxyType(made)
+
+
+def _keyed(function: Callable[..., object]) -> bool:
+    try:
+        found = signature(function).parameters.get(KEY)
+    except (TypeError, ValueError):
+        return False
+    return found is not None and found.kind in (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
