@@ -81,7 +81,8 @@ def value_of(tree: Tree, values: Mapping[str, Any]) -> Any:
         case ("choice", then, condition, otherwise):
             return value_of(then if value_of(condition, values) else otherwise, values)
         case ("agg", function, name):
-            return {"sum": sum, "count": len, "max": max, "min": min}[function](values[name])
+            called: Any = {"sum": sum, "count": len, "max": max, "min": min}[function]
+            return called(values[name])
         case ("item", name, index):
             return values[name][index]
         case ("list", items):

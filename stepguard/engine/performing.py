@@ -66,7 +66,7 @@ def _by_code(action: Act) -> Performed | Failed:
 
 
 def _of_type(kind: ValueType, value: Value) -> Value:
-    return kind.convert(value) if kind.scalar else kind.accept(value)  # type: ignore[arg-type]
+    return kind.convert(value) if kind.scalar else kind.accept(value)
 
 
 def _arguments(action: Act) -> dict[str, object]:

@@ -98,7 +98,7 @@ class Procedure:
         term = as_expression(answer) if answer is not None else None
         named = {table.name: table for table in tables}
         straight = (
-            len(steps) == len(held)
+            all(isinstance(statement, Step) for statement in held)
             and not named
             and (term is None or _plain(term))
             and all(_is_straight(step) for step in steps)

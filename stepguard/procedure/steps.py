@@ -115,9 +115,15 @@ class Input:
     type: ValueType = NUMBER
     default: Value | None = None
 
-from stepguard.language.terms import operands_in, variables_in
-from stepguard.language.value_types import NUMBER, TypeLike, ValueType
-from stepguard.language.values import Value
+    def __init__(self, name: str, type: TypeLike = NUMBER, *, default: object = None) -> None:
+        check_name(name, "an input")
+        put = object.__setattr__
+        put(self, "name", name)
+        put(self, "type", ValueType.parse(type))
+        try:
+            put(self, "default", None if default is None else self.type.accept(default))
+        except ValueRefused as error:
+            raise ProcedureError(f"the default of input {name!r} is not of its type, {self.type}: {error}") from error
 
     def __repr__(self) -> str:
         shown = [repr(self.name)] + ([] if self.type == NUMBER else [repr(str(self.type))])

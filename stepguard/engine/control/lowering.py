@@ -18,7 +18,7 @@ from typing import Final
 
 from stepguard.checks.evaluates import Evaluates
 from stepguard.core.verdicts import Strength, weakest
-from stepguard.engine.control.scopes import Binding, Gathered, Known, Scope, Variable, View, resolve, support_of
+from stepguard.engine.control.scopes import Binding, Gathered, Known, Scope, ScopeValues, Variable, resolve, support_of
 from stepguard.engine.control.sources import State
 from stepguard.language.expressions import (
     Call,
@@ -50,7 +50,7 @@ from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value, to_exact
 from stepguard.procedure.steps import Step
 
-__all__ = ["Lowering", "Names"]
+__all__ = ["Lowering", "ValueNames"]
 
 _ODD: Final = re.compile(r"[^A-Za-z0-9_]+")
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -58,7 +58,7 @@ _LONGEST: Final = 40
 _SCALAR: Final = (int, Fraction, Decimal, bool, str)
 
 
-class Names:
+class ValueNames:
     """The names that values get in the state of a run, beside those of the variables.
 
     Args:
@@ -118,7 +118,7 @@ class Lowering:
         defined: the names that were given on the way.
     """
 
-    def __init__(self, scope: Scope, state: State, names: Names) -> None:
+    def __init__(self, scope: Scope, state: State, names: ValueNames) -> None:
         self.control: Strength = "proved"
         self.defined: list[str] = []
         self._scope = scope
@@ -200,7 +200,7 @@ class Lowering:
             case LiteralTerm(value):
                 return _number(value) or tree
             case Choice(then, condition, otherwise):
-                view = View(self._scope, self._state)
+                view = ScopeValues(self._scope, self._state)
                 truth = evaluate_term(condition, view, self._tables)
                 self.control = weakest((self.control, view.support))
                 return self.expression(then if truth else otherwise)
@@ -246,7 +246,7 @@ class Lowering:
         return Name(defined)
 
     def _looked_up(self, tree: Operand) -> Expression:
-        view = View(self._scope, self._state)
+        view = ScopeValues(self._scope, self._state)
         value = evaluate_term(tree, view, self._tables)
         return Name(self._define(self._label(tree), value, view.support))
 

@@ -22,9 +22,9 @@ __all__ = [
     "Gathered",
     "Known",
     "Scope",
+    "ScopeValues",
     "Undecided",
     "Variable",
-    "View",
     "names_of",
     "resolve",
     "support_of",
@@ -80,7 +80,7 @@ Binding = Variable | Known | Gathered
 
 
 class Scope:
-    """Names of one body.
+    """ValueNames of one body.
 
     Args:
         parent: the scope around it, whose names it sees; None for the body of a procedure.
@@ -171,7 +171,7 @@ def support_of(binding: Binding, state: State) -> Strength:
             return weakest(support_of(item, state) for item in items)
 
 
-class View(Mapping[str, Value]):
+class ScopeValues(Mapping[str, Value]):
     """The names of a scope with their values, as an expression reads them; keeps in mind which ones were read."""
 
     def __init__(self, scope: Scope, state: State) -> None:

@@ -13,15 +13,15 @@ from collections.abc import Generator, Iterator
 from typing import Final
 
 from stepguard.core.verdicts import Strength, weakest
-from stepguard.engine.control.lowering import Lowering, Names
+from stepguard.engine.control.lowering import Lowering, ValueNames
 from stepguard.engine.control.scopes import (
     Binding,
     Gathered,
     Known,
     Scope,
+    ScopeValues,
     Undecided,
     Variable,
-    View,
     names_of,
     resolve,
 )
@@ -61,7 +61,7 @@ class Unfolding:
         self._procedure = procedure
         self._state = state
         self._operations = procedure.all_operations
-        self._names = Names(procedure.names, procedure.calls, procedure.set_by_steps)
+        self._names = ValueNames(procedure.names, procedure.calls, procedure.set_by_steps)
         self._steps: dict[int, Pending] = {}
         self._oldest = 0
         self._awaited: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ class Unfolding:
 
     def answer(self) -> Value:
         """See `StepSource.answer`."""
-        return evaluate_term(self._procedure.answer_term, View(self._scope, self._state), self._scope.tables)
+        return evaluate_term(self._procedure.answer_term, ScopeValues(self._scope, self._state), self._scope.tables)
 
     def _whole(self, procedure: Procedure) -> _Walk:
         yield from self._body(procedure.body, self._scope, "proved")
@@ -187,7 +187,7 @@ class Unfolding:
     def _value(self, tree: Expression, scope: Scope) -> Generator[tuple[str, ...], None, tuple[Value, Strength]]:
         """The value of an expression and what stands behind it, when they are known."""
         while True:
-            view = View(scope, self._state)
+            view = ScopeValues(scope, self._state)
             try:
                 return evaluate_term(tree, view, scope.tables), view.support
             except Undecided as undecided:

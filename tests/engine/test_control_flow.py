@@ -1,0 +1,305 @@
+"""Procedures that branch, repeat, go through lists and call others end as they are written, whatever a model does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from control_flow_harness import make_program
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stepguard import Guard, Input, Procedure, Step
+from stepguard.language.expressions import Compare, Name, Number
+from stepguard.language.terms import Aggregate, ListTerm
+from stepguard.language.values import Value
+from stepguard.procedure.operations import Tool
+from stepguard.procedure.statements import ForEach, If, ProcedureCall, Repeat
+from stepguard.testing import SimulatedModel, Slips
+
+RIGHT = Slips.none()
+
+
+def guard(**options: Any) -> Guard:
+    return Guard(SimulatedModel(slips=RIGHT), **options)
+
+
+@pytest.mark.parametrize("start", range(0, 60, 20))
+def test_no_wrong_step_is_committed_on_any_way(start: int) -> None:
+    """Every committed step has the value that an independent interpreter gives it there, and so has the answer."""
+    for seed in range(start, start + 20):
+        check_against_the_interpreter(seed)
+
+
+@pytest.mark.slow
+@given(st.integers(min_value=1000, max_value=10**9))
+def test_no_wrong_step_is_committed_in_generated_procedures(seed: int) -> None:
+    """The same of procedures that nobody has seen."""
+    check_against_the_interpreter(seed)
+
+
+def check_against_the_interpreter(seed: int) -> None:
+    program = make_program(seed)
+    options: dict[str, Any] = {"parallel": 1 + seed % 3, "segment": [None, 1, 5][seed % 3], "repair": 12}
+    result = Guard(SimulatedModel(seed), seed=seed, **options).run(program.procedure, program.inputs)
+    for record in result.steps:
+        assert record.value == program.truth[str(record.occurrence)], (seed, str(record.occurrence))
+    if result.status == "verified":
+        assert result.answer == program.answer
+        assert {str(record.occurrence) for record in result.steps} == set(program.truth)
+    elif result.status == "exhausted":
+        assert program.answer is None
+    else:
+        assert result.status == "abstained"
+
+
+def test_nothing_of_a_branch_not_taken_stands_in_a_prompt() -> None:
+    """The model sees the steps at hand: neither the condition, nor what it excludes, nor what comes later."""
+    seen: list[str] = []
+    model = SimulatedModel(slips=RIGHT)
+
+    class Watched:
+        def complete(self, request: Any) -> Any:
+            seen.append("\n".join(message.content for message in request.messages))
+            return model.complete(request)
+
+    procedure = Procedure(
+        [
+            Step("total", "x + y"),
+            If([("total > 100", [Step("secret_fee", "total * 7")])], [Step("secret_fee", "total * 3")]),
+            Step("end", "secret_fee + 1"),
+        ],
+        inputs=["x", "y"],
+    )
+    result = Guard(Watched()).run(procedure, {"x": 60, "y": 50})
+    assert result.answer == 771
+    assert "secret" not in seen[0]
+    assert "* 3" not in "".join(seen[1:]).split("Steps:")[-1]
+
+
+def test_a_list_outside_of_a_loop_has_a_value_for_each_round() -> None:
+    """What a body sets is a list behind it, in the order of the items, and rounds are asked together."""
+    procedure = Procedure(
+        [
+            ForEach("n", ListTerm((Number(3), Name("x"), Number(5))), [Step("double", "n * 2")]),
+            Step("total", Aggregate("sum", Name("double"))),
+        ],
+        inputs=["x"],
+    )
+    result = guard().run(procedure, {"x": 4})
+    assert result.values == {"x": 4, "double": (6, 8, 10), "total": 24}
+    assert [str(record.occurrence) for record in result.steps] == ["n[0].double", "n[1].double", "n[2].double", "total"]
+    assert len(result.attempts) < 4
+
+
+def test_a_list_of_nothing_has_no_rounds() -> None:
+    """The body is not carried out, and the sum of nothing is nothing."""
+    procedure = Procedure(
+        [
+            ForEach("n", ListTerm(()), [Step("double", "n * 2")]),
+            Step("total", Aggregate("sum", Name("double"))),
+        ],
+        inputs=["x"],
+    )
+    assert guard().run(procedure, {"x": 4}).answer == 0
+
+
+def test_a_bound_that_is_reached_is_an_end_of_its_own() -> None:
+    """It names the loop, and what was verified by then is kept."""
+    body = [Step("balance", "balance - 10")]
+    procedure = Procedure([Repeat(3, body, until="balance <= 0")], inputs=["balance"])
+    result = guard().run(procedure, {"balance": 100})
+    assert result.status == "exhausted"
+    assert result.problem is not None
+    assert "`repeat at most 3 times` is at its bound" in result.problem.reason
+    assert str(result.problem.occurrence) == "repeat[2]"
+    assert result.values["balance"] == 70
+    assert guard().run(procedure, {"balance": 25}).answer == -5
+
+
+def test_another_procedure_has_names_of_its_own() -> None:
+    """Its variables are not those of the caller, and only its answer is seen outside."""
+    fee = Procedure([Step("total", "amount * 2"), Step("fee", "total + 1")], inputs=["amount"], name="fee")
+    procedure = Procedure(
+        [Step("total", "x + 1"), ProcedureCall("cost", fee, {"amount": "total"}), Step("end", "cost + total")],
+        inputs=["x"],
+    )
+    result = guard().run(procedure, {"x": 9})
+    assert result.answer == 31
+    assert result.values == {"x": 9, "total": 10, "cost": 21, "end": 31}
+    assert "cost.total" in [str(record.occurrence) for record in result.steps]
+
+
+def test_a_condition_on_an_unverified_value_makes_what_hangs_on_it_unverified() -> None:
+    """A branch that is taken because of a guess is no better than the guess."""
+    procedure = Procedure(
+        [
+            Step("late", instruction="Is it late?", type="boolean"),
+            If([("late", [Step("fee", "x * 2")])], [Step("fee", "x * 3")]),
+        ],
+        inputs=["x"],
+    )
+    result = Guard(SimulatedModel(slips=RIGHT, answers={"late": True})).run(procedure, {"x": 4})
+    assert result.status == "unverified"
+    assert result.answer == 8
+    assert dict(result.weak) == {"late": "unverified", "fee": "unverified"}
+
+
+def test_a_default_stands_in_for_an_input_that_is_not_given() -> None:
+    """The caller may still give another value."""
+    procedure = Procedure([Step("t", "x + limit")], inputs=["x", Input("limit", "decimal(2)", default="5.50")])
+    assert guard().run(procedure, {"x": 1}).answer == pytest.approx(6.5)
+    assert guard().run(procedure, {"x": 1, "limit": 2}).answer == 3
+
+
+class TestOperations:
+    """Functions, tools and persons."""
+
+    def test_a_function_performs_a_step(self) -> None:
+        """Its value is read as the type of the step; it needs no model."""
+        procedure = Procedure(
+            [
+                Step("score", operation="rate", arguments={"income": "x * 2"}, performer="function", type="integer"),
+                Step("end", "score + 1"),
+            ],
+            inputs=["x"],
+            functions={"rate": lambda income: int(income) // 3},
+        )
+        result = guard().run(procedure, {"x": 9})
+        assert (result.status, result.answer) == ("verified", 7)
+
+    @pytest.mark.parametrize(("given", "called"), [(True, 1), (False, 0)])
+    def test_a_tool_waits_for_an_approval(self, given: bool, called: int) -> None:
+        """The question names the call; a no ends the run before it."""
+        calls: list[tuple[object, str]] = []
+        asked: list[str | None] = []
+
+        def pay(amount: object, idempotency_key: str) -> str:
+            calls.append((amount, idempotency_key))
+            return "paid"
+
+        def ask(step: Step, values: Mapping[str, Value]) -> object:
+            asked.append(step.instruction)
+            return given
+
+        procedure = Procedure(
+            [
+                Step("total", "x + y"),
+                Step("receipt", operation="pay", arguments={"amount": "total"}, performer="tool", type="text"),
+            ],
+            inputs=["x", "y"],
+            tools={"pay": Tool(pay, approval=True)},
+        )
+        result = guard(person=ask).run(procedure, {"x": 12, "y": 30})
+        assert asked == ["Approve the call pay(amount=42)?"]
+        assert len(calls) == called
+        assert result.status == ("verified" if given else "abstained")
+        if given:
+            assert calls[0][1] == f"{result.run_id}:receipt"
+
+    @pytest.mark.parametrize(("retries", "status"), [(0, "failed"), (1, "failed"), (2, "verified")])
+    def test_a_tool_is_called_again_as_often_as_declared(self, retries: int, status: str) -> None:
+        """With the same key, and never after it has succeeded."""
+        keys: list[str] = []
+
+        def pay(idempotency_key: str) -> str:
+            keys.append(idempotency_key)
+            if len(keys) < 3:
+                raise ConnectionError("the bank is down")
+            return "paid"
+
+        procedure = Procedure(
+            [Step("receipt", operation="pay", performer="tool", type="text")],
+            tools={"pay": Tool(pay, retries=retries)},
+        )
+        result = guard().run(procedure)
+        assert result.status == status
+        assert len(keys) == min(retries + 1, 3)
+        assert len(set(keys)) == 1
+
+    def test_an_async_tool_is_awaited(self) -> None:
+        """In the loop of the caller under `arun`, in one of its own under `run`."""
+
+        async def pay(amount: object) -> str:
+            return f"paid {amount}"
+
+        procedure = Procedure(
+            [Step("receipt", operation="pay", arguments={"amount": "x"}, performer="tool", type="text")],
+            inputs=["x"],
+            tools={"pay": pay},
+        )
+        assert asyncio.run(guard().arun(procedure, {"x": 5})).answer == "paid 5"
+        assert guard().run(procedure, {"x": 5}).answer == "paid 5"
+
+    def test_what_nobody_has_registered_is_said_before_anything_is_asked(self) -> None:
+        """The message names the step, the tool and how to register it."""
+        procedure = Procedure([Step("receipt", operation="pay", performer="tool", type="text")])
+        with pytest.raises(ValueError, match="'receipt' calls the tool 'pay', which is not registered"):
+            guard().run(procedure)
+        assert guard().run(procedure.with_operations(tools={"pay": lambda: "ok"})).answer == "ok"
+
+    def test_a_person_answers_a_step(self) -> None:
+        """With the values in the question; without anybody to ask the run names the step."""
+        asked: list[str | None] = []
+
+        def ask(step: Step, values: Mapping[str, Value]) -> object:
+            asked.append(step.instruction)
+            return True
+
+        procedure = Procedure(
+            [
+                Step("total", "x * 2"),
+                Step("ok", instruction="Approve {total}?", type="boolean", performer="person"),
+                If([("ok", [Step("end", "total + 1")])], [Step("end", "total * 0")]),
+            ],
+            inputs=["x"],
+        )
+        result = guard(person=ask).run(procedure, {"x": 21})
+        assert (asked, result.answer, result.status) == (["Approve 42?"], 43, "verified")
+        alone = guard().run(procedure, {"x": 21})
+        assert alone.status == "abstained"
+        assert alone.problem is not None
+        assert "a person has to answer" in alone.problem.reason
+
+    def test_tools_of_later_rounds_wait_for_those_of_earlier_ones(self) -> None:
+        """What has effects is performed in the order of writing: a failure ends it there."""
+        paid: list[object] = []
+
+        def pay(amount: Any) -> str:
+            if amount > 2:
+                raise ConnectionError("the bank is down")
+            paid.append(amount)
+            return "paid"
+
+        step = Step("receipt", operation="pay", arguments={"amount": "n"}, performer="tool", type="text")
+        listed = ListTerm(tuple(map(Number, (1, 2, 3, 4))))
+        procedure = Procedure([ForEach("n", listed, [step])], tools={"pay": pay})
+        result = guard(parallel=4).run(procedure)
+        assert paid == [1, 2]
+        assert result.status == "failed"
+        assert result.problem is not None
+        assert str(result.problem.occurrence) == "n[2].receipt"
+
+
+def test_many_rounds_take_no_more_room_than_one() -> None:
+    """A value that was carried over is given up when the next round has it."""
+    body = [Step("left", "left - 1")]
+    procedure = Procedure(
+        [Repeat(3000, body, until=Compare("<=", Name("left"), Number(0)))], inputs=["left"], answer="left"
+    )
+    run = guard(history=10).start(procedure, {"left": 2000})
+    most = 0
+    while not run.done:
+        for action in run.actions():
+            request = getattr(action, "request", None)
+            if request is None:
+                run.send(run.perform(action))
+                continue
+            from stepguard.engine.actions import Replied
+
+            run.send(Replied(action.id, SimulatedModel(slips=RIGHT).complete(request)))
+        most = max(most, len(run._engine._schedule.values))
+    assert run.result().answer == 0
+    assert most < 100
