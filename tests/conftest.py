@@ -74,12 +74,16 @@ def no_certificates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def no_provider_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys and endpoints in the environment of whoever runs the tests are not used."""
-    for provider in PROVIDERS.values():
-        for name in (*provider.keys, *provider.addresses, "OPENAI_BASE_URL", "OPENAI_ADMIN_KEY"):
-            monkeypatch.delenv(name, raising=False)
+@pytest.fixture(autouse=True, scope="session")
+def no_provider_of_the_machine() -> Iterator[None]:
+    """Keys and endpoints in the environment of whoever runs the tests are unused; nothing is sent to LangSmith."""
+    with pytest.MonkeyPatch.context() as patch:
+        for provider in PROVIDERS.values():
+            for name in (*provider.keys, *provider.addresses, "OPENAI_BASE_URL", "OPENAI_ADMIN_KEY"):
+                patch.delenv(name, raising=False)
+        for name in ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"):
+            patch.setenv(name, "false")
+        yield
 
 
 @pytest.fixture

@@ -1,76 +1,54 @@
-"""LangChain agents with the middleware, and LangChain's client at `stepguard serve`, over real HTTP on loopback."""
+"""LangChain's agents behind the middleware, at a real HTTP server on loopback."""
 
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
-import logging
 import pickle
-import re
-import sys
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from typing import Any
 
 import openai
 import pytest
-from conftest import ChatServer, Received, Reply, completion_body
+from conftest import ChatServer, Reply, completion_body
 from openai_harness import GOOD, KEY, PROCEDURE
-from serve_harness import MODEL, VALUES, good_answer, serving
+from serve_harness import VALUES
 
 from stepguard import Budget, RetryPolicy
 from stepguard.errors import (
     BackendTimeout,
     ConfigError,
     InputError,
-    MissingExtraError,
     RunError,
     RunFailed,
     StepNotVerified,
 )
-from stepguard.integrations.chat.trust import Trust
 from stepguard.integrations.openai.calls import ClientCall
 
 pytest.importorskip("langchain")
 pytest.importorskip("langchain_openai")
+import langchain_harness
 from langchain.agents import create_agent  # type: ignore[import-not-found, unused-ignore]
 from langchain.agents.middleware import (  # type: ignore[import-not-found, unused-ignore]
     AgentMiddleware,
     ModelRefusalMiddleware,
-    ModelRequest,
     ModelRetryMiddleware,
-    wrap_model_call,
 )
 from langchain_core.exceptions import ModelRefusalError  # type: ignore[import-not-found, unused-ignore]
-from langchain_core.language_models import BaseChatModel  # type: ignore[import-not-found, unused-ignore]
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage  # type: ignore[import-not-found, unused-ignore]
-from langchain_core.outputs import ChatGeneration, ChatResult  # type: ignore[import-not-found, unused-ignore]
+from langchain_core.messages import AIMessage, HumanMessage  # type: ignore[import-not-found, unused-ignore]
 from langchain_core.tools import tool  # type: ignore[import-not-found, unused-ignore]
-from langchain_openai import ChatOpenAI  # type: ignore[import-not-found, unused-ignore]
+from langchain_harness import ASKED, CHAT, FIXED, ORDER, WRONG, GuardMiddleware, Invoke, async_http, chat_model
 from langgraph.checkpoint.memory import InMemorySaver  # type: ignore[import-not-found, unused-ignore]
 from langgraph.types import Command, interrupt  # type: ignore[import-not-found, unused-ignore]
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from stepguard.integrations.langchain import GuardedCallRefused
 from stepguard.integrations.langchain import GuardMiddleware as Middleware
 
+agent = langchain_harness.agent
+
 pytestmark = pytest.mark.once
-
-WRONG = '{"t2": "12 + 7 = 19", "t1": "19 * 3 = 58"}'
-FIXED = '{"t1": "19 * 3 = 57"}'
-ORDER = "# John Doe\ninputs: x, y\nx = 12\ny = 7\nt2 = x + y\nt1 = t2 * 3"
-ASKED: list[Any] = [{"role": "user", "content": ORDER}]
-CHAT: list[Any] = [{"role": "user", "content": "Tell me of John Doe."}]
-
-
-TRUST = Trust(procedures=("user",), inputs=("user",))
-
-
-def GuardMiddleware(**options: Any) -> Middleware:  # noqa: N802
-    """The middleware of a host that trusts its users, where nothing else is said."""
-    return Middleware(**{"trust": TRUST, **options})
 
 
 @tool  # type: ignore[untyped-decorator, unused-ignore]
@@ -79,77 +57,11 @@ def weather(place: str) -> str:
     return "sunny"
 
 
-@pytest.fixture(autouse=True)
-def untraced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is sent to LangSmith, whatever the environment says."""
-    for name in ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"):
-        monkeypatch.setenv(name, "false")
-
-
-Invoke = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture(params=["sync", "async"])
-def agent(request: pytest.FixtureRequest, chat_server: ChatServer) -> Callable[..., Invoke]:
-    """Makes an agent at the server, and gives what invokes it, blocking or awaited."""
-
-    def make(*middleware: AgentMiddleware[Any, Any], retries: int = 0, **options: Any) -> Invoke:
-        def made(**http: Any) -> Any:
-            model: Any = _chat(chat_server, max_retries=retries, **http)
-            return create_agent(model, middleware=middleware, **options)
-
-        def invoke(messages: Any, **more: Any) -> dict[str, Any]:
-            state = messages if isinstance(messages, Command) else {"messages": messages}
-            if request.param == "sync":
-                with _http() as http:
-                    return dict(made(http_client=http).invoke(state, **more))
-
-            async def main() -> dict[str, Any]:
-                async with _async_http() as http:
-                    return dict(await made(http_async_client=http).ainvoke(state, **more))
-
-            return asyncio.run(main())
-
-        return invoke
-
-    return make
-
-
-def _http() -> Any:
-    return openai.DefaultHttpxClient(verify=False)  # reading certificates takes longer than a test
-
-
-def _async_http() -> Any:
-    return openai.DefaultAsyncHttpxClient(verify=False)
-
-
-def _chat(server: Any, **options: Any) -> ChatOpenAI:
-    """LangChain's client at a server; clients that are not given are never used, and not made either."""
-    given: dict[str, Any] = {"base_url": server.url, "api_key": KEY, "model": "gpt-x", "max_retries": 0}
-    unused = {"http_client": _http(), "http_async_client": _async_http()}
-    return ChatOpenAI(**{**given, **unused, **options})
-
-
 def _ended(finish: str) -> dict[str, Any]:
     """The body of a reply that was not finished."""
     body = completion_body('{"t2": "12 +')
     body["choices"][0]["finish_reason"] = finish
     return body
-
-
-class Thinker(BaseChatModel):  # type: ignore[misc, unused-ignore]
-    """A model of no known family, that answers by a function of what it is sent."""
-
-    answer: Callable[[list[BaseMessage]], str]
-    bound: list[dict[str, Any]] = Field(default_factory=list)
-
-    @property
-    def _llm_type(self) -> str:
-        return "thinker"
-
-    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
-        self.bound.append(kwargs)
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(self.answer(messages)))])
 
 
 # Guarded calls
@@ -380,8 +292,8 @@ def test_cancellation_leaves_nothing_behind(chat_server: ChatServer) -> None:
     calls: list[ClientCall] = []
 
     async def main() -> int:
-        async with _async_http() as http:
-            model = _chat(chat_server, http_async_client=http)
+        async with async_http() as http:
+            model = chat_model(chat_server, http_async_client=http)
             made: Any = create_agent(model, middleware=[GuardMiddleware(on_call=calls.append)])
             task = asyncio.create_task(made.ainvoke({"messages": ASKED}))
             while len(chat_server.requests) < 2:
@@ -398,214 +310,3 @@ def test_cancellation_leaves_nothing_behind(chat_server: ChatServer) -> None:
     assert call.result is not None
     assert call.result.values["t2"] == 19
     assert call.result.usage.calls == 2
-
-
-# Around it
-
-
-def test_middleware_behind_it_sees_single_requests(agent: Callable[..., Invoke], chat_server: ChatServer) -> None:
-    """What stands in front of it sees one call."""
-    chat_server.play([Reply(completion_body(WRONG)), Reply(completion_body(FIXED))])
-    seen: list[str] = []
-
-    class Log(AgentMiddleware[Any, Any]):  # type: ignore[misc, unused-ignore]
-        def __init__(self, mark: str) -> None:
-            self.mark = mark
-            self.tools: list[Any] = []
-
-        @property
-        def name(self) -> str:
-            return self.mark
-
-        def wrap_model_call(self, request: Any, handler: Any) -> Any:
-            seen.append(self.mark)
-            return handler(request)
-
-        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
-            seen.append(self.mark)
-            return await handler(request)
-
-    agent(Log("front"), GuardMiddleware(), Log("behind"))(ASKED)
-    assert seen == ["front", "behind", "behind"]
-
-
-@pytest.mark.parametrize("awaited", [False, True])
-def test_a_stream_of_messages_holds_the_answer_alone(chat_server: ChatServer, awaited: bool) -> None:
-    """Replies that nobody has checked yet are not streamed; a call that is passed on is, as ever."""
-    chunks = [
-        {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
-        for choice in (
-            {"index": 0, "delta": {"role": "assistant", "content": "{text}"}, "finish_reason": None},
-            {"index": 0, "delta": {}, "finish_reason": "stop"},
-        )
-    ]
-    texts = iter([WRONG, FIXED, "Hello."])
-
-    def script(received: Received) -> Reply:
-        text = json.dumps(next(texts))[1:-1]
-        return Reply(events=[*(json.dumps(chunk).replace("{text}", text) for chunk in chunks), "[DONE]"])
-
-    chat_server.play(script)
-
-    async def amain(made: Any, messages: Any) -> list[str]:
-        return [piece.text async for piece, _ in made.astream({"messages": messages}, stream_mode="messages")]
-
-    def main(messages: Any) -> str:
-        if awaited:
-
-            async def run() -> list[str]:
-                async with _async_http() as http:
-                    made = create_agent(_chat(chat_server, http_async_client=http), middleware=[GuardMiddleware()])
-                    return await amain(made, messages)
-
-            return "".join(asyncio.run(run()))
-        with _http() as http:
-            made: Any = create_agent(_chat(chat_server, http_client=http), middleware=[GuardMiddleware()])
-            return "".join(piece.text for piece, _ in made.stream({"messages": messages}, stream_mode="messages"))
-
-    assert main(ASKED) == "t2 = 19\nt1 = 57\nanswer: 57"
-    assert main(CHAT) == "Hello."
-    assert all(received.body["stream"] for received in chat_server.requests)
-
-
-@pytest.mark.parametrize("awaited", [False, True])
-def test_concurrent_calls_do_not_mix(chat_server: ChatServer, awaited: bool) -> None:
-    """Answers that come back in another order land in their own calls."""
-    firsts: list[int] = []
-
-    def script(received: Received) -> Reply:
-        firsts.append(1)
-        reply = good_answer(received)
-        return Reply(reply.body, delay=0.3 / len(firsts))
-
-    chat_server.play(script)
-    asked = [[{"role": "user", "content": ORDER.replace("12", str(100 * at))}] for at in range(1, 9)]
-
-    def answers(states: Any) -> list[int]:
-        return [state["stepguard"].answer for state in states]
-
-    async def main() -> list[int]:
-        async with _async_http() as http:
-            made: Any = create_agent(_chat(chat_server, http_async_client=http), middleware=[GuardMiddleware()])
-            return answers(await asyncio.gather(*(made.ainvoke({"messages": each}) for each in asked)))
-
-    if awaited:
-        found = asyncio.run(main())
-    else:
-        with _http() as http, ThreadPoolExecutor(8) as pool:
-            made: Any = create_agent(_chat(chat_server, http_client=http), middleware=[GuardMiddleware()])
-            found = answers(pool.map(lambda each: made.invoke({"messages": each}), asked))
-    assert found == [3 * (100 * at + 7) for at in range(1, 9)]
-
-
-def test_a_model_of_another_family_is_bound_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By default nothing, since parameters differ; `settings` names them. Tokens nobody counts are estimated."""
-    model = Thinker(answer=lambda messages: GOOD)
-    made: Any = create_agent(model, middleware=[GuardMiddleware()])
-    message = made.invoke({"messages": ASKED})["messages"][-1]
-    assert message.text.endswith("answer: 57")
-    assert message.usage_metadata["output_tokens"] == -(-len(GOOD) // 4)
-    made = create_agent(model, middleware=[GuardMiddleware(settings=lambda request: {"top_k": request.attempt})])
-    made.invoke({"messages": ASKED})
-    assert model.bound == [{}, {"top_k": 1}]
-
-
-def test_a_reply_of_several_messages_is_no_reply() -> None:
-    """Middleware that makes something else of a reply ends the run, and nothing of it is read."""
-
-    @wrap_model_call  # type: ignore[untyped-decorator, unused-ignore]
-    def double(request: ModelRequest, handler: Any) -> Any:
-        response = handler(request)
-        response.result = [*response.result, *response.result]
-        return response
-
-    made: Any = create_agent(Thinker(answer=lambda messages: GOOD), middleware=[GuardMiddleware(), double])
-    with pytest.raises(GuardedCallRefused) as caught:
-        made.invoke({"messages": ASKED})
-    assert "one AIMessage was expected" in str(caught.value.result.error)
-
-
-def test_logs_name_what_happened_and_hold_no_content(
-    agent: Callable[..., Invoke], chat_server: ChatServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The events tell guarded calls from passed ones, without prompts, values and keys."""
-    chat_server.play([Reply(completion_body(GOOD)), Reply(completion_body("Hello."))])
-    with caplog.at_level(logging.INFO, logger="stepguard"):
-        agent(GuardMiddleware())(ASKED)
-        agent(GuardMiddleware())(CHAT)
-    told = "\n".join(record.getMessage() for record in caplog.records if record.name == "stepguard")
-    assert "chat_guarded" in told
-    assert "chat_passed" in told
-    told = re.sub(r"run_id='\w+'|seconds=\S+", "", told)
-    assert not any(word in told for word in ("John Doe", "57", KEY))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        *({"on_unverified": "ignore"}, {"at_least": "sure"}, {"on_call": 3}, {"settings": {}}, {"procedure": "sums"}),
-        *({"procedures": {"sums": "t = 1"}}, {"stop_early": True}, {"observe": True}, {"parallel": 0}),
-    ],
-)
-def test_options_that_cannot_work_are_told_at_once(options: dict[str, Any]) -> None:
-    """A wrong option is an error when the middleware is made."""
-    with pytest.raises(ConfigError):
-        GuardMiddleware(**options)
-
-
-def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without LangChain the module says what to install."""
-    for name in [each for each in sys.modules if each.startswith("stepguard.integrations.langchain")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "langchain.agents.middleware", None)
-    with pytest.raises(MissingExtraError, match=r"stepguard\[langchain\]"):
-        importlib.import_module("stepguard.integrations.langchain")
-
-
-# LangChain's client at the server
-
-
-@pytest.fixture
-def client(chat_server: ChatServer) -> Iterator[ChatOpenAI]:
-    """LangChain's client with its own retries, at a guarding server."""
-    with serving(chat_server.url) as served, _http() as http:
-        yield _chat(served, model=MODEL, max_retries=2, http_client=http)
-
-
-def test_the_client_works_unchanged_at_the_server(chat_server: ChatServer, client: ChatOpenAI) -> None:
-    """Invoked or streamed, it gets the verified answer."""
-    chat_server.play(good_answer)
-    message = client.invoke(VALUES)
-    assert message.text == "t2 = 19\nt1 = 57\nanswer: 57"
-    assert message.usage_metadata is not None
-    assert message.usage_metadata["total_tokens"] == 15
-    assert "".join(chunk.text for chunk in client.stream(VALUES)) == message.text
-
-
-def test_the_client_is_awaited_at_the_server(chat_server: ChatServer) -> None:
-    """The same without blocking."""
-    chat_server.play(good_answer)
-
-    async def main(served: Any) -> list[str]:
-        async with _async_http() as http:
-            model = _chat(served, model=MODEL, http_async_client=http)
-            found = await asyncio.gather(model.ainvoke(VALUES), model.ainvoke('{"x": 1, "y": 2}'))
-            return [message.text for message in found]
-
-    with serving(chat_server.url) as served:
-        assert asyncio.run(main(served)) == ["t2 = 19\nt1 = 57\nanswer: 57", "t2 = 3\nt1 = 9\nanswer: 9"]
-
-
-def test_the_client_does_not_repeat_what_is_not_verified(chat_server: ChatServer) -> None:
-    """Status 422 is the SDK's own error, the client's retries leave it alone, and no right value is told."""
-    chat_server.play(Reply(completion_body('{"t2": "12 + 7 = 19", "t1": "19 * 3 = 58"}')))
-    with serving(chat_server.url, guard={"repair": 1}) as served, _http() as http:
-        model = _chat(served, model=MODEL, max_retries=2, http_client=http)
-        with pytest.raises(openai.UnprocessableEntityError, match="step t1") as caught:
-            model.invoke(VALUES)
-        asked = len(chat_server.requests)
-        with pytest.raises(openai.UnprocessableEntityError):
-            list(model.stream(VALUES))
-    assert len(chat_server.requests) == 2 * asked == 4
-    assert isinstance(caught.value.body, dict)
-    assert "57" not in caught.value.body["message"].partition("(run")[0]

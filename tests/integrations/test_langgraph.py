@@ -52,13 +52,6 @@ class State(TypedDict, total=False):
     result: dict[str, Any]
 
 
-@pytest.fixture(autouse=True)
-def untraced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is sent to LangSmith, whatever the environment says."""
-    for name in ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"):
-        monkeypatch.setenv(name, "false")
-
-
 Invoke = Callable[..., dict[str, Any]]
 
 

@@ -1,0 +1,240 @@
+"""The command line: terminals, encodings, and streams that break."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import cli_harness
+import pytest
+from cli_harness import RIGHT, Replies, a_model
+
+from stepguard.cli import main
+
+procedure = cli_harness.procedure
+replies = cli_harness.replies
+
+INVOICE = str(Path(__file__).parents[2] / "examples" / "invoice.txt")
+INVOICE_INPUTS = [
+    f"--input={pair}" for pair in ("unit_price=12.50", "quantity=3", "discount=10%", "shipping=4.95", "tax_rate=19%")
+]
+
+
+def in_a_process(*arguments: str, into: Path | None = None, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Run the command in a process of its own that prints to pipes, or to files in a folder.
+
+    An empty value takes a variable away.
+    """
+    given = [argument.encode() for argument in arguments]  # as a terminal sends them, whatever the locale
+    command: list[str | bytes] = [sys.executable, "-W", "error", "-m", "stepguard.cli", *given]
+    combined = {**os.environ, **environment}
+    env = {name: value for name, value in combined.items() if value}
+    if into is None:
+        return subprocess.run(command, env=env, capture_output=True, timeout=60, check=False)
+    out, err = into / "stdout", into / "stderr"
+    with out.open("wb") as stdout, err.open("wb") as stderr:
+        done = subprocess.run(command, env=env, stdout=stdout, stderr=stderr, timeout=60, check=False)
+    return subprocess.CompletedProcess(command, done.returncode, out.read_bytes(), err.read_bytes())
+
+
+class TestTerminal:
+    def test_help(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Without a command the help is printed."""
+        assert main([]) == 0
+        out = capsys.readouterr().out
+        assert "run a procedure from a file" in out
+        assert "bench" in out
+
+    def test_version(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """--version prints the version of the installed package."""
+        assert main(["--version"]) == 0
+        assert capsys.readouterr().out.startswith("stepguard ")
+
+    def test_help_is_light(self) -> None:
+        """Help and version import nothing heavy."""
+        code = (
+            "import sys; from stepguard.cli import main\n"
+            "for asked in ([], ['--help'], ['run', '--help'], ['bench', '--help'], ['--version']):\n"
+            "    assert main(asked) == 0\n"
+            "heavy = {'openai', 'instructor', 'sympy', 'rich', 'pydantic', 'structlog', 'yaml'} & set(sys.modules)\n"
+            "sys.exit(str(heavy) if heavy else 0)"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+
+    def test_model_text_is_shown_as_it_is(
+        self,
+        tmp_path: Path,
+        replies: Replies,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Markup and control characters in a reply are printed as text and never reach the terminal."""
+        monkeypatch.setattr("stepguard.cli.models.choose_backend", a_model)
+        file = tmp_path / "words.txt"
+        file.write_text("1. Name a colour.\n", encoding="utf-8")
+        replies([{"step1": {"work": "", "value": "[bold]red[/bold] :smile: \x1b[2J"}}])
+        assert main(["run", str(file)]) == 1
+        out = capsys.readouterr().out
+        assert "[bold]red[/bold] :smile: \\x1b[2J" in out
+        assert "\x1b" not in out
+
+    @pytest.mark.parametrize(
+        "environment",
+        [
+            {"PYTHONIOENCODING": "ascii"},
+            {"PYTHONIOENCODING": "", "PYTHONUTF8": "0", "LC_ALL": "C"},
+        ],
+        ids=["ascii", "C locale"],
+    )
+    def test_encodings(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> None:
+        """Characters that a stream cannot show do not end a run, nor an error message."""
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        file = tmp_path / "words.txt"
+        file.write_text("name: größe → ✓\ninputs: x\nt1 = by code x + 1\n", encoding="utf-8")
+        done = in_a_process("run", str(file), "--input", "x=4")
+        assert done.returncode == 0, done.stderr
+        assert b"VERIFIED" in done.stdout
+        done = in_a_process("run", str(file), "--input", "✓=4")
+        assert done.returncode == 2, done.stderr
+        assert b"has no input" in done.stderr
+        assert b"Traceback" not in done.stderr
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "printed", "where"),
+        [
+            (["run", INVOICE, *INVOICE_INPUTS], 0, "VERIFIED: all 6 steps", "pipe"),
+            (["run", INVOICE, *INVOICE_INPUTS, "--max-calls", "0"], 4, "EXHAUSTED: stopped before step", "file"),
+            (["run", INVOICE], 2, "", "pipe"),
+            (["bench", "--lengths", "5", "-n", "2", "--out", "NEW"], 0, "95 % Wilson intervals", "file"),
+        ],
+        ids=["verified", "exhausted", "misused", "bench"],
+    )
+    def test_cp1252_without_a_terminal(
+        self, tmp_path: Path, arguments: list[str], code: int, printed: str, where: str
+    ) -> None:
+        """Under cp1252 and in CI a command exits as elsewhere and writes plain lines, to a pipe and to a file."""
+        into = tmp_path if where == "file" else None
+        arguments = [str(tmp_path / "new") if each == "NEW" else each for each in arguments]
+        done = in_a_process(*arguments, into=into, PYTHONIOENCODING="cp1252", PYTHONUTF8="0", CI="true")
+        assert done.returncode == code, done.stderr
+        assert printed in done.stdout.decode("cp1252")
+        assert not {b"\r", b"\x1b"} & {bytes([byte]) for byte in done.stdout + done.stderr}
+
+    def test_plain_progress(self) -> None:
+        """Where stderr is no terminal, progress is a few plain lines without carriage returns."""
+        done = in_a_process("run", INVOICE, *INVOICE_INPUTS, "--seed", "1", CI="")
+        lines = done.stderr.decode().splitlines()
+        assert b"\r" not in done.stderr
+        assert b"\x1b" not in done.stderr
+        assert lines[1] == "invoice on SIMULATED MODEL: 6 steps"
+        assert len(lines) < 14
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
+    @pytest.mark.parametrize("ci", ["", "true"])
+    def test_progress_bar(self, ci: str) -> None:
+        """A bar is drawn only where stderr is a terminal that somebody watches; stdout has no part in it."""
+        import pty
+
+        control, terminal = pty.openpty()
+        environment = {**os.environ, "CI": ci, "TERM": "xterm"}
+        done = subprocess.run(
+            [sys.executable, "-m", "stepguard.cli", "run", INVOICE, *INVOICE_INPUTS, "--json"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=terminal,
+            timeout=60,
+            check=False,
+        )
+        os.set_blocking(control, False)
+        shown = os.read(control, 100_000)
+        os.close(terminal)
+        os.close(control)
+        assert (b"\x1b[" in shown) is (ci == "")
+        assert json.loads(done.stdout)["procedure"] == "invoice"
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="pipes")
+    @pytest.mark.parametrize("how", ["--json", "--quiet"])
+    def test_reader_gone(self, how: str) -> None:
+        """When nobody reads stdout, the command ends quietly, and not with a code that means an outcome."""
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run(
+            [sys.executable, "-m", "stepguard.cli", "run", INVOICE, *INVOICE_INPUTS, how],
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+        os.close(writer)
+        assert done.returncode == 141
+        assert b"Broken" not in done.stderr
+
+
+class TestStreams:
+    class Full(io.StringIO):
+        """A stream on a disk that is full."""
+
+        def write(self, text: str) -> int:
+            raise OSError(28, "No space left on device")
+
+        def flush(self) -> None:
+            raise OSError(28, "No space left on device")
+
+    @pytest.mark.parametrize("stderr", [None, Full()], ids=["closed", "full"])
+    @pytest.mark.parametrize(
+        "command", [["run"], ["bench", "--json", "--lengths", "3", "-n", "1"]], ids=["run", "bench"]
+    )
+    def test_stderr_that_takes_nothing(
+        self,
+        procedure: str,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        stderr: io.StringIO | None,
+        command: list[str],
+    ) -> None:
+        """Progress that cannot be shown is lost, and nothing else is: the result stands on stdout."""
+        monkeypatch.setattr(sys, "stderr", stderr)
+        arguments = [*command, procedure, "--input", "x=4", "--json"] if command == ["run"] else command
+        assert main(arguments) == 0
+        assert json.loads(capsys.readouterr().out)
+        assert sys.stderr is stderr
+
+    def test_a_fault_is_not_told_on_stdout(
+        self, procedure: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Where stderr is closed a traceback is lost, instead of standing where the result should."""
+
+        def fault(*_: object) -> object:
+            raise ZeroDivisionError("a fault")
+
+        monkeypatch.setattr("stepguard.guard.Guard.drive", fault)
+        monkeypatch.setattr(sys, "stderr", None)
+        assert main(["run", procedure, "--input", "x=4", "--json"]) == 70
+        assert capsys.readouterr().out == ""
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+    @pytest.mark.parametrize("how", ["2>/dev/full", "2>&-", "2> >(true)"])
+    def test_stderr_of_a_process(self, how: str) -> None:
+        """The exit code is that of the run, also where Python flushes stderr at its end."""
+        shell = ["bash", "-c", f'"$@" {how}', "bash", sys.executable, "-m", "stepguard.cli"]
+        done = subprocess.run(
+            [*shell, "run", INVOICE, *INVOICE_INPUTS, "--json"], stdout=subprocess.PIPE, timeout=60, check=False
+        )
+        assert done.returncode == 0
+        assert json.loads(done.stdout)["status"] == "verified"
+
+    def test_closed_stdout(
+        self, procedure: str, replies: Replies, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Without a stdout nothing is asked that would be paid for."""
+        requests = replies([RIGHT])
+        monkeypatch.setattr(sys, "stdout", None)
+        assert main(["run", procedure, "--input", "x=4"]) == 2
+        assert "stdout is closed" in capsys.readouterr().err
+        assert not requests
