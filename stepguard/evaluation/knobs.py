@@ -6,9 +6,9 @@ import dataclasses
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-__all__ = ["full_name", "read_name", "split_names"]
+__all__ = ["Named", "read_name", "split_names"]
 
 _NAME: Final = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*(?:\((.*)\)\s*)?\Z", re.DOTALL)
 _KNOB: Final = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*("(?:[^"\\]|\\.)*"|[^,"()=]*[^,"()=\s])\s*(?:,|\Z)')
@@ -35,14 +35,22 @@ def split_names(text: str) -> list[str]:
     return [each.strip() for each in pieces if each.strip()]
 
 
-def full_name(named: Any, word: str) -> str:
-    """A name with the knobs of a dataclass that are not at their defaults; `read_name` reads it back."""
-    knobs = []
-    for each in dataclasses.fields(named):
-        value = getattr(named, each.name)
-        if value != each.default:
-            knobs.append(f"{each.name}={_written(value)}")
-    return f"{word}({', '.join(knobs)})" if knobs else word
+class Named:
+    """A dataclass that is called by a word, and by those of its knobs that are not at their defaults."""
+
+    __slots__ = ()
+    word: ClassVar[str]
+
+    @property
+    def name(self) -> str:
+        """What tables call it; `read_name` reads it back."""
+        values: Any = self
+        knobs = [
+            f"{each.name}={_written(value)}"
+            for each in dataclasses.fields(values)
+            if (value := getattr(self, each.name)) != each.default
+        ]
+        return f"{self.word}({', '.join(knobs)})" if knobs else self.word
 
 
 def _written(value: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from stepguard.backends.base import Backend
 from stepguard.checks import Judgement, judge_claims
@@ -14,7 +15,7 @@ from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothi
 from stepguard.evaluation.arms.guarded import check_knobs, plainly, with_knobs
 from stepguard.evaluation.arms.guarded_run import Seen, make_guard, run_guarded
 from stepguard.evaluation.families import Task
-from stepguard.evaluation.knobs import full_name
+from stepguard.evaluation.knobs import Named
 from stepguard.repair.ladder import Ladder
 from stepguard.repair.policy import Failures, Repair
 from stepguard.repair.rungs import Resample, Rung
@@ -23,7 +24,7 @@ __all__ = ["Blind"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blind:
+class Blind(Named):
     """Retries without the checker's knowledge.
 
     The guard runs the neighbouring instance of the cell first, which costs nothing that counts here. Where it asked a
@@ -35,16 +36,13 @@ class Blind:
         retries: retries a step; None as the benchmark's options say.
     """
 
+    word: ClassVar[str] = "blind"
+
     segment: int | None = None
     retries: int | None = None
 
     def __post_init__(self) -> None:
         check_knobs(self.segment, self.retries)
-
-    @property
-    def name(self) -> str:
-        """See `Arm.name`."""
-        return full_name(self, "blind")
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""

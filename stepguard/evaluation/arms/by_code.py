@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 
 from stepguard.backends.base import Backend, Message, Request
 from stepguard.errors import StepguardError
@@ -17,6 +17,7 @@ from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothi
 from stepguard.evaluation.arms.reading import TranscriptReading, same
 from stepguard.evaluation.arms.transcripts import outcome_of
 from stepguard.evaluation.families import Task
+from stepguard.evaluation.knobs import Named
 from stepguard.language.evaluation import evaluate
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
@@ -33,13 +34,10 @@ _FENCE: Final = re.compile(r"^```[^\n]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offload:
+class Offload(Named):
     """No model at all. Where a step has no formula, there is nothing to interpret: it abstains there."""
 
-    @property
-    def name(self) -> str:
-        """See `Arm.name`."""
-        return "offload"
+    word: ClassVar[str] = "offload"
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
@@ -49,16 +47,13 @@ class Offload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ByCode:
+class ByCode(Named):
     """The model only translates. Families without a formal program of their demonstration cannot be asked so.
 
     A program that cannot be read, or has no value, is no answer; the values of its steps are compared by name.
     """
 
-    @property
-    def name(self) -> str:
-        """See `Arm.name`."""
-        return "program"
+    word: ClassVar[str] = "program"
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""

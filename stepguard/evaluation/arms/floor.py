@@ -13,12 +13,13 @@ import json
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from stepguard.backends.base import Backend, Completion, Request
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome
 from stepguard.evaluation.arms.guarded_run import run_guarded
 from stepguard.evaluation.families import Task
+from stepguard.evaluation.knobs import Named
 from stepguard.language.evaluation import substitute
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
@@ -30,13 +31,10 @@ _FORMAT: Final = EquationFormat()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guess:
+class Guess(Named):
     """The guard over a model that guesses: numbers of the size that the task's results have, options, yes or no."""
 
-    @property
-    def name(self) -> str:
-        """See `Arm.name`."""
-        return "guess"
+    word: ClassVar[str] = "guess"
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
@@ -44,13 +42,10 @@ class Guess:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copy:
+class Copy(Named):
     """The guard over a model that copies: the value of the first operand that has the step's type."""
 
-    @property
-    def name(self) -> str:
-        """See `Arm.name`."""
-        return "copy"
+    word: ClassVar[str] = "copy"
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""

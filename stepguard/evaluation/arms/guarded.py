@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, Literal, get_args
+from typing import ClassVar, Final, Literal, get_args
 
 from stepguard.backends.base import Backend
 from stepguard.core.arguments import check_count, check_flag, check_number, check_one_of
@@ -18,7 +18,7 @@ from stepguard.evaluation.arms.guarded_run import run_guarded
 from stepguard.evaluation.arms.limited import Limited
 from stepguard.evaluation.arms.wording import Decision, Reworded, check_decision, without_working
 from stepguard.evaluation.families import Task
-from stepguard.evaluation.knobs import full_name
+from stepguard.evaluation.knobs import Named
 from stepguard.repair.ladder import Ladder
 
 __all__ = ["Chunk", "Guarded", "check_knobs", "plainly", "with_knobs"]
@@ -29,7 +29,7 @@ Checker = Literal["full", "operands", "range", "residue", "noisy"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guarded:
+class Guarded(Named):
     """The guard, or one with a checker that knows less.
 
     Args:
@@ -48,6 +48,8 @@ class Guarded:
     Raises:
         ConfigError: a knob is out of range.
     """
+
+    word: ClassVar[str] = "guard"
 
     segment: int | None = None
     retries: int | None = None
@@ -73,11 +75,6 @@ class Guarded:
         if self.stop_early and self.without == "names":
             raise ConfigError("only replies keyed by names are stopped: leave stop_early out", option="stop_early")
 
-    @property
-    def name(self) -> str:
-        """See `Arm.name`."""
-        return full_name(self, "guard")
-
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
         mine = with_knobs(options, self.segment, self.retries)
@@ -92,7 +89,7 @@ class Guarded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
+class Chunk(Named):
     """The guard without its checker.
 
     Args:
@@ -100,17 +97,14 @@ class Chunk:
         without: a decision of the prompts that is left out; see `stepguard.evaluation.arms.wording`.
     """
 
+    word: ClassVar[str] = "chunk"
+
     segment: int | None = None
     without: Decision | None = None
 
     def __post_init__(self) -> None:
         check_knobs(self.segment, None)
         check_decision(self.without)
-
-    @property
-    def name(self) -> str:
-        """See `Arm.name`."""
-        return full_name(self, "chunk")
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""

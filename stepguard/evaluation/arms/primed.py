@@ -15,7 +15,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final
+from typing import ClassVar, Final
 
 from stepguard.backends.base import Backend, Completion, Message, Request, ask
 from stepguard.core.arguments import check_flag, check_number
@@ -25,7 +25,7 @@ from stepguard.evaluation.arms.guarded_run import run_guarded
 from stepguard.evaluation.arms.reading import read_run
 from stepguard.evaluation.arms.transcripts import chain_request, outcome_of
 from stepguard.evaluation.families import Task
-from stepguard.evaluation.knobs import full_name
+from stepguard.evaluation.knobs import Named
 from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.numerals import exact
 from stepguard.language.values import Value, to_exact
@@ -38,7 +38,7 @@ _FORMAT: Final = EquationFormat()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Primed:
+class Primed(Named):
     """The second half of a transcript, after a first half with wrong values in it.
 
     ``steps_judged`` of its outcomes are the model's own claims about the second half (with the guard: its claims that
@@ -54,17 +54,14 @@ class Primed:
         ConfigError: the rate is no probability.
     """
 
+    word: ClassVar[str] = "primed"
+
     rate: float = 0.0
     guarded: bool = False
 
     def __post_init__(self) -> None:
         check_number(self.rate, "rate", high=1, what="a probability")
         check_flag(self.guarded, "guarded")
-
-    @property
-    def name(self) -> str:
-        """See `Arm.name`."""
-        return full_name(self, "primed")
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""

@@ -13,7 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 
 from stepguard.backends.base import Backend, Message, Request
 from stepguard.core.arguments import check_count
@@ -21,7 +21,7 @@ from stepguard.core.usage import Usage
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, Sent, send_with_room, served_by
 from stepguard.evaluation.arms.reading import TranscriptReading, read_run, same
 from stepguard.evaluation.families import Demonstration, Task
-from stepguard.evaluation.knobs import full_name
+from stepguard.evaluation.knobs import Named
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat, FieldKind
 
@@ -42,13 +42,10 @@ _WARM: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Direct:
+class Direct(Named):
     """The final value alone."""
 
-    @property
-    def name(self) -> str:
-        """See `Arm.name`."""
-        return "direct"
+    word: ClassVar[str] = "direct"
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
@@ -68,13 +65,10 @@ class Direct:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChainOfThought:
+class ChainOfThought(Named):
     """A free transcript."""
 
-    @property
-    def name(self) -> str:
-        """See `Arm.name`."""
-        return "cot"
+    word: ClassVar[str] = "cot"
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
@@ -90,13 +84,10 @@ class _LineFormat(EquationFormat):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StructuredTrace:
+class StructuredTrace(Named):
     """One structured reply with the working that the chain of thought may show."""
 
-    @property
-    def name(self) -> str:
-        """See `Arm.name`."""
-        return "trace"
+    word: ClassVar[str] = "trace"
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
@@ -112,7 +103,7 @@ class StructuredTrace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResampledChains:
+class ResampledChains(Named):
     """Several chains of thought: the answer of most of them, or of the first that the checker finds right.
 
     Args:
@@ -121,16 +112,13 @@ class ResampledChains:
             Chains are then asked one after the other until one is right.
     """
 
+    word: ClassVar[str] = "resample"
+
     k: int = 5
     checked: bool = False
 
     def __post_init__(self) -> None:
         check_count(self.k, "k", most=1000)
-
-    @property
-    def name(self) -> str:
-        """See `Arm.name`."""
-        return full_name(self, "resample")
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""

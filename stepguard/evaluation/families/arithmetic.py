@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from stepguard.core.arguments import check_count, check_flag, check_number, check_one_of
 from stepguard.errors import ConfigError
@@ -16,10 +16,9 @@ from stepguard.evaluation.families.base import (
     FORMULA_SYSTEM,
     WORDS_SYSTEM,
     Demonstration,
+    DraftedFamily,
     Line,
-    Task,
     TaskDraft,
-    check_length,
 )
 from stepguard.evaluation.families.programs import (
     Instruction,
@@ -30,7 +29,6 @@ from stepguard.evaluation.families.programs import (
     make_block,
 )
 from stepguard.evaluation.families.sentences import SENTENCES, FormulaCheck
-from stepguard.evaluation.knobs import full_name
 from stepguard.language.expressions import parse_expression
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Input, Step
@@ -57,7 +55,7 @@ _INTEGERS: Final = Demonstration(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arithmetic:
+class Arithmetic(DraftedFamily):
     """Programs of one operation a step, over two inputs, earlier values and constants.
 
     Every step feeds the answer, and no later step can erase an error (`stepguard.evaluation.families.programs` says
@@ -86,6 +84,8 @@ class Arithmetic:
     Raises:
         ConfigError: a knob is out of range, or they do not go together.
     """
+
+    word: ClassVar[str] = "arithmetic"
 
     look_back: int = 5
     binding: bool = False
@@ -123,24 +123,15 @@ class Arithmetic:
         if self.distractors and self.look_back < 2:
             raise ConfigError("distractors need a look_back of 2 at least: with 1 they are all that could be read")
 
-    @property
-    def name(self) -> str:
-        """See `Family.name`."""
-        return full_name(self, "arithmetic")
-
-    def make(self, seed: int, length: int) -> Task:
-        """See `Family.make`."""
-        check_length(length)
-        return self._draft(seed, length).task(self, seed, self.demonstration())
-
     def demonstration(self) -> Demonstration:
         """A worked example with the same knobs."""
         if self.form == "formula" and self.places is None:
             return _INTEGERS
-        draft = self._draft(DEMONSTRATION_SEED, _DEMONSTRATION_STEPS)
+        draft = self.draft(DEMONSTRATION_SEED, _DEMONSTRATION_STEPS)
         return draft.demonstration(FORMULA_SYSTEM if self.form == "formula" else WORDS_SYSTEM)
 
-    def _draft(self, seed: int, length: int) -> TaskDraft:
+    def draft(self, seed: int, length: int) -> TaskDraft:
+        """See `DraftedFamily.draft`."""
         key = self._key(seed, length)
         program = self._program(random.Random(key), length)
         chance = random.Random(f"sentences:{key}")  # of their own: both forms are to have the same numbers

@@ -7,12 +7,14 @@ decimals and share no code with the checker, so that an error in the checker can
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
 from stepguard.core.arguments import check_count
 from stepguard.engine.prompts import describe_steps
+from stepguard.evaluation.knobs import Named
 from stepguard.language.values import Value, show_value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Input, Step
@@ -22,6 +24,7 @@ __all__ = [
     "FORMULA_SYSTEM",
     "WORDS_SYSTEM",
     "Demonstration",
+    "DraftedFamily",
     "Family",
     "Line",
     "Solver",
@@ -125,6 +128,25 @@ class Family(Protocol):
             ConfigError: there is none of that length.
         """
         ...
+
+
+class DraftedFamily(Named, ABC):
+    """A family that writes drafts, and has one example for all of its tasks."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def draft(self, seed: int, length: int) -> TaskDraft:
+        """What a task is made of."""
+
+    @abstractmethod
+    def demonstration(self) -> Demonstration:
+        """A worked example with the same knobs."""
+
+    def make(self, seed: int, length: int) -> Task:
+        """See `Family.make`."""
+        check_length(length)
+        return self.draft(seed, length).task(self, seed, self.demonstration())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,21 +8,19 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final
+from typing import ClassVar, Final
 
 from stepguard.core.arguments import check_number
 from stepguard.evaluation.families.base import (
     DEMONSTRATION_SEED,
     WORDS_SYSTEM,
     Demonstration,
+    DraftedFamily,
     Line,
-    Task,
     TaskDraft,
-    check_length,
     work_through,
 )
 from stepguard.evaluation.families.returns_policy import POLICY, RuleCheck
-from stepguard.evaluation.knobs import full_name
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Input, Step
 
@@ -64,7 +62,7 @@ _FIRST_DAY: Final = date(2024, 1, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReturnsDesk:
+class ReturnsDesk(DraftedFamily):
     """Returns are settled one after the other, and what is paid out is added up: eight steps a return.
 
     ``days``, ``window``, ``in_time``, ``rate``, ``size``, ``fee``, ``refund`` and ``total``, of the types integer,
@@ -84,26 +82,19 @@ class ReturnsDesk:
         ConfigError: a knob is out of range.
     """
 
+    word: ClassVar[str] = "returns_desk"
+
     borderline: float = 0.5
 
     def __post_init__(self) -> None:
         check_number(self.borderline, "borderline", high=1, what="a share")
 
-    @property
-    def name(self) -> str:
-        """See `Family.name`."""
-        return full_name(self, "returns_desk")
-
-    def make(self, seed: int, length: int) -> Task:
-        """See `Family.make`."""
-        check_length(length)
-        return self._draft(seed, length).task(self, seed, self.demonstration())
-
     def demonstration(self) -> Demonstration:
         """One return, all of it."""
-        return self._draft(DEMONSTRATION_SEED, len(_STAGES)).demonstration(WORDS_SYSTEM)
+        return self.draft(DEMONSTRATION_SEED, len(_STAGES)).demonstration(WORDS_SYSTEM)
 
-    def _draft(self, seed: int, length: int) -> TaskDraft:
+    def draft(self, seed: int, length: int) -> TaskDraft:
+        """See `DraftedFamily.draft`."""
         chance = random.Random(f"returns_desk:{float(self.borderline)!r}:{length}:{seed}")
         known: dict[str, Value] = {"paid": _dollars(chance.randint(0, 50_000))}
         types = {"paid": "money(USD)"}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from stepguard.core.arguments import check_count
 from stepguard.core.verdicts import Claim
@@ -18,12 +18,10 @@ from stepguard.evaluation.families.base import (
     DEMONSTRATION_SEED,
     WORDS_SYSTEM,
     Demonstration,
+    DraftedFamily,
     Line,
-    Task,
     TaskDraft,
-    check_length,
 )
-from stepguard.evaluation.knobs import full_name
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Input, Step
 
@@ -34,7 +32,7 @@ _LARGEST_LINEAR: Final = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Roots:
+class Roots(DraftedFamily):
     """Each step asks for the positive whole root of an equation that the root before it is a part of.
 
     ``r3``: the positive whole number x with ``x^2 + 4*x = 71*r2 - 1020``; or, in other words, two whole numbers that
@@ -50,6 +48,8 @@ class Roots:
         ConfigError: a knob is out of range.
     """
 
+    word: ClassVar[str] = "roots"
+
     largest: int = 40
     degree: int = 2
 
@@ -57,21 +57,12 @@ class Roots:
         check_count(self.largest, "largest", least=5, most=10**6)
         check_count(self.degree, "degree", least=2, most=3)
 
-    @property
-    def name(self) -> str:
-        """See `Family.name`."""
-        return full_name(self, "roots")
-
-    def make(self, seed: int, length: int) -> Task:
-        """See `Family.make`."""
-        check_length(length)
-        return self._draft(seed, length).task(self, seed, self.demonstration())
-
     def demonstration(self) -> Demonstration:
         """A worked example with the same knobs."""
-        return self._draft(DEMONSTRATION_SEED, _DEMONSTRATION_STEPS).demonstration(WORDS_SYSTEM)
+        return self.draft(DEMONSTRATION_SEED, _DEMONSTRATION_STEPS).demonstration(WORDS_SYSTEM)
 
-    def _draft(self, seed: int, length: int) -> TaskDraft:
+    def draft(self, seed: int, length: int) -> TaskDraft:
+        """See `DraftedFamily.draft`."""
         chance = random.Random(f"roots:{self.largest}:{self.degree}:{length}:{seed}")
         start = before = chance.randint(2, self.largest)
         lines: list[Line] = []

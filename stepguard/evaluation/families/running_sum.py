@@ -9,19 +9,17 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from stepguard.core.arguments import check_count
 from stepguard.evaluation.families.base import (
     DEMONSTRATION_SEED,
     FORMULA_SYSTEM,
     Demonstration,
+    DraftedFamily,
     Line,
-    Task,
     TaskDraft,
-    check_length,
 )
-from stepguard.evaluation.knobs import full_name
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Input, Step
 
@@ -40,7 +38,7 @@ _DEMONSTRATION_TURNS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunningSum:
+class RunningSum(DraftedFamily):
     """Step k adds the values of some words to the total before: ``total_3 = total_2 + apple + river``.
 
     The dictionary is the inputs of the procedure, one input a word. That is how a user of the guard would hold such
@@ -61,6 +59,8 @@ class RunningSum:
         ConfigError: a knob is out of range.
     """
 
+    word: ClassVar[str] = "running_sum"
+
     words: int = 2
     size: int = 100
     largest: int = 99
@@ -70,22 +70,13 @@ class RunningSum:
         check_count(self.words, "words", most=min(self.size, 20))
         check_count(self.largest, "largest", least=5, most=10**6)
 
-    @property
-    def name(self) -> str:
-        """See `Family.name`."""
-        return full_name(self, "running_sum")
-
-    def make(self, seed: int, length: int) -> Task:
-        """See `Family.make`."""
-        check_length(length)
-        return self._draft(seed, length).task(self, seed, self.demonstration())
-
     def demonstration(self) -> Demonstration:
         """A worked example over a small dictionary."""
         small = RunningSum(words=self.words, size=min(self.size, max(8, self.words)), largest=self.largest)
-        return small._draft(DEMONSTRATION_SEED, _DEMONSTRATION_TURNS).demonstration(FORMULA_SYSTEM)
+        return small.draft(DEMONSTRATION_SEED, _DEMONSTRATION_TURNS).demonstration(FORMULA_SYSTEM)
 
-    def _draft(self, seed: int, length: int) -> TaskDraft:
+    def draft(self, seed: int, length: int) -> TaskDraft:
+        """See `DraftedFamily.draft`."""
         chance = random.Random(f"running_sum:{self.words}:{self.size}:{self.largest}:{length}:{seed}")
         left = list(_WORDS)
         names = [left.pop(chance.randint(0, len(left) - 1)) for _ in range(self.size)]

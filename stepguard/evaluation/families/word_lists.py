@@ -5,20 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from stepguard.core.arguments import check_count
 from stepguard.evaluation.families.base import (
     DEMONSTRATION_SEED,
     WORDS_SYSTEM,
     Demonstration,
+    DraftedFamily,
     Line,
-    Task,
     TaskDraft,
-    check_length,
 )
 from stepguard.evaluation.families.word_list_checks import ListCheck
-from stepguard.evaluation.knobs import full_name
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Input, Step
 
@@ -38,7 +36,7 @@ _RULES: Final = "A list is written as its items with a comma and a blank between
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WordLists:
+class WordLists(DraftedFamily):
     """Reverse it, move items, swap two, insert one, take every second, take one out, spell one backwards ...
 
     The checker works out each state from the one before, position by position. Every step feeds the answer and no
@@ -54,6 +52,8 @@ class WordLists:
         ConfigError: a knob is out of range.
     """
 
+    word: ClassVar[str] = "word_lists"
+
     items: int = 6
     most: int = 8
 
@@ -61,21 +61,12 @@ class WordLists:
         check_count(self.items, "items", least=_SHORTEST, most=30)
         check_count(self.most, "most", least=self.items, most=30)
 
-    @property
-    def name(self) -> str:
-        """See `Family.name`."""
-        return full_name(self, "word_lists")
-
-    def make(self, seed: int, length: int) -> Task:
-        """See `Family.make`."""
-        check_length(length)
-        return self._draft(seed, length).task(self, seed, self.demonstration())
-
     def demonstration(self) -> Demonstration:
         """A worked example with the same knobs."""
-        return self._draft(DEMONSTRATION_SEED, _DEMONSTRATION_STEPS).demonstration(WORDS_SYSTEM)
+        return self.draft(DEMONSTRATION_SEED, _DEMONSTRATION_STEPS).demonstration(WORDS_SYSTEM)
 
-    def _draft(self, seed: int, length: int) -> TaskDraft:
+    def draft(self, seed: int, length: int) -> TaskDraft:
+        """See `DraftedFamily.draft`."""
         chance = random.Random(f"word_lists:{self.items}:{self.most}:{length}:{seed}")
         left = list(_WORDS)
         items = [left.pop(chance.randint(0, len(left) - 1)) for _ in range(self.items)]
