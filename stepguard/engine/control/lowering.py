@@ -10,7 +10,6 @@ as it is written, and its value is checked against the exact one (`stepguard.che
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -44,7 +43,6 @@ from stepguard.language.terms import (
     LiteralTerm,
     Member,
     Operand,
-    operands_in,
 )
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value, to_exact
@@ -70,7 +68,6 @@ class ValueNames:
     def __init__(self, declared: frozenset[str], calls: frozenset[str], set_by_steps: frozenset[str]) -> None:
         self._declared = declared
         self._set = set_by_steps
-        self._uses: Counter[str] = Counter()
         separator = "_"
         behind = "|".join(("[0-9]+", *map(re.escape, sorted(calls))))
         while any(re.search(rf"{separator}(?:{behind})\Z", name) for name in declared):
@@ -78,15 +75,20 @@ class ValueNames:
         self.separator: Final = separator
         self._round: Final = re.compile(rf"(.+?)(?:{separator}(?:{behind}))+")
 
-    def define(self, label: str, value: Value, support: Strength, state: State) -> str:
-        """A name for a value; the same one where it has it already."""
-        name = _ODD.sub("_", label).strip("_")[:_LONGEST] or "value"
-        if name[0].isdigit():
-            name = f"v{name}"
-        while self._taken(name) or (name in state.values and state.values[name] != value):
+    def define(self, label: str, value: Value, support: Strength, scope: Scope, state: State) -> str:
+        """A name for a value, as long as the scope lasts; the same one where the scope has given it already."""
+        given = scope.given.get(label)
+        if given is not None and state.values.get(given) == value:
+            return given
+        name = label
+        if not label.isidentifier() or len(label) > _LONGEST:
+            name = _ODD.sub("_", label).strip("_")[:_LONGEST] or "value"
+            if name[0].isdigit():
+                name = f"v{name}"
+        while name in state.values or self._taken(name):
             name += "_"
         state.define(name, value, support)
-        self._uses[name] += 1
+        scope.given[label] = name
         return name
 
     def _taken(self, name: str) -> bool:
@@ -95,14 +97,6 @@ class ValueNames:
             return True
         inside = self._round.fullmatch(name)
         return inside is not None and inside[1] in self._set
-
-    def unused(self, names: tuple[str, ...]) -> list[str]:
-        """Take back one use of each of these names; gives those that are used no more, or were never counted."""
-        self._uses.subtract(name for name in names if name in self._uses)
-        left = [name for name in names if self._uses.get(name, 0) <= 0]
-        for name in left:
-            self._uses.pop(name, None)
-        return left
 
 
 class Lowering:
@@ -115,12 +109,10 @@ class Lowering:
 
     Attributes:
         control: what stands behind the choices that were made on the way.
-        defined: the names that were given on the way.
     """
 
     def __init__(self, scope: Scope, state: State, names: ValueNames) -> None:
         self.control: Strength = "proved"
-        self.defined: list[str] = []
         self._scope = scope
         self._state = state
         self._names = names
@@ -251,8 +243,7 @@ class Lowering:
         return Name(self._define(self._label(tree), value, view.support))
 
     def _define(self, label: str, value: Value, support: Strength) -> str:
-        name = self._names.define(label, value, support, self._state)
-        self.defined.append(name)
+        name = self._names.define(label, value, support, self._scope, self._state)
         self._reads[name] = None
         return name
 
@@ -321,9 +312,12 @@ class Lowering:
             return False
         if isinstance(tree, Name) and not isinstance(tree, Operand):
             return self._scalar(tree.name)
-        if next(operands_in(tree), None) is not None:
-            return False
-        truths = {part.name for node in walk(tree) if isinstance(node, Logic | Not) for part in _operands(node)}
+        truths: set[str] = set()
+        for node in walk(tree):
+            if isinstance(node, Operand):
+                return False
+            if isinstance(node, Logic | Not):
+                truths.update(part.name for part in _operands(node))
         return all(self._numeric(name, truth=name in truths) for name in self._reads)
 
     def _scalar(self, name: str) -> bool:

@@ -87,9 +87,12 @@ class Scope:
         suffix: what is put behind the name of a variable that is set here, for its name in the state of the run.
         path: what is put in front of the id of a step, for its place.
         tables: the tables of the procedure.
+
+    Attributes:
+        given: the names that were given here to values that have none, by what they are called after.
     """
 
-    __slots__ = ("_bindings", "parent", "path", "suffix", "tables")
+    __slots__ = ("_bindings", "given", "parent", "path", "suffix", "tables")
 
     def __init__(
         self, parent: Scope | None, *, suffix: str = "", path: str = "", tables: Mapping[str, Table] | None = None
@@ -98,6 +101,7 @@ class Scope:
         self.suffix = suffix
         self.path = path
         self.tables: Mapping[str, Table] = tables if tables is not None else parent.tables if parent else {}
+        self.given: dict[str, str] = {}
         self._bindings: dict[str, Binding] = {}
 
     def bind(self, name: str, binding: Binding) -> Binding | None:
@@ -146,7 +150,8 @@ def resolve(binding: Binding, state: State) -> Value:
         case Known(value):
             return value
         case Gathered(items):
-            return tuple(resolve(item, state) for item in items)
+            # The last one first: it is the last to come, so that a list is looked through once and not for each item.
+            return tuple([resolve(item, state) for item in reversed(items)][::-1])
 
 
 def names_of(binding: Binding) -> list[str]:

@@ -98,7 +98,7 @@ class Unfolding:
             del self._steps[index]
             self._oldest = index + 1
         while self._drops and self._drops[0][0] <= frontier:
-            self._state.drop(self._names.unused(self._drops.popleft()[1]))
+            self._state.drop(self._drops.popleft()[1])
 
     def at(self, index: int) -> Pending:
         """See `StepSource.at`."""
@@ -158,8 +158,6 @@ class Unfolding:
             except Undecided as undecided:
                 yield undecided.names
         yield Pending(made, f"{scope.path}{step.id}" if scope.path else "", weakest((control, lowering.control)))
-        if lowering.defined:
-            self._drop_later(tuple(lowering.defined))
         scope.bind(step.id, Variable(id, step.type))
 
     def _approval(self, step: Step, scope: Scope, control: Strength) -> _Walk:
@@ -225,6 +223,7 @@ class Unfolding:
                         awaited = came
                         break
                 else:
+                    self._drop_later(tuple(rounds[number].given.values()))
                     del walks[number]
                     continue
                 walks[number] = (walk, awaited)
@@ -246,7 +245,7 @@ class Unfolding:
             yield from self._body(loop.body, inner, control)
             over, support = yield from self._value(loop.until, inner)
             control = weakest((control, support))
-            dead: list[str] = []
+            dead = [*inner.given.values()]
             for name in carried:
                 binding = inner.own.get(name)
                 if binding is None:
@@ -290,4 +289,5 @@ class Unfolding:
             result = Known(value, weakest((control, support)), f"{call.id}{scope.suffix}")
         scope.bind(call.id, result)
         kept = names_of(result)
-        self._drop_later(tuple(name for each in inner.own.values() for name in names_of(each) if name not in kept))
+        own = (name for binding in inner.own.values() for name in names_of(binding) if name not in kept)
+        self._drop_later((*own, *inner.given.values()))
