@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from stepguard.documents.values import number_goes_on
 from stepguard.errors import ValueRefused
 from stepguard.language.currencies import compatible, without_currencies
+from stepguard.language.neighbours import number_goes_on
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 

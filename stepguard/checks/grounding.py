@@ -5,7 +5,7 @@ one that was asked for. The net amount of an invoice is grounded where the total
 street. Two things narrow that down: `beside`, and a second check (``Holds("total == net + tax")``), which makes the
 step as strong as that is. What such a check catches for certain is the worst: a value that was made up, or misread.
 
-What counts as standing there, `stepguard.documents.values` says of numbers, `stepguard.documents.names` of names,
+What counts as standing there, `stepguard.language.amounts` says of numbers, `stepguard.documents.names` of names,
 `stepguard.language.dates` of dates.
 """
 
@@ -22,10 +22,11 @@ from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.currency_layout import currencies_apart
 from stepguard.documents.names import Words
+from stepguard.documents.places import Place
 from stepguard.documents.tables import Head, Heads
-from stepguard.documents.values import FoundNumber, Place, find_numbers
 from stepguard.documents.view import View
 from stepguard.errors import ConfigError, ValueRefused
+from stepguard.language.amounts import FoundNumber, find_numbers
 from stepguard.language.currencies import compatible
 from stepguard.language.dates import DateOrder, check_order, find_dates, read_date
 from stepguard.language.numerals import Exact, read_numeral

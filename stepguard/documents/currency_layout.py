@@ -5,7 +5,7 @@
     EUR            Total (EUR): 50.00       | 50.00 | EUR |       EUR    50.00       $50.00 (CAD)
     50.00
 
-What stands right beside an amount, `stepguard.documents.values` reads itself.
+What stands right beside an amount, `stepguard.language.amounts` reads itself.
 """
 
 from __future__ import annotations

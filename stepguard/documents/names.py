@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
-from stepguard.documents.values import number_goes_on
+from stepguard.language.neighbours import number_goes_on
 from stepguard.language.numerals import MINUS_SIGNS
 from stepguard.language.struck_text import JOINT
 from stepguard.language.unseen import without_unseen

@@ -21,72 +21,107 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
-from unicodedata import normalize
+from typing import Final, Literal
 
 from stepguard.errors import ValueRefused
-from stepguard.language.currencies import CODES, SIGNS, WORDS, compatible
+from stepguard.language.currencies import CODES, SIGNS, WORD_CODES, WORDS, compatible, other_currency
+from stepguard.language.digits import (
+    MAX_DIGITS,
+    MINUS_SIGNS,
+    VULGAR,
+    Exact,
+    exact,
+    format_exact,
+    read_signed,
+    vulgar_fraction,
+    why_not,
+)
+from stepguard.language.unseen import BLANKS
 
 __all__ = [
     "MAX_DIGITS",
     "MINUS_SIGNS",
     "VULGAR",
+    "WIDE_DIGITS",
     "Exact",
     "Numeral",
+    "amount_back",
+    "amount_front",
     "exact",
     "format_exact",
+    "one_unit",
     "read_numeral",
+    "scale_of",
+    "units_behind",
+    "units_in_front",
     "vulgar_fraction",
 ]
 
-Exact = int | Fraction
-"""An exact number; a `Fraction` only where the denominator is not 1 (see `exact`)."""
-
-MAX_DIGITS = 1000
-"""The longest numeral that is read, in digits, and the largest decimal exponent."""
-
-MINUS_SIGNS = "\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d"
-"""What is written for a minus besides ``-``."""
-
-SCALES = {
+_SCALES: Final = {
     "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
-    "k": 10**3, "K": 10**3, "m": 10**6, "M": 10**6, "mn": 10**6, "b": 10**9, "B": 10**9, "bn": 10**9,
+    "k": 10**3, "m": 10**6, "mn": 10**6, "b": 10**9, "bn": 10**9,
+    "\u4e07": 10**4, "\u842c": 10**4, "\ub9cc": 10**4, "\u5104": 10**8, "\u4ebf": 10**8, "\uc5b5": 10**8,
 }  # fmt: skip
-"""What stands behind an amount of money and multiplies it. Behind other numbers letters are units or names."""
+"""What stands behind an amount and multiplies it; letters only where a currency says that it is one of money."""
+_LETTERS: Final = frozenset({"k", "m", "mn", "b", "bn"})
+WIDE_DIGITS: Final = "〇零一二三四五六七八九十百千万萬億亿兆壱弐参两兩壹贰叁肆伍陆柒捌玖拾佰仟半数數만억조천백십"
+"""Digits and scales of Chinese, Japanese and Korean."""
+_BLANK: Final = f"[{BLANKS}]"
+_SIGN: Final = "|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True))
+_CODE: Final = "|".join(sorted(CODES))
+_SURE_CODE: Final = "|".join(sorted(CODES - {code.upper() for code in WORD_CODES}))  # TOP5 is no amount
+_POINTS: Final = rf"{_BLANK}?-?(?i:points?|pts?)\b(?!{_BLANK}(?:to|at|out|towards?)\b)"
+"""Behind a percent sign: a difference of percentages is none itself."""
 
-_SCALED = re.compile(
-    r"(?P<number>[-+]?[ ]?[0-9.][0-9.,]*)"
-    r"(?:[ \u00a0\u2009\u202f](?P<word>(?i:hundred|thousand|million|billion|trillion))|(?P<letter>mn|bn|[kKmMbB]))\Z"
-)
-_PLAIN_INTEGER = re.compile(r"[-+]?[0-9]{1,300}\Z")
-_SIGNS = str.maketrans({**dict.fromkeys(MINUS_SIGNS, "-"), "\u2215": "/", "\u22c5": "\u00b7"})
-_SMALL_FRACTION = re.compile(r"(?<![0-9.,])([0-9])\u2044(?=[0-9]{1,2}\Z)")  # in `11⁄2` a whole one may have grown on
-_GROUPING = "\u00a0\u2000-\u200a\u202f\u205f"
-_SPACED = re.compile(rf"(?P<sign>[-+]? ?)(?P<digits>[1-9][0-9]{{0,2}}(?:[{_GROUPING}][0-9]{{3}})+)(?![0-9{_GROUPING}])")
-_NUMERATOR = re.compile(r"[1-9][0-9]*\Z")
-VULGAR = "\u00bc-\u00be\u2150-\u215e"
-"""The signs of fractions such as ``½``, as a class of a regular expression."""
 
-_VULGAR = re.compile(f"[{VULGAR}]\\Z")
-_SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
-_POWER = re.compile(
-    r"(?:(?P<mantissa>[^ ]+) ?(?:\*|x|×|·|\\times|\\cdot) ?)?10"
-    r"(?:(?:\^|\*\*)(?P<open>[({]?)(?P<exponent>[-+]?[0-9]+)(?P<close>[)}]?)|(?P<raised>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+))\Z"
+def amount_front(*, strict: bool) -> str:
+    """What may stand in front of the digits of an amount: its sign and its currency, as a regular expression.
+
+    Args:
+        strict: whether the amount is all that a text holds; among other words less may stand between its parts.
+    """
+    gap = f"{_BLANK}*" if strict else ""
+    code = (
+        rf"(?P<code>{_CODE}){gap}"
+        if strict
+        else rf"(?P<code>\b(?:(?:{_CODE})(?={_BLANK})|(?:{_SURE_CODE})(?=[0-9]))){_BLANK}?"
+    )
+    sign = rf"(?P<currency>{_SIGN}){gap or _BLANK + '?'}"
+    both = rf"(?:{code})?(?:{sign})?" if strict else rf"(?:{sign}|{code})?"
+    return rf"(?P<sign>[-{MINUS_SIGNS}+])?{gap}{both}(?P<inner>[-{MINUS_SIGNS}])?"
+
+
+def amount_back(*, strict: bool) -> str:
+    """What may stand behind the digits of an amount: its scale, and a percent sign or its currency."""
+    gap = f"{_BLANK}*" if strict else f"{_BLANK}?"
+    percent = rf"{gap}(?P<percent>(?:\\?%|(?i:per{_BLANK}?cent)\b)(?!{_POINTS}))"
+    sign = rf"{gap}(?P<sign_behind>{_SIGN})(?!{_BLANK}?[0-9])"
+    name = rf"{gap}(?P<code_behind>{_CODE})\b|{_BLANK}(?P<word>(?i:{'|'.join(WORDS)}))\b"
+    units = rf"(?:{percent})?(?:{sign})?(?:{name})?" if strict else rf"(?:{percent}|{sign}|{name})?"
+    return (
+        rf"(?P<scale>{_BLANK}(?i:hundred|thousand|million|billion|trillion)\b"
+        rf"|(?<!{_BLANK})(?:mn|bn|[kKmMbB])(?!(?!(?:{_CODE})\b)\w)"
+        rf"|{_BLANK}?[\u4e07\u842c\ub9cc\u5104\u4ebf\uc5b5](?![0-9{WIDE_DIGITS}]))?{units}"
+    )
+
+
+_PLAIN_INTEGER: Final = re.compile(r"[-+]?[0-9]{1,300}\Z")
+_PLAIN_DECIMAL: Final = re.compile(r"[0-9.][0-9.,]*")
+_STRICT: Final = re.compile(rf"{amount_front(strict=True)}(?P<number>.*?){amount_back(strict=True)}")
+_NAMED: Final = re.compile(
+    r"(?P<sign>[-+]?)[^0-9]{0,15}?(?P<number>[0-9][0-9.,]*)"
+    r"(?P<scale>[\u4e07\u842c\u5104\u4ebf\ub9cc\uc5b5])?"
 )
-_LATEX_FRACTION = re.compile(
-    r"(?:([0-9]+)(?:[ ~]|\\[,;: ])?)?\\(?:[dtcs]|nice)?frac ?(?:\{([^{}]*)\}|([0-9])) ?(?:\{([^{}]*)\}|([0-9]))\Z"
-)
-_UNSIGNED = re.compile(r"(?:[0-9][0-9.,]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
-_MARKUP = (("**", "**"), ("__", "__"), ("`", "`"), ("\\(", "\\)"), ("$", "$"), ("*", "*"))
-_SYMBOLS = sorted(SIGNS, key=len, reverse=True)
-_WORDS = {**WORDS, "percent": "%", "per cent": "%"}
+_PLAIN_GROUPS: Final = re.compile(r"[1-9][0-9]{0,2}(?: [0-9]{3})+[.,][0-9]{2}")
+_SIGNS: Final = str.maketrans({**dict.fromkeys(MINUS_SIGNS, "-"), "\u2215": "/", "\u22c5": "\u00b7"})
+_MARKUP: Final = (("**", "**"), ("__", "__"), ("`", "`"), ("\\(", "\\)"), ("$", "$"), ("*", "*"))
 
 
 @dataclass(frozen=True, slots=True)
 class Numeral:
     """A number that was read: its exact `value`, and the `unit` written with it.
 
-    `unit` is ``"%"`` (the value is already divided by 100), a currency (an ISO code, ``"$"`` or ``"¥"`` where the
+    `unit` is ``"%"`` (the value is already divided by 100), a currency (an ISO code, ``"$"`` or ``"\u00a5"`` where the
     sign alone does not say which), or None.
     """
 
@@ -94,41 +129,13 @@ class Numeral:
     unit: str | None = None
 
 
-def exact(value: Exact) -> Exact:
-    """The same number, as an `int` where it is whole."""
-    if type(value) is Fraction and value.denominator == 1:
-        return value.numerator
-    return value
-
-
-def format_exact(value: Exact) -> str:
-    """Exact text: digits, a decimal where that is finite and short enough to be read, or ``numerator/denominator``."""
-    value = exact(value)
-    if type(value) is int:
-        return str(value)
-    numerator, denominator = value.numerator, value.denominator
-    twos = fives = 0
-    rest = denominator
-    while rest % 2 == 0:
-        rest //= 2
-        twos += 1
-    while rest % 5 == 0:
-        rest //= 5
-        fives += 1
-    places = max(twos, fives)
-    if rest == 1 and places < MAX_DIGITS:
-        digits = str(abs(numerator) * 10**places // denominator).rjust(places + 1, "0")
-        if len(digits) <= MAX_DIGITS:
-            return f"{'-' if numerator < 0 else ''}{digits[:-places]}.{digits[-places:]}"
-    return f"{numerator}/{denominator}"
-
-
-def read_numeral(text: str, *, decimal: Literal[".", ","] = ".") -> Numeral:
-    """Read one number.
+def read_numeral(text: str, *, decimal: Literal[".", ","] = ".", named: bool = False) -> Numeral:
+    """Read one number, which is all that a text holds.
 
     Args:
         text: what was written, surrounding white space and simple markup allowed.
         decimal: the decimal separator; the other one of ``.`` and ``,`` may group thousands.
+        named: whether a currency may stand by its name, too: ``5 yen``, ``5\u5186``, ``RM5``.
 
     Raises:
         ValueRefused: the text is no number, or could be read in more than one way.
@@ -137,25 +144,79 @@ def read_numeral(text: str, *, decimal: Literal[".", ","] = ".") -> Numeral:
         return Numeral(int(text))
     if len(text) > 4 * MAX_DIGITS:
         raise ValueRefused(f"too long for a number ({len(text)} characters)", text=text)
-    body = _strip_markup(text.strip())
-    body, unit = _split_unit(body.translate(_SIGNS))
-    if unit not in (None, "%"):
-        body, unit = _split_second(body, unit, text)
+    body = _strip_markup(text.strip()).translate(_SIGNS)
     try:
-        scaled = None if unit in (None, "%") else _SCALED.match(body)
-        if scaled is not None:
-            scale = SCALES[scaled["letter"] or scaled["word"].lower()]
-            return Numeral(exact(Fraction(_signed(scaled["number"], decimal, text)) * scale), unit)
-        value = _signed(_join_spaced(body), decimal, text)
+        return _whole(body, decimal, text)
     except ZeroDivisionError:
         raise ValueRefused("undefined: division by zero", text=text) from None
-    return Numeral(exact(Fraction(value, 100)) if unit == "%" else exact(value), unit)
+    except ValueRefused:
+        found = _by_name(body, decimal) if named else None
+        if found is None:
+            raise
+        return found
 
 
-def vulgar_fraction(sign: str) -> Fraction:
-    """The number that a sign such as ``½`` is."""
-    over, _, under = normalize("NFKC", sign).partition("\u2044")
-    return Fraction(int(over), int(under))
+def _whole(body: str, decimal: Literal[".", ","], text: str) -> Numeral:
+    match = _STRICT.fullmatch(body)
+    if match is None or (match["sign"] and match["inner"]):
+        raise ValueRefused(why_not(body), text=text)
+    unit = one_unit(units_in_front(match) + units_behind(match), text)
+    number = match["number"].strip()
+    if not number and (match["sign"] or match["inner"]):
+        raise ValueRefused(why_not(body), text=text)
+    money = unit not in (None, "%")
+    scale = scale_of(match["scale"], money=money)
+    if scale is None or (match["scale"] and not (money and _PLAIN_DECIMAL.fullmatch(number))):
+        raise ValueRefused(why_not(body), text=text)
+    if money and _PLAIN_GROUPS.fullmatch(number):
+        number = number.replace(" ", "")
+    value = Fraction(read_signed(number, decimal, text)) * scale
+    value = -value if "-" in (match["sign"], match["inner"]) else value
+    return Numeral(exact(value / 100 if unit == "%" else value), unit)
+
+
+def _by_name(body: str, decimal: Literal[".", ","]) -> Numeral | None:
+    match = _NAMED.match(body)
+    name = None if match is None else other_currency(body, match.start("number"), match.end())
+    if match is None or name is None or name.start > match.end("sign") or name.end < len(body):
+        return None
+    if not any(compatible(name.unit, code) for code in CODES):
+        return None
+    value = Fraction(read_signed(match["number"], decimal, body)) * (scale_of(match["scale"], money=True) or 1)
+    return Numeral(exact(-value if match["sign"] == "-" else value), name.unit)
+
+
+def scale_of(written: str | None, *, money: bool) -> int | None:
+    """What a scale multiplies an amount by, 1 where none is written; None for a letter that is a unit or a name."""
+    scale = (written or "").strip().lower()
+    return None if scale in _LETTERS and not money else _SCALES[scale] if scale else 1
+
+
+def units_in_front(match: re.Match[str]) -> list[str]:
+    """The units that a match of `amount_front` names."""
+    return [mark for mark in (match["code"], SIGNS.get(match["currency"] or "")) if mark]
+
+
+def units_behind(match: re.Match[str]) -> list[str]:
+    """The units that a match of `amount_back` names."""
+    marks = ("%" if match["percent"] else None, SIGNS.get(match["sign_behind"] or ""), match["code_behind"])
+    return [mark for mark in (*marks, WORDS.get((match["word"] or "").lower())) if mark]
+
+
+def one_unit(units: list[str], text: str) -> str | None:
+    """The unit that those written with one amount are: ``"%"``, a currency, or None.
+
+    Raises:
+        ValueRefused: they contradict each other, or one stands twice.
+    """
+    if len(units) > 2 or (len(units) == 2 and units[0] == units[1] not in CODES):  # `$$18`
+        raise ValueRefused("not a single plain number", text=text)
+    if len(units) < 2:
+        return units[0] if units else None
+    first, second = units
+    if not (compatible(first, second) or compatible(second, first)):
+        raise ValueRefused(f"two units, {first} and {second}", text=text)
+    return second if compatible(first, second) else first
 
 
 def _strip_markup(body: str) -> str:
@@ -166,154 +227,3 @@ def _strip_markup(body: str) -> str:
             if len(body) > len(left) + len(right) and body.startswith(left) and body.endswith(right):
                 body, stripped = body[len(left) : -len(right)].strip(), True
     return body
-
-
-def _split_unit(body: str) -> tuple[str, str | None]:
-    """Take a currency or percent sign off, from either end but only once."""
-    sign = ""
-    head = body
-    if head[:1] in "+-" and head[:1]:
-        sign, head = head[0], head[1:].lstrip()
-    for symbol in _SYMBOLS:
-        if head.startswith(symbol):
-            return sign + head[len(symbol) :].strip(), SIGNS[symbol]
-        if head.endswith(symbol) and len(head) > len(symbol):
-            return sign + head[: -len(symbol)].strip(), SIGNS[symbol]
-    if head[:3] in CODES:
-        return sign + head[3:].strip(), head[:3]
-    if head.endswith("%"):
-        return sign + head[:-1].removesuffix("\\").strip(), "%"
-    if head[-3:] in CODES:
-        return sign + head[:-3].strip(), head[-3:]
-    lowered = head.lower()
-    for word, unit in _WORDS.items():
-        if lowered.endswith(word) and head[: -len(word)].strip() != head[: -len(word)]:
-            return sign + head[: -len(word)].strip(), unit
-    return sign + head, None
-
-
-def _split_second(body: str, first: str, text: str) -> tuple[str, str]:
-    """Take a second mark of the same currency off: ``$18 USD``."""
-    rest, second = _split_unit(body)
-    if second is None or (second == first and first not in CODES):  # `$$18`
-        return body, first
-    if compatible(first, second):
-        return rest, second
-    if compatible(second, first):
-        return rest, first
-    raise ValueRefused(f"two units, {first} and {second}", text=text)
-
-
-def _join_spaced(body: str) -> str:
-    """Digits grouped by no-break or thin blanks, joined; a fraction is left alone, where a blank may mean "and"."""
-    spaced = None if "/" in body else _SPACED.match(body)
-    if spaced is None:
-        return body
-    return spaced["sign"] + re.sub("[^0-9]", "", spaced["digits"]) + body[spaced.end() :]
-
-
-def _signed(body: str, decimal: str, text: str) -> Exact:
-    if not body:
-        raise ValueRefused("empty: a number was expected", text=text)
-    negative = body[0] == "-"
-    if body[0] in "+-":
-        body = body[1:].lstrip()
-    value = _magnitude(body, decimal, text)
-    return -value if negative else value
-
-
-def _magnitude(body: str, decimal: str, text: str) -> Exact:
-    body = _SMALL_FRACTION.sub(r"\1/", body)
-    latex = _LATEX_FRACTION.match(body)
-    if latex:
-        over, under = (latex[2] or latex[3] or ""), (latex[4] or latex[5] or "")
-        part = Fraction(_signed(over.strip(), decimal, text)) / _signed(under.strip(), decimal, text)
-        if latex[1] is None:
-            return part
-        if not 0 < part < 1 or not (over + under).strip().isdigit():
-            raise ValueRefused("a mixed number, or a product with a fraction", text=text)
-        return _whole(latex[1], text) + part
-    if _VULGAR.search(body):
-        part = vulgar_fraction(body[-1])
-        whole = body[:-1].strip()
-        return part if not whole else part + _whole(whole, text)
-    power = _POWER.match(body)
-    if power:
-        if (power["open"] or "") + (power["close"] or "") not in ("", "()", "{}"):
-            raise ValueRefused("unbalanced brackets in the exponent", text=text)
-        exponent = power["exponent"] or power["raised"].translate(_SUPERSCRIPT)
-        mantissa = _decimal(power["mantissa"], decimal, text) if power["mantissa"] else 1
-        return mantissa * _ten_to(exponent, text)
-    if "/" in body:
-        over, _, under = body.partition("/")
-        whole, gap, numerator = over.strip().rpartition(" ")
-        fraction = Fraction(_decimal(numerator, decimal, text)) / Fraction(_decimal(under.strip(), decimal, text))
-        if not gap:
-            return fraction
-        if fraction >= 1 or not _NUMERATOR.match(numerator):
-            raise ValueRefused("two numbers, or a mixed number with an improper fraction", text=text)
-        if len(numerator) == 3:
-            raise ValueRefused("the blank could group thousands or separate a mixed number", text=text)
-        return _whole(whole.strip(), text) + fraction
-    return _decimal(body, decimal, text)
-
-
-def _whole(body: str, text: str) -> int:
-    if not (body.isascii() and body.isdigit()):
-        raise ValueRefused("the whole part of a mixed number must be plain digits", text=text)
-    if len(body) > MAX_DIGITS:
-        raise ValueRefused(f"number too long: {len(body)} digits, at most {MAX_DIGITS} are read", text=text)
-    return int(body)
-
-
-def _ten_to(exponent: str, text: str) -> Exact:
-    if len(exponent) > 5 or abs(int(exponent)) > MAX_DIGITS:
-        raise ValueRefused(f"number too long: the exponent {exponent[:12]} passes {MAX_DIGITS}", text=text)
-    power = int(exponent)
-    return 10**power if power >= 0 else Fraction(1, 10**-power)
-
-
-def _decimal(body: str, decimal: str, text: str) -> Exact:
-    """Digits with optional grouping, decimal part and exponent; no sign."""
-    if not _UNSIGNED.match(body):
-        raise ValueRefused(_why_not(body), text=text)
-    mantissa, _, exponent = body.replace("E", "e").partition("e")
-    group = "," if decimal == "." else "."
-    if mantissa.count(decimal) > 1:
-        if group not in mantissa and decimal == ".":
-            raise ValueRefused("more than one decimal point (groups are separated by commas)", text=text)
-        raise ValueRefused(f"more than one {decimal!r}", text=text)
-    whole, _, part = mantissa.partition(decimal)
-    if group in part:
-        raise ValueRefused(f"{group!r} after the decimal separator {decimal!r}: which one is it?", text=text)
-    if group in whole:
-        first, *groups = whole.split(group)
-        # Nobody groups behind a zero: ``0,123`` is a decimal in the other notation.
-        if not first or first[0] == "0" or len(first) > 3 or any(len(each) != 3 for each in groups):
-            hint = "a decimal comma?" if decimal == "." else "a decimal point?"
-            raise ValueRefused(f"digits are not grouped in threes ({hint})", text=text)
-        whole = first + "".join(groups)
-    digits = whole + part
-    if len(digits) > MAX_DIGITS:
-        raise ValueRefused(f"number too long: {len(digits)} digits, at most {MAX_DIGITS} are read", text=text)
-    value: Exact = int(digits)
-    if part:
-        value = Fraction(value, 10 ** len(part))
-    return value * _ten_to(exponent, text) if exponent else value
-
-
-def _why_not(body: str) -> str:
-    lowered = body.lower()
-    if lowered in {"nan", "inf", "infinity", "∞", "zoo", "undefined"}:
-        return "not a finite number"
-    if any(sign in body for sign in "=<>≠≤≥"):
-        return "a relation is not a value"
-    if lowered in {"true", "false", "yes", "no"}:
-        return "a truth value is not a number"
-    if any(char.isdigit() and not char.isascii() for char in body):
-        return "digits of another script"
-    if "_" in body and not body.strip("0123456789_.,"):
-        return "underscores do not group digits"
-    if any(char.isdigit() for char in body):
-        return "not a single plain number"
-    return "not a number"

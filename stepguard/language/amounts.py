@@ -1,0 +1,229 @@
+"""Numbers and amounts of money among other words: `stepguard.language.numerals`, with all that stands beside them.
+
+Numbers count where they stand alone. Part of an id, a version, a time, a range or a word (``A-1234``, ``1.2.3``,
+``12:30``, ``10-20``, ``Q3``) they do not; neither do numbers in words (``three``), which are not read.
+
+=======================  =====================================================================================
+written                  is
+=======================  =====================================================================================
+``1,234.50``  ``1234.5`` the same number
+``-5``  ``−5``  ``-$5``  -5, and not 5, with every kind of minus; a dash with a blank behind it is no minus
+``28 %``  ``28 percent`` 0.28 for a percentage; 0.28 or 28 for another number
+``€50``  ``50 EUR``      50, but no amount in another currency
+``1.5 million``          1,500,000 and not 1.5; also ``$1.5M``, ``£2bn``
+``5km``  ``3rd``         5 and 3
+``(1,234)``  ``($5)``    nothing in a sentence: a loss to accountants, an aside to others; -1234 alone in a cell
+``(18)``  ``(8.25%)``    18 and 8.25 % in a sentence, and below zero alone in a cell
+``5.00 CR``  ``5 Dr.``   nothing: who owes it decides its sign
+``1 234``                nothing: one number or two, unless the blank is one that groups digits
+``007``                  nothing: a code
+``3/4``  ``1.5 × 10^6``  nothing, and not 3, 4 or 1.5 either
+``5 lakh``  ``5 Mio``    nothing, and not 5 either; so are crore, dozen, Mrd, Milliarden, ``£5 bn``, ``$5 (thousand)``
+``5 ‰``  ``5 bps``       nothing, and not 5 either
+``5 cents``  ``5 yen``   5, and as money only in a currency that this can mean
+``5 dollars 20 cents``   20, and no 5: the amount goes on
+``12,800円``  ``3個``    12,800 yen and 3; ``5万`` is 50,000, and what has other such signs nothing
+``5.00-``  ``minus 5``   nothing: less than zero, in ways that are not read
+``10–20``                with this dash 10 and 20, with a hyphen nothing
+``28 November 2026``     28 and 2026; in ``2026-11-28`` no number
+=======================  =====================================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal
+
+from stepguard.core.deadlines import stop_if_given_up
+from stepguard.errors import ValueRefused
+from stepguard.language.currencies import CODES, SIGNS, compatible, other_currency, part_behind, stands_glued
+from stepguard.language.digits import GROUPING, Exact, exact, format_exact, read_signed
+from stepguard.language.neighbours import (
+    RANGE,
+    changed_before,
+    joined_before,
+    joined_behind,
+    may_be_signed,
+    number_goes_on,
+)
+from stepguard.language.numerals import amount_back, amount_front, one_unit, scale_of, units_behind, units_in_front
+from stepguard.language.unseen import BLANKS
+
+__all__ = ["FoundNumber", "find_numbers"]
+
+_CURRENCY: Final = "|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True))
+_CODE: Final = "|".join(sorted(CODES))
+_BLANKS: Final = f"[{BLANKS}]"
+_NUMBER: Final = re.compile(
+    amount_front(strict=False)
+    + rf"(?P<digits>[0-9]{{1,3}}(?:[{GROUPING}][0-9]{{3}})+(?:[.,][0-9]+)?(?![0-9])|[0-9][0-9.,]*|(?<!\.)\.[0-9]+)"
+    r"(?P<exponent>[eE][-+]?[0-9]{1,4}(?![0-9A-Za-z]))?"
+)
+_BEHIND: Final = re.compile(amount_back(strict=False))
+_NEXT: Final = re.compile(rf"{_BLANKS}?[0-9]")
+_CODE_BEFORE: Final = re.compile(rf"\b({_CODE}){_BLANKS}?\Z")
+_ACCOUNT_BEFORE: Final = re.compile(rf"(?:{_CURRENCY}|\b(?:{_CODE})) ?\(\Z")
+_OPENED: Final = re.compile(rf"(?P<before>\A|[^{BLANKS}]?{_BLANKS}*)\({_BLANKS}*\Z")
+_CLOSED: Final = re.compile(rf"{_BLANKS}*\)(?P<behind>{_BLANKS}*(?:[^{BLANKS}]|\Z))")
+_LIKE_MONEY: Final = re.compile(r",[0-9]{3}|[.,][0-9]{2}\Z")
+_CODE_NUMBER: Final = re.compile(r"0[0-9]")  # 007 is a code
+_FIRST_GROUP: Final = re.compile(r"[1-9][0-9]{0,2} [0-9]{3}(?![0-9A-Za-z])")
+_NEXT_GROUP: Final = re.compile(r"[0-9]{3}(?:[.,][0-9]+)?\Z")
+_GROUP_BEFORE: Final = re.compile(r"(?<![0-9A-Za-z.,])[0-9]{1,3} \Z")
+_NO_DIGIT: Final = re.compile("[^0-9]+")
+_STRIDE: Final = 1000
+"""After how many numbers it is asked whether anybody still waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundNumber:
+    """A number that stands in a document, from offset `start` up to `end`.
+
+    Attributes:
+        value: the number, with its scale (``1.5 million``), before it is divided by 100 as a percentage.
+        unit: ``"%"``, a currency (a code, or what `stepguard.language.currencies.compatible` knows), or None.
+    """
+
+    value: Exact
+    unit: str | None
+    start: int
+    end: int
+
+
+def find_numbers(
+    text: str,
+    *,
+    decimal: Literal[".", ","] = ".",
+    like: Exact | None = None,
+    wanted: Callable[[int], bool] | None = None,
+) -> Iterator[FoundNumber]:
+    """Every number in a text that stands alone and can be read.
+
+    Args:
+        text: the document, as it is seen (`stepguard.documents.view`).
+        decimal: its decimal separator; the other one of ``.`` and ``,`` may group thousands.
+        wanted: only numbers for whose offset this is true; None: all.
+        like: only numbers with the digits of this one, whatever power of ten they are multiplied by; None: all.
+
+    Raises:
+        Overrun: nobody waits for it any more.
+    """
+    digits = None if like is None else _NO_DIGIT.sub("", format_exact(exact(abs(Fraction(like))))).strip("0")
+    for at, match in enumerate(_NUMBER.finditer(text)):
+        if at % _STRIDE == 0:
+            stop_if_given_up()
+        if digits is not None and _NO_DIGIT.sub("", match["digits"]).strip("0") != digits:
+            continue
+        if wanted is not None and not wanted(match.start("digits")):
+            continue
+        found = _number_at(text, match, decimal)
+        if found is not None:
+            yield found
+
+
+def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> FoundNumber | None:
+    digits = match["digits"].rstrip(".,")
+    cut = len(match["digits"]) - len(digits)
+    front = _front(text, match)
+    if front is None or (cut and match["exponent"]) or _CODE_NUMBER.match(digits):
+        return None
+    if _in_blank_groups(text, match.start("digits"), digits):
+        return None
+    (start, negative), end = front, match.end("digits") - cut if cut else match.end()
+    back = _back(text, match, end)
+    if back is None:
+        return None
+    scale, unit, end = back
+    outer = start, end
+    if unit is None and (name := other_currency(text, start, end)):
+        unit, outer = name.unit, (name.start, name.end)
+    if (
+        not (text[end : end + 1] == RANGE and text[end + 1 : end + 2].isdigit())
+        and (  # of 10\u201320 both ends stand there
+            number_goes_on(text, end, money=unit not in (None, "%"))
+            or _ACCOUNT_BEFORE.search(text[max(start - 5, 0) : start])
+            or joined_behind(text, end, unit=unit is not None)
+        )
+    ):
+        return None
+    money = unit != "%" and (unit is not None or _LIKE_MONEY.search(digits) is not None)
+    accounted = _accountants_sign(text, *outer, money=money)
+    if accounted is None:
+        return None
+    if accounted < 0 and not (match["sign"] or match["inner"]):
+        negative = True
+    try:
+        value = Fraction(read_signed(digits + (match["exponent"] or ""), decimal, digits)) * scale
+    except ValueRefused:
+        return None
+    return FoundNumber(exact(-value if negative else value), unit, start, end)
+
+
+def _front(text: str, match: re.Match[str]) -> tuple[int, bool] | None:
+    """Where an amount begins and whether it is negative; None where what stands in front makes it another one."""
+    start, sign, marked = match.start(), match["sign"], bool(match["currency"] or match["code"])
+    before = text[max(start - 1, 0) : start]
+    if changed_before(text, start, match.start("digits")) or (match["inner"] and (sign or not marked)):
+        return None
+    if sign == RANGE and before.isdigit():  # 10\u201320: the end of a range is no negative number
+        return start + 1, bool(match["inner"])
+    if sign:
+        return (start, sign != "+") if not before or may_be_signed(before) else None
+    if (match["code"] and before == "-") or (
+        joined_before(text, start) and (match["currency"] or not stands_glued(text, start))
+    ):
+        return None
+    return start, bool(match["inner"])
+
+
+def _back(text: str, match: re.Match[str], end: int) -> tuple[int, str | None, int] | None:
+    """The scale and the unit of an amount, and where it ends with them; None where its units contradict each other."""
+    behind = _BEHIND.match(text, end)
+    assert behind is not None
+    units = units_in_front(match)
+    marked, followed = bool(units), _NEXT.match(text, behind.end()) is not None
+    try:
+        unit = one_unit(units + units_behind(behind), text)
+    except ValueRefused:
+        if not followed:
+            return None
+        unit = one_unit(units, text)  # what stands behind belongs to the next amount
+    scale = scale_of(behind["scale"], money=unit not in (None, "%") and (marked or not followed))
+    if scale is None:  # a letter is a scale of money, and else a unit or a name
+        scale, unit = 1, one_unit(units, text)
+    else:
+        end = behind.end()
+    if unit not in (None, "%") and (part := part_behind(text, end)):  # 99 US$ cents
+        unit = part
+    if unit in ("$", "\u00a5"):  # CAD $5
+        written = _CODE_BEFORE.search(text[max(match.start() - 10, 0) : match.start()])
+        unit = written[1] if written and compatible(unit, written[1]) else unit
+    return scale, unit, end
+
+
+def _accountants_sign(text: str, start: int, end: int, *, money: bool) -> int | None:
+    """Whether brackets around an amount and nothing else mean a loss: -1, 1, or None where nobody can say.
+
+    Alone in a cell or on a line they do; in a sentence the aside ``(EUR 46.00)`` and the loss ``($1,204)`` look alike.
+    """
+    opened = _OPENED.search(text, max(start - 8, 0), start)
+    closed = None if opened is None else _CLOSED.match(text, end, end + 8)
+    if opened is None or closed is None:
+        return 1
+    left, right = opened["before"], closed["behind"]
+    gap = left.lstrip("".join(left.split())) if left else ""
+    begins = "\t" in left or len(gap) > 1 or left[:1] in ("\n", "|") or (not left.strip() and opened.start() == 0)
+    ends = "\t" in right or len(right) > 2 or right.strip() in ("", "|")
+    if begins and ends:
+        return -1
+    return None if money else 1
+
+
+def _in_blank_groups(text: str, start: int, digits: str) -> bool:
+    """Whether digits are part of ``1 234`` with a common blank, which is one number or two."""
+    if _FIRST_GROUP.match(text, start):
+        return True
+    return _NEXT_GROUP.match(digits) is not None and _GROUP_BEFORE.search(text[max(start - 5, 0) : start]) is not None

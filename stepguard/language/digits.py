@@ -1,0 +1,218 @@
+"""The digits of a number, without sign or unit: decimals, groups, powers of ten, fractions and mixed numbers, exactly.
+
+`stepguard.language.numerals` says what is read and what is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Final
+from unicodedata import normalize
+
+from stepguard.errors import ValueRefused
+
+__all__ = [
+    "GROUPING",
+    "MAX_DIGITS",
+    "MINUS_SIGNS",
+    "VULGAR",
+    "Exact",
+    "exact",
+    "format_exact",
+    "read_signed",
+    "vulgar_fraction",
+    "why_not",
+]
+
+Exact = int | Fraction
+"""An exact number; a `Fraction` only where the denominator is not 1 (see `exact`)."""
+
+MAX_DIGITS = 1000
+"""The longest numeral that is read, in digits, and the largest decimal exponent."""
+
+MINUS_SIGNS = "\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d"
+"""What is written for a minus besides ``-``."""
+
+GROUPING: Final = "\u00a0\u2000-\u200a\u202f\u205f"
+"""Blanks that may group digits, as a class of a regular expression."""
+
+VULGAR = "\u00bc-\u00be\u2150-\u215e"
+"""The signs of fractions such as ``½``, as a class of a regular expression."""
+
+_SMALL_FRACTION = re.compile(r"(?<![0-9.,])([0-9])\u2044(?=[0-9]{1,2}\Z)")  # in `11⁄2` a whole one may have grown on
+_SPACED = re.compile(rf"(?P<sign>[-+]? ?)(?P<digits>[1-9][0-9]{{0,2}}(?:[{GROUPING}][0-9]{{3}})+)(?![0-9{GROUPING}])")
+_NUMERATOR = re.compile(r"[1-9][0-9]*\Z")
+_VULGAR = re.compile(f"[{VULGAR}]\\Z")
+_SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+_POWER = re.compile(
+    r"(?:(?P<mantissa>[^ ]+) ?(?:\*|x|×|·|\\times|\\cdot) ?)?10"
+    r"(?:(?:\^|\*\*)(?P<open>[({]?)(?P<exponent>[-+]?[0-9]+)(?P<close>[)}]?)|(?P<raised>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+))\Z"
+)
+_LATEX_FRACTION = re.compile(
+    r"(?:([0-9]+)(?:[ ~]|\\[,;: ])?)?\\(?:[dtcs]|nice)?frac ?(?:\{([^{}]*)\}|([0-9])) ?(?:\{([^{}]*)\}|([0-9]))\Z"
+)
+_UNSIGNED = re.compile(r"(?:[0-9][0-9.,]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
+
+
+def exact(value: Exact) -> Exact:
+    """The same number, as an `int` where it is whole."""
+    if type(value) is Fraction and value.denominator == 1:
+        return value.numerator
+    return value
+
+
+def format_exact(value: Exact) -> str:
+    """Exact text: digits, a decimal where that is finite and short enough to be read, or ``numerator/denominator``."""
+    value = exact(value)
+    if type(value) is int:
+        return str(value)
+    numerator, denominator = value.numerator, value.denominator
+    twos = fives = 0
+    rest = denominator
+    while rest % 2 == 0:
+        rest //= 2
+        twos += 1
+    while rest % 5 == 0:
+        rest //= 5
+        fives += 1
+    places = max(twos, fives)
+    if rest == 1 and places < MAX_DIGITS:
+        digits = str(abs(numerator) * 10**places // denominator).rjust(places + 1, "0")
+        if len(digits) <= MAX_DIGITS:
+            return f"{'-' if numerator < 0 else ''}{digits[:-places]}.{digits[-places:]}"
+    return f"{numerator}/{denominator}"
+
+
+def vulgar_fraction(sign: str) -> Fraction:
+    """The number that a sign such as ``½`` is."""
+    over, _, under = normalize("NFKC", sign).partition("\u2044")
+    return Fraction(int(over), int(under))
+
+
+def _join_spaced(body: str) -> str:
+    """Digits grouped by no-break or thin blanks, joined; a fraction is left alone, where a blank may mean "and"."""
+    spaced = None if "/" in body else _SPACED.match(body)
+    if spaced is None:
+        return body
+    return spaced["sign"] + re.sub("[^0-9]", "", spaced["digits"]) + body[spaced.end() :]
+
+
+def read_signed(body: str, decimal: str, text: str) -> Exact:
+    """Digits with an optional sign in front.
+
+    Args:
+        body: what is read.
+        decimal: the decimal separator.
+        text: what was written, for the reason of a refusal.
+
+    Raises:
+        ValueRefused: it is no number.
+        ZeroDivisionError: it is a fraction with nothing below it.
+    """
+    body = _join_spaced(body)
+    if not body:
+        raise ValueRefused("empty: a number was expected", text=text)
+    negative = body[0] == "-"
+    if body[0] in "+-":
+        body = body[1:].lstrip()
+    value = _magnitude(body, decimal, text)
+    return -value if negative else value
+
+
+def _magnitude(body: str, decimal: str, text: str) -> Exact:
+    body = _SMALL_FRACTION.sub(r"\1/", body)
+    latex = _LATEX_FRACTION.match(body)
+    if latex:
+        over, under = (latex[2] or latex[3] or ""), (latex[4] or latex[5] or "")
+        part = Fraction(read_signed(over.strip(), decimal, text)) / read_signed(under.strip(), decimal, text)
+        if latex[1] is None:
+            return part
+        if not 0 < part < 1 or not (over + under).strip().isdigit():
+            raise ValueRefused("a mixed number, or a product with a fraction", text=text)
+        return _whole(latex[1], text) + part
+    if _VULGAR.search(body):
+        part = vulgar_fraction(body[-1])
+        whole = body[:-1].strip()
+        return part if not whole else part + _whole(whole, text)
+    power = _POWER.match(body)
+    if power:
+        if (power["open"] or "") + (power["close"] or "") not in ("", "()", "{}"):
+            raise ValueRefused("unbalanced brackets in the exponent", text=text)
+        exponent = power["exponent"] or power["raised"].translate(_SUPERSCRIPT)
+        mantissa = _decimal(power["mantissa"], decimal, text) if power["mantissa"] else 1
+        return mantissa * _ten_to(exponent, text)
+    if "/" in body:
+        over, _, under = body.partition("/")
+        whole, gap, numerator = over.strip().rpartition(" ")
+        fraction = Fraction(_decimal(numerator, decimal, text)) / Fraction(_decimal(under.strip(), decimal, text))
+        if not gap:
+            return fraction
+        if fraction >= 1 or not _NUMERATOR.match(numerator):
+            raise ValueRefused("two numbers, or a mixed number with an improper fraction", text=text)
+        if len(numerator) == 3:
+            raise ValueRefused("the blank could group thousands or separate a mixed number", text=text)
+        return _whole(whole.strip(), text) + fraction
+    return _decimal(body, decimal, text)
+
+
+def _whole(body: str, text: str) -> int:
+    if not (body.isascii() and body.isdigit()):
+        raise ValueRefused("the whole part of a mixed number must be plain digits", text=text)
+    if len(body) > MAX_DIGITS:
+        raise ValueRefused(f"number too long: {len(body)} digits, at most {MAX_DIGITS} are read", text=text)
+    return int(body)
+
+
+def _ten_to(exponent: str, text: str) -> Exact:
+    if len(exponent) > 5 or abs(int(exponent)) > MAX_DIGITS:
+        raise ValueRefused(f"number too long: the exponent {exponent[:12]} passes {MAX_DIGITS}", text=text)
+    power = int(exponent)
+    return 10**power if power >= 0 else Fraction(1, 10**-power)
+
+
+def _decimal(body: str, decimal: str, text: str) -> Exact:
+    """Digits with optional grouping, decimal part and exponent; no sign."""
+    if not _UNSIGNED.match(body):
+        raise ValueRefused(why_not(body), text=text)
+    mantissa, _, exponent = body.replace("E", "e").partition("e")
+    group = "," if decimal == "." else "."
+    if mantissa.count(decimal) > 1:
+        if group not in mantissa and decimal == ".":
+            raise ValueRefused("more than one decimal point (groups are separated by commas)", text=text)
+        raise ValueRefused(f"more than one {decimal!r}", text=text)
+    whole, _, part = mantissa.partition(decimal)
+    if group in part:
+        raise ValueRefused(f"{group!r} after the decimal separator {decimal!r}: which one is it?", text=text)
+    if group in whole:
+        first, *groups = whole.split(group)
+        # Nobody groups behind a zero: ``0,123`` is a decimal in the other notation.
+        if not first or first[0] == "0" or len(first) > 3 or any(len(each) != 3 for each in groups):
+            hint = "a decimal comma?" if decimal == "." else "a decimal point?"
+            raise ValueRefused(f"digits are not grouped in threes ({hint})", text=text)
+        whole = first + "".join(groups)
+    digits = whole + part
+    if len(digits) > MAX_DIGITS:
+        raise ValueRefused(f"number too long: {len(digits)} digits, at most {MAX_DIGITS} are read", text=text)
+    value: Exact = int(digits)
+    if part:
+        value = Fraction(value, 10 ** len(part))
+    return value * _ten_to(exponent, text) if exponent else value
+
+
+def why_not(body: str) -> str:
+    """Why a text is no number."""
+    lowered = body.lower()
+    if lowered in {"nan", "inf", "infinity", "∞", "zoo", "undefined"}:
+        return "not a finite number"
+    if any(sign in body for sign in "=<>≠≤≥"):
+        return "a relation is not a value"
+    if lowered in {"true", "false", "yes", "no"}:
+        return "a truth value is not a number"
+    if any(char.isdigit() and not char.isascii() for char in body):
+        return "digits of another script"
+    if "_" in body and not body.strip("0123456789_.,"):
+        return "underscores do not group digits"
+    if any(char.isdigit() for char in body):
+        return "not a single plain number"
+    return "not a number"
