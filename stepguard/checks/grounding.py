@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
 from stepguard.checks.built import BuiltCheck
 from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
-from stepguard.documents.currency_layout import currencies_apart
+from stepguard.documents.currency_layout import currencies_apart, currencies_named
 from stepguard.documents.names import Words
 from stepguard.documents.places import Place
 from stepguard.documents.tables import Head, Heads
@@ -58,11 +58,13 @@ class Grounded(BuiltCheck):
 
     The document is read as it is seen: what is struck out or hidden does not stand in it (`stepguard.documents.view`).
     A percentage is found as such (28% is not 28) or as the ratio that it is, an amount of money in its own currency and
-    scale, also where the head of its column or a caption above says it (`stepguard.documents.tables`), or where none
-    stands beside it, above it or in the next cell; every other number whatever stands beside it. What `beside` finds is
-    not the value itself. A name is found as whole words and whole numbers, without regard to case, white space and the
-    kind of quotes; at most 1,000 characters. A document of more than 2,000,000 characters is not searched: the verdict
-    is undecided.
+    scale, also where the head of its column or a caption above says it (`stepguard.documents.tables`). An amount with
+    no currency beside it, above it or in the next cell is in that of the document's headings; in none for certain where
+    they name several, and in any where they name none. Every other number is found whatever stands beside it, unless
+    that denies it (``not 5``). What `beside` finds is not the value itself. A name is found as whole words and whole
+    numbers, without regard to case, white space and the kind of quotes, unless what stands beside it makes it another
+    one (``not approved``, ``up to 10 mg``); at most 1,000 characters. A document of more than 2,000,000 characters is
+    not searched: the verdict is undecided.
 
     Raises:
         ConfigError: an option is none of those.
@@ -170,10 +172,10 @@ class Grounded(BuiltCheck):
     def _numbers(
         self, number: Exact, unit: str | None, text: str, wanted: Callable[[int], bool] | None
     ) -> Iterator[tuple[int, int]]:
-        heads: Heads | None = None
+        layout: _Layout | None = None
         for found in find_numbers(text, decimal=self.decimal, like=number, wanted=wanted):
-            heads = heads or Heads(text)
-            if _is_claimed(found, number, unit, _heads_of(found, heads, text)):
+            layout = layout or _Layout(text)
+            if _is_claimed(found, number, unit, layout.heads_of(found, money=unit not in (None, "%"))):
                 yield found.start, found.end
 
     def _names(self, text: str, document: str) -> Iterator[tuple[int, int]]:
@@ -208,14 +210,25 @@ class _Labels:
         return any(end <= span[0] or start >= span[1] for start, end in (*held[:1], *held[-1:]))
 
 
-def _heads_of(found: FoundNumber, heads: Heads, text: str) -> tuple[Head, ...]:
-    """What layout says of a number: the nearest says it, in the same line, in a head, or on the next lines."""
-    above = heads.of(found.start, found.end)
-    said = currencies_apart(text, found.start, found.end, across=False)
-    if not said and any(head.currencies for head in above):
-        return above
-    said = said or currencies_apart(text, found.start, found.end)
-    return tuple(replace(head, currencies=said or head.currencies) for head in above or (Head(),))
+class _Layout:
+    """What the layout of a text says of its numbers."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._heads = Heads(text)
+        self._named = [frozenset({each}) for each in currencies_named(text)]
+
+    def heads_of(self, found: FoundNumber, *, money: bool) -> tuple[Head, ...]:
+        """What is said of a number: the nearest says it, on its line, in a head, on the next lines, or anywhere."""
+        above = self._heads.of(found.start, found.end)
+        said = currencies_apart(self._text, found.start, found.end, across=False)
+        if not said and any(head.currencies for head in above):
+            return above
+        said = said or currencies_apart(self._text, found.start, found.end)
+        if money and found.unit is None and not said and not any(head.percent for head in above):
+            powers = above or (Head(),)
+            return tuple(replace(head, currencies=named) for head in powers for named in self._named or [frozenset()])
+        return tuple(replace(head, currencies=said or head.currencies) for head in above or (Head(),))
 
 
 def _is_claimed(found: FoundNumber, number: Exact, unit: str | None, heads: tuple[Head, ...]) -> bool:

@@ -13,21 +13,37 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from stepguard.language.currencies import CODES, SIGNS, WORD_CODES, WORDS
+from stepguard.language.currencies import MARK, marked
 
-__all__ = ["currencies_apart"]
+__all__ = ["currencies_apart", "currencies_named"]
 
-_CURRENCY: Final = (
-    rf"(?P<code>{'|'.join(sorted(CODES - {code.upper() for code in WORD_CODES}))})(?!\w)"
-    rf"|(?P<sign>{'|'.join(map(re.escape, sorted(SIGNS, key=len, reverse=True)))})"
-    rf"|(?<!\w)(?P<name>RM|RMB|Rs)(?!\w)|(?P<word>(?i:{'|'.join(WORDS)}))(?!\w)"
-)
-_GAP: Final = r"[\s|()\[\]*_]"
+_GAP: Final = r"[\s|()\[\]*_\"'>{}]"
+_KEY: Final = r"[\"']?,\s{0,20}[\"'][^\"'\n:]{1,20}[\"']\s?:[\s\"']{0,4}"
+"""Between the values of two keys, as in JSON."""
 # `20.00 | EUR` in front belongs to the 20.00, and USD/EUR is a rate.
-_IN_FRONT: Final = re.compile(rf"(?<![\w/.])(?:{_CURRENCY})(?:{_GAP}|[:=]){{1,12}}\Z")
+_IN_FRONT: Final = re.compile(rf"(?<![\w/.])(?:{MARK})(?:(?:{_GAP}|[:=]){{1,12}}|{_KEY})\Z")
 _TAKEN: Final = re.compile(r"[0-9][^\S\n]?(?:[|(\[*_][^\S\n]?){0,3}\Z")
-_BEHIND: Final = re.compile(rf"(?:{_GAP}|[,;]){{1,12}}(?:in )?(?:{_CURRENCY})[^\S\n]*(?:[|)\].,;*_\n]|\Z)")
-_REACH: Final = 24
+_PAIRED: Final = re.compile(rf"(?:{MARK})\s?(?:[/,&]|or|and)\s?\Z")  # of two amounts that follow
+_BEHIND: Final = re.compile(
+    rf"(?:(?:{_GAP}|[,;]){{1,12}}(?:in )?|(?P<key>{_KEY}|\n[ \t]{{1,20}}(?:currency|ccy|curr|unit)\s?:\s?[\"']?))"
+    rf"(?:{MARK})[^\S\n]*(?:[|)\].,;*_\n}}]|[\"'](?!\s?:)|\Z)"
+)
+_REACH: Final = 48
+
+_MARK: Final = re.compile(MARK)
+_TITLES: Final = (
+    "currency|prices?|amounts?|values?|figures?|totals?|sum|due|paid|payable|invoice|bill|receipt|account|balance|fees?"
+    "|betrag|betr\u00e4ge|preise?|w\u00e4hrung|rechnung|konto|montants?|prix|devise|importes?|precios|moneda|valuta"
+)
+_UNIT_BEFORE: Final = re.compile(rf"(?:\b(?:in|en|{_TITLES})[\s:=(\[\"']{{1,3}}|[(\[=:|!]\s?)\Z", re.IGNORECASE)
+_UNIT_BEHIND: Final = re.compile(rf"[)\]]| (?:{_TITLES})\b", re.IGNORECASE)
+_NUMBER_BEFORE: Final = re.compile(r"[0-9][^\S\n]{0,3}\|?[^\S\n]{0,3}\n?[^\S\n]{0,3}\Z")
+_NUMBER_BEHIND: Final = re.compile(r"[\s|]{0,4}[0-9]")
+_LINE_BEGINS: Final = re.compile(r"(?:\n|\A)[^\w\n]{0,6}\Z")
+_LINE_ENDS: Final = re.compile(r"[^\w\n]{0,6}(?:\n|\Z)")
+_POSSIBLE: Final = re.compile(
+    r"\b(?:may|might|can|could|also|accepts?|convert\w*|exchange|if|unless|not)\b", re.IGNORECASE
+)
 
 
 def currencies_apart(text: str, start: int, end: int, *, across: bool = True) -> frozenset[str]:
@@ -44,16 +60,38 @@ def currencies_apart(text: str, start: int, end: int, *, across: bool = True) ->
     found: set[str] = set()
     offset = max(start - _REACH, 0 if across else text.rfind("\n", max(start - _REACH, 0), start) + 1)
     front = _IN_FRONT.search(text[offset:start])
-    if front is not None and not _TAKEN.search(text[max(offset + front.start() - _REACH, 0) : offset + front.start()]):
-        found.add(_meant(front))
-    reach = text[end : end + _REACH]
-    behind = _BEHIND.match(reach if across else reach.partition("\n")[0])
-    if behind is not None:
-        found.add(_meant(behind))
+    earlier = "" if front is None else text[max(offset + front.start() - _REACH, 0) : offset + front.start()]
+    if front is not None and not (_TAKEN.search(earlier) or _PAIRED.search(earlier)):
+        found.add(marked(front))
+    behind = _BEHIND.match(text[end : end + _REACH])
+    if behind is not None and (across or behind["key"] or "\n" not in behind[0][:-1]) and "\n\n" not in behind[0]:
+        found.add(marked(behind))
     return frozenset(found)
 
 
-def _meant(mark: re.Match[str]) -> str:
-    if mark["code"] or mark["name"]:
-        return mark["code"] or mark["name"].lower()
-    return SIGNS[mark["sign"]] if mark["sign"] else WORDS[mark["word"].lower()]
+def currencies_named(text: str) -> frozenset[str]:
+    """The currencies that a text says its amounts are in, in a heading or in words: ``prices in EUR``, ``Total (EUR)``.
+
+    The currency of one amount says nothing of the others. A code among other words may be a name (``SDN BHD``), ``$``
+    is several currencies, ``pounds`` a weight, and what may be paid in another currency is not.
+    """
+    found: set[str] = set()
+    for mark in _MARK.finditer(text):
+        currency, (start, end) = marked(mark), mark.span()
+        if currency in found or currency in ("$", "\u00a5") or mark[0].lower().startswith("pound"):
+            continue
+        if not _says_unit(text[max(start - 16, 0) : start], text[end : end + 16], code=bool(mark["code"])):
+            continue
+        near = max(start - _REACH, 0)
+        begin = text.rfind("\n", near, start) + 1 or near
+        if not _POSSIBLE.search(text[begin : end + _REACH].partition("\n")[0]):
+            found.add(currency)
+    return frozenset(found)
+
+
+def _says_unit(front: str, behind: str, *, code: bool) -> bool:
+    if _NUMBER_BEFORE.search(front) or _NUMBER_BEHIND.match(behind):
+        return False  # the unit of one amount
+    if not code or _UNIT_BEFORE.search(front) or _UNIT_BEHIND.match(behind):
+        return True
+    return _LINE_BEGINS.search(front) is not None and _LINE_ENDS.match(behind) is not None

@@ -15,8 +15,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
-from stepguard.language.neighbours import number_goes_on
+from stepguard.language.neighbours import amount_stands_alone, begins_amount
 from stepguard.language.numerals import MINUS_SIGNS
+from stepguard.language.retraction import denied_before
 from stepguard.language.struck_text import JOINT
 from stepguard.language.unseen import without_unseen
 
@@ -28,34 +29,6 @@ _TYPEWRITTEN: Final = str.maketrans({
     **dict.fromkeys(f"{MINUS_SIGNS}\u2014\u2015", "-"),
 })  # fmt: skip
 _RAISED: Final = re.compile("[⁻⁺]?[⁰¹²³⁴-⁹]+")
-_SMALLER_UNITS: Final = (
-    "days?|h|hrs?|hours?|min|mins|minutes?|s|secs?|seconds?|ft|feet|in|inch(?:es)?|oz|ounces?|lbs?|pounds?|cm|mm|g|grams?"
-    "|c|cts?|cents?|p|pence|rappen"
-)
-_BEGINS_NUMBER: Final = re.compile(r"[^\w\s]*[0-9]")
-_NUMBER_BEFORE: Final = re.compile(
-    r"[\w)\]][+/.*^~%@]\Z|[0-9][:,=]\Z|[/\\\u2044\u2215±]\Z|(?<![.-])[-.]\Z|(?:[\s(\[{$€£]|\A),\Z"
-    r"|\b(?:minus|negative) \Z|- ?\([^\w\s]?\Z|[0-9)\]] ?(?:[x×*·⋅]|times|-|to) ?\(?\Z|\btimes \Z"
-    r"|[0-9]\w{0,3} ?[×*·⋅] ?\(?\Z"
-    r"|[<>~≤≥≈±∓…] ?\Z|[0-9] ?(?:to|or|and|bis|und|à|~) \Z"
-)
-"""In front of a number, what makes it the rest of another one: ``0.``, ``1,``, ``1/``, ``10^``, ``12:``, ``-``."""
-_NUMBER_BEHIND: Final = re.compile(rf"[:.,@^*=+/\u2044\u2215][0-9]|[/_@]\w|[±⁻⁺{JOINT}]|\+/")
-_ENDS_AMOUNT: Final = re.compile(r"[0-9][^\s0-9]*(?: [^\s0-9]{1,20}){0,2}\Z")
-_AMOUNT_BEHIND: Final = re.compile(
-    r"[),]? ?\(?(?:/|per\b|p\.a\.|an? (?:day|week|month|year|hour|minute|second|night|piece|person|head|kilo|dose)\b"
-    r"|each\b|apiece\b|for each\b|every\b|je\b|pro\b)"
-    r"|\)? (?:par (?!carte)|por (?!favor)|cada |chaque |al(?:la)? (?:giorno|mese|ora|chilo|kg|d\u00eda|mes)\b)"
-    r"|\)? ?(?:[×*·⋅] ?|x )[0-9(]|\^|\)\^|\*\w| ?[·⋅] ?\w| [a-z]{1,4}\^?[-\u2212][0-9]"
-    r"|,? [0-9]+ times\b| \(x ?[0-9]"
-    rf"|(?:,? | and |, and )[0-9]+(?:[.,][0-9]+)? ?(?:{_SMALLER_UNITS})(?!\w)"
-)
-"""Behind an amount with its unit, what makes it another one: a rate, a factor, a power, the rest of it."""
-_REST: Final = re.compile(r"[0-9]{3}(?![0-9])|[0-9]{1,3}[/\u2044]")
-"""What may belong to a short number with a blank in front of it: ``234``, ``1/2``."""
-_SHORT_BEFORE: Final = re.compile(r"(?<![0-9A-Za-z])[0-9]{1,3} \Z")
-_SHORT: Final = re.compile(r"(?<![0-9])[0-9]{1,3}\Z")
-_GROUP_BEHIND: Final = re.compile(r" [0-9]{3}(?![0-9A-Za-z])")
 _NAME_BEFORE: Final = re.compile(r"\w[@.]\Z|(?<=\w)(?<![^\W\d_]{3})/\Z")
 _NAME_BEHIND: Final = re.compile(r"[@.]\w|/(?![^\W\d_]{3})\w|\^[-+0-9({]")
 """Around a name, what makes it part of an address, a unit or an id; ``Total/Summe`` are two names."""
@@ -106,32 +79,23 @@ def fold(word: str) -> str:
 def _alone(text: str, start: int, end: int) -> bool:
     """Whether no longer word or number reaches over either end; a possessive ``'s`` is no part of the name."""
     before, behind = text[max(start - 12, 0) : start], text[end : end + 3]
-    number = _BEGINS_NUMBER.match(text, start, end) is not None
+    number = begins_amount(text, start, end)
     if number or _part(text[start]):
         if _part(before[-1:]) or (before[-1:] in ("-", "'") and _part(before[-2:-1])):
             return False
-        if (_NUMBER_BEFORE if number else _NAME_BEFORE).search(before):
+        if not number and _NAME_BEFORE.search(before):
             return False
-        if number and _REST.match(text, start) and _SHORT_BEFORE.search(before):
-            return False
-    if _ENDS_AMOUNT.search(text, start, end) and _AMOUNT_BEHIND.match(text, end):
+    if denied_before(text, start) or not amount_stands_alone(text, start, end):
         return False
     if _part(text[end - 1]):
         possessive = behind[:2] == "'s" and not _part(behind[2:3])
         if _part(behind[:1]) or (behind[:1] in ("-", "'") and _part(behind[1:2]) and not possessive):
             return False
         if text[end - 1].isdigit():
-            return not _goes_on(text, start, end)
+            return True
         if (_UNIT_BEHIND if number else _NAME_BEHIND).match(text, end):
             return False
     return True
-
-
-def _goes_on(text: str, start: int, end: int) -> bool:
-    """Whether the number that a name ends with goes on behind it."""
-    if _NUMBER_BEHIND.match(text, end) or number_goes_on(text, end, money=unicodedata.category(text[start]) == "Sc"):
-        return True
-    return _GROUP_BEHIND.match(text, end) is not None and _SHORT.search(text[max(end - 4, start) : end]) is not None
 
 
 def _part(char: str) -> bool:

@@ -15,18 +15,12 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from stepguard.language.currencies import CODES, SIGNS, WORD_CODES, WORDS
+from stepguard.language.currencies import MARK, marked
 
 __all__ = ["Head", "Heads"]
 
-_NAMES: Final = ("RMB", "RM", "Rs", "yen", "yuan", "rupees", "rupiah", "francs", "Franken", "Euro", "Dollar", "pesos")
-_PLAIN_NAMES: Final = {"RMB": "rmb", "RM": "rm", "Rs": "rs", "Euro": "EUR", "Dollar": "$", "Franken": "franken"}
 _CURRENCY: Final = (
-    rf"(?<![A-Za-z])(?P<prefix>[Tkm])?"
-    rf"(?P<code>{'|'.join(sorted(CODES - {code.upper() for code in WORD_CODES}))})(?![A-Za-z])"
-    rf"|(?P<sign>{'|'.join(map(re.escape, sorted(SIGNS, key=len, reverse=True)))})"
-    r"(?P<suffix>(?:k|K|m|M|mn|bn|B)(?!\w))?"
-    rf"|(?<!\w)(?P<word>(?i:{'|'.join(WORDS)})|{'|'.join(_NAMES)})(?!\w)"
+    rf"(?:(?<![A-Za-z])(?P<prefix>[Tkm])(?=[A-Z]{{3}}(?![A-Za-z])))?(?:{MARK})(?P<suffix>(?:k|K|m|M|mn|bn|B)(?!\w))?"
 )
 _SCALE: Final = (
     r"(?P<thousands>(?i:thousands?|tausend|tsd\.?|milliers|'000s?|’000s?|(?<![\w.,])000s?)(?!\w))"
@@ -47,6 +41,7 @@ _CAPTION: Final = re.compile(
     r"|(?:[A-Z]{3}|[€$£])\s(?:thousands?|millions?|billions?|mio|mrd|tsd)\.?)(?!\w)",
     re.IGNORECASE,
 )
+_HEADING: Final = re.compile(rf"\s*(?:#{{1,6}} ?|\*\*)[^\w\n]{{0,3}}(?:{MARK})\W*\Z")
 _LABELLED: Final = re.compile(r"[:=\uff1a][^\w:=]{0,6}(?:[A-Z]{3}\s?)?[^\w:=]{0,3}\Z")
 _LABEL_REACH: Final = 80
 _NUMBER_BEFORE: Final = re.compile(r"[1-9][0-9.,]*")
@@ -85,14 +80,8 @@ class Head:
         power, percent = 0, False
         for mark in _MARK.finditer(text):
             kind = mark.lastgroup or ""
-            if mark["code"] or mark["sign"] or mark["word"]:
-                word = mark["word"] or ""
-                currencies.add(
-                    mark["code"]
-                    or SIGNS.get(mark["sign"] or "")
-                    or _PLAIN_NAMES.get(word)
-                    or WORDS.get(word.lower(), word)
-                )
+            if mark["code"] or mark["sign"] or mark["name"]:
+                currencies.add(marked(mark))
                 power = _LETTERS.get(mark["prefix"] or mark["suffix"] or "", power)
             elif kind == "percent":
                 percent = True
@@ -140,7 +129,7 @@ class Heads:
             if not line.strip():
                 heads, in_data = [], False
             elif len(line) <= _LONGEST and not _DIGIT.search(_YEARS.sub("", line)):
-                if found := _CAPTION.search(line):
+                if found := _CAPTION.search(line) or _HEADING.match(line):
                     caption = Head.read(found[0]) or caption
                 row = _row(line)
                 if row is not None:
@@ -199,7 +188,7 @@ def _row(line: str) -> _Row | None:
     """The cells of a line, None where it has none or is a rule."""
     if _RULE.match(line):
         return None
-    for delimiter in ("|", "\t", ";"):
+    for delimiter in ("|", "\t", ";", '","'):
         if delimiter in line:
             return _Row(delimiter, _delimited(line, delimiter))
     cells: list[_Cell] = []
@@ -217,7 +206,7 @@ def _delimited(line: str, delimiter: str) -> tuple[_Cell, ...]:
     at = 0
     for piece in line.split(delimiter):
         cells.append(_Cell(at, at + len(piece), piece))
-        at += len(piece) + 1
+        at += len(piece) + len(delimiter)
     if delimiter == "|" and len(cells) > 1 and not cells[0].text.strip():
         del cells[0]
     if len(cells) > 1 and not cells[-1].text.strip():

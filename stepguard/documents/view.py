@@ -41,6 +41,15 @@ _TAG: Final = re.compile(
     r"(?:[\s/][^<>\"']*+(?:(?:\"[^\"]*+\"|'[^']*+')[^<>\"']*+)*+)?>"
     r"|&(?P<entity>#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});"
 )
+_CELL_SPACE: Final = re.compile(r"(?<!\s)\s++(?=</?t[dhr]\b)|(?P<tag><t[dh](?:\s[^<>]{0,200})?>)\s++", re.IGNORECASE)
+"""White space around the tags of cells, where lines mean nothing."""
+_TABLES: Final = re.compile(  # LaTeX: rows end with a double backslash, cells with an ampersand
+    r"\\(?P<begin>begin)\{(?:tabular[xy]?|longtable|supertabular|tabu|array)\*?\}(?:\[[^\]\n]{0,20}\])?"
+    r"(?:\{(?:[^{}\n]|\{[^{}\n]{0,40}\}){0,200}\}){0,2}|\\(?P<end>end)\{(?:tabular[xy]?|longtable|supertabular|tabu"
+    r"|array)\*?\}"
+    r"|(?P<row>\\\\(?:\[[^\]\n]{0,20}\])?|\\tabularnewline(?![A-Za-z]))[ \t]{0,99}\n?|(?<!\\)(?P<cell>&)"
+    r"|(?P<rule>\\(?:[hc]line|toprule|midrule|bottomrule|cmidrule)(?:\([lr]{1,2}\))?(?:\{[0-9-]{1,9}\})?)[ \t]{0,99}\n?"
+)
 _EMPHASIS: Final = re.compile(  # signs in arithmetic have a digit, a letter or a blank on both sides
     r"(?<![\w)\]}*_`\s])[*_`]++(?!\s|\Z|[*_`])|(?<!\S)[*_`]++(?!\s|\Z|[*_`])"
     r"|(?<=[^\s*_`])[*_`]++(?![\w(*_`\\+$€£-])|(?<=[^\w\s)\]}*_`])[*_`]++(?!\s)|\\(?=[$%.+#-])"
@@ -66,7 +75,12 @@ class View:
         text = document
         if not text.isascii():
             text = self._edited(text, _UNSEEN, lambda _: "").translate(_PLAIN)
-        text = self._edited(without_struck(text), _TAG, _shown)
+        text = without_struck(text)
+        if "\\begin{" in text:
+            text = self._edited(text, _TABLES, _TableRows().shown)
+        if "<t" in text or "<T" in text:
+            text = self._edited(text, _CELL_SPACE, lambda space: f"{space['tag'] or ''} ")
+        text = self._edited(text, _TAG, _shown)
         self.text: str = self._edited(text, _EMPHASIS, lambda mark: mark[0] if len(mark[0]) > _LONGEST else "")
 
     def _edited(self, text: str, pattern: re.Pattern[str], shown: Callable[[re.Match[str]], str]) -> str:
@@ -100,6 +114,21 @@ class View:
             piece = bisect_right(news, at) - 1
             at = olds[piece] + at - news[piece]
         return at
+
+
+class _TableRows:
+    """Shows the rows and cells of LaTeX tables as those of Markdown; elsewhere their signs are text."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def shown(self, mark: re.Match[str]) -> str:
+        if mark["begin"] or mark["end"]:
+            self._depth = max(self._depth + (1 if mark["begin"] else -1), 0)
+            return "\n|" if mark["begin"] else "\n"
+        if not self._depth:
+            return mark[0]
+        return "\n|" if mark["row"] else "|" if mark["cell"] else ""
 
 
 def _shown(mark: re.Match[str]) -> str:

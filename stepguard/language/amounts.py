@@ -16,6 +16,7 @@ written                  is
 ``(18)``  ``(8.25%)``    18 and 8.25 % in a sentence, and below zero alone in a cell
 ``5.00 CR``  ``5 Dr.``   nothing: who owes it decides its sign
 ``1 234``                nothing: one number or two, unless the blank is one that groups digits
+``Total: 1 448.60 EUR``  1448.60: a label or a currency in front leaves no room for a number of pieces
 ``007``                  nothing: a code
 ``3/4``  ``1.5 × 10^6``  nothing, and not 3, 4 or 1.5 either
 ``5 lakh``  ``5 Mio``    nothing, and not 5 either; so are crore, dozen, Mrd, Milliarden, ``£5 bn``, ``$5 (thousand)``
@@ -24,6 +25,7 @@ written                  is
 ``5 dollars 20 cents``   20, and no 5: the amount goes on
 ``12,800円``  ``3個``    12,800 yen and 3; ``5万`` is 50,000, and what has other such signs nothing
 ``5.00-``  ``minus 5``   nothing: less than zero, in ways that are not read
+``not 5``                nothing; in ``up to 5 EUR`` and ``5 EUR each`` there are 5 EUR, in ``half of 5 EUR`` not
 ``10–20``                with this dash 10 and 20, with a hyphen nothing
 ``28 November 2026``     28 and 2026; in ``2026-11-28`` no number
 =======================  =====================================================================================
@@ -39,7 +41,7 @@ from typing import Final, Literal
 
 from stepguard.core.deadlines import stop_if_given_up
 from stepguard.errors import ValueRefused
-from stepguard.language.currencies import CODES, SIGNS, compatible, other_currency, part_behind, stands_glued
+from stepguard.language.currencies import CODE, SIGN, compatible, other_currency, part_behind, stands_glued
 from stepguard.language.digits import GROUPING, Exact, exact, format_exact, read_signed
 from stepguard.language.neighbours import (
     RANGE,
@@ -48,24 +50,23 @@ from stepguard.language.neighbours import (
     joined_behind,
     may_be_signed,
     number_goes_on,
+    shared_before,
 )
 from stepguard.language.numerals import amount_back, amount_front, one_unit, scale_of, units_behind, units_in_front
 from stepguard.language.unseen import BLANKS
 
 __all__ = ["FoundNumber", "find_numbers"]
 
-_CURRENCY: Final = "|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True))
-_CODE: Final = "|".join(sorted(CODES))
 _BLANKS: Final = f"[{BLANKS}]"
 _NUMBER: Final = re.compile(
-    amount_front(strict=False)
-    + rf"(?P<digits>[0-9]{{1,3}}(?:[{GROUPING}][0-9]{{3}})+(?:[.,][0-9]+)?(?![0-9])|[0-9][0-9.,]*|(?<!\.)\.[0-9]+)"
+    amount_front(strict=False) + r"(?P<digits>[1-9][0-9]{0,2}(?: [0-9]{3})+[.,][0-9]{2}(?![0-9.,])"
+    rf"|[0-9]{{1,3}}(?:[{GROUPING}][0-9]{{3}})+(?:[.,][0-9]+)?(?![0-9])|[0-9][0-9.,]*|(?<!\.)\.[0-9]+)"
     r"(?P<exponent>[eE][-+]?[0-9]{1,4}(?![0-9A-Za-z]))?"
 )
 _BEHIND: Final = re.compile(amount_back(strict=False))
 _NEXT: Final = re.compile(rf"{_BLANKS}?[0-9]")
-_CODE_BEFORE: Final = re.compile(rf"\b({_CODE}){_BLANKS}?\Z")
-_ACCOUNT_BEFORE: Final = re.compile(rf"(?:{_CURRENCY}|\b(?:{_CODE})) ?\(\Z")
+_CODE_BEFORE: Final = re.compile(rf"\b({CODE}){_BLANKS}?\Z")
+_ACCOUNT_BEFORE: Final = re.compile(rf"(?:{SIGN}|\b(?:{CODE})) ?\(\Z")
 _OPENED: Final = re.compile(rf"(?P<before>\A|[^{BLANKS}]?{_BLANKS}*)\({_BLANKS}*\Z")
 _CLOSED: Final = re.compile(rf"{_BLANKS}*\)(?P<behind>{_BLANKS}*(?:[^{BLANKS}]|\Z))")
 _LIKE_MONEY: Final = re.compile(r",[0-9]{3}|[.,][0-9]{2}\Z")
@@ -73,6 +74,12 @@ _CODE_NUMBER: Final = re.compile(r"0[0-9]")  # 007 is a code
 _FIRST_GROUP: Final = re.compile(r"[1-9][0-9]{0,2} [0-9]{3}(?![0-9A-Za-z])")
 _NEXT_GROUP: Final = re.compile(r"[0-9]{3}(?:[.,][0-9]+)?\Z")
 _GROUP_BEFORE: Final = re.compile(r"(?<![0-9A-Za-z.,])[0-9]{1,3} \Z")
+_ALONE_BEFORE: Final = re.compile(
+    r"(?:[:=\uff1a|\t(]|\b(?:total|subtotal|sum|amount|balance|price|cost|net|gross|tax|vat|due|paid|montant|prix|solde"
+    r"|t\.?t\.?c\.?|tva|summe|betrag|gesamt|netto|brutto|preis|importe|totale|importo|razem|kwota|suma|celkem|cena))\s{0,9}\Z",
+    re.IGNORECASE,
+)
+"""In front of ``1 448.60 EUR`` with a common blank, what leaves no room for a number of pieces."""
 _NO_DIGIT: Final = re.compile("[^0-9]+")
 _STRIDE: Final = 1000
 """After how many numbers it is asked whether anybody still waits."""
@@ -130,13 +137,16 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
     front = _front(text, match)
     if front is None or (cut and match["exponent"]) or _CODE_NUMBER.match(digits):
         return None
-    if _in_blank_groups(text, match.start("digits"), digits):
+    grouped = " " in digits
+    if not grouped and _in_blank_groups(text, match.start("digits"), digits):
         return None
     (start, negative), end = front, match.end("digits") - cut if cut else match.end()
     back = _back(text, match, end)
     if back is None:
         return None
     scale, unit, end = back
+    if grouped and not (units_in_front(match) or (unit and _ALONE_BEFORE.search(text[max(start - 24, 0) : start]))):
+        return None
     outer = start, end
     if unit is None and (name := other_currency(text, start, end)):
         unit, outer = name.unit, (name.start, name.end)
@@ -149,6 +159,8 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
         )
     ):
         return None
+    if unit not in (None, "%") and shared_before(text, start):
+        return None
     money = unit != "%" and (unit is not None or _LIKE_MONEY.search(digits) is not None)
     accounted = _accountants_sign(text, *outer, money=money)
     if accounted is None:
@@ -156,7 +168,7 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
     if accounted < 0 and not (match["sign"] or match["inner"]):
         negative = True
     try:
-        value = Fraction(read_signed(digits + (match["exponent"] or ""), decimal, digits)) * scale
+        value = Fraction(read_signed(digits.replace(" ", "") + (match["exponent"] or ""), decimal, digits)) * scale
     except ValueRefused:
         return None
     return FoundNumber(exact(-value if negative else value), unit, start, end)

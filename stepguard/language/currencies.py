@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from typing import Final
 
 __all__ = [
+    "CODE",
     "CODES",
+    "MARK",
     "PARTS",
+    "SIGN",
     "SIGNS",
+    "SURE_CODE",
     "WORDS",
     "WORD_CODES",
     "NamedCurrency",
     "compatible",
+    "marked",
     "minor_places",
     "other_currency",
     "part_behind",
@@ -52,10 +57,26 @@ SIGNS: Final = {
 WORDS: Final = {"dollars": "$", "dollar": "$", "euros": "EUR", "euro": "EUR", "pounds": "GBP"}
 """Name written behind an amount -> code or sign."""
 
-_SIGN: Final = "|".join(map(re.escape, SIGNS))  # none begins with another
+WORD_CODES: Final = frozenset({
+    "all", "bam", "bob", "cop", "cup", "gel", "lak", "mad", "mop", "pen", "rub", "sos", "top", "try",
+})  # fmt: skip
+"""Codes that are words where they are not capitals."""
+CODE: Final = "|".join(sorted(CODES))
+"""The codes, as a regular expression."""
+SURE_CODE: Final = "|".join(sorted(CODES - {code.upper() for code in WORD_CODES}))
+"""Those that are no words in capitals, such as ``TOP``."""
+SIGN: Final = "|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True))
+"""The signs, as a regular expression."""
+_SHORT_NAMES: Final = {"RMB": "rmb", "RM": "rm", "Rs": "rs", "Euro": "EUR", "Dollar": "$", "Franken": "franken"}
+_OTHER_NAMES: Final = "yen|yuan|rupees|rupiah|francs|pesos"
+MARK: Final = (
+    rf"(?:(?<![A-Za-z])|(?<=(?<![A-Za-z])[Tkm]))(?P<code>{SURE_CODE})(?![A-Za-z])|(?P<sign>{SIGN})"
+    rf"|(?<!\w)(?P<name>{'|'.join(_SHORT_NAMES)}|(?i:{'|'.join(WORDS)})|{_OTHER_NAMES})(?!\w)"
+)
+"""What says a currency apart from its amounts, in a head or in the next cell, as a regular expression; see `marked`."""
 _MARK: Final = re.compile(
-    rf"(?<![0-9A-Za-z_.,$])(?:({_SIGN}) ?|([A-Z]{{3}}) )(?=[0-9.])"
-    rf"|(?<=[0-9.]) ?(?:({_SIGN})|([A-Z]{{3}})(?!\w)|(?<= )({'|'.join(WORDS)})(?!\w))(?! ?[0-9])"
+    rf"(?<![0-9A-Za-z_.,$])(?:({SIGN}) ?|([A-Z]{{3}}) )(?=[0-9.])"
+    rf"|(?<=[0-9.]) ?(?:({SIGN})|([A-Z]{{3}})(?!\w)|(?<= )({'|'.join(WORDS)})(?!\w))(?! ?[0-9])"
 )
 _FRANCS: Final = "CHF BIF CDF DJF GNF KMF RWF XAF XOF XPF"
 _RUPEES: Final = "INR PKR LKR NPR MUR SCR"
@@ -95,10 +116,6 @@ _OF: Final = {
     "norwegian": "NOK", "swedish": "SEK", "icelandic": "ISK", "czech": "CZK", "turkish": "TRY", "russian": "RUB",
     "brazilian": "BRL", "south african": "ZAR", "french": "", "belgian": "",
 }  # fmt: skip
-WORD_CODES: Final = frozenset({
-    "all", "bam", "bob", "cop", "cup", "gel", "lak", "mad", "mop", "pen", "rub", "sos", "top", "try",
-})  # fmt: skip
-"""Codes that are words where they are not capitals."""
 _SMALL_CODES: Final = frozenset(code.lower() for code in CODES) - WORD_CODES
 # Category Sc by its ranges: to walk through all characters would make every import slow.
 _ANY_SIGN: Final = "[$¢-¥֏؋߾߿৲৳৻૱௹฿៛\u20a0-\u20cf\ua838\ufdfc﹩＄￠￡￥￦]"
@@ -137,6 +154,14 @@ def minor_places(code: str) -> int:
 def compatible(written: str, code: str) -> bool:
     """Whether what was written with an amount, a code or a sign of several currencies, can mean this currency."""
     return written == code or code in _SHARED.get(written, ())
+
+
+def marked(match: re.Match[str]) -> str:
+    """The currency, as `compatible` knows it, that a match of `MARK` says."""
+    if match["sign"]:
+        return SIGNS[match["sign"]]
+    name = match["name"] or ""
+    return match["code"] or _SHORT_NAMES.get(name) or WORDS.get(name.lower(), name)
 
 
 def without_currencies(text: str) -> tuple[str, frozenset[str]]:

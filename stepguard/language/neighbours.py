@@ -6,18 +6,28 @@ One reader for documents, names in them and transcripts.
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Final
 
-from stepguard.language.currencies import CODES, PARTS, SIGNS
+from stepguard.language.currencies import CODE, PARTS, SIGN
 from stepguard.language.digits import GROUPING, MINUS_SIGNS
 from stepguard.language.numerals import WIDE_DIGITS
+from stepguard.language.retraction import denied_before
 from stepguard.language.struck_text import JOINT
 from stepguard.language.unseen import BLANKS
 
-__all__ = ["RANGE", "changed_before", "joined_before", "joined_behind", "may_be_signed", "number_goes_on"]
+__all__ = [
+    "RANGE",
+    "amount_stands_alone",
+    "begins_amount",
+    "changed_before",
+    "joined_before",
+    "joined_behind",
+    "may_be_signed",
+    "number_goes_on",
+    "shared_before",
+]
 
-_CURRENCY: Final = "|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True))
-_CODE: Final = "|".join(sorted(CODES))
 _UNITS: Final = (
     "st|nd|rd|th|km|cm|mm|nm|kg|mg|g|t|lb|lbs|oz|ft|in|mi|yd|h|hr|hrs|min|s|sec|ms|l|L|ml|mL|kW|kWh|MW|MWh|GHz|MHz|kHz|Hz"
     "|kB|KB|MB|GB|TB|px|pt|x|°C|°F|°"
@@ -36,7 +46,8 @@ _GLUED_BEFORE: Final = re.compile(
 )
 _SIGN_AFTER: Final = re.compile(rf"[\s(\[{{=<>≤≥≠≈~:;,|\"'“‘*{_WIDE}、。]\Z")
 _GLUED_BEHIND: Final = re.compile(
-    rf"(?!(?:{_UNITS})(?![^\W{_WIDE}]))(?![{_WIDE}])\w|[^\w{_ENDS}]\d|[-_/@][A-Z]\b|[/_@]\w|\*+\w|-\w?\d|[⁻⁺±{JOINT}]|\+/"
+    rf"(?!(?:{_UNITS})(?![^\W{_WIDE}]))(?![{_WIDE}])\w|[^\w{_ENDS}]\d|[-_/@][A-Z]\b|[/_@]\w|\*+\w|-\w?\d"
+    rf"|[⁻⁺±{JOINT}]|\+/"
     rf"|[{GROUPING}]\d|[割分成折半倍{WIDE_DIGITS}]|[円元块塊圓원]{_BLANKS}?\d"
 )
 _LARGER: Final = (  # stems, in languages that write our digits
@@ -65,10 +76,10 @@ _GOES_ON: Final = re.compile(
     "|[ \u00a0]?(?:[×x*·\u22c5\u2217]|\\\\times|\\\\cdot)[ \u00a0]?10[ \u00a0]?(?:\\^|\\*\\*|[⁻⁺⁰¹²³⁴-⁹])"
     rf"|{_APART}(?:{_LARGER})"
     rf"|{_APART}(?:(?:{_LARGER_WORDS}|{_SMALLER_WORDS})(?![^\W\d_])|[‰‱])|{_BLANKS}?[(\[][%‰]"
-    rf"|(?:{_BLANKS}(?:{_CURRENCY}){_BLANKS}|(?:{_CURRENCY}){_BLANKS}?)[0-9]{{2}}(?![0-9.,])"
+    rf"|(?:{_BLANKS}(?:{SIGN}){_BLANKS}|(?:{SIGN}){_BLANKS}?)[0-9]{{2}}(?![0-9.,])"
     rf"|{_BLANKS}?[(\[]?(?:credit|debit|haben|soll|cr|dr)(?![\w-])"
     rf"|[-{MINUS_SIGNS.replace(RANGE, '')}{RANGE}]?{_BLANKS}*[{_MINUS}]{_BLANKS}*(?=\n|\||\Z)"
-    rf"|{_BLANKS}?[tkmbg][dn]?\.?{_BLANKS}?(?:(?:{_CURRENCY})(?!{_BLANKS}?[0-9])|(?-i:{_CODE})\b)"
+    rf"|{_BLANKS}?[tkmbg][dn]?\.?{_BLANKS}?(?:(?:{SIGN})(?!{_BLANKS}?[0-9])|(?-i:{CODE})\b)"
     rf"|{_BLANKS}and{_BLANKS}(?:an?|one|two|three){_BLANKS}(?:hal|third|quarter)"
     rf"|[-{MINUS_SIGNS.replace(RANGE, '')}](?!\w|[{_MINUS}>])",
     re.IGNORECASE,
@@ -81,9 +92,9 @@ _MONEY_GOES_ON: Final = re.compile(
 )
 """Behind an amount of money, what may be the unit of another number, or the rest of it: ``$3 M``, ``$3 20 cents``."""
 _SCALED_BEFORE: Final = re.compile(
-    rf"\b(?:[tTkKmM]|[mMbB][nN])(?:{_CURRENCY}|{_CODE}){_BLANKS}?\Z"
-    rf"|\b(?i:mio|mrd|tsd|thousands?|millions?|billions?)\.?{_BLANKS}(?:{_CURRENCY}|{_CODE}){_BLANKS}?\Z"
-    rf"|(?:{_CURRENCY}|\b(?:{_CODE})){_BLANKS}?(?:[kKmMbB]|[mMbB][nN]|(?i:thousands?|millions?|billions?)){_BLANKS}\Z"
+    rf"\b(?:[tTkKmM]|[mMbB][nN])(?:{SIGN}|{CODE}){_BLANKS}?\Z"
+    rf"|\b(?i:mio|mrd|tsd|thousands?|millions?|billions?)\.?{_BLANKS}(?:{SIGN}|{CODE}){_BLANKS}?\Z"
+    rf"|(?:{SIGN}|\b(?:{CODE})){_BLANKS}?(?:[kKmMbB]|[mMbB][nN]|(?i:thousands?|millions?|billions?)){_BLANKS}\Z"
 )
 """In front of a number, its scale with a currency: ``TEUR 5``, ``Mio. EUR 5``, ``€m 5``, ``USD million 5``."""
 _NEGATED: Final = re.compile(
@@ -96,17 +107,79 @@ _NEGATED: Final = re.compile(
 _EACH: Final = re.compile(r"/[a-z]+(?![\w/-])")
 """Behind an amount: ``$0.75/share``."""
 
+_SMALLER_UNITS: Final = (
+    "days?|h|hrs?|hours?|min|mins|minutes?|s|secs?|seconds?|ft|feet|in|inch(?:es)?|oz|ounces?|lbs?|pounds?|cm|mm|g|grams?|mg|ml"
+    "|months?|weeks?"
+    "|c|cts?|cents?|p|pence|rappen"
+)
+_LARGER_UNITS: Final = (
+    "years?|months?|weeks?|wks?|days?|d|h|hrs?|hours?|mins?|minutes?|ft|feet|foot|yds?|yards?|miles?|mi|lbs?|pounds?|st"
+    "|stone|kg|g|l|km|m|dollars?|euros?|francs?|degrees?|gal|gallons?|qt|quarts?"
+)
+_BOUNDS: Final = (
+    "up to|at most|at least|(?:no |not )?(?:more|less|fewer|greater|higher|lower) than|under|over|above|below|max|min"
+    "|max\\.|min\\.|a (?:maximum|minimum) of|about|approx|approx\\.|approximately|around|roughly|circa|ca\\.|c\\."
+    "|nearly|almost|exceed(?:s|ed|ing)?|beyond|bis zu|h\u00f6chstens|mindestens|etwa|ungef\u00e4hr|rund|\u00fcber|unter"
+    "|environ|au plus|au moins|jusqu'\u00e0|hasta|al menos|como m\u00e1ximo|fino a|almeno"
+)
+"""Behind which an amount is no more than the end of what is meant."""
+_SHARES: Final = (
+    "(?:one )?half|(?:a|one) third|two thirds|(?:a|one|three) quarters?|a tenth|a fifth|twice|thrice|double|triple"
+    "|multiples?|die h\u00e4lfte|la moiti\u00e9|la mitad|das doppelte"
+)
+"""Behind which an amount is what another one is made of."""
+_SHARED: Final = re.compile(rf"\b(?:{_SHARES})(?: of)?(?: (?:the|an?))? [^\w\s]?\Z", re.IGNORECASE)
+_COUNTS: Final = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|several|both|each|many|dozen"
+_BEGINS_NUMBER: Final = re.compile(r"[^\w\s]*[0-9]")
+_NUMBER_BEFORE: Final = re.compile(
+    r"[\w)\]][+/.*^~%@]\Z|[0-9][:,=]\Z|[/\\\u2044\u2215±]\Z|(?<![.-])[-.]\Z|(?:[\s(\[{$€£]|\A),\Z"
+    r"|\b(?:minus|negative) \Z|- ?\([^\w\s]?\Z|[0-9)\]] ?(?:[x×*·⋅]|times|-|to) ?\(?\Z|\btimes \Z"
+    r"|[0-9]\w{0,3} ?[×*·⋅] ?\(?\Z"
+    r"|[<>~≤≥≈±∓…] ?\Z|[0-9] ?(?:to|or|and|bis|und|à|~) \Z|\.\. ?\Z|[\u221a\u221b] ?\Z"
+    r"|[0-9] ?[^\W\d_]{1,12}\.? ?(?:to|bis|à|up to|[-~]|\.\.+) ?\Z|\bbetween [^.;\n]{1,20} and \Z"
+    rf"|\b(?:{_BOUNDS})(?: (?:the|an?|to|of))? \Z|\b(?:{_SHARES})(?: of)?(?: (?:the|an?|these|those))? \Z"
+    rf"|\b(?:[0-9]+(?<!\b1)|{_COUNTS})%? (?:[^\W\d_]+ ){{0,2}}of (?:the )?\Z|\b(?:[0-9]+|{_COUNTS}) times \Z"
+)
+"""In front of a number, what makes it the rest of another one: ``0.``, ``1,``, ``1/``, ``10^``, ``12:``, ``-``."""
+_NUMBER_BEHIND: Final = re.compile(rf"[:.,@^*=+/\u2044\u2215][0-9]|[/_@]\w|[±⁻⁺{JOINT}]|\+/")
+_ENDS_AMOUNT: Final = re.compile(r"[0-9][^\s0-9]*(?: [^\s0-9]{1,20}){0,2}\Z")
+_AMOUNT_BEHIND: Final = re.compile(
+    r"[),]? ?\(?(?:/|per\b|p\.a\.|an? (?:day|week|month|year|hour|minute|second|night|piece|person|head|kilo|dose)\b"
+    r"|each\b|apiece\b|for each\b|every\b|je\b|pro\b)"
+    r"|\)? (?:par (?!carte)|por (?!favor)|cada |chaque |al(?:la)? (?:giorno|mese|ora|chilo|kg|d\u00eda|mes)\b)"
+    r"|\)? ?(?:[×*·⋅] ?|x )[0-9(]|\^|\)\^|\*\w| ?[·⋅] ?\w| [a-z]{1,4}\^?[-\u2212][0-9]"
+    r"|,? [0-9]+ times\b| \(x ?[0-9]"
+    r"|\+(?!\w)| ?\u00b1| ?(?:-|to|bis|\.\.+|~) ?[0-9]| (?:or|and) (?:more|less|fewer|above|below|over|under|up"
+    r"|higher|lower"
+    r"|older)\b"
+    r"| (?:at (?:most|least)|max|min|maximum|minimum)\b|[- ]?(?:plus|minus)\b"
+    rf"|(?:,? | and |, and )[0-9]+(?:[.,][0-9]+)? ?(?:{_SMALLER_UNITS})(?!\w)"
+)
+"""Behind an amount with its unit, what makes it another one: a rate, a factor, a power, the rest of it."""
+_REST: Final = re.compile(r"[0-9]{3}(?![0-9])|[0-9]{1,3}[/\u2044]")
+"""What may belong to a short number with a blank in front of it: ``234``, ``1/2``."""
+_SHORT_BEFORE: Final = re.compile(r"(?<![0-9A-Za-z])[0-9]{1,3} \Z")
+_SHORT: Final = re.compile(r"(?<![0-9])[0-9]{1,3}\Z")
+_GROUP_BEHIND: Final = re.compile(r" [0-9]{3}(?![0-9A-Za-z])")
+_SMALLER: Final = re.compile(rf"[0-9.,]+ ?(?:{_SMALLER_UNITS})\Z")
+_LARGER_BEFORE: Final = re.compile(rf"[0-9] ?(?:{_LARGER_UNITS}|['\u2032\u00b0])(?:,? |,? and |)\Z")
+
 
 def changed_before(text: str, start: int, digits: int) -> bool:
-    """Whether what stands in front of an amount makes it another one: a minus in words, a root, a scale.
+    """Whether what stands in front makes an amount another one: a minus in words, a denial, a root, a scale.
 
     Args:
         text: the text.
         start: where the amount begins.
         digits: where its digits begin.
     """
-    front = text[max(start - 10, 0) : start], text[max(digits - 24, 0) : digits]
-    return _NEGATED.search(front[0]) is not None or _SCALED_BEFORE.search(front[1]) is not None
+    front, scaled = text[max(start - 10, 0) : start], text[max(digits - 24, 0) : digits]
+    return bool(_NEGATED.search(front) or _SCALED_BEFORE.search(scaled)) or denied_before(text, start)
+
+
+def shared_before(text: str, start: int) -> bool:
+    """Whether an amount is what another one is made of: ``half of 10 EUR``."""
+    return _SHARED.search(text[max(start - 24, 0) : start]) is not None
 
 
 def joined_before(text: str, start: int) -> bool:
@@ -127,3 +200,30 @@ def joined_behind(text: str, end: int, *, unit: bool) -> bool:
 def number_goes_on(text: str, end: int, *, money: bool) -> bool:
     """Whether what stands behind a number, or behind an amount of money, makes it another one."""
     return _GOES_ON.match(text, end) is not None or (money and _MONEY_GOES_ON.match(text, end) is not None)
+
+
+def begins_amount(text: str, start: int, end: int) -> bool:
+    """Whether a part of a text begins with a number, whatever signs stand in front of it."""
+    return _BEGINS_NUMBER.match(text, start, end) is not None
+
+
+def amount_stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether a part of a text that begins or ends with a number is all of its amount.
+
+    It is not where it is bounded (``up to 5 mg``), the end of a range (``5 to 10 mg``), a share or a multiple of it
+    (``half of 10 mg``, ``3 tablets of 10 mg``), a rate (``10 mg per kg``) or one of several units (``5 ft 10 in``).
+    """
+    if begins_amount(text, start, end):
+        before = text[max(start - 40, 0) : start]
+        if _NUMBER_BEFORE.search(before) or (_REST.match(text, start) and _SHORT_BEFORE.search(before)):
+            return False
+        if _SMALLER.match(text[start:end]) and _LARGER_BEFORE.search(before):
+            return False
+    if _ENDS_AMOUNT.search(text, start, end) and _AMOUNT_BEHIND.match(text, end):
+        return False
+    if not text[end - 1].isdigit():
+        return True
+    money = unicodedata.category(text[start]) == "Sc"
+    if _NUMBER_BEHIND.match(text, end) or number_goes_on(text, end, money=money):
+        return False
+    return not (_GROUP_BEHIND.match(text, end) and _SHORT.search(text[max(end - 4, start) : end]))

@@ -24,7 +24,7 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from stepguard.errors import ValueRefused
-from stepguard.language.currencies import CODES, SIGNS, WORD_CODES, WORDS, compatible, other_currency
+from stepguard.language.currencies import CODE, CODES, SIGN, SIGNS, SURE_CODE, WORDS, compatible, other_currency
 from stepguard.language.digits import (
     MAX_DIGITS,
     MINUS_SIGNS,
@@ -67,9 +67,6 @@ _LETTERS: Final = frozenset({"k", "m", "mn", "b", "bn"})
 WIDE_DIGITS: Final = "〇零一二三四五六七八九十百千万萬億亿兆壱弐参两兩壹贰叁肆伍陆柒捌玖拾佰仟半数數만억조천백십"
 """Digits and scales of Chinese, Japanese and Korean."""
 _BLANK: Final = f"[{BLANKS}]"
-_SIGN: Final = "|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True))
-_CODE: Final = "|".join(sorted(CODES))
-_SURE_CODE: Final = "|".join(sorted(CODES - {code.upper() for code in WORD_CODES}))  # TOP5 is no amount
 _POINTS: Final = rf"{_BLANK}?-?(?i:points?|pts?)\b(?!{_BLANK}(?:to|at|out|towards?)\b)"
 """Behind a percent sign: a difference of percentages is none itself."""
 
@@ -82,11 +79,11 @@ def amount_front(*, strict: bool) -> str:
     """
     gap = f"{_BLANK}*" if strict else ""
     code = (
-        rf"(?P<code>{_CODE}){gap}"
+        rf"(?P<code>{CODE}){gap}"
         if strict
-        else rf"(?P<code>\b(?:(?:{_CODE})(?={_BLANK})|(?:{_SURE_CODE})(?=[0-9]))){_BLANK}?"
+        else rf"(?P<code>\b(?:(?:{CODE})(?={_BLANK})|(?:{SURE_CODE})(?=[0-9]))){_BLANK}?"
     )
-    sign = rf"(?P<currency>{_SIGN}){gap or _BLANK + '?'}"
+    sign = rf"(?P<currency>{SIGN}){gap or _BLANK + '?'}"
     both = rf"(?:{code})?(?:{sign})?" if strict else rf"(?:{sign}|{code})?"
     return rf"(?P<sign>[-{MINUS_SIGNS}+])?{gap}{both}(?P<inner>[-{MINUS_SIGNS}])?"
 
@@ -95,12 +92,12 @@ def amount_back(*, strict: bool) -> str:
     """What may stand behind the digits of an amount: its scale, and a percent sign or its currency."""
     gap = f"{_BLANK}*" if strict else f"{_BLANK}?"
     percent = rf"{gap}(?P<percent>(?:\\?%|(?i:per{_BLANK}?cent)\b)(?!{_POINTS}))"
-    sign = rf"{gap}(?P<sign_behind>{_SIGN})(?!{_BLANK}?[0-9])"
-    name = rf"{gap}(?P<code_behind>{_CODE})\b|{_BLANK}(?P<word>(?i:{'|'.join(WORDS)}))\b"
+    sign = rf"{gap}(?P<sign_behind>{SIGN})(?!{_BLANK}?[0-9])"
+    name = rf"{gap}(?P<code_behind>{CODE})\b|{_BLANK}(?P<word>(?i:{'|'.join(WORDS)}))\b"
     units = rf"(?:{percent})?(?:{sign})?(?:{name})?" if strict else rf"(?:{percent}|{sign}|{name})?"
     return (
         rf"(?P<scale>{_BLANK}(?i:hundred|thousand|million|billion|trillion)\b"
-        rf"|(?<!{_BLANK})(?:mn|bn|[kKmMbB])(?!(?!(?:{_CODE})\b)\w)"
+        rf"|(?<!{_BLANK})(?:mn|bn|[kKmMbB])(?!(?!(?:{CODE})\b)\w)"
         rf"|{_BLANK}?[\u4e07\u842c\ub9cc\u5104\u4ebf\uc5b5](?![0-9{WIDE_DIGITS}]))?{units}"
     )
 

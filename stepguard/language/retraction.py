@@ -16,6 +16,7 @@ from stepguard.language.attribution import attributed_before
 __all__ = [
     "Doubt",
     "called_false",
+    "denied_before",
     "denied_next",
     "doubted_before",
     "find_retractions",
@@ -98,6 +99,15 @@ _TAKEN_BACK: Final = re.compile(
     r"|\b(?:should|ought|rather(?! than)|instead(?! of)|supposed|expected|meant|make that|that is|i\.e)\b.*[0-9]",
     re.IGNORECASE,
 )
+_NONE_OF: Final = re.compile(r"(?<![\w.])no \Z")  # in front of digits it is the short form of number
+_DIRECTLY: Final = re.compile(
+    r"\b(?:not|never|neither|nor|isn['\u2019]t|wasn['\u2019]t|aren['\u2019]t|instead of|rather than|other than"
+    r"|except|excluding"
+    r"|nicht|weder|statt|anstatt|kein(?:e|en|er|em|es)?|pas|jamais|au lieu de|nunca|en lugar de|invece di)[:,]?"
+    r"(?: (?:exactly|just|the|an?|be|by|for|of|from|to|at|is|was|yet|necessarily"
+    r"|longer))*[ (\"'*]{1,3}(?:[$\u20ac\u00a3] ?)?\Z",
+    re.IGNORECASE,
+)
 _MISUSED: Final = (
     r"(?:wrong|false|incorrect|untrue|mistaken|falsch|faux|fausse|a lie|old|outdated|obsolete|made up|not mine"
     r"|(?:an? |the |my |only |just )*(?:mistake|error|slip|typo|(?:old|previous|former|earlier|first|initial"
@@ -163,6 +173,14 @@ def doubted_before(said: str) -> Doubt | None:
     if any(word in _DENYING or word.endswith("n't") for word in words):
         return "denied"
     return "supposed" if any(word in _SUPPOSING or word.startswith(_SUPPOSING_STEMS) for word in words) else None
+
+
+def denied_before(text: str, start: int) -> bool:
+    """Whether what stands right in front of a part of a text says that it is not so: ``not 10 mg``, ``statt 5``."""
+    said = text[max(start - 40, 0) : start]
+    return _DIRECTLY.search(said) is not None or (
+        text[start : start + 1].isalpha() and _NONE_OF.search(said) is not None
+    )
 
 
 def taken_back_after(behind: str) -> bool:

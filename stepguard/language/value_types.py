@@ -305,7 +305,7 @@ class ValueType:
                 if fold_option(option) == found:
                     return option
             raise ValueRefused(f"one of {', '.join(self.options)} was expected", text=text)
-        numeral = read_numeral(text)
+        numeral = read_numeral(text, named=self.kind == "money")
         value = numeral.value
         if self.kind == "money":
             self._check_currency(numeral, text)

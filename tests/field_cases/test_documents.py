@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from decimal import Decimal
 
 import pytest
 from constraint_harness import outcome
@@ -251,6 +252,180 @@ def test_no_digit_of_a_number_of_days_is_left_unread(zeros: int) -> None:
     assert parse_date_expression(f"d + {'0' * zeros}15 days") == parse_date_expression("d + 15 days")
     with pytest.raises(ConfigError):
         parse_date_expression(f"d + 1{'0' * zeros}00015 days")
+
+
+IN_FRONT = (
+    *(
+        "not",
+        "is not",
+        "never",
+        "instead of",
+        "nicht",
+        "up to",
+        "at most",
+        "no more than",
+        "less than",
+        "over",
+        "about",
+    ),
+    *(
+        "max.",
+        "~",
+        "\u2264",
+        "half of",
+        "a third of",
+        "twice",
+        "three times",
+        "3 tablets of",
+        "two doses of",
+        "5\u2026",
+        "5...",
+    ),
+    *("5 to", "5 mg to", "5 mg \u2013", "between 5 and", "between 5 mg and", "\u221a", "exceeds", "environ", "bis zu"),
+)
+BEHIND = (
+    *(
+        " or more",
+        " and above",
+        "+",
+        " to 20 mg",
+        " \u2013 20 mg",
+        "\u2026 20 mg",
+        " at most",
+        " max",
+        " \u00b1 1",
+        " per kg",
+        " a day",
+    ),
+    *(" each", "\u00b2", " x 3", ", 3 times", " par jour", " pro Tag"),
+)
+
+
+@pytest.mark.parametrize("document", [f"{front} 10 mg" for front in IN_FRONT] + [f"10 mg{behind}" for behind in BEHIND])
+def test_a_quantity_in_words_is_found_as_a_whole(document: str) -> None:
+    """G10: what is denied, bounded, a range, a share, a multiple or a rate of a quantity is not that quantity."""
+    assert not grounded(document, "10 mg", "text")
+    assert not grounded(f"Give {document} today.", "10 mg", "text")
+    assert grounded(f"Give {document} today, later 10 mg.", "10 mg", "text")
+
+
+@pytest.mark.parametrize(
+    ("document", "claimed", "held"),
+    [
+        *(("5 ft 10 in", "10 in", False), ("2 h 30 min", "30 min", False), ("5 lb, 3 oz", "3 oz", False)),
+        *(("3 years and 6 months", "6 months", False), ("1 g 10 mg", "10 mg", False), ("5'10 in", "10 in", False)),
+        *(("not approved", "approved", False), ("no insurance", "insurance", False), ("isn't valid", "valid", False)),
+        *(("not Ann Lee but Bob", "Ann Lee", False), ("instead of Ann Lee", "Ann Lee", False)),
+        *(("Ann Lee, not Bob", "Ann Lee", True), ("not applicable", "not applicable", True)),
+        *(("Maximum: 10 mg", "10 mg", True), ("reduced to 10 mg", "10 mg", True), ("a tablet of 10 mg", "10 mg", True)),
+        *(("within 30 days", "30 days", True), ("sugar 100 g, salt 5 g", "5 g", True)),
+        *(("No Name Ltd", "No Name Ltd", True), ("Notary Lee", "Lee", True)),
+        *(("10 mg, twice a day", "10 mg", True), ("10 Main Street", "10 Main Street", True)),
+    ],
+)  # fmt: skip
+def test_what_stands_beside_a_text_belongs_to_it(document: str, claimed: str, held: bool) -> None:
+    """G10: a denial and the larger unit in front of a text make it another one; labels and lists do not."""
+    assert grounded(document, claimed, "text") is held
+
+
+@pytest.mark.parametrize("amount", ["10 EUR", "\u20ac10", "EUR 10.00"])
+def test_an_amount_of_money_counts_unless_it_is_denied_or_shared(amount: str) -> None:
+    """G10: a number that is bounded stands there, one that is denied or only shared does not."""
+    for front in ("not ", "is not ", "instead of ", "nicht ", "half of ", "twice ", "a third of ", "minus "):
+        assert not grounded(f"We pay {front}{amount}", "10", "money(EUR)")
+    for front in ("", "up to ", "at most ", "no more than ", "between 5 and ", "Not paid: ", "20% of "):
+        assert grounded(f"We pay {front}{amount}", "10", "money(EUR)")
+    assert grounded("invoice no 10", "10")
+
+
+MORE_TABLES = {
+    "latex": "\\begin{tabular}{lrr}\nItem & USD & EUR \\\\\n\\hline\nNet & 108.00 & 100.00 \\\\\n\\end{tabular}",
+    "latex on a line": r"\begin{tabular}{@{}lrr@{}} Item & USD & EUR \\ Net & 108.00 & 100.00 \\ \end{tabular}",
+    "latex array": r"\begin{array}{l|r|r} & \text{USD} & \text{EUR} \\[2pt] \hline Net & 108.00 & 100.00 \end{array}",
+    "grid": "+-----+--------+--------+\n| It. | USD | EUR |\n+=====+========+========+\n| Net | 108.00 | 100.00 |",
+    "quoted": '"Item","USD","EUR"\n"Net","108.00","100.00"',
+    "pretty html": (
+        "<table>\n<tr>\n <th>Item</th>\n <th>USD</th>\n <th>EUR</th>\n</tr>\n"
+        "<tr>\n <td>\n  Net\n </td>\n <td>108.00</td>\n <td>100.00</td>\n</tr>\n</table>"
+    ),
+    "json": '[{"amount": 108.00, "currency": "USD"}, {"amount": 100.00, "currency": "EUR"}]',
+    "pretty json": (
+        '[\n {\n  "amount": 108.00,\n  "currency": "USD"\n },\n {\n  "amount": 100.00,\n  "currency": "EUR"\n }\n]'
+    ),
+    "json keys": '{"USD": 108.00, "EUR": 100.00}',
+    "yaml": "- amount: 108.00\n  currency: USD\n- amount: 100.00\n  currency: EUR",
+    "xml": '<amount currency="USD">108.00</amount><amount currency="EUR">100.00</amount>',
+    "headings": "## USD\nNet: 108.00\n\n## EUR\nNet: 100.00",
+    "sections": "Prices in USD\nNet 108.00\n\nPrices in EUR\nNet 100.00",
+}
+
+
+@pytest.mark.parametrize("layout", MORE_TABLES)
+def test_every_layout_says_the_currency_of_its_amounts(layout: str) -> None:
+    """G02: tables of LaTeX, grids and records are read by their heads and keys as those of Markdown are."""
+    document = MORE_TABLES[layout]
+    assert grounded(document, "108.00", "money(USD)")
+    assert grounded(document, "100.00", "money(EUR)")
+    assert not grounded(document, "108.00", "money(EUR)")
+    assert not grounded(document, "100.00", "money(USD)")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        *("Invoice (EUR)", "All prices EUR", "Invoice in euros", "Currency: EUR", "ACME GmbH, EUR invoice"),
+        *("Konto in EUR gef\u00fchrt", "\u20ac price list", "Betrag in Euro", "EUR", "Amounts in EUR"),
+    ],
+)  # fmt: skip
+def test_a_heading_says_the_currency_of_amounts_without_one(head: str) -> None:
+    """G02: a bare amount is in the currency of the document's headings, and in any where they name none."""
+    document = f"{head}\n\nItem 1\nTotal 50.00"
+    assert grounded(document, "50", "money(EUR)")
+    assert not grounded(document, "50", "money(USD)")
+    for silent in ("Invoice", "SDN BHD LTD", "Shipping EUR 5.00", "You can also pay in EUR", "Weight 5 pounds"):
+        assert grounded(f"{silent}\n\nItem 1\nTotal 50.00", "50", "money(USD)")
+    assert not grounded("USD\nNet: 108.00\n\nEUR\nNet: 100.00", "100.00", "money(USD)")  # which is meant is not said
+
+
+@pytest.mark.parametrize(
+    ("document", "claimed", "held"),
+    [
+        *(("Total: 1 448.60 EUR", "1448.60", True), ("Montant : 12 345.60 \u20ac", "12345.60", True)),
+        *(("| Total | 1 448.60 EUR |", "1448.60", True), ("EUR 1 448.60", "1448.60", True)),
+        *(("Widgets 2 448.60 EUR", "2448.60", False), ("Total: 1 448.60 EUR", "448.60", False)),
+        *(("2 448.60 EUR", "448.60", False), ("Total: 1 448", "1448", False)),
+    ],
+)
+def test_a_common_blank_groups_digits_behind_a_label(document: str, claimed: str, held: bool) -> None:
+    """G05: behind a label or a currency an amount with two places is one; else there may be two numbers."""
+    assert grounded(document, claimed, "money(EUR)") is held
+
+
+@pytest.mark.parametrize(
+    ("written", "type", "value"),
+    [
+        *(
+            ("12,800\u5186", "money(JPY)", 12800),
+            ("5 yen", "money(JPY)", 5),
+            ("RM60.30", "money(MYR)", Decimal("60.30")),
+        ),
+        *(
+            ("5\u4e07\u5186", "money(JPY)", 50000),
+            ("5 Canadian dollars", "money(CAD)", 5),
+            ("1 448.60 EUR", "money(EUR)", Decimal("1448.60")),
+        ),
+        *(("5 yen", "money(EUR)", None), ("99 cents", "money(USD)", None), ("5 yen", "number", None)),
+        *(("5 yen 3", "money(JPY)", None), ("5 apples", "money(USD)", None), ("1 448 EUR", "money(EUR)", None)),
+    ],
+)
+def test_a_value_is_read_as_a_document_is(written: str, type: str, value: object) -> None:
+    """G06: names of currencies and groups of digits are read in a value by the reader that finds them in a document."""
+    if value is not None:
+        assert ValueType.parse(type).read(written) == value
+        assert grounded(f"Total: {written}", written, type)
+        return
+    with pytest.raises(ValueRefused):
+        ValueType.parse(type).read(written)
 
 
 @pytest.mark.parametrize("mask", ["****", "************", "**** **** **** ", "\u2022\u2022\u2022\u2022 "])
