@@ -52,7 +52,7 @@ def _columns(chance: random.Random) -> Problem:
     elif chance.random() < 0.3:
         heads = [f"Price ({each})" for each in heads]
     rows = [["Item", *heads], ["Net", *cells], ["Tax", "", ""]]
-    match chance.randrange(5):
+    match chance.randrange(6):
         case 0:
             rows.insert(1, ["---"] * 3)
             document = "\n".join(f"| {' | '.join(row)} |" for row in rows)
@@ -62,6 +62,9 @@ def _columns(chance: random.Random) -> Problem:
             document = "\n".join(";".join(row) for row in rows[:2])
         case 3:
             document = "\n".join("".join(f"{cell:>18}" for cell in row) for row in rows[:2])
+        case 4:
+            lines = chance.choice([" ", "\n"]).join(f"{' & '.join(row)} \\\\" for row in rows[:2])
+            document = f"\\begin{{tabular}}{{lrr}} {lines} \\end{{tabular}}"
         case _:
             tags = [("th", rows[0]), ("td", rows[1])]
             lines = ("".join(f"<{tag}>{cell}</{tag}>" for cell in row) for tag, row in tags)
@@ -106,9 +109,38 @@ def _scaled(chance: random.Random) -> Problem:
     return _problem(document, amount * 10**power, amount, code)
 
 
+def _headed(chance: random.Random) -> Problem:
+    """A bare amount in the currency of a heading, and another one with its own: the bare one is wrong."""
+    code, other = chance.sample(list(_CODES), 2)
+    right, wrong = _amount(chance), _amount(chance)
+    head = chance.choice(["Invoice ({})", "All amounts in {}", "Currency: {}", "Prices in {}", "{} price list"]).format(
+        other
+    )
+    document = f"{head}\n\nTotal {_put(wrong)}\nRefund {_put(right)} {code}\n"
+    return _problem(document, right, wrong, code)
+
+
+def _denied(chance: random.Random) -> Problem:
+    """An amount that is denied, or only shared, and the one that holds."""
+    code = chance.choice(list(_CODES))
+    right, wrong = _amount(chance), _amount(chance)
+    words = chance.choice(
+        ["not {} but {}", "{1}, not {0}", "{1} instead of {0}", "half of {0}: {1}", "{1} rather than {0}"]
+    )
+    words = words.replace("{} but {}", "{0} but {1}").format(f"{_put(wrong)} {code}", f"{_put(right)} {code}")
+    return _problem(f"The fee is {words} this year.", right, wrong, code)
+
+
 SEEN = Family("Grounded as seen", _columns, lambda problem, value: value == problem.truth.right, share=8)
 
-for _name, _make in (("columns", _columns), ("struck out", _struck), ("signs", _signed), ("scales", _scaled)):
+for _name, _make in (
+    ("columns", _columns),
+    ("struck out", _struck),
+    ("signs", _signed),
+    ("scales", _scaled),
+    ("headings", _headed),
+    ("denials", _denied),
+):
 
     @SEEN.put("right", _name)
     def _stands(chance: random.Random, problem: Problem, make=_make) -> Said | None:  # type: ignore[no-untyped-def]

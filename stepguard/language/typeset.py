@@ -29,9 +29,10 @@ __all__ = [
 
 OPERATORS: Final = {
     **dict.fromkeys(MINUS_SIGNS, "-"),
-    **dict.fromkeys("\u00d7\u00b7\u22c5\u2217\u2715\u2716\u2a2f\uff0a", "*"),
-    **dict.fromkeys("\u00f7\u2215\uff0f", "/"),
-    "\uff0b": "+",
+    **dict.fromkeys("\u00d7\u00b7\u22c5\u2217\u2715\u2716\u2a2f\u2a09\ufe61\uff0a", "*"),
+    **dict.fromkeys("\u00f7\u2215\u2797\uff0f", "/"),
+    **dict.fromkeys("\u2795\ufe62\uff0b", "+"),
+    **dict.fromkeys("\u2796\u02d7", "-"),
 }
 """Signs of operations, each with that of the expression language."""
 COMMANDS: Final = {
@@ -62,7 +63,7 @@ _SIGNS: Final = str.maketrans({
     **dict.fromkeys("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", "\n"),
 })  # fmt: skip
 _DOUBLED: Final = re.compile(
-    r"((?=[*/]*[^*/])[*/\u00d7\u00b7\u22c5\u2217\u2715\u2716\u2a2f\uff0a\u00f7\u2215\uff0f\u2044]{2,})"
+    r"((?=[*/]*[^*/])[*/\u00d7\u00b7\u22c5\u2217\u2715\u2716\u2a2f\u2a09\ufe61\uff0a\u00f7\u2215\u2797\uff0f\u2044]{2,})"
 )
 _STRUCTURE: Final = {
     **{command: f" {sign}" for command, sign in COMMANDS.items()},
@@ -111,8 +112,10 @@ _MIXED: Final = re.compile(
     r"|(?<![\w.,)\]/^])(?<![0-9)\]/^] )(?P<sum>[0-9]{1,9}) (?P<over>[1-9][0-9]?)/(?P<under>[1-9][0-9]{0,2})"
     r"(?![\w.,/]| ?(?:\^|\*\*|!|/))"
 )
+_SIGN_BETWEEN: Final = re.compile("[:\u2236\u2022\u2219]")
+_DOT: Final = re.compile("[\u2022\u2219]")
 _BETWEEN: Final = re.compile(
-    r"(?<=[0-9)\]%]) ?(?:[\u2022\u2219]|(?<![0-9]:[0-9])(?<![0-9]:[0-9]{2})(?<![0-9]:[0-9]{3}):) ?"
+    r"(?<=[0-9)\]%]) ?(?:[\u2022\u2219]|(?<![0-9]:[0-9])(?<![0-9]:[0-9]{2})(?<![0-9]:[0-9]{3})[:\u2236]) ?"
     r"(?=-?[$\u20ac\u00a3]?[0-9(\[])(?!0[0-9]|[0-9]{1,9}:)"
 )
 """A bullet or a colon between two numbers: the sign of a product, and that of a quotient; ``1:2:3`` is none."""
@@ -184,8 +187,8 @@ def plain(text: str, *, crosses: bool = True) -> str:
 
 def as_expression(text: str) -> str:
     """Plain arithmetic with mixed numbers, roots and raised digits as the expression language writes them."""
-    if ":" in text or "\u2022" in text or "\u2219" in text:
-        text = _BETWEEN.sub(lambda sign: "/" if ":" in sign[0] else "*", text)
+    if _SIGN_BETWEEN.search(text):
+        text = _BETWEEN.sub(lambda sign: "*" if _DOT.search(sign[0]) else "/", text)
     if "/" in text or not text.isascii():
         text = _MIXED.sub(_mixed, text)
     if text.isascii():

@@ -90,11 +90,12 @@ _WORDS: Final = {
 }  # fmt: skip
 _PLURALS: Final = {"foot": "feet", "inch": "inches", "century": "centuries", "henry": "henries"}
 _PRODUCTS: Final[dict[str, Factors]] = {
-    "mph": (("hour", -1), ("mile", 1)),
+    **dict.fromkeys(("mph", "MPH"), (("hour", -1), ("mile", 1))),
     **dict.fromkeys(("kph", "kmh", "kmph"), (("hour", -1), ("kilometer", 1))),
     "cc": (("centimeter", 3),),
+    "sqft": (("foot", 2),),
     "ccm": (("centimeter", 3),),
-    "rpm": (("minute", -1), ("turn", 1)),
+    **dict.fromkeys(("rpm", "RPM"), (("minute", -1), ("turn", 1))),
     **{f"{prefix}Wh": (("hour", 1), (f"{name}watt", 1)) for prefix, name in _PREFIXES.items() if prefix in "kMGTm"},
     "Wh": (("hour", 1), ("watt", 1)),
     "Ah": (("ampere", 1), ("hour", 1)),
@@ -104,8 +105,13 @@ _PRODUCTS: Final[dict[str, Factors]] = {
     **{f"{prefix}bps": ((f"{name}bit", 1), ("second", -1)) for prefix, name in _PREFIXES.items() if prefix in "kMGT"},
 }
 """Names of products: a `kWh` is the same unit as a `kW*h`."""
-_AMBIGUOUS: Final = ("pH", "kt", "pc", "P")
-"""What the lists above give and what usually means something else: acidity, knots, pieces."""
+_AMBIGUOUS: Final = ("pH", "kt", "pc", "P", "fl")
+"""What the lists above give and what usually means something else: acidity, knots, pieces, fluid."""
+_SHORT_PLURALS: Final = {
+    "microgram": "mcg", "kilobyte": "KB", "kilogram": "kgs", "gram": "gm gms", "milligram": "mgs", "milliliter": "mls",
+    "kilometer": "kms", "ounce": "ozs", "teaspoon": "tsps", "tablespoon": "tbsps",
+    "pound_force_per_square_inch": "PSI",
+}  # fmt: skip
 _BITS: Final = {f"{prefix}b": f"{_PREFIXES[prefix]}bit" for prefix in "MGT"}
 
 PHRASES: Final = tuple(
@@ -140,7 +146,7 @@ def _table() -> dict[str, Factors]:
     for word, name in words.items():
         table.setdefault(word, ((name, 1),))
         table.setdefault(_PLURALS.get(word, f"{word}s"), ((name, 1),))
-    table |= {"mcg": (("microgram", 1),), "KB": (("kilobyte", 1),)}
+    table |= {spelling: ((name, 1),) for name, spellings in _SHORT_PLURALS.items() for spelling in spellings.split()}
     table |= {spelling: ((name, 1),) for spelling, name in _BITS.items()}
     for name in _AMBIGUOUS:
         del table[name]

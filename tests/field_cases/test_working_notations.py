@@ -11,8 +11,8 @@ from tables import all_rows
 from stepguard import Guard, Procedure, audit
 from stepguard.testing import ScriptedBackend
 
-TIMES = ("×", "·", "⋅", "∗", "＊", "✕", "\\times", "\\cdot", "times", "multiplied by", "x")
-DIVIDED = ("÷", "∕", "／", "⁄", "\\div", "divided by")
+TIMES = ("×", "·", "⨉", "﹡", "⋅", "∗", "＊", "✕", "\\times", "\\cdot", "times", "multiplied by", "x")
+DIVIDED = ("÷", "∕", "➗", ":", "∶", "／", "⁄", "\\div", "divided by")
 EQUAL = (" = ", " ＝ ", " \\approx ", " ≈ ", " &= ")
 AROUND = ("{}", "\\boxed{{{}}}", "$ {} $", "\\( {} \\)", "**{}**", "`{}`", "\\mathbf{{{}}}")
 QUOTIENT = "inputs: x, y\nt1: decimal(2) = x / y"
@@ -35,6 +35,7 @@ def deviation(procedure: str, inputs: Mapping[str, object], entry: str) -> str |
         *(("x / y", "10⁄3 = 3.33"), ("x / y", "10 / 3 = \\boxed{3.33}"), ("x / y", "10 / 3 = 3.333... ≈ 3.33")),
         *(("x / y", "\\frac{10}{3} = 3.333\\ldots \\approx 3.33"), ("x / y", "10/3 = 3.\\overline{3} \\approx 3.33")),
         *(("x / y", "10 / 3 = 3\\frac{1}{3} = 3.33"), ("x / y", "10 / 3 = 3⅓ ≈ 3.33")),
+        *(("x + y", "10 ➕ 3 = 13"), ("x - y", "10 ➖ 3 = 7")),
         *(("x / y", "10:3 = 3.33"), ("x / y", "10 : 3 ≈ 3.33"), ("x * y", "10 • 3 = 30"), ("x * y", "(10)•(3) = 30")),
         *(("x / y", "10 / 3 = 3 1/3 ≅ 3.33"), ("x + y", "１０ ＋ ３ = 13"), ("x + y", "10 plus 3 = 13\\text{ }")),
     ],
