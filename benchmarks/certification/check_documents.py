@@ -63,8 +63,8 @@ def _columns(chance: random.Random) -> Problem:
         case 3:
             document = "\n".join("".join(f"{cell:>18}" for cell in row) for row in rows[:2])
         case 4:
-            lines = chance.choice([" ", "\n"]).join(f"{' & '.join(row)} \\\\" for row in rows[:2])
-            document = f"\\begin{{tabular}}{{lrr}} {lines} \\end{{tabular}}"
+            table = chance.choice([" ", "\n"]).join(f"{' & '.join(row)} \\\\" for row in rows[:2])
+            document = f"\\begin{{tabular}}{{lrr}} {table} \\end{{tabular}}"
         case _:
             tags = [("th", rows[0]), ("td", rows[1])]
             lines = ("".join(f"<{tag}>{cell}</{tag}>" for cell in row) for tag, row in tags)
