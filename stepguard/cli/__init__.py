@@ -30,7 +30,6 @@ from typing import Any
 
 from stepguard.cli.signals import Ending, ended_by_signals
 from stepguard.cli.streams import drop, usable_streams
-from stepguard.core.verdicts import STRENGTHS
 from stepguard.errors import StepguardError
 
 __all__ = ["main"]
@@ -164,7 +163,7 @@ def _add_run(commands: Any) -> None:
         "3 abstained at a step, 4 a budget was spent, 5 failed",
         allow_abbrev=False,
     )
-    from stepguard.cli.arguments import add_guard, add_inputs
+    from stepguard.cli.arguments import add_at_least, add_guard, add_inputs
 
     parser.add_argument("file", metavar="FILE", help="the procedure: YAML or JSON by its suffix, otherwise text")
     add_inputs(parser)
@@ -194,12 +193,7 @@ def _add_run(commands: Any) -> None:
     )
     guard.add_argument("--seed", metavar="N", type=int, help="make sampling repeatable, where the model allows it")
     output = parser.add_argument_group("output")
-    output.add_argument(
-        "--at-least",
-        choices=STRENGTHS,
-        default="proved",
-        help="what is to stand behind every step for exit code 0 (default: %(default)s)",
-    )
+    add_at_least(output, "for exit code 0")
     output.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
     output.add_argument("--quiet", action="store_true", help="no progress and no table, only the outcome")
 

@@ -9,13 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from stepguard.core.usage import Price
+from stepguard.core.verdicts import STRENGTHS
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError, InputError, ProcedureError
 from stepguard.language.strict_json import JsonObject, decode
 from stepguard.options import DropInKeywords, GuardOptions
 from stepguard.procedure.procedure import Procedure
 
-__all__ = ["add_guard", "add_inputs", "load_file", "read_guard", "read_inputs", "read_price"]
+__all__ = [
+    "add_at_least",
+    "add_guard",
+    "add_inputs",
+    "add_log_level",
+    "load_file",
+    "read_guard",
+    "read_inputs",
+    "read_price",
+]
 
 
 def add_guard(
@@ -56,6 +66,23 @@ def add_guard(
         )
     if stop_early:
         group.add_argument("--stop-early", action="store_true", help="stop a streamed reply at its first wrong step")
+
+
+def add_at_least(group: argparse._ActionsContainer, said: str = "of an answer, which says so") -> None:
+    """Add ``--at-least``; `said` ends what its help says."""
+    group.add_argument(
+        "--at-least",
+        choices=STRENGTHS,
+        default="proved",
+        help=f"what is to stand behind every step {said} (default: %(default)s)",
+    )
+
+
+def add_log_level(parser: argparse.ArgumentParser, usual: str) -> None:
+    """Add ``--log-level``."""
+    parser.add_argument(
+        "--log-level", choices=["warning", "info"], default=usual, help="of the log on stderr (default: %(default)s)"
+    )
 
 
 def read_guard(options: argparse.Namespace, *, seconds: float | None = None, **budget: Any) -> DropInKeywords:

@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.cli.arguments import add_guard, read_guard
+from stepguard.cli.arguments import add_at_least, add_guard, add_log_level, read_guard
 from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it
-from stepguard.core.verdicts import STRENGTHS
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError
 
@@ -34,18 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="audits tell reasons and right values: for people, not for a model that is to try again",
     )
-    parser.add_argument(
-        "--at-least",
-        choices=STRENGTHS,
-        default="proved",
-        help="what is to stand behind every step of an answer, which says so (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--log-level",
-        choices=["warning", "info"],
-        default="warning",
-        help="of the log on stderr (default: %(default)s)",
-    )
+    add_at_least(parser)
+    add_log_level(parser, "warning")
     model = parser.add_argument_group(
         "the model", "Without any of these run_procedure asks the client's own model, where it offers that."
     )

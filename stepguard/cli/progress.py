@@ -16,7 +16,7 @@ from stepguard.procedure.procedure import Procedure
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["Display", "RunProgress", "make_display"]
+__all__ = ["Display", "RunProgress", "Shown", "make_display"]
 
 _LINES: Final = 10
 """How many lines a run of any length takes where there is no terminal, unless it takes long."""
@@ -179,27 +179,18 @@ class _Bar:
         self._progress.stop()
 
 
-class RunProgress:
-    """An observer of a guard that shows how far a run has come, from entering it to leaving it.
+class Shown:
+    """What is shown from entering it to leaving it; an interrupt then says how far it has come."""
 
-    Args:
-        procedure: what is run.
-        model: what to call the model.
-        quiet: show nothing.
-    """
+    def __init__(self, display: Display, total: int, unit: str) -> None:
+        self._display: Final = display
+        self.done, self.total = 0, total
+        self._unit: Final = unit
 
-    def __init__(self, procedure: Procedure, model: str, *, quiet: bool = False) -> None:
-        self._total: Final = len(procedure)
-        self._committed = 0
-        title = f"{printable(procedure.name)} on {printable(model)}"
-        self._display: Final = make_display(title, self._total, "step", quiet=quiet)
-
-    def __call__(self, action: Action, event: Event) -> None:
-        if isinstance(action, Commit):
-            self._committed += len(action.records)
-            self._display.advance(self._committed)
-        elif isinstance(action, Wait):
-            self._display.note(f"waited {action.seconds:.1f} s: {printable(action.reason)}")
+    def advance(self, done: int) -> None:
+        """So much is done."""
+        self.done = done
+        self._display.advance(done)
 
     def __enter__(self) -> Self:
         self._display.open()
@@ -210,4 +201,24 @@ class RunProgress:
     ) -> None:
         self._display.close()
         if isinstance(error, KeyboardInterrupt):
-            raise KeyboardInterrupt(f"interrupted after {self._committed} of {self._total} steps") from error
+            raise KeyboardInterrupt(f"interrupted after {self.done} of {self.total} {self._unit}s") from error
+
+
+class RunProgress(Shown):
+    """An observer of a guard that shows how far a run has come, from entering it to leaving it.
+
+    Args:
+        procedure: what is run.
+        model: what to call the model.
+        quiet: show nothing.
+    """
+
+    def __init__(self, procedure: Procedure, model: str, *, quiet: bool = False) -> None:
+        title, total = f"{printable(procedure.name)} on {printable(model)}", len(procedure)
+        super().__init__(make_display(title, total, "step", quiet=quiet), total, "step")
+
+    def __call__(self, action: Action, event: Event) -> None:
+        if isinstance(action, Commit):
+            self.advance(self.done + len(action.records))
+        elif isinstance(action, Wait):
+            self._display.note(f"waited {action.seconds:.1f} s: {printable(action.reason)}")

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.cli.arguments import add_guard, read_guard
+from stepguard.cli.arguments import add_at_least, add_guard, add_log_level, read_guard
 from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it
-from stepguard.core.verdicts import STRENGTHS
 from stepguard.errors import ConfigError, MissingExtraError
 
 __all__ = ["add_arguments", "main"]
@@ -47,20 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trust-inputs", metavar="ROLE,...", help="roles whose messages may give inputs, such as user (default: none)"
     )
     parser.add_argument("--guarded-only", action="store_true", help="refuse chats that would be passed on")
-    parser.add_argument(
-        "--at-least",
-        choices=STRENGTHS,
-        default="proved",
-        help="what is to stand behind every step of an answer, which says so (default: %(default)s)",
-    )
+    add_at_least(parser)
     parser.add_argument(
         "--tell-reasons",
         action="store_true",
         help="errors also tell why a step was not accepted, which may name the right value: not for agents",
     )
-    parser.add_argument(
-        "--log-level", choices=["warning", "info"], default="info", help="of the log on stderr (default: %(default)s)"
-    )
+    add_log_level(parser, "info")
     guard = parser.add_argument_group("the guard")
     add_guard(guard, seconds=False)
     guard.add_argument(

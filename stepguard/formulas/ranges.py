@@ -24,6 +24,7 @@ from stepguard.formulas.statements import (
     read_relation,
     read_solution,
     split_at,
+    split_where,
 )
 from stepguard.formulas.tokens import Token, tokenize, unwrap
 from stepguard.formulas.trees import Formula, Name
@@ -64,29 +65,18 @@ def parse_region(
         return Region(((),))
     tokens: Sequence[Token] = behind_in(tokenize(text), variable)
     alternatives: list[tuple[Condition, ...]] = []
-    for index, part in enumerate(_joined(tokens)):
+    for index, part in enumerate(split_where(tokens, _joins)):
         if index >= MAX_ITEMS:
             raise ExpressionError(f"more than {MAX_ITEMS} ranges", text=text, position=0)
         alternatives += _alternative(behind_in(part, variable), text, variable, declared, known)
     return Region(tuple(alternatives))
 
 
-def _joined(tokens: Sequence[Token]) -> list[list[Token]]:
-    """The alternatives of a range; the brackets of half-open intervals do not match each other."""
-    parts: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens:
-        if token.kind == "end":
-            continue
-        if token.kind == "sign":
-            depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
-        joins = token.kind == "word" and token.text == "or"
-        union = token.kind == "name" and token.text == "U" and bool(parts[-1]) and parts[-1][-1].text in (")", "]")
-        if depth == 0 and (joins or union):
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return parts
+def _joins(token: Token, before: str) -> bool:
+    """Whether a token stands between two alternatives: an ``or``, or the sign of a union behind an interval."""
+    return (token.kind, token.text) == ("word", "or") or (
+        (token.kind, token.text) == ("name", "U") and before in (")", "]")
+    )
 
 
 def _alternative(

@@ -14,7 +14,7 @@ Where a comma could group digits (``100,200``), the text is refused. Ranges are 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -117,6 +117,14 @@ def _check_groups(text: str, tokens: Sequence[Token]) -> None:
 
 def split_at(tokens: Sequence[Token], *signs: str) -> list[list[Token]]:
     """Parts between signs that stand outside every bracket."""
+    return split_where(tokens, lambda token, before: token.text in signs and token.kind in ("sign", "word"))
+
+
+def split_where(tokens: Sequence[Token], divides: Callable[[Token, str], bool]) -> list[list[Token]]:
+    """Parts between tokens that stand outside every bracket.
+
+    `divides` says of a token, and of the text of the one before it in its part, whether it stands between two parts.
+    """
     parts: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:
@@ -124,7 +132,7 @@ def split_at(tokens: Sequence[Token], *signs: str) -> list[list[Token]]:
             continue
         if token.kind == "sign":
             depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
-        if depth == 0 and token.text in signs and token.kind in ("sign", "word"):
+        if depth == 0 and divides(token, parts[-1][-1].text if parts[-1] else ""):
             parts.append([])
         else:
             parts[-1].append(token)

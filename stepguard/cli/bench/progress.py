@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Final, Self
 
-from stepguard.cli.progress import make_display
+from stepguard.cli.progress import Shown, make_display
 from stepguard.cli.text import printable
 from stepguard.engine.actions import Action, Commit, Event
 from stepguard.evaluation.arms import Outcome
@@ -29,7 +28,7 @@ def span_of_time(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes < 6000 else f"{minutes / 1440:.0f} days"
 
 
-class BenchProgress:
+class BenchProgress(Shown):
     """Told of every call and every run that ends, from entering it to leaving it.
 
     Args:
@@ -40,13 +39,12 @@ class BenchProgress:
     """
 
     def __init__(self, plan: Plan, model: str, *, concurrency: int, meter: Meter) -> None:
-        self.done, self.total = 0, plan.total
+        title = f"{plan.family.name} on {printable(model)}"
+        super().__init__(make_display(title, plan.total, "run", facts=self.facts), plan.total, "run")
         self._steps = 0
         self._forecast: Final = TimeLeft(plan.jobs(), concurrency=concurrency)
         self._meter: Final = meter
         self._jobs: Final = frozenset(plan.jobs())
-        title = f"{plan.family.name} on {printable(model)}"
-        self._display: Final = make_display(title, self.total, "run", facts=self.facts)
 
     def taken_over(self, outcomes: Sequence[Outcome]) -> None:
         """These had ended in an earlier session."""
@@ -70,20 +68,12 @@ class BenchProgress:
 
     def __call__(self, done: int, total: int, newest: Outcome) -> None:
         self._forecast.ended(newest)
-        self.done, self.total = done, total
-        self._display.advance(done)
+        self.total = total
+        self.advance(done)
 
     def __enter__(self) -> Self:
         self._started = time.monotonic()
-        self._display.open()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._display.close()
-        if isinstance(error, KeyboardInterrupt):
-            raise KeyboardInterrupt(f"interrupted after {self.done} of {self.total} runs") from error
+        return super().__enter__()
 
     def facts(self) -> list[str]:
         """Steps verified, calls, the time it has taken and will take, and what is spent, as far as they are known."""

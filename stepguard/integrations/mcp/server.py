@@ -28,6 +28,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
@@ -186,7 +187,7 @@ def create_server(
     for backend in backends.values() or [as_backend(lambda _: "")]:
         Guard(backend, **options)  # type: ignore[arg-type]  # what cannot work is told now
     tools = _Tools(
-        backends,
+        models=backends,
         procedures=named,
         accept_texts=not named if accept_texts is None else bool(accept_texts),
         options=options,
@@ -209,30 +210,19 @@ def create_server(
     return server
 
 
+@dataclass(slots=True, eq=False)
 class _Tools:
     """The tools; what their first lines say is what callers read."""
 
-    def __init__(
-        self,
-        models: Mapping[str, object],
-        *,
-        procedures: Mapping[str, Procedure],
-        accept_texts: bool,
-        options: Mapping[str, Any],
-        tell_reasons: bool,
-        at_least: Strength,
-        limits: Mapping[str, int],
-        on_result: Callable[[Result], object] | None,
-    ) -> None:
-        self._models: Final = models
-        self._procedures: Final = procedures
-        self._accept_texts: Final = accept_texts
-        self._options: Final = options
-        self._tell_reasons: Final = tell_reasons
-        self._at_least: Final = at_least
-        self._limits: Final = limits
-        self._on_result: Final = on_result
-        self._running = 0
+    models: Mapping[str, object]
+    procedures: Mapping[str, Procedure]
+    accept_texts: bool
+    options: Mapping[str, Any]
+    tell_reasons: bool
+    at_least: Strength
+    limits: Mapping[str, int]
+    on_result: Callable[[Result], object] | None
+    running: int = 0
 
     async def verify_step(
         self,
@@ -275,11 +265,11 @@ class _Tools:
             self._limit("procedure", *(f"{key}{each}" for key, each in inputs.items()))
             name, backend = self._model(model, ctx)
             parsed = await self._procedure(procedure)
-            check_support([parsed], self._at_least)
-            if self._running >= self._limits["runs"]:
-                raise ConfigError(f"{self._running} runs go on already: call again when one has ended", option="runs")
-            result = await self._run(parsed, inputs, backend, ctx, found=procedure in self._procedures)
-            report, told = report_run(result, model=name, at_least=self._at_least)
+            check_support([parsed], self.at_least)
+            if self.running >= self.limits["runs"]:
+                raise ConfigError(f"{self.running} runs go on already: call again when one has ended", option="runs")
+            result = await self._run(parsed, inputs, backend, ctx, found=procedure in self.procedures)
+            report, told = report_run(result, model=name, at_least=self.at_least)
             return _told(report, told, error=not report.answered)
 
         return await _answered(work())
@@ -297,34 +287,34 @@ class _Tools:
             self._limit("transcript", transcript)
             parsed = await self._procedure(procedure)
             judge = functools.partial(audit, parsed, inputs, transcript, check_timeout=_CHECK_SECONDS)
-            report = report_audit(await _in_thread(judge), tell_reasons=self._tell_reasons)
+            report = report_audit(await _in_thread(judge), tell_reasons=self.tell_reasons)
             return _told(report, report.told)
 
         return await _answered(work())
 
     async def list_procedures(self) -> ProcedureList:
         """List the procedures that can be named: their inputs, their steps and their answer."""
-        return describe(self._procedures)
+        return describe(self.procedures)
 
     async def _procedure(self, text: str) -> Procedure:
         self._limit("procedure", text)
-        if not self._accept_texts and text not in self._procedures:
-            known = ", ".join(sorted(self._procedures)[:20])
+        if not self.accept_texts and text not in self.procedures:
+            known = ", ".join(sorted(self.procedures)[:20])
             raise ConfigError(f"this server runs its own procedures alone, by name: {known}", option="procedure")
-        return await _in_thread(functools.partial(named_procedure, text, self._procedures))
+        return await _in_thread(functools.partial(named_procedure, text, self.procedures))
 
     def _limit(self, what: str, *texts: str) -> None:
-        size, limit = sum(map(len, texts)), self._limits[what]
+        size, limit = sum(map(len, texts)), self.limits[what]
         if size > limit:
             raise ConfigError(f"this is too long: {size} characters, and at most {limit} are read", option=what)
 
     def _model(self, name: str | None, ctx: Context[Any, Any]) -> tuple[str, object]:
-        if name is None and self._models:
-            return next(iter(self._models.items()))
+        if name is None and self.models:
+            return next(iter(self.models.items()))
         if name is not None:
-            if name in self._models:
-                return name, self._models[name]
-            known = ", ".join(self._models) or "none"
+            if name in self.models:
+                return name, self.models[name]
+            known = ", ".join(self.models) or "none"
             raise ConfigError(f"this server has no model {name[:60]!r}: it has {known}", option="model")
         if can_sample(ctx):
             return "the client's model", SamplingBackend(ctx)
@@ -344,8 +334,8 @@ class _Tools:
         found: bool,
     ) -> Result:
         progress = Progress(ctx, len(procedure.steps))
-        observers = [*as_observers(self._options.get("observer")), progress.observe]
-        guard = Guard(backend, **{**self._options, "observer": observers})
+        observers = [*as_observers(self.options.get("observer")), progress.observe]
+        guard = Guard(backend, **{**self.options, "observer": observers})
         run = guard.start(procedure, inputs, label=procedure.name if found else IN_PROMPT)
         tell(
             "chat_guarded",
@@ -354,14 +344,14 @@ class _Tools:
             found="named" if found else "prompt",
             left_out=0,
         )
-        self._running += 1
+        self.running += 1
         try:
             async with progress:
                 return await to_its_end(guard.adrive(run))
         finally:
-            self._running -= 1
-            if self._on_result is not None:
-                careful(self._on_result, run.result(), about=f"run {run.id}")
+            self.running -= 1
+            if self.on_result is not None:
+                careful(self.on_result, run.result(), about=f"run {run.id}")
 
 
 async def _in_thread(work: Callable[[], _T]) -> _T:
