@@ -15,6 +15,7 @@ from stepguard.engine.schedule import Segment
 from stepguard.engine.stopping import WrongStepWatch
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.steps import Step
 from stepguard.repair.rewriting import StandIn
 from stepguard.repair.rungs import Rung
 from stepguard.replies.formats import ReplyFormat
@@ -22,6 +23,7 @@ from stepguard.replies.formats import ReplyFormat
 __all__ = ["Asker", "most_of"]
 
 _TOKENS_PER_STEP: Final = 96
+_TIMES_OF_LIST: Final = 6
 _TOKENS_OF_DRAFT: Final = 512
 _HIGHEST: Final = 16
 """A cap is never raised to more than so many times the largest that a reply of the run had at first."""
@@ -77,7 +79,7 @@ class Asker:
             messages = self._prompter.question(steps[0], values, before=before)
         else:
             messages = self._prompter.messages(steps, values, before=before)
-        cap = 64 + _TOKENS_PER_STEP * len(steps) + (_TOKENS_OF_DRAFT if rung.draft else 0)
+        cap = 64 + sum(map(_most_tokens, steps)) + (_TOKENS_OF_DRAFT if rung.draft else 0)
         self._usual = max(self._usual, cap)
         request = Request(
             messages=messages,
@@ -121,6 +123,12 @@ class Asker:
         """The share of a flight's prompt that every prompt of its kind begins with."""
         assert flight.request is not None
         return self._prompter.fixed(flight.request.messages)
+
+
+def _most_tokens(step: Step) -> int:
+    """The tokens of one answer; a list may be long."""
+    kind = step.type
+    return _TOKENS_PER_STEP * (1 if not kind.structured else 2 if kind.record is not None else _TIMES_OF_LIST)
 
 
 def most_of(request: Request) -> Usage:

@@ -11,21 +11,36 @@ draft, of that.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
 from stepguard.backends.base import Message
+from stepguard.engine.demonstrations import (
+    EXAMPLE_VALUES,
+    PLAIN_KINDS,
+    DemonstratedStep,
+    answers,
+    authored,
+    demonstrated_kind,
+    divides,
+    example_steps,
+    fitting_example,
+    own_demonstration,
+)
 from stepguard.engine.shown_values import ShownValues, documents_in, quoted
 from stepguard.errors import ProcedureError
-from stepguard.language.evaluation import evaluate, substitute
+from stepguard.language.evaluation import substitute
 from stepguard.language.expressions import TRUTHS, Chain, Expression, Name, Negate, Number
+from stepguard.language.quantities import write_unit
+from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
+from stepguard.procedure.examples import Example
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import ReplyFormat
 
-__all__ = ["EXAMPLE_VALUES", "Prompter", "describe_steps", "example_steps"]
+__all__ = ["Prompter", "describe_steps"]
 
 _INTRODUCTION: Final = (
     "You carry out a part of a longer procedure, exactly as written: every step, in order, with the values given. "
@@ -37,6 +52,7 @@ _DRAFTER: Final = (
 )
 _MAX_DRAFT: Final = 4000
 _NO_ORDER: Final[Mapping[str, int]] = {}
+_MOST_EXAMPLES: Final = 4
 _SAMPLE: Final = 50
 """How many steps of a procedure decide which kinds its demonstration shows."""
 
@@ -50,11 +66,11 @@ class Prompter:
     """
 
     def __init__(self, procedure: Procedure, reply_format: ReplyFormat) -> None:
-        kinds = frozenset(_kind(step) for step in _sample(procedure) if step.performer == "model")
-        self.prefix: Final[tuple[Message, ...]] = (
-            _prefix(kinds, reply_format) if isinstance(reply_format, Hashable) else _build_prefix(kinds, reply_format)
-        )
+        asked = [step for step in _sample(procedure) if step.performer == "model"]
+        kinds = frozenset(map(demonstrated_kind, asked))
         self._reply_format = reply_format
+        self._common = kinds <= PLAIN_KINDS and not any(step.examples for step in asked)
+        self.prefix: Final[tuple[Message, ...]] = self._prefix_of(kinds)
         self._order = {one.name: place for place, one in enumerate(procedure.inputs)}
 
     def messages(
@@ -77,7 +93,28 @@ class Prompter:
         if draft is not None:
             # Lone surrogates could not be sent.
             text += f"\nWorking:\n{draft[:_MAX_DRAFT].strip().encode('utf-8', 'replace').decode()}"
-        return (*self.prefix, Message("user", text))
+        return (*(self.prefix if self._common else self._own_prefix(steps, values)), Message("user", text))
+
+    def _prefix_of(self, kinds: frozenset[str]) -> tuple[Message, ...]:
+        form = self._reply_format
+        return _prefix(kinds, form) if isinstance(form, Hashable) else _build_prefix(kinds, form)
+
+    def _own_prefix(self, steps: Sequence[Step], values: Mapping[str, Value]) -> tuple[Message, ...]:
+        """What stands before steps where demonstrations of every kind in a row would be too many: those of their own.
+
+        With one of each kind the last one is copied, whatever is asked.
+        """
+        chosen = {step.id: example for step in steps if (example := fitting_example(step, values)) is not None}
+        kinds = frozenset(demonstrated_kind(step) for step in steps if step.id not in chosen)
+        found = list(self._prefix_of(kinds)) if kinds else [_system(self._reply_format)]
+        shown: list[Example] = []
+        for step in steps:
+            example = chosen.get(step.id)
+            if example is not None and example not in shown and len(shown) < _MOST_EXAMPLES:
+                shown.append(example)
+                demonstration, state = authored(step, example, len(shown))
+                found += _exchange([demonstration], state, self._reply_format)
+        return tuple(found)
 
     def drafting(
         self, steps: Sequence[Step], values: Mapping[str, Value], *, before: Sequence[Step] = ()
@@ -87,7 +124,7 @@ class Prompter:
 
     def question(self, step: Step, values: Mapping[str, Value], *, before: Sequence[Step] = ()) -> tuple[Message, ...]:
         """The messages that ask one step as a plain question."""
-        system = _questioner(self._reply_format, step.expression is None)
+        system = _questioner(self._reply_format, step, values)
         done = f"Done before:{_done(before)}\n" if before else ""
         shown = ShownValues([step], values, self._order)
         return (*system, Message("user", f"{shown.documents}{done}{_question(step, values, shown)}"))
@@ -180,7 +217,17 @@ def _leaves(tree: Expression, values: Mapping[str, Value]) -> list[str] | None:
 
 def _form(step: Step) -> str:
     """What the value is to look like, in words; empty where the step says it all."""
-    kind, form = step.type, ""
+    kind = step.type
+    if kind.kind == "number" and kind.within is None:
+        divided = step.expression is not None and divides(step.expression)
+        return "exact (as a fraction where it does not come out)" if divided else ""
+    if kind.kind in ("integer", "boolean") and step.expression is not None:
+        return ""
+    return _type_form(kind)
+
+
+def _type_form(kind: ValueType) -> str:
+    form = ""
     match kind.kind:
         case "percent":
             form = "as a percentage"
@@ -190,105 +237,71 @@ def _form(step: Step) -> str:
             form = f"one of: {', '.join(map(quoted, kind.options))}"
         case "number" if kind.within is not None:
             form = f"at most {kind.within} from the exact value"
-        case "number" if step.expression is not None and _divides(step.expression):
-            form = "exact (as a fraction where it does not come out)"
-        case "integer" if step.expression is None:
-            form = "a whole number"
-        case "boolean" if step.expression is None:
-            form = "true or false"
+        case "quantity" if kind.unit is not None:
+            form = f"an amount with its unit, in {write_unit(kind.unit)}"
+        case "list" if kind.items is not None:
+            inner = _type_form(kind.items)
+            form = f"a JSON array, each {inner}" if inner else "a JSON array"
+        case "record" if kind.record is not None:
+            form = f"a JSON object with {', '.join(_field_form(*field) for field in kind.record.fields)}"
         case _:
-            pass
+            form = _FORMS.get(kind.kind, "")
     if kind.places is not None:
         form += f"{', ' if form else ''}rounded to {kind.places} decimal place{'' if kind.places == 1 else 's'}"
         form += f" ({kind.rounding.replace('_', ' ')})" if kind.rounding not in (None, "half_up") else ""
     return form
 
 
-def _kind(step: Step) -> str:
-    if step.expression is None:
-        return "words"
-    if not step.show_work:
-        return "value"
-    kind = step.type
-    if kind.kind == "number" and kind.within is None and _divides(step.expression):
-        return "fraction"
-    if kind.kind in ("percent", "boolean"):
-        return kind.kind
-    return "formula" if kind.places is None else "decimal"
+def _field_form(key: str, kind: ValueType) -> str:
+    form = f"in {kind.currency}" if kind.kind == "money" else _type_form(kind)
+    return f"{key} ({form})" if form else key
 
 
-def _divides(tree: Expression) -> bool:
-    if type(tree) is not Chain:
-        return False
-    return "/" in tree.operators or any(_divides(operand) for operand in tree.operands)
-
-
-EXAMPLE_VALUES: Final[Mapping[str, Value]] = {"a": -14, "b": 36, "c": "Lyon, France"}
-"""What the steps of demonstrations read."""
-
-
-def example_steps(steps: Iterable[Step]) -> list[tuple[Step, str]]:
-    """Steps that demonstrate every kind that is among `steps`, each with its answer where only words describe it.
-
-    They read `EXAMPLE_VALUES` and each other, and nothing of the steps that they stand for.
-    """
-    return _examples(map(_kind, steps))
-
-
-def _examples(kinds: Iterable[str]) -> list[tuple[Step, str]]:
-    """Demonstration steps, with the answer of those that only words describe."""
-    has = frozenset(kinds)
-    examples = [(Step("s1", "a + b"), ""), (Step("s2", "s1 * 3"), ""), (Step("s3", "a - s1"), "")]
-    if has == {"words"}:
-        examples = []
-    if "decimal" in has:
-        examples.append((Step("s4", "s2 / b", type="decimal(2)"), ""))
-    if "fraction" in has:
-        examples.append((Step("s8", "a / b"), ""))
-    if "percent" in has:
-        examples.append((Step("s9", "s1 / b", type="percent(1)"), ""))
-    if "boolean" in has:
-        examples.append((Step("s5", "s2 > b", type="boolean"), ""))
-    if "value" in has:
-        examples.append((Step("s6", "b * 2", show_work=False), ""))
-    if "words" in has:
-        examples.append((Step("s7", instruction="Name the country in c.", reads=["c"]), "France"))
-    return examples
+_FORMS: Final = {
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "date": "a date such as 2026-01-31",
+    "time": "a time such as 14:30",
+    "duration": "a duration such as 90 minutes",
+    "period": "a period such as 3 months or 5 working days",
+}
 
 
 def _build_prefix(kinds: frozenset[str], reply_format: ReplyFormat) -> tuple[Message, ...]:
-    examples = _examples(kinds)
-    steps = [step for step, _ in examples]
-    read = {name for step in steps for name in step.reads}
+    examples = example_steps(kinds)
+    read = {name for each in examples for name in each.step.reads}
     state: dict[str, Value] = {name: value for name, value in EXAMPLE_VALUES.items() if name in read}
-    question = describe_steps(steps, state)
-    answer: dict[str, object] = {}
-    for step, words in examples:
-        if step.expression is None:
-            answer[step.id] = reply_format.answer(step, f"c is {EXAMPLE_VALUES['c']}", words)
-            continue
-        value = step.type.convert(evaluate(step.expression, state))
-        answer[step.id] = reply_format.answer(step, substitute(step.expression, state), step.type.write(value))
-        state[step.id] = value
-    return (
-        Message("system", f"{_INTRODUCTION}\n{reply_format.instructions}"),
-        Message("user", question),
-        Message("assistant", json.dumps(answer)),
-    )
+    return (_system(reply_format), *_exchange(examples, state, reply_format))
 
 
-def _questioner(reply_format: ReplyFormat, in_words: bool) -> tuple[Message, ...]:
+def _system(reply_format: ReplyFormat) -> Message:
+    return Message("system", f"{_INTRODUCTION}\n{reply_format.instructions}")
+
+
+def _exchange(
+    examples: Sequence[DemonstratedStep], state: dict[str, Value], reply_format: ReplyFormat
+) -> tuple[Message, ...]:
+    """A question and its answer, as the conversation before this one."""
+    question = describe_steps([each.step for each in examples], state)
+    return Message("user", question), Message("assistant", answers(examples, state, reply_format))
+
+
+def _questioner(reply_format: ReplyFormat, step: Step, values: Mapping[str, Value]) -> tuple[Message, ...]:
     """What stands before a plain question: what is wanted, and an example."""
-    if in_words:
-        step = Step("q1", instruction="Name the country in c.", reads=["c"])
-        answer = reply_format.answer(step, f"c is {EXAMPLE_VALUES['c']}", "France")
+    state: Mapping[str, Value] = EXAMPLE_VALUES
+    if step.expression is not None:
+        asked, answer = Step("q1", "b - a"), ("36 - (-14) = 36 + 14", "50")
     else:
-        step = Step("q1", "b - a")
-        answer = reply_format.answer(step, "36 - (-14) = 36 + 14", "50")
+        example = fitting_example(step, values)
+        shown = own_demonstration(demonstrated_kind(step))
+        if example is not None:
+            shown, state = authored(step, example, 1)
+        asked = Step("q1", instruction=shown.step.instruction, reads=shown.step.reads, type=shown.step.type)
+        answer = shown.work, shown.value
     return (
         Message("system", f"{_QUESTIONER}\n{reply_format.instructions}"),
-        Message("user", _question(step, EXAMPLE_VALUES, ShownValues([step], EXAMPLE_VALUES, _NO_ORDER))),
-        Message("assistant", json.dumps({step.id: answer})),
+        Message("user", _question(asked, state, ShownValues([asked], state, _NO_ORDER))),
+        Message("assistant", json.dumps({asked.id: reply_format.answer(asked, *answer)})),
     )
 
 

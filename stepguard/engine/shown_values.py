@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from stepguard.language.records import Record
 from stepguard.language.values import Value, is_document, show_value
 from stepguard.procedure.steps import Step
 
@@ -68,9 +69,17 @@ def documents_in(text: str) -> int:
 
 def quoted(text: str) -> str:
     """A text as JSON, on one line."""
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
+    return _safe(json.dumps(text, ensure_ascii=False))
+
+
+def _safe(shown: str) -> str:
+    """JSON in which what a line, a server or a chat template could take for its own is escaped."""
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", shown)
 
 
 def prompt_text(value: Value) -> str:
-    """A value as a prompt shows it, with every digit; text is quoted."""
-    return quoted(value) if type(value) is str else show_value(value)
+    """A value as a prompt shows it, with every digit; text is quoted, a list or a record is JSON on one line."""
+    if type(value) is str:
+        return quoted(value)
+    shown = show_value(value)
+    return _safe(shown) if isinstance(value, tuple | Record) else shown

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from typing import Final, cast
 
-__all__ = ["LATEX_LOST", "JsonNumber", "JsonObject", "decode", "decode_at", "same"]
+__all__ = ["LATEX_LOST", "JsonNumber", "JsonObject", "decode", "decode_at", "encode", "same"]
 
 LATEX_LOST: Final = re.compile(r"\t[A-Za-z]|\n(?:u|eq?|eg|abla|ot|otin)(?![A-Za-z])")
 """What JSON makes of a LaTeX command behind a single backslash: of tau and tan a tab, of nu and ne a line break."""
@@ -72,6 +72,27 @@ def decode_at(text: str, start: int) -> tuple[object, int]:
         return _DECODER.raw_decode(text, start)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def encode(value: object) -> str:
+    """A decoded value as JSON again, on one line, with the repetitions of its keys.
+
+    Raises:
+        ValueError: it is nested too deeply.
+    """
+    try:
+        return _encode(value)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _encode(value: object) -> str:
+    if isinstance(value, JsonObject):
+        shown = (f"{json.dumps(key, ensure_ascii=False)}: {_encode(each)}" for key, each in value.pairs)
+        return f"{{{', '.join(shown)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_encode, value))}]"
+    return str(value) if isinstance(value, JsonNumber) else json.dumps(value, ensure_ascii=False)
 
 
 def same(one: object, other: object) -> bool:

@@ -7,7 +7,7 @@ are refused, never repaired; each value inside is read by its own type. An error
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
@@ -25,6 +25,8 @@ __all__ = [
     "accept_structure",
     "convert_structure",
     "holds_structure",
+    "json_data",
+    "leaves_changed",
     "read_structure",
     "write_structure",
 ]
@@ -166,6 +168,19 @@ def json_data(kind: ValueType, value: Value) -> object:
     if kind.record is not None and isinstance(value, Record):
         return {key: json_data(each, value[key]) for key, each in kind.record.fields}
     return value if isinstance(value, bool) else show_value(value) if kind.structured else kind.write(value)
+
+
+def leaves_changed(kind: ValueType, data: object, change: Callable[[str], str]) -> object:
+    """JSON data with what is written for numbers changed; what does not fit the type stays as it is."""
+    if kind.items is not None and isinstance(data, list):
+        return [leaves_changed(kind.items, each, change) for each in data]
+    if kind.record is not None and isinstance(data, dict):
+        kinds = dict(kind.record.fields)
+        pairs = data.pairs if isinstance(data, JsonObject) else list(data.items())
+        changed = [(key, leaves_changed(kinds[key], each, change) if key in kinds else each) for key, each in pairs]
+        return JsonObject(changed)
+    number = isinstance(data, str) and not isinstance(data, JsonNumber) and kind.numeric
+    return change(str(data)) if number else data
 
 
 def _validated(record: RecordType, value: Record, place: str) -> Record:

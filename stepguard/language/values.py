@@ -101,7 +101,9 @@ def to_decimal(value: Exact, places: int) -> Decimal:
 
 
 def is_document(value: Value) -> bool:
-    """Whether a value is text that is longer than what one would say again beside each step that reads it."""
+    """Whether a value is text, a list or a record longer than one would say again beside each step that reads it."""
+    if isinstance(value, tuple | Record):
+        return len(value) > LONG_TEXT or len(show_value(value)) > LONG_TEXT
     return type(value) is str and len(value) > LONG_TEXT
 
 

@@ -32,6 +32,7 @@ from stepguard.language.expressions import (
 from stepguard.language.terms import operands_in, variables_in
 from stepguard.language.value_types import NUMBER, TypeLike, ValueType
 from stepguard.language.values import Value
+from stepguard.procedure.examples import Example
 
 if TYPE_CHECKING:
     from stepguard.checks import Check
@@ -160,6 +161,8 @@ class Step:
         with_next: whether its text is only understood with the next step's: the two are asked together, or this one
             is shown again when the next is asked alone. None: where the text ends in a colon or a comma, or in "and",
             "or", "then".
+        examples: answers to such a step, of which the one that fits is shown before it in place of a built-in one; as
+            `Example` or as mappings with ``reads``, ``value`` and ``work``.
 
     Raises:
         UnclearWords: the instruction may say whether, when or how often the expression applies.
@@ -179,6 +182,7 @@ class Step:
     operation: str | None
     arguments: tuple[tuple[str, Expression], ...]
     origin: Origin | None = dataclass_field(compare=False)
+    examples: tuple[Example, ...]
 
     def __init__(
         self,
@@ -194,6 +198,7 @@ class Step:
         with_next: bool | None = None,
         operation: str | None = None,
         arguments: Mapping[str, str | Expression] | Iterable[tuple[str, Expression]] = (),
+        examples: Iterable[Example | Mapping[str, object]] = (),
     ) -> None:
         check_name(id, "a step")
         if not isinstance(expression, str | Expression | None):
@@ -277,6 +282,7 @@ class Step:
         put(self, "operation", operation)
         put(self, "arguments", passed)
         put(self, "origin", None)
+        put(self, "examples", _read_examples(examples, id, kind, tree))
         for check in checked:
             misfit = getattr(check, "misfit", None)
             if callable(misfit) and (reason := misfit(self)) is not None:
@@ -292,7 +298,7 @@ class Step:
         if self.operation is not None:
             passed = {name: format_expression(value) for name, value in self.arguments}
             arguments += [f"performer={self.performer!r}", f"operation={self.operation!r}", f"arguments={passed!r}"]
-        for name in ("type", "reads", "checks", "performer", "show_work", "with_next"):
+        for name in ("type", "reads", "checks", "performer", "show_work", "with_next", "examples"):
             if name == "reads" and self.operation is not None:
                 continue
             value = getattr(self, name)
@@ -346,6 +352,20 @@ class Step:
     def checkable(self) -> bool:
         """Whether at least one check applies to what the model claims for this step."""
         return self.expression is not None or bool(self.checks)
+
+
+def _read_examples(
+    given: Iterable[Example | Mapping[str, object]], id: str, kind: ValueType, tree: Expression | None
+) -> tuple[Example, ...]:
+    examples = tuple(map(Example.of, listed(given, f"step {id!r}: examples", "[Example({'c': 'Lyon'}, 'France')]")))
+    if examples and tree is not None:
+        raise ProcedureError(f"step {id!r}: a step with an expression needs no examples: it says what to do", step=id)
+    for each in examples:
+        try:
+            kind.accept(each.value)
+        except ValueRefused as error:
+            raise ProcedureError(f"step {id!r}: the value of an example is no {kind}: {error}", step=id) from None
+    return examples
 
 
 def _kind_of(value: object) -> str:

@@ -2,13 +2,16 @@
 
 `EquationFormat` asks for an equation as text where a step has an expression (``"t1 * 3 = -21 * 3 = -63"``), and for an
 object of work and value otherwise. Working comes before the value, in natural notation, because that is what models
-do best. A format of your own implements `ReplyFormat`.
+do best. A value that is a record is an object itself, with its fields in order, a list an array. A format of your own
+implements `ReplyFormat`.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
@@ -20,8 +23,10 @@ from stepguard.core.verdicts import Claim, Deviation, shorten
 from stepguard.errors import ValueRefused
 from stepguard.language.decimal_comma import with_comma, with_point
 from stepguard.language.retraction import retractions_in
-from stepguard.language.strict_json import LATEX_LOST, JsonNumber, JsonObject, decode
+from stepguard.language.strict_json import LATEX_LOST, JsonNumber, JsonObject, decode, encode
+from stepguard.language.structures import leaves_changed
 from stepguard.language.typeset import plain, unwrap
+from stepguard.language.value_types import ValueType
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -80,6 +85,9 @@ class EquationFormat:
     def answer(self, step: Step, work: str, value: str) -> object:
         """The field of an answer."""
         kind = self.kind(step)
+        if step.type.structured and kind == "work_and_value":
+            data = leaves_changed(step.type, json.loads(value), with_comma if self.decimal == "," else str)
+            return {"work": work, "value": data}
         if self.decimal == "," and step.type.numeric:
             work, value = with_comma(work), with_comma(value)
         if kind == "equation":
@@ -90,6 +98,8 @@ class EquationFormat:
         """Read one field; see `ReplyFormat.claim`."""
         if isinstance(field, str) and self.kind(step) == "work_and_value":
             field = _unwrapped(field)
+        if step.type.structured and step.expression is None:
+            return self._structure(step, field)
         claim = self._claim(step, field)
         if self.decimal == "." or isinstance(claim, Deviation):
             return claim
@@ -136,9 +146,36 @@ class EquationFormat:
         shown = _value(value.strip(_OUTER_SPACE)) if step.type.numeric else value.strip(_OUTER_SPACE)
         return Claim(step.id, (work,) if work else (), shown, f"{work} = {value}")
 
+    def _structure(self, step: Step, field: object) -> Claim | Deviation:
+        """The entry of a step whose value has parts: work and value, or that value alone."""
+        wrapped = isinstance(field, dict) and "value" in field and set(field) <= {"work", "value"}
+        own = step.type.record is not None and step.type.record.get("value") is not None
+        work, data = "", field
+        if isinstance(field, JsonObject) and wrapped and not (own and "work" not in field):
+            if field.repeated:
+                return Deviation("malformed", step.id, f"the key {min(field.repeated)!r} stands twice in its entry")
+            given, data = field.get("work", ""), field["value"]
+            if not isinstance(given, str):
+                return Deviation("malformed", step.id, f"work is text, found {_describe(given)}")
+            work = given
+        if isinstance(data, str):  # encoded twice
+            with suppress(ValueError):
+                data = decode(data.strip())
+        if not isinstance(data, JsonObject | list):
+            form = "an object" if step.type.record is not None else "a list"
+            return Deviation("malformed", step.id, f"{form} was expected as the value, found {_describe(data)}")
+        for text in (work, *_texts_in(data)):
+            if (bad := _NO_TEXT.search(text)) is not None:
+                return Deviation("malformed", step.id, f"bad escaping: the character {bad[0][0]!r}")
+        try:
+            value = encode(leaves_changed(step.type, data, with_point) if self.decimal == "," else data)
+        except ValueRefused as error:
+            return Deviation("malformed", step.id, f"with a decimal comma: {error}")
+        return Claim(step.id, (work,) if work else (), value, f"{work} = {value}" if work else value)
+
     def response_model(self, steps: Sequence[Step]) -> type[BaseModel]:
         """The model of a reply, built once for each shape; a step with listed options may only answer one of them."""
-        return _response_model(tuple((step.id, self.kind(step), _options(step)) for step in steps))
+        return _response_model(tuple((step.id, self.kind(step), _shape(step)) for step in steps))
 
 
 def _text(step: Step, field: object) -> str | None:
@@ -233,22 +270,52 @@ def _describe(field: object) -> str:
     return "an object" if isinstance(field, dict) else "a list" if isinstance(field, list) else type(field).__name__
 
 
-def _options(step: Step) -> tuple[str, ...]:
+def _texts_in(data: object) -> Iterator[str]:
+    """Every text in decoded JSON, keys and numbers among them."""
+    stack = [data]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str):
+            yield node
+        elif isinstance(node, JsonObject):
+            stack += [*node, *node.values()]
+        elif isinstance(node, list):
+            stack += node
+
+
+_Shape = tuple[str, ...] | ValueType
+"""What the schema says of a value: its options, or the type of one that has parts; of others nothing."""
+
+
+def _shape(step: Step) -> _Shape:
     # An equation holds more than the option.
-    return () if step.expression is not None and step.show_work else step.type.options
+    if step.expression is not None and step.show_work:
+        return ()
+    return step.type if step.type.structured else step.type.options
 
 
 @lru_cache(maxsize=512)
-def _response_model(shape: tuple[tuple[str, FieldKind, tuple[str, ...]], ...]) -> type[BaseModel]:
+def _response_model(shape: tuple[tuple[str, FieldKind, _Shape], ...]) -> type[BaseModel]:
     from pydantic import ConfigDict, Field, create_model
 
     closed = ConfigDict(extra="forbid")
 
-    def field_type(index: int, kind: FieldKind, options: tuple[str, ...]) -> object:
-        value: Any = Literal[options] if options else str
+    def field_type(index: int, kind: FieldKind, of: _Shape) -> object:
+        value: Any = nested(of) if isinstance(of, ValueType) else Literal[of] if of else str
         if kind != "work_and_value":
             return value
-        return work_and(f"WorkAndChoice{index}", value) if options else words
+        name = "Structure" if isinstance(of, ValueType) else "Choice"
+        return work_and(f"WorkAnd{name}{index}", value) if of else words
+
+    def nested(kind: ValueType) -> Any:
+        if kind.items is not None:
+            return list[nested(kind.items)]  # type: ignore[misc]
+        if kind.record is None:
+            return Literal[kind.options] if kind.options else bool if kind.kind == "boolean" else str
+        inner: dict[str, Any] = {
+            f"field{at}": (nested(of), Field(alias=key)) for at, (key, of) in enumerate(kind.record.fields)
+        }
+        return create_model(kind.record.name, __config__=closed, **inner)
 
     def work_and(name: str, value: Any) -> type[BaseModel]:
         # Pydantic 2.10 takes a field only as type and default.
@@ -257,7 +324,7 @@ def _response_model(shape: tuple[tuple[str, FieldKind, tuple[str, ...]], ...]) -
     words = work_and("WorkAndValue", str)
     # Step ids are aliases: as attributes some would collide with pydantic's own names.
     fields: dict[str, Any] = {
-        f"field{index}": (field_type(index, kind, options), Field(alias=step_id))
-        for index, (step_id, kind, options) in enumerate(shape)
+        f"field{index}": (field_type(index, kind, of), Field(alias=step_id))
+        for index, (step_id, kind, of) in enumerate(shape)
     }
     return create_model(RESPONSE_NAME, __config__=closed, **fields)

@@ -40,7 +40,8 @@ def is_runaway(text: str, step: Step, values: Mapping[str, Value]) -> bool:
     if step.expression is not None and step.type.kind != "text":
         numbers = sum(len(show_value(values[name])) if name in values else _PER_VALUE for name in step.reads)
         return len(text) > _EQUATION + _TIMES_FORMULA * (len(step.formula or "") + numbers)
-    return (step.type.kind != "text" and len(text) > _WORDS) or _is_looping(text)
+    short = step.type.kind != "text" and not step.type.structured
+    return (short and len(text) > _WORDS) or _is_looping(text)
 
 
 def _is_looping(text: str) -> bool:

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.engine.prompts import EXAMPLE_VALUES, describe_steps, example_steps
+from stepguard.engine.demonstrations import EXAMPLE_VALUES, demonstrated_kind, example_steps
+from stepguard.engine.prompts import describe_steps
 from stepguard.errors import ConfigError
 from stepguard.evaluation.cases.checks import Case, check_case, check_procedure
 from stepguard.evaluation.cases.files import read_cases, refuse
@@ -198,18 +199,18 @@ def _statement(steps: Sequence[Step], values: Mapping[str, Value], asked: str | 
 
 def _demonstration(procedure: Procedure) -> Demonstration:
     """The kinds of steps that the procedure has, done right: the steps that the guard's prompts demonstrate with."""
-    examples = example_steps(procedure.steps)
-    steps = [step for step, _ in examples]
+    examples = example_steps(map(demonstrated_kind, procedure.steps))
+    steps = [each.step for each in examples]
     at = -1 if _asked(procedure) is None or len(steps) == 1 else -2
     asked = None if _asked(procedure) is None else steps[at].id
     state: dict[str, Value] = {name: EXAMPLE_VALUES[name] for name in _read(steps) if name in EXAMPLE_VALUES}
     question = _statement(steps, state, asked)
     rows: list[str] = []
     shown: list[str] = []
-    for step, words in examples:
+    for step, words in ((each.step, each.value) for each in examples):
         if step.expression is None:
             work = ", ".join(f"{name} is {show_value(state[name])}" for name in step.reads)
-            state[step.id] = words
+            state[step.id] = step.type.read(words)
         else:
             work = f"{step.formula} = {substitute(step.expression, state)}"
             state[step.id] = step.type.convert(evaluate(step.expression, state))
@@ -220,9 +221,7 @@ def _demonstration(procedure: Procedure) -> Demonstration:
         system if asked is None else system.replace(_LAST, _ASKED),
         question,
         "\n".join([*rows, f"Answer: {shown[at]}"]),
-        "\n".join(f"{step.id} = {step.formula}" for step, _ in examples)
-        if all(s.formula for s, _ in examples)
-        else None,
+        "\n".join(f"{step.id} = {step.formula}" for step in steps) if all(step.formula for step in steps) else None,
     )
 
 
