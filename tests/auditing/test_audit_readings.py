@@ -229,11 +229,7 @@ def test_layouts_are_read(line: str, value: int, expected: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Sub total: 6",
-        "So the sub total is 6.",
-        "Sub-total = 6",
-        "sub\\_total = 2 * 3 = 6",
-        "| Sub total | 6 |",
+        *("Sub total: 6", "So the sub total is 6.", "Sub-total = 6", "sub\\_total = 2 * 3 = 6", "| Sub total | 6 |"),
         "sub_total = 6",
     ],
 )

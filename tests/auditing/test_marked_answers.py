@@ -51,10 +51,7 @@ def test_no_sign_of_an_answer_is_stripped(written: str, gold: Value, marked: str
 @pytest.mark.parametrize(
     "text",
     [
-        "Answer: 7. This is the total.",
-        "The answer is $7$ apples.",
-        "Answer: 7 (rounded)",
-        "Answer: 7km",
+        *("Answer: 7. This is the total.", "The answer is $7$ apples.", "Answer: 7 (rounded)", "Answer: 7km"),
         "Answer: 7 - the sum",
     ],
 )

@@ -295,8 +295,7 @@ def test_status_200_without_an_answer(
     [
         ("gpt-4.1-mini", "write 'openai/gpt-4.1-mini'"),
         ("anthropic/claude", "'anthropic' cannot be asked by name.*base_url='https://api.anthropic.com/v1/'"),
-        ("openai/", "names no model"),
-        ("", "names no provider"),
+        *(("openai/", "names no model"), ("", "names no provider")),
     ],
 )
 def test_names_that_cannot_work(name: str, words: str) -> None:

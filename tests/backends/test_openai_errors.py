@@ -118,10 +118,8 @@ def test_a_request_that_cannot_be_sent_is_not_retried(chat_server: ChatServer, o
         ("ALL_PROXY", "foo://user:SECRET@127.0.0.1:9", "http://127.0.0.1:9/v1"),
         ("HTTP_PROXY", "foo://x", "http://127.0.0.1:9/v1"),
         ("SSL_CERT_FILE", "/nowhere/at/all.pem", "https://127.0.0.1:9/v1"),
-        ("OPENAI_BASE_URL", "127.0.0.1:9/v1", None),
-        ("UNUSED", "", "http://[::1"),
-        ("UNUSED", "", "127.0.0.1:9/v1"),
-        ("UNUSED", "", ""),
+        *(("OPENAI_BASE_URL", "127.0.0.1:9/v1", None), ("UNUSED", "", "http://[::1")),
+        *(("UNUSED", "", "127.0.0.1:9/v1"), ("UNUSED", "", "")),
     ],
 )
 @pytest.mark.parametrize("driver", ["run", "arun"])
@@ -148,8 +146,7 @@ def test_a_timeout_longer_than_any_socket_takes(chat_server: ChatServer, ask: As
     [
         ("json_validate_failed", '{"t2": "12 + 7 = 19", "t1": "19 *', "abstained", "malformed"),
         ("tool_use_failed", f"<function=Steps>{GOOD}</function>", "verified", None),
-        ("json_validate_failed", "", "abstained", "empty"),
-        ("tool_use_failed", None, "abstained", "empty"),
+        *(("json_validate_failed", "", "abstained", "empty"), ("tool_use_failed", None, "abstained", "empty")),
     ],
 )
 def test_reply_that_the_endpoint_refuses(
@@ -292,8 +289,7 @@ ECHOES = [
     [
         "unexpected token: the value of key: price is no number",
         "token: 151643 is none, status code=400 at https://host/v1?decode=plain",
-        "unknown key: max_completion_tokens",
-        "the key takes 3 tokens, ('model', 'gpt-4.1-mini') and r8 of them",
+        *("unknown key: max_completion_tokens", "the key takes 3 tokens, ('model', 'gpt-4.1-mini') and r8 of them"),
     ],
 )
 def test_words_that_only_resemble_a_secret_stay(chat_server: ChatServer, words: str) -> None:

@@ -294,8 +294,7 @@ def foreign(path: Path, *statements: str) -> Path:
     "content",
     [
         *(b"x", b"my notes\n" * 200, b"SQLite format 3\0 and no more"),
-        ("create table t (x)", "insert into t values (1)"),
-        ("create table about (id int, txt text)",),
+        *(("create table t (x)", "insert into t values (1)"), ("create table about (id int, txt text)",)),
         ("create table about (name text primary key, value text)", "create table replies (x)"),
         ("create table about (name text, value text)", "insert into about values ('format', '1')"),
     ],

@@ -313,12 +313,9 @@ def test_reasons_can_be_encoded() -> None:
 @pytest.mark.parametrize(
     ("text", "length", "short"),
     [
-        ("abc", 3, "abc"),
-        ("abcdef", 5, "ab..."),
-        ("a\nb", 9, "a\\nb"),
+        *(("abc", 3, "abc"), ("abcdef", 5, "ab..."), ("a\nb", 9, "a\\nb")),
         ("\ud800" * 9, 9, "\\ud800..."),
-        ("", 5, ""),
-        ("é✓", 5, "é✓"),
+        *(("", 5, ""), ("é✓", 5, "é✓")),
     ],
 )
 def test_shortens_foreign_text(text: str, length: int, short: str) -> None:

@@ -71,10 +71,7 @@ BALANCE: dict[str, Any] = {"subtotal": Decimal("10.00"), "tax": Decimal("0.80")}
 @pytest.mark.parametrize(
     "relation",
     [
-        "t == subtotal + tax",
-        "subtotal + tax == t",
-        "t - tax == subtotal",
-        "-t == -(subtotal + tax)",
+        *("t == subtotal + tax", "subtotal + tax == t", "t - tax == subtotal", "-t == -(subtotal + tax)"),
         "tax == t-subtotal",
     ],
 )

@@ -29,6 +29,11 @@ def cents(amount: Decimal) -> Decimal:
     return amount.quantize(Decimal("0.01"), ROUND_HALF_UP)
 
 
+SUBTOTAL = Decimal("24.90") * 3
+TAX = cents(SUBTOTAL * Decimal("8.25") / 100)
+TOTAL = SUBTOTAL + TAX
+
+
 def test_the_invoice_ends_on_its_total() -> None:
     """Goods less discount, shipping and tax on top, each rounded to cents; slips on the way are shown."""
     goods = Decimal("12.50") * 3
@@ -63,36 +68,30 @@ def test_forty_steps_end_on_the_right_balance_with_the_guard_alone() -> None:
 
 def test_the_client_answers_what_is_verified_and_passes_on_all_else() -> None:
     """A guarded call gives steps and answer, another is passed on, and what is not verified is an error."""
-    subtotal = Decimal("24.90") * 3
-    total = subtotal + cents(subtotal * Decimal("8.25") / 100)
     shown = printed("openai_client")
-    assert f"[guarded]\nsubtotal = 74.7\ntax = 6.16\ntotal = {total}\nanswer: {total}\nverified after 3" in shown
+    assert f"[guarded]\nsubtotal = 74.7\ntax = 6.16\ntotal = {TOTAL}\nanswer: {TOTAL}\nverified after 3" in shown
     assert "[passed on: no_procedure]\nno result: None" in shown
     assert "no answer: invoice: step tax" in shown
-    assert f"to pay: {total - 5}" in shown
+    assert f"to pay: {TOTAL - 5}" in shown
 
 
 @pytest.mark.slow
 def test_the_agent_reads_what_is_verified_and_nothing_else() -> None:
     """A slip is mended, and neither a stubborn model nor a wrong tool gets a value to the agent."""
     pytest.importorskip("agents")
-    subtotal = Decimal("24.90") * 3
-    total = subtotal + cents(subtotal * Decimal("8.25") / 100)
     mended, stubborn, wrong = [line for line in printed("openai_agents_tool").splitlines() if "agent:" in line]
-    assert f'"answer": "{total}"' in mended
+    assert f'"answer": "{TOTAL}"' in mended
     assert "stopped at step tax (wrong_value)" in stubborn
     assert "total (wrong_value)" in wrong
-    assert not any(value in stubborn + wrong for value in (str(total), "6.16", "6.17", str(subtotal)))
+    assert not any(value in stubborn + wrong for value in (str(TOTAL), "6.16", "6.17", str(SUBTOTAL)))
 
 
 @pytest.mark.slow
 def test_the_agent_answers_what_is_verified_and_passes_on_all_else() -> None:
     """A guarded call gives steps and answer, another is passed on, and what is not verified is an error."""
     pytest.importorskip("langchain")
-    subtotal = Decimal("24.90") * 3
-    total = subtotal + cents(subtotal * Decimal("8.25") / 100)
     shown = printed("langchain_agent")
-    assert f"subtotal = 74.7\ntax = 6.16\ntotal = {total}\nanswer: {total}\nverified after 3 calls" in shown
+    assert f"subtotal = 74.7\ntax = 6.16\ntotal = {TOTAL}\nanswer: {TOTAL}\nverified after 3 calls" in shown
     assert "caught: wrong_value\npassed on: Good morning.\nno answer: step tax" in shown
 
 
@@ -111,26 +110,22 @@ def test_the_graph_pays_what_is_verified_alone() -> None:
 def test_an_agent_gives_what_is_verified() -> None:
     """A guarded request is mended or an error, and an output with a wrong step is asked again."""
     pytest.importorskip("pydantic_ai")
-    subtotal = Decimal("24.90") * 3
-    tax = cents(subtotal * Decimal("8.25") / 100)
     shown = printed("pydantic_ai_agent")
-    assert f"tax=Decimal('{tax}') total=Decimal('{subtotal + tax}') verified after 3 calls" in shown
+    assert f"tax=Decimal('{TAX}') total=Decimal('{TOTAL}') verified after 3 calls" in shown
     assert "stopped at step tax (wrong_value)" in shown
-    assert f"total=Decimal('{subtotal + tax}') after 2 calls" in shown
+    assert f"total=Decimal('{TOTAL}') after 2 calls" in shown
 
 
 @pytest.mark.slow
 def test_the_agent_is_told_what_failed_and_no_right_value_but_that_of_a_verified_run() -> None:
     """A wrong step fails and a right one passes, a transcript is looked over, and the run ends on the total."""
     pytest.importorskip("mcp.server.mcpserver")
-    subtotal = Decimal("24.90") * 3
-    tax = cents(subtotal * Decimal("8.25") / 100)
     checked, ran = printed("mcp_client").split("run_procedure: ")
     assert "tax failed (wrong_value)" in checked
     assert "tax passed" in checked
     assert "wrong_value at tax" in checked
-    assert str(tax) not in checked
-    assert ran.endswith(f"answer: {subtotal + tax}\n")
+    assert str(TAX) not in checked
+    assert ran.endswith(f"answer: {TOTAL}\n")
 
 
 @pytest.mark.slow

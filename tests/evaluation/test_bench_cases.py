@@ -362,8 +362,7 @@ def test_all_notations_give_the_same_cases(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cases", "said"),
     [
-        ("", "cases.jsonl: holds no cases"),
-        ("\n\n", "holds no cases"),
+        *(("", "cases.jsonl: holds no cases"), ("\n\n", "holds no cases")),
         ([CASES[0], "{oops}"], "line 2: is no JSON: Expecting property name"),
         ([CASES[0], "", '{"inputs": {"price": NaN}}'], "line 3: is no JSON: NaN is no JSON"),
         ([f"[{CASES[0]}]"], "line 1: a case is an object such as"),
@@ -397,8 +396,7 @@ def test_a_file_that_is_wrong_is_refused_with_its_line(tmp_path: Path, cases: li
 @pytest.mark.parametrize(
     ("name", "cases", "said"),
     [
-        ("cases.json", "", "holds no cases"),
-        ("cases.json", "[]", "holds no cases"),
+        *(("cases.json", "", "holds no cases"), ("cases.json", "[]", "holds no cases")),
         ("cases.json", "\n" + CASES[0], "line 2: a .json file of cases holds one list"),
         ("cases.json", f"[\n{CASES[0]}\n{CASES[1]}]", "line 3: is no JSON: cases are separated by commas"),
         ("cases.json", f"[{CASES[0]},\n]", "line 2: is no JSON"),

@@ -117,11 +117,8 @@ def test_a_check_that_refuses_everything_is_found_out(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
-        ("x + x", "2 x", True),
-        ("x x", "x ^ 2", True),
-        ("sqrt(x ^ 2)", "x", False),
-        ("log(x ^ 2)", "2 log(x)", False),
-        ("x", "x + 1e-20", False),
+        *(("x + x", "2 x", True), ("x x", "x ^ 2", True), ("sqrt(x ^ 2)", "x", False)),
+        *(("log(x ^ 2)", "2 log(x)", False), ("x", "x + 1e-20", False)),
     ],
 )
 def test_formulas_are_the_same_where_their_values_are(one: str, other: str, same: bool) -> None:

@@ -41,12 +41,8 @@ def test_only_a_designated_answer_counts(text: str, strict: int | None, lenient:
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        ("<think>5</think>5", 5),
-        ("<think>\nAnswer: 6\n</think>\nAnswer: 5", 5),
-        ("I don't know", None),
-        ("5", 5),
-        ("<think>Answer: 5", None),
-        ("Answer: 6</think>5", 5),
+        *(("<think>5</think>5", 5), ("<think>\nAnswer: 6\n</think>\nAnswer: 5", 5), ("I don't know", None), ("5", 5)),
+        *(("<think>Answer: 5", None), ("Answer: 6</think>5", 5)),
     ],
 )
 def test_thoughts_are_no_answers(text: str, answer: int | None) -> None:

@@ -45,10 +45,7 @@ NAMES = [
 ]
 LENGTHS = [1, 2, 7, 20]
 PINNED = [
-    ("running_sum", "764c4531"),
-    ("roots", "6023f740"),
-    ("word_lists", "3579b912"),
-    ("returns_desk", "37fbaf67"),
+    *(("running_sum", "764c4531"), ("roots", "6023f740"), ("word_lists", "3579b912"), ("returns_desk", "37fbaf67")),
 ]
 
 
@@ -264,17 +261,12 @@ def test_knobs_are_those_of_the_class() -> None:
         ("arithmetic(lookback=7)", "no knob 'lookback': it takes look_back, binding"),
         ("arithmetic(look_back=0)", "look_back is a whole number from 1 to 50, not 0"),
         ("arithmetic(look_back=seven)", "look_back is a whole number from 1 to 50, not 'seven'"),
-        ("arithmetic(look_back=7", "names no task"),
-        ("arithmetic(look_back=7,)", "names no task"),
-        ("arithmetic(look_back=7, look_back=6)", "names no task"),
-        ("", "names no task"),
-        ("arithmetic(operations=/)", "need [+] or -"),
-        ("arithmetic(operations=+-/)", "division needs places"),
-        ("arithmetic(operations=+-?)", "some of"),
-        ("arithmetic(form=poem)", "'formula' or 'sentence'"),
+        *(("arithmetic(look_back=7", "names no task"), ("arithmetic(look_back=7,)", "names no task")),
+        *(("arithmetic(look_back=7, look_back=6)", "names no task"), ("", "names no task")),
+        *(("arithmetic(operations=/)", "need [+] or -"), ("arithmetic(operations=+-/)", "division needs places")),
+        *(("arithmetic(operations=+-?)", "some of"), ("arithmetic(form=poem)", "'formula' or 'sentence'")),
         ("arithmetic(distractors=0.9)", "share from 0 to 0.5"),
-        ("arithmetic(look_back=1, distractors=0.2)", "look_back of 2"),
-        ("arithmetic(binding=1)", "true or false"),
+        *(("arithmetic(look_back=1, distractors=0.2)", "look_back of 2"), ("arithmetic(binding=1)", "true or false")),
         ('arithmetic(binding=true, places=2, operations="+-/")', "does not go with division"),
         ("running_sum(words=0)", "words is a whole number from 1 to 20"),
         ("roots(degree=4)", "degree is a whole number from 2 to 3"),

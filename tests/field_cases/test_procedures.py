@@ -170,10 +170,8 @@ def test_words_beside_an_expression_are_held_to_the_same_wherever_a_step_comes_f
 @pytest.mark.parametrize(
     "words",
     [
-        "1. If the customer is a member, answer yes, otherwise no.",
-        "1. What is the customer's country?",
-        "1. Name the city of the letter.",
-        "1. Repeat the customer's name.",
+        *("1. If the customer is a member, answer yes, otherwise no.", "1. What is the customer's country?"),
+        *("1. Name the city of the letter.", "1. Repeat the customer's name."),
     ],
 )
 def test_a_question_of_its_own_may_hold_a_condition(words: str) -> None:
@@ -275,12 +273,9 @@ def test_p11_inputs_come_from_files(tmp_path: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--input", "x=@nowhere.txt", "cannot be read"),
-        ("--inputs", "nowhere.json", "cannot be read"),
-        ("--inputs", "list.json", "a JSON object is needed"),
-        ("--inputs", "twice.json", "stands in it twice"),
-        ("--inputs", "null.json", "no number, text or truth value"),
-        ("--inputs", "broken.json", "not valid JSON"),
+        *(("--input", "x=@nowhere.txt", "cannot be read"), ("--inputs", "nowhere.json", "cannot be read")),
+        *(("--inputs", "list.json", "a JSON object is needed"), ("--inputs", "twice.json", "stands in it twice")),
+        *(("--inputs", "null.json", "no number, text or truth value"), ("--inputs", "broken.json", "not valid JSON")),
     ],
 )
 def test_p11_a_file_that_holds_no_inputs_is_named(

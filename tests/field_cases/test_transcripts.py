@@ -58,17 +58,7 @@ def test_a_label_that_doubts_is_no_claim(label: str) -> None:
 
 
 BEFORE = (
-    "-",
-    "−",
-    "2 \\cdot ",
-    "1",
-    "0.",
-    "\\text{not }",
-    "not ",
-    "minus ",
-    "I doubt ",
-    "\\neg ",
-    "less than ",
+    *("-", "−", "2 \\cdot ", "1", "0.", "\\text{not }", "not ", "minus ", "I doubt ", "\\neg ", "less than "),
     "\\sqrt",
 )
 BEHIND = (
@@ -105,11 +95,7 @@ def test_a_box_that_is_denied_or_changed_is_no_answer(end: str) -> None:
     "end",
     [
         *(
-            "\\boxed{52}",
-            "$\\boxed{52}$",
-            "\\[\\boxed{52}\\]",
-            "= \\boxed{52}.",
-            "**\\boxed{52}**",
+            *("\\boxed{52}", "$\\boxed{52}$", "\\[\\boxed{52}\\]", "= \\boxed{52}.", "**\\boxed{52}**"),
             "\\boxed{52} apples",
         ),
         *("The answer is $\\boxed{52}$.", "\\boxed{52}\n\nI hope this helps.", "\\boxed{52}\\quad\\checkmark"),

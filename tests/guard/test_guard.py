@@ -262,8 +262,7 @@ def test_an_assertion_of_a_backend_loses_nothing(driver: str) -> None:
     "made",
     [
         ZeroDivisionError("a fault"),
-        None,
-        "2 * 3 = 6",
+        *(None, "2 * 3 = 6"),
         Claim("b", ("2 * 3",), "6", "2 * 3 = 6"),
         Claim("a", ("2 * 3",), 6, "2 * 3 = 6"),  # type: ignore[arg-type]
         Claim("a", (6,), "6", "2 * 3 = 6"),  # type: ignore[arg-type]

@@ -105,13 +105,11 @@ def test_what_only_resembles_a_procedure_is_none(content: object) -> None:
 @pytest.mark.parametrize(
     ("content", "line", "words"),
     [
-        ("inputs: x, y\nx = 12\nt1 = x +", 3, "missing"),
-        ("inputs: x, y\nx = 12\n\nt1 = z + y", 4, "'z'"),
+        *(("inputs: x, y\nx = 12\nt1 = x +", 3, "missing"), ("inputs: x, y\nx = 12\n\nt1 = z + y", 4, "'z'")),
         (f"{WITH_VALUES}\nPlease show the result.", 6, "neither a formula"),
         (f"Please work out\n{WITH_VALUES}\nand thank you", 2, "a message of its own"),
         (f"Do:\n```procedure\n{WITH_VALUES}\n```", 2, "among other text"),
-        (f"```\n{WITH_VALUES}\n```", 2, "among other text"),
-        ("~~~~ stepguard\nhello\n~~~~", 1, "among other text"),
+        *((f"```\n{WITH_VALUES}\n```", 2, "among other text"), ("~~~~ stepguard\nhello\n~~~~", 1, "among other text")),
         ([{"type": "text", "text": WITH_VALUES}, {"type": "text", "text": "t1 = 999000"}], 1, "among other text"),
         ("inputs: x = 12, y = 7\nt1 = x + y", 1, "lines of their own"),
         ("inputs: x, x\nt1 = x + x", 1, "duplicate"),
@@ -188,9 +186,7 @@ def test_what_is_not_read_is_counted() -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        "x = 12\ny = 7",
-        "# as ordered\nx = 12  # of them\n\ny = 7\n",
-        '{"x": 12, "y": 7}',
+        *("x = 12\ny = 7", "# as ordered\nx = 12  # of them\n\ny = 7\n", '{"x": 12, "y": 7}'),
         '{"inputs": {"x": "12", "y": 7}}',
     ],
 )
@@ -268,13 +264,9 @@ def test_a_document_is_the_value_of_the_only_input(text: str) -> None:
 @pytest.mark.parametrize(
     "steps",
     [
-        "1. Read the invoice.\n2. Add the tax.\n3. Give the total.",
-        "Step 1: read it\nStep 2: add it",
-        "**Step 1.** Read it\n**Step 2.** Add it",
-        "## 1. Read\n...\n## 2. Add",
-        "a) Read it\nb) Add it",
-        "(1) Read it\n(2) Add it",
-        "1.1. Read it\n1.2. Add it",
+        *("1. Read the invoice.\n2. Add the tax.\n3. Give the total.", "Step 1: read it\nStep 2: add it"),
+        *("**Step 1.** Read it\n**Step 2.** Add it", "## 1. Read\n...\n## 2. Add", "a) Read it\nb) Add it"),
+        *("(1) Read it\n(2) Add it", "1.1. Read it\n1.2. Add it"),
     ],
 )
 def test_steps_in_words_are_told(role: str, steps: str) -> None:
@@ -338,9 +330,7 @@ def test_any_message_is_a_job_nothing_or_an_error_of_ours(one: str, other: str) 
 @pytest.mark.parametrize(
     "content",
     [
-        f"inputs: x\n1.{' ' * 200_000}x",
-        f"```{'a' * 200_000}`\ninputs: x",
-        f"inputs: x\n{'a:' * 100_000}",
+        *(f"inputs: x\n1.{' ' * 200_000}x", f"```{'a' * 200_000}`\ninputs: x", f"inputs: x\n{'a:' * 100_000}"),
         f"inputs: x\n{'- ' * 100_000}",
         "\n".join([" " * 40] * 20_000) + "\ninputs: x",
         "Inputs: of all kinds\n" * 20_000,

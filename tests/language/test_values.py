@@ -162,8 +162,7 @@ def test_a_decimal_that_does_not_fit_is_never_rounded_silently() -> None:
         (Fraction(1, 100), 2, "0.01"),
         (Fraction(-1, 100), 2, "-0.01"),
         (Fraction(-7, 2), 1, "-3.5"),
-        (12, 0, "12"),
-        (-12, 1, "-12.0"),
+        *((12, 0, "12"), (-12, 1, "-12.0")),
     ],
 )
 def test_a_decimal_has_the_sign_and_the_places_of_its_number(value: int | Fraction, places: int, text: str) -> None:
@@ -214,10 +213,7 @@ def test_why_a_value_is_not_converted() -> None:
 @pytest.mark.parametrize(
     ("type_", "value", "found"),
     [
-        ("text", "as it is", "as it is"),
-        ("one_of(a, b)", "b", "b"),
-        ("boolean", False, False),
-        ("integer", 3, 3),
+        *(("text", "as it is", "as it is"), ("one_of(a, b)", "b", "b"), ("boolean", False, False), ("integer", 3, 3)),
         ("number", Fraction(1, 3), Fraction(1, 3)),
         ("percent", Fraction(1, 3), Fraction(1, 3)),
         ("decimal(1)", Fraction(1, 4), Decimal("0.3")),

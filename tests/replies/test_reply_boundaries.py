@@ -168,9 +168,7 @@ def test_a_broken_object_in_front(text: str, claimed: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "steps_named"),
     [
-        ('{"x": nothing}', "not valid JSON"),
-        ('{"x": nothing', "not closed"),
-        ('{"x": 1', "not closed"),
+        *(('{"x": nothing}', "not valid JSON"), ('{"x": nothing', "not closed"), ('{"x": 1', "not closed")),
         ('{"x": nothing} {"y": 1', "not valid JSON"),
     ],
 )

@@ -146,11 +146,9 @@ def test_an_entry_in_words_is_exactly_work_and_value(field: object) -> None:
 @pytest.mark.parametrize(
     ("field", "shown"),
     [
-        (None, "null"),
-        (True, "a truth value"),
+        *((None, "null"), (True, "a truth value")),
         (decode("1.50"), "the bare number 1.50"),
-        ("1.50", "text"),
-        ("[1]", "text"),
+        *(("1.50", "text"), ("[1]", "text")),
         (["x", "y"], "a list"),
         (1.5, "float"),
     ],
@@ -168,9 +166,7 @@ def test_what_is_found_instead_of_an_entry_is_named(field: object, shown: str) -
         (Step("f", "x > 1"), "false", "false"),
         (Step("f", "x > 1", show_work=False), "false", "false"),
         (Step("f", instruction="Is it?", type="boolean"), '{"work": "", "value": false}', "false"),
-        (SUM, "19", "19"),
-        (SUM, "1.90e1", "1.90e1"),
-        (COUNT, '{"work": "", "value": 19}', "19"),
+        *((SUM, "19", "19"), (SUM, "1.90e1", "1.90e1"), (COUNT, '{"work": "", "value": 19}', "19")),
     ],
 )
 def test_numbers_and_truth_values_of_json_are_values(step: Step, text: str, value: str) -> None:

@@ -185,9 +185,7 @@ CUT = [
 @pytest.mark.parametrize(
     ("text", "where"),
     [
-        (None, "before it began"),
-        ('{"a"', "after 4 characters"),
-        ("so <think>2 * 3", "inside its own thinking"),
+        *((None, "before it began"), ('{"a"', "after 4 characters"), ("so <think>2 * 3", "inside its own thinking")),
         ("<think>x</think> so", "after 19 characters"),
     ],
 )

@@ -263,10 +263,8 @@ def test_what_nothing_vouches_for_is_an_answer_only_where_that_is_allowed(chat_s
 @pytest.mark.parametrize(
     ("model", "content", "code"),
     [
-        ("other@m", VALUES, "model_not_found"),
-        ("sums@", VALUES, "model_not_found"),
-        (MODEL, "nothing", "invalid_procedure"),
-        (MODEL, '{"x": 12}', "invalid_procedure"),
+        *(("other@m", VALUES, "model_not_found"), ("sums@", VALUES, "model_not_found")),
+        *((MODEL, "nothing", "invalid_procedure"), (MODEL, '{"x": 12}', "invalid_procedure")),
         (MODEL, '{"x": 12, "y": "seven"}', "invalid_procedure"),
         ("m", "inputs: x\nx = 1\nt = z + 1", "invalid_procedure"),
     ],
@@ -496,12 +494,7 @@ def test_a_path_outside_of_the_api_is_an_error(served: Served) -> None:
     ids=[
         *("no-scheme", "a-password", "half-a-bracket", "no-port", "a-whole-path", "another-whole-path", "an-open-key"),
         *(
-            "an-empty-key",
-            "a-short-key",
-            "no-route",
-            "a-route-with-dots",
-            "a-name-with-at",
-            "no-folder",
+            *("an-empty-key", "a-short-key", "no-route", "a-route-with-dots", "a-name-with-at", "no-folder"),
             "a-guard-option",
         ),
     ],

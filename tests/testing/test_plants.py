@@ -233,12 +233,9 @@ def test_an_error_in_the_block_goes_before_what_was_planted() -> None:
 @pytest.mark.parametrize(
     ("step", "kind", "why"),
     [
-        ("silent", "wrong_operand", "read as wrong_value"),
-        ("silent", "unfaithful_work", "read as right"),
-        ("words", "wrong_operand", "no formula"),
-        ("words", "unfaithful_work", "read as right"),
-        ("words", "self_correction", "read as wrong_value"),
-        ("t1", "wrong_order", "asked together with others"),
+        *(("silent", "wrong_operand", "read as wrong_value"), ("silent", "unfaithful_work", "read as right")),
+        *(("words", "wrong_operand", "no formula"), ("words", "unfaithful_work", "read as right")),
+        *(("words", "self_correction", "read as wrong_value"), ("t1", "wrong_order", "asked together with others")),
     ],
 )
 def test_what_a_step_cannot_show_is_an_error(step: str, kind: DeviationKind, why: str, driver: str) -> None:
@@ -340,8 +337,7 @@ def test_an_answer_for_a_formula_is_refused() -> None:
         ("text", "Lyon", "Lyon"),
         ("percent", "28%", Fraction(7, 25)),
         ("money(USD)", 3, Decimal("3.00")),
-        ("one_of(low, high)", "high", "high"),
-        ("boolean", True, True),
+        *(("one_of(low, high)", "high", "high"), ("boolean", True, True)),
     ],
 )
 def test_an_answer_is_given_as_an_input_is(kind: str, given: object, value: Value) -> None:
