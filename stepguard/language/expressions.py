@@ -22,7 +22,7 @@ written (``2x`` and ``2(3+4)`` are errors, not guesses), and so is what could be
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, cast
@@ -46,6 +46,7 @@ __all__ = [
     "Not",
     "Number",
     "Power",
+    "check_percent_signs",
     "format_expression",
     "inner_comparison",
     "names_in",
@@ -72,7 +73,9 @@ FUNCTIONS: Final[dict[str, int | None]] = {
 }
 """Function name -> the most arguments it takes (None: no limit); every one takes at least one."""
 
-RESERVED: Final = frozenset({*FUNCTIONS, "mod", "and", "or", "not"})
+RESERVED: Final = frozenset(
+    {*FUNCTIONS, "mod", "and", "or", "not", "if", "else", "for", "in", "where", "true", "false"}
+)
 """Names that cannot be variables."""
 
 
@@ -178,7 +181,7 @@ _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _PRODUCT: Final = frozenset({"*", "/", "//", "%"})
 _SIGN_APART: Final = re.compile(r"\s*[+-]\s")
 
-_Token = tuple[str, str, int]  # kind, text, offset
+Token = tuple[str, str, int]  # kind, text, offset
 
 
 def parse_expression(text: str, *, commas_separate: bool = False) -> Expression:
@@ -208,15 +211,21 @@ def parse_expression(text: str, *, commas_separate: bool = False) -> Expression:
                 position=point.start(),
             )
         plain = join_blank_groups(text).translate(_SYMBOLS)
+    if not commas_separate and "-" in text and (date := _DATE.search(text)) is not None:
+        raise ExpressionError(
+            f"{date[0]} is a date, and no arithmetic: put blanks around a minus", text=text, position=date.start()
+        )
     return _Parser(text, plain, commas_separate).parse()
 
 
 _WORDS: Final = frozenset({"and", "or", "not"})
+_KEYWORDS: Final = RESERVED - FUNCTIONS.keys()
 _CHOICES: Final = frozenset({"if", "else"})
+_DATE: Final = re.compile(r"(?<![0-9.])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9.])")
 
 
 def _no_choice(word: str) -> str:
-    return f"there is no {word!r} here: use min and max, or say in words what depends on it"
+    return f"there is no {word!r} in arithmetic: `(a if c else b)` is a choice in a procedure, min and max a bound"
 
 
 class _Parser:
@@ -249,12 +258,13 @@ class _Parser:
             return self._error("comparisons cannot be chained", position)
         return self._error(f"{found!r} is not expected here" if found else "something is missing", position)
 
-    def _tokenize(self, plain: str) -> list[_Token]:
+    def _tokenize(self, plain: str) -> list[Token]:
         if "," in plain:
             plain = self._ungroup(plain)
-        tokens: list[_Token] = []
+        tokens: list[Token] = []
         match = _TOKEN.match
         at, end = 0, len(plain.rstrip())
+        signs = self.text.translate(_SYMBOLS) if "%" in plain else plain  # with every blank where it was
         while at < end:
             found = match(plain, at)
             if found is None:
@@ -270,48 +280,15 @@ class _Parser:
                 kind, token = "operator", "%"
             elif self.commas_separate:  # percentages of workings are read before
                 pass
-            elif kind == "number" and plain.startswith("%", at) and self._percentage(plain, at):
+            elif kind == "number" and plain.startswith("%", at) and is_percentage(signs, at):
                 token, at = f"{token}%", at + 1
             elif token == "%":
-                self._check_remainder(plain, start)
+                check_remainder(signs, start)
             tokens.append((kind, _SPELLINGS.get(token, token), start))
         tokens.append(("end", "", len(self.text)))
         if "%" in plain and not self.commas_separate:
-            self._check_added(tokens)
+            check_percentages(tokens, self.text)
         return tokens
-
-    def _check_added(self, tokens: list[_Token]) -> None:
-        """Refuse a percentage that is added to something else: for some readers 50 + 10% is 55, for others 50.1."""
-        for at, (_, text, position) in enumerate(tokens):
-            if at < 2 or not text.endswith("%") or text == "%" or tokens[at - 1][1] not in ("+", "-"):
-                continue
-            kind, before, _ = tokens[at - 2]
-            alone = at < 3 or tokens[at - 3][1] in ("(", "[", ",")
-            whole = kind == "number" and (before.endswith("%") or (before == "1" and alone))
-            if whole or before in _WORDS or (kind == "operator" and before not in (")", "]")):
-                continue
-            if tokens[at + 1][1] not in ("*", "/", "//", "%", "^", "**"):
-                raise self._error("a percentage of what? write `x + x * 10%`, or `x + 0.1`", position)
-
-    def _percentage(self, plain: str, at: int) -> bool:
-        """Whether a sign right behind a number makes it a percentage: nothing follows that could be divided by."""
-        behind = plain[at + 1 :].lstrip()[:1]
-        if behind != "%" and _OPERAND.match(behind) is None:
-            return True
-        raise self._error("a % between two values: write `a % b` for a remainder, `10% * x` for a percentage", at)
-
-    def _check_remainder(self, plain: str, at: int) -> None:
-        """Refuse a sign that stands at one value only, or with nothing behind it."""
-        before, behind = plain[at - 1 : at].isspace(), plain[at + 1 : at + 2].isspace()
-        rest = plain[at + 1 :].lstrip()[:1]
-        if not rest or rest in "*/%^)],<>=!≤≥≠":
-            raise self._error("a percentage is written as a number with its sign, such as 10%, or as x / 100", at)
-        if _SIGN_APART.match(plain, at + 1):  # `10 % + y` is ten percent and y for most readers
-            raise self._error(
-                "a % in front of a sign: write `10% + y` for a percentage, `a % (-b)` for a remainder", at
-            )
-        if before != behind:
-            raise self._error("a remainder has blanks on both sides of its sign: `a % b`", at)
 
     def _ungroup(self, plain: str) -> str:
         """Join grouped digits; inside a call a comma separates arguments, so a group there is ambiguous."""
@@ -360,7 +337,7 @@ class _Parser:
         self._check_truth(operand, word)
         return Not(operand)
 
-    def _check_truth(self, tree: Expression, word: _Token) -> None:
+    def _check_truth(self, tree: Expression, word: Token) -> None:
         if not isinstance(tree, (*TRUTHS, Name)):
             shown = format_expression(tree)[:40]
             raise self._error(f"{word[1]!r} takes truth values, and {shown!r} is none: compare it", word[2])
@@ -426,14 +403,14 @@ class _Parser:
         if kind == "number":
             self.at += 1
             return Number(self._number(found, position))
-        if kind == "name" and found not in _WORDS:
+        if kind == "name" and found not in (_WORDS if self.commas_separate else _KEYWORDS):
             self.at += 1
             if found not in FUNCTIONS:
                 return Name(found)
             if self.tokens[self.at][1] != "(":
                 raise self._error(f"{found!r} is a function and needs its arguments in parentheses", position)
             return self._call(found, position)
-        if found in ("(", "["):
+        if found == "(" or (found == "[" and self.commas_separate):  # where values are lists, it begins one
             self.at += 1
             self._deeper()
             tree = self._truth()
@@ -494,6 +471,84 @@ class _Parser:
         if len(whole) + len(part) > 2 * MAX_LITERAL_DIGITS or digits_before + digits_behind > MAX_LITERAL_DIGITS:
             raise self._error(f"number too long: at most {MAX_LITERAL_DIGITS} digits", position)
         return exact(Fraction(int(whole + part)) * Fraction(10) ** (shift - len(part)))
+
+
+def check_percentages(tokens: Sequence[Token], text: str) -> None:
+    """Refuse a percentage that is added to something else: for some readers 50 + 10% is 55, for others 50.1.
+
+    Raises:
+        ExpressionError: one of the tokens of `text` is such a percentage.
+    """
+    for at, (_, sign, position) in enumerate(tokens):
+        if at < 2 or not sign.endswith("%") or sign == "%" or tokens[at - 1][1] not in ("+", "-"):
+            continue
+        kind, before, _ = tokens[at - 2]
+        alone = at < 3 or tokens[at - 3][1] in ("(", "[", ",")
+        whole = kind == "number" and (before.endswith("%") or (before == "1" and alone))
+        if whole or before in _WORDS or (kind == "operator" and before not in (")", "]")):
+            continue
+        if tokens[at + 1][1] not in ("*", "/", "//", "%", "^", "**"):
+            raise ExpressionError(
+                "a percentage of what? write `x + x * 10%`, or `x + 0.1`", text=text, position=position
+            )
+
+
+def is_percentage(plain: str, at: int) -> bool:
+    """Whether the sign right behind a number makes it a percentage: nothing follows that could be divided by.
+
+    Raises:
+        ExpressionError: it could be one as well as a remainder.
+    """
+    behind = plain[at + 1 :].lstrip()[:1]
+    if behind != "%" and _OPERAND.match(behind) is None:
+        return True
+    raise ExpressionError(
+        "a % between two values: write `a % b` for a remainder, `10% * x` for a percentage", text=plain, position=at
+    )
+
+
+def check_remainder(plain: str, at: int) -> None:
+    """Refuse a sign that stands at one value only, or with nothing behind it.
+
+    Raises:
+        ExpressionError: the sign at `at` is no remainder for every reader.
+    """
+    before, behind = plain[at - 1 : at].isspace(), plain[at + 1 : at + 2].isspace()
+    rest = plain[at + 1 :].lstrip()[:1]
+    if not rest or rest in "*/%^)],<>=!≤≥≠":
+        problem = "a percentage is written as a number with its sign, such as 10%, or as x / 100"
+    elif _SIGN_APART.match(plain, at + 1):  # `10 % + y` is ten percent and y for most readers
+        problem = "a % in front of a sign: write `10% + y` for a percentage, `a % (-b)` for a remainder"
+    elif before != behind:
+        problem = "a remainder has blanks on both sides of its sign: `a % b`"
+    else:
+        return
+    raise ExpressionError(problem, text=plain, position=at)
+
+
+def check_percent_signs(line: str) -> None:
+    """Refuse a % that not every reader takes in the same way, in a line that may hold more than arithmetic.
+
+    Raises:
+        ExpressionError: one of them is neither a percentage nor a remainder for certain.
+    """
+    plain = line.translate(_SYMBOLS)
+    tokens: list[Token] = []
+    at = 0
+    while at < len(plain):
+        match = _TOKEN.match(plain, at)
+        if match is None:
+            tokens += [] if plain[at].isspace() else [("operator", plain[at], at)]
+            at += 1
+            continue
+        kind, at = cast(str, match.lastgroup), match.end()
+        token, start = match[kind], match.start(kind)
+        if kind == "number" and plain.startswith("%", at) and is_percentage(plain, at):
+            token, at = f"{token}%", at + 1
+        elif token == "%":
+            check_remainder(plain, start)
+        tokens.append((kind, token, start))
+    check_percentages([*tokens, ("end", "", len(line))], line)
 
 
 def names_in(tree: Expression) -> tuple[str, ...]:

@@ -176,7 +176,8 @@ class RecordTerm(Operand):
 def _tight(tree: Expression) -> str:
     """An expression as it stands in front of a field or a key: in brackets unless it is a name of some kind."""
     text = format_expression(tree)
-    return text if isinstance(tree, Name) else f"({text})"
+    plain = isinstance(tree, Name) and not (isinstance(tree, Aggregate) and tree.variable is None)
+    return text if plain else f"({text})"
 
 
 def inner(operand: Operand) -> tuple[Expression, ...]:

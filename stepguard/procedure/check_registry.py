@@ -13,7 +13,7 @@ What is named there is a check, or a class of checks, which is called with the o
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from stepguard.core.plugins import Plugins, options_of
@@ -22,7 +22,7 @@ from stepguard.errors import ConfigError, ExpressionError, ProcedureError
 if TYPE_CHECKING:
     from stepguard.checks.user import Check
 
-__all__ = ["CHECKS", "make_check"]
+__all__ = ["CHECKS", "call_check", "make_check"]
 
 CHECKS: Final = Plugins(
     "stepguard.checks",
@@ -101,6 +101,27 @@ def make_check(name: str, setting: object = None) -> Check:
     if not callable(check):
         raise ConfigError(f"check {name!r}, {source}, is no check: it cannot be called", option="check")
     return cast("Check", check)
+
+
+def call_check(name: str, values: Sequence[object] = (), options: Mapping[str, object] | None = None) -> Check:
+    """The check that a call such as ``length(2, most=4)`` means: values by their places, options by name.
+
+    Raises:
+        ConfigError: as `make_check` says; or there are more values than the check takes.
+    """
+    entry, _ = CHECKS.find(name)
+    given = dict(options or {})
+    if not values:
+        return make_check(name, given or None)
+    if isinstance(entry, type) and _takes_many(entry):
+        if given:
+            raise ConfigError(f"check {name!r} takes values by their places alone here", option="check")
+        return make_check(name, list(values))
+    allowed = options_of(entry) if isinstance(entry, type) else []
+    placed = dict(zip(allowed, values, strict=False))
+    if len(values) > len(allowed) or not placed.keys().isdisjoint(given):
+        raise ConfigError(f"check {name!r} is given {len(values)} values: {_options_text(allowed)}", option="check")
+    return make_check(name, {**placed, **given})
 
 
 def _takes_many(check: type) -> bool:

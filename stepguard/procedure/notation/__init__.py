@@ -1,0 +1,45 @@
+"""The written language of procedures: its grammar, its reader and its printer.
+
+`grammar.lark` is the whole of it. ::
+
+    name: order                                        optional
+    inputs: price, quantity: integer, rate: percent    a type may follow each name; a number otherwise
+    goods: decimal(2) = price * quantity               a step: what it sets, its type, and the formula
+    reduced = goods * (1 - rate)  "Take off the discount."      quoted words only describe a formula
+    country: text = "Name the customer's country."     quoted words alone are put to the model
+    3. total = by code reduced * 1.19                  performed by code; a label means nothing
+    if total > 100:
+      shipping = 0
+    else:
+      shipping = 5
+    answer: total                                      the last step otherwise
+
+What the grammar does not have is refused with its line; nothing is taken for words that does not stand in quotes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from stepguard.procedure.notation.building import build, finish
+from stepguard.procedure.notation.parsing import parse_items, parse_term
+from stepguard.procedure.notation.printing import print_procedure
+from stepguard.procedure.procedure import Procedure
+
+__all__ = ["parse_term", "print_procedure", "read_procedure"]
+
+
+def read_procedure(text: str, *, unnamed: str = "procedure", folder: Path | None = None, **host: Any) -> Procedure:
+    """The procedure that a text is.
+
+    Args:
+        text: the text.
+        unnamed: the name of a procedure that declares none.
+        folder: where the files lie that its tables are read from; None: it may name no file.
+        host: what the host registers: functions and tools.
+
+    Raises:
+        ProcedureError: something in the text is wrong; `line` names where.
+    """
+    return finish(build(parse_items(text), folder=folder), unnamed=unnamed, **host)

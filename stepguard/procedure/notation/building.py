@@ -1,0 +1,285 @@
+"""From what stands in a text to the nodes of a procedure: steps are made, names resolved, complaints get their line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from stepguard.errors import ConfigError, ExpressionError, ProcedureError
+from stepguard.language.expressions import Expression, Name
+from stepguard.language.records import RecordType
+from stepguard.language.value_types import NUMBER, ValueType
+from stepguard.procedure.check_registry import call_check
+from stepguard.procedure.notation.settings import check_setting, constant
+from stepguard.procedure.notation.trees import (
+    AnswerLine,
+    CheckCall,
+    InputsBlock,
+    ProcedureBlock,
+    RawForEach,
+    RawIf,
+    RawRepeat,
+    RawStatement,
+    RawStep,
+    RecordBlock,
+    TableBlock,
+    TitleLine,
+)
+from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement
+from stepguard.procedure.steps import Input, Step
+
+__all__ = ["ParsedProcedure", "build", "finish", "located"]
+
+_T = TypeVar("_T")
+_PERFORMERS: Final = {"formula": "model", "words": "model", "code": "code", "person": "person"}
+
+
+@dataclass
+class ParsedProcedure:
+    """What a text declares, and the line of everything in it.
+
+    Attributes:
+        lines: the line of each statement, under the `id()` of it.
+        procedures: the procedures that it may call.
+    """
+
+    name: str | None = None
+    name_line: int = 0
+    inputs: dict[str, Input] = field(default_factory=dict)
+    inputs_line: int = 0
+    records: dict[str, RecordType] = field(default_factory=dict)
+    tables: dict[str, Any] = field(default_factory=dict)
+    procedures: dict[str, Procedure] = field(default_factory=dict)
+    body: list[Statement] = field(default_factory=list)
+    answer: Expression | None = None
+    answer_line: int = 0
+    lines: dict[int, int] = field(default_factory=dict)
+
+
+def located(line: int, make: Callable[..., _T], *given: Any, **options: Any) -> _T:
+    """What a function makes; what it complains of is a complaint about a line.
+
+    Raises:
+        ProcedureError: with the line.
+    """
+    try:
+        return make(*given, **options)
+    except ProcedureError as error:
+        if error.line is not None:
+            raise
+        raise ProcedureError(error.message, line=line, step=error.step) from error
+    except (ExpressionError, ConfigError) as error:
+        raise ProcedureError(str(error), line=line) from error
+
+
+def build(
+    items: Iterable[Any],
+    *,
+    folder: Path | None = None,
+    outer: ParsedProcedure | None = None,
+    open: frozenset[str] = frozenset(),
+) -> ParsedProcedure:
+    """The nodes of a procedure.
+
+    Args:
+        items: what the grammar found.
+        folder: where the files of tables lie.
+        outer: the procedure in whose text this one is declared; its records and procedures are known here, too.
+        open: the names of the procedures that this one stands in.
+
+    Raises:
+        ProcedureError: a declaration stands twice or too late, or something cannot be made; `line` names where.
+    """
+    made = ParsedProcedure()
+    if outer is not None:
+        made.records.update(outer.records)
+        made.procedures.update(outer.procedures)
+    builder = _Builder(made, folder, open)
+    for item in items:
+        builder.add(item)
+    if not made.body:
+        raise ProcedureError("no step found: write one step a line, such as `t1 = x + y`", line=1)
+    return made
+
+
+def finish(made: ParsedProcedure, *, unnamed: str, **host: Any) -> Procedure:
+    """The procedure, checked as a whole; a complaint names the line of the statement that it is about.
+
+    Args:
+        made: what a text declares.
+        unnamed: the name of a procedure that declares none.
+        host: what the host registers.
+
+    Raises:
+        ProcedureError: the nodes do not make a procedure.
+    """
+    options: dict[str, Any] = {
+        "inputs": tuple(made.inputs.values()),
+        "name": unnamed if made.name is None else made.name,
+    }
+    options |= {"tables": tuple(made.tables.values())} if made.tables else {}
+    options |= {"records": tuple(made.records.values())} if made.records else {}
+    if made.answer is not None:
+        options["answer"] = made.answer.name if type(made.answer) is Name else made.answer
+    try:
+        body: Any = made.body
+        return Procedure(body, **options, **host)
+    except ProcedureError as error:
+        if error.line is not None:
+            raise
+        raise ProcedureError(error.message, line=_line_of(made, error), step=error.step) from error
+
+
+def _line_of(made: ParsedProcedure, error: ProcedureError) -> int:
+    """Where a complaint belongs: the one step it names, the first that cannot stand where it does, or the answer."""
+    steps = [each for each in made.body if isinstance(each, Step)]
+    own = [step for step in steps if step.id == error.step]
+    if len(own) == 1:
+        return made.lines[id(own[0])]
+    names = set(made.inputs)
+    for step in steps:
+        if step.id in names or not names.issuperset(step.reads):
+            return made.lines[id(step)]
+        names.add(step.id)
+    return made.answer_line or made.lines[id(made.body[-1])]
+
+
+class _Builder:
+    def __init__(self, made: ParsedProcedure, folder: Path | None, open: frozenset[str]) -> None:
+        self.made = made
+        self.folder = folder
+        self.open = open
+        self.labels = [-1]
+
+    def add(self, item: Any) -> None:
+        made = self.made
+        match item:
+            case TitleLine(line, text):
+                if made.name is not None:
+                    raise ProcedureError(f"the procedure already has the name {made.name!r}", line=line)
+                if made.body:
+                    raise ProcedureError("the name stands before the first step", line=line)
+                if not text:
+                    raise ProcedureError("name: nothing follows", line=line)
+                made.name, made.name_line = text, line
+            case InputsBlock(line, inputs):
+                if made.inputs_line or made.body:
+                    raise ProcedureError("inputs are declared once, before the first step", line=line)
+                made.inputs_line = line
+                for entry in inputs:
+                    if entry.name in made.inputs:
+                        raise ProcedureError(f"duplicate input {entry.name!r}", line=entry.line)
+                    made.inputs[entry.name] = self._input(entry)
+            case RecordBlock(line, name, fields):
+                self._new(name, line)
+                kinds = tuple((key, self._type(kind, at)) for at, key, kind in fields)
+                made.records[name] = located(line, RecordType, name, kinds)
+            case TableBlock():
+                self._new(item.name, item.line)
+                made.tables[item.name] = self._table(item)
+            case ProcedureBlock(line, name, items):
+                if name in made.procedures:
+                    raise ProcedureError(f"there is already a procedure {name!r}", line=line)
+                inner = build(items, folder=self.folder, outer=made, open=self.open | {name})
+                made.procedures[name] = finish(inner, unnamed=name)
+            case AnswerLine(line, expression):
+                if made.answer is not None:
+                    raise ProcedureError(f"the answer is already declared in line {made.answer_line}", line=line)
+                made.answer, made.answer_line = expression, line
+            case _:
+                made.body.append(self._statement(item))
+
+    def _new(self, name: str, line: int) -> None:
+        if name in self.made.tables or (name in self.made.records):
+            raise ProcedureError(f"{name!r} is already declared", line=line)
+
+    def _input(self, entry: Any) -> Input:
+        kind = NUMBER if entry.type is None else self._type(entry.type, entry.line)
+        if entry.default is None:
+            return located(entry.line, Input, entry.name, kind)
+        try:
+            value = constant(entry.default)
+        except ValueError as error:
+            raise ProcedureError(str(error), line=entry.line) from None
+        return located(entry.line, Input, entry.name, kind, default=value)
+
+    def _type(self, text: str, line: int) -> ValueType:
+        records = self.made.records
+        return (
+            located(line, ValueType.parse, text, records=records) if records else located(line, ValueType.parse, text)
+        )
+
+    def _table(self, block: TableBlock) -> Any:
+        raise ProcedureError("tables are not there yet", line=block.line)
+
+    def _block(self, body: Iterable[RawStatement]) -> Body:
+        self.labels.append(-1)
+        made = tuple(map(self._statement, body))
+        self.labels.pop()
+        return made
+
+    def _statement(self, raw: RawStatement) -> Statement:
+        if raw.label is not None:
+            if raw.label <= self.labels[-1]:
+                raise ProcedureError(
+                    f"step number {raw.label} follows {self.labels[-1]}: numbers must increase", line=raw.line
+                )
+            self.labels[-1] = raw.label
+        made: Statement
+        match raw:
+            case RawStep():
+                made = self._step(raw)
+            case RawIf(_, branches, otherwise):
+                pairs = [(condition, self._block(body)) for _, condition, body in branches]
+                made = located(raw.line, If, tuple(pairs), self._block(otherwise))
+            case RawForEach(_, variable, over, body):
+                made = located(raw.line, ForEach, variable, over, self._block(body))
+            case RawRepeat(_, most, until, body):
+                made = located(raw.line, Repeat, most, self._block(body), until=until)
+        self.made.lines[id(made)] = raw.line
+        return made
+
+    def _step(self, raw: RawStep) -> Statement:
+        content = raw.content
+        if content.kind == "call":
+            return self._call(raw)
+        options: dict[str, Any] = {}
+        if raw.type is not None:
+            options["type"] = self._type(raw.type, raw.line)
+        if content.operation is not None:
+            options |= {"operation": content.operation, "arguments": content.arguments}
+        if content.reads:
+            options["reads"] = content.reads
+        return located(
+            raw.line,
+            Step,
+            raw.id,
+            content.expression,
+            instruction=content.words,
+            performer=_PERFORMERS.get(content.kind, content.kind),
+            checks=[self._check(each, raw.line) for each in raw.checks],
+            **options,
+        )
+
+    def _check(self, call: CheckCall, line: int) -> Any:
+        values = [check_setting(each) for each in call.values]
+        return located(line, call_check, call.name, values, {key: check_setting(each) for key, each in call.options})
+
+    def _call(self, raw: RawStep) -> ProcedureCall:
+        content = raw.content
+        name = content.operation or ""
+        if raw.type is not None or raw.checks:
+            raise ProcedureError(
+                f"step {raw.id!r} calls a procedure, whose answer has its type and checks", line=raw.line
+            )
+        if name in self.open:
+            raise ProcedureError(f"the procedure {name!r} calls itself: use `repeat` or `for each`", line=raw.line)
+        if name not in self.made.procedures:
+            known = f"there are {', '.join(self.made.procedures)}" if self.made.procedures else "none is"
+            raise ProcedureError(
+                f"no procedure {name!r} is declared above ({known}): write a block `procedure {name}:`", line=raw.line
+            )
+        return located(raw.line, ProcedureCall, raw.id, self.made.procedures[name], content.arguments)

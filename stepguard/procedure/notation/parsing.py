@@ -1,0 +1,110 @@
+"""The reader of the language: a text goes through the grammar, or its line is refused.
+
+The parser is built when it is first needed (about a tenth of a second) and kept; it holds nothing between texts.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any, Final, cast
+
+from lark import Lark
+from lark.exceptions import UnexpectedInput
+
+from stepguard.errors import ExpressionError, ProcedureError
+from stepguard.language.expressions import MAX_LENGTH, Expression, check_percent_signs
+from stepguard.language.unseen import UNSEEN
+from stepguard.procedure.notation.layout import Layout
+from stepguard.procedure.notation.slips import explain, explain_term
+from stepguard.procedure.notation.trees import Trees
+
+__all__ = ["parse_items", "parse_term"]
+
+_MAX_LINE: Final = 4 * MAX_LENGTH
+_BREAK: Final = re.compile(r"\r\n|\r")
+_STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_COMMENT: Final = re.compile(r"#.*")
+_MARGIN: Final = re.compile(r"^( *)[^ \n#]", re.MULTILINE)
+_UNSEEN: Final = re.compile(f"[{UNSEEN}]")
+_POINT: Final = re.compile("(?<=[0-9])[\u00b7\u22c5](?=[0-9])")
+
+
+@cache
+def _parser() -> Lark:
+    return Lark.open_from_package(
+        __name__,
+        "grammar.lark",
+        parser="lalr",
+        start=["start", "lone_expression"],
+        transformer=Trees(),
+        postlex=Layout(),
+        propagate_positions=False,
+        maybe_placeholders=True,
+    )
+
+
+def parse_items(text: str) -> list[Any]:
+    """The declarations and statements of a text, in their order, as `stepguard.procedure.notation.trees` has them.
+
+    Raises:
+        ProcedureError: the text is not in the language; `line` names where.
+    """
+    body = text.removeprefix("\ufeff")
+    if "\r" in body:
+        body = _BREAK.sub("\n", body)
+    margin = _MARGIN.search(body)
+    body = f"{body.rstrip()}\n{margin[1] if margin else ''}"
+    _check_lines(body)
+    try:
+        return cast("list[Any]", _parser().parse(body, start="start"))
+    except UnexpectedInput as error:
+        raise explain(body, error) from None
+
+
+def parse_term(text: str) -> Expression:
+    """One expression, which may hold more than arithmetic: fields, items, tables, dates, choices.
+
+    Raises:
+        ExpressionError: it is not in the language.
+    """
+    try:
+        _check_lines(text)
+        return cast(Expression, _parser().parse(text, start="lone_expression"))
+    except UnexpectedInput as error:
+        raise ExpressionError(explain_term(text, error), text=text, position=max(0, (error.column or 1) - 1)) from None
+    except ProcedureError as error:
+        raise ExpressionError(error.message, text=text, position=0) from None
+
+
+def _check_lines(body: str) -> None:
+    """Refuse what no line may hold, and signs that not every reader takes in the same way."""
+    longest = len(body) > _MAX_LINE
+    if not longest and body.isascii() and not ("%" in body or "\t" in body or "##" in body):
+        return
+    for at, line in enumerate(body.split("\n"), 1):
+        if len(line) > _MAX_LINE:
+            raise ProcedureError(f"the line is too long: {len(line)} characters, at most {_MAX_LINE}", line=at)
+        start = line.lstrip()
+        if "\t" in line[: len(line) - len(start)]:
+            raise ProcedureError("a tab in front of the line: blocks are indented by blanks", line=at)
+        if start.startswith("##") and start.strip("# \t"):
+            raise ProcedureError(
+                f"{start[:40]!r} looks like a heading: a comment begins with one #; `stepguard import` reads Markdown",
+                line=at,
+            )
+        if line.isascii() and "%" not in line:
+            continue
+        plain = _STRING.sub(lambda found: f'"{"x" * (len(found[0]) - 2)}"', line)
+        if (unseen := _UNSEEN.search(plain)) is not None:
+            raise ProcedureError(f"the character U+{ord(unseen[0]):04X} cannot be seen", line=at)
+        plain = _COMMENT.sub("", plain)
+        if (point := _POINT.search(plain)) is not None:
+            raise ProcedureError(
+                f"{point[0]!r} between digits could be a decimal point: write a point, or * for a product", line=at
+            )
+        if "%" in plain:
+            try:
+                check_percent_signs(plain)
+            except ExpressionError as error:
+                raise ProcedureError(str(error), line=at) from None

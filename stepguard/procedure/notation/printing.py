@@ -1,0 +1,194 @@
+"""Procedures as text: what the grammar reads, and reading it gives an equal procedure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from stepguard.language.expressions import Expression, format_expression
+from stepguard.language.terms import LiteralTerm
+from stepguard.language.lookup_tables import Table
+from stepguard.language.value_types import NUMBER, TEXT
+from stepguard.procedure.notation.settings import quoted, write_check
+from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat
+from stepguard.procedure.steps import Input, Step
+
+if TYPE_CHECKING:
+    from stepguard.procedure.procedure import Procedure
+
+__all__ = ["print_body", "print_procedure"]
+
+_NO_TEXT: Final = "text cannot hold it, YAML can"
+_PLAIN_NAME: Final = re.compile(r"[^\W\d_](?:[\w ,.()/+\'&-]*[\w.)])?\Z")
+_PLAIN_KEY: Final = re.compile(r"""[^\W_](?:[\w .%+'/\u00b2\u00b3-]*\w)?%?\Z|[0-9]{1,2}:[0-9]{2}\Z""")
+_HEADERS: Final = frozenset({"name", "inputs", "answer"})
+
+
+def print_procedure(procedure: Procedure) -> str:
+    """The text of a procedure.
+
+    What text cannot hold (checks of your own, some options) stands in a line of its own below its step, which says so.
+    Reading that again is refused, so that nothing is lost unseen.
+    """
+    return "\n".join(_Printer().lines(procedure)) + "\n"
+
+
+def print_body(body: Body) -> str:
+    """The text of steps and statements that call no procedure."""
+    return "\n".join(_Printer().body(body, "")) + "\n"
+
+
+class _Printer:
+    def __init__(self) -> None:
+        self.called: dict[int, str] = {}
+
+    def lines(self, procedure: Procedure, *, name: str = "procedure") -> Iterator[str]:
+        """The lines of a procedure; of one that is called without the block they stand in."""
+        if procedure.name != name:
+            plain = _PLAIN_NAME.match(procedure.name) is not None
+            yield f"name: {procedure.name if plain else quoted(procedure.name)}"
+        if procedure.inputs:
+            yield f"inputs: {', '.join(map(_input, procedure.inputs))}"
+        for record in getattr(procedure, "records", ()):
+            yield f"record {record.name}:"
+            yield from (f"  {key}: {kind}" for key, kind in record.fields)
+        for table in dict(getattr(procedure, "tables", {})).values():
+            yield from _table(table)
+        body: Any = getattr(procedure, "body", procedure.steps)
+        yield from self._procedures(body)
+        yield from self.body(body, "")
+        answer = procedure.answer
+        if answer != _last(body):
+            yield f"answer: {answer}"
+
+    def _procedures(self, body: Body) -> Iterator[str]:
+        for statement in body:
+            match statement:
+                case ProcedureCall(_, procedure) if id(procedure) not in self.called:
+                    name = _identifier(procedure.name, set(self.called.values()))
+                    inner = list(self.lines(procedure, name=name))
+                    self.called[id(procedure)] = name
+                    yield f"procedure {name}:"
+                    yield from (f"  {line}" for line in inner)
+                case If(branches, otherwise):
+                    for branch in (*(inner for _, inner in branches), otherwise):
+                        yield from self._procedures(branch)
+                case ForEach(_, _, inner) | Repeat(_, inner):
+                    yield from self._procedures(inner)
+
+    def body(self, body: Body, indent: str) -> Iterator[str]:
+        deeper = f"{indent}  "
+        label = 0
+        for statement in body:
+            match statement:
+                case Step():
+                    label += (labelled := statement.id in _HEADERS)
+                    lines = _step(statement)
+                    yield f"{indent}{f'{label}. ' if labelled else ''}{lines[0]}"
+                    yield from (f"{deeper}{line}" for line in lines[1:])
+                case If(branches, otherwise):
+                    word = "if"
+                    for condition, inner in branches:
+                        yield f"{indent}{word} {format_expression(condition)}:"
+                        yield from self.body(inner, deeper)
+                        word = "else if"
+                    if otherwise:
+                        yield f"{indent}else:"
+                        yield from self.body(otherwise, deeper)
+                case ForEach(variable, over, inner):
+                    yield f"{indent}for each {variable} in {format_expression(over)}:"
+                    yield from self.body(inner, deeper)
+                case Repeat(most, inner, until):
+                    yield f"{indent}repeat at most {most} times until {format_expression(until)}:"
+                    yield from self.body(inner, deeper)
+                case ProcedureCall(name, procedure, arguments):
+                    yield f"{indent}{name} = call {self.called[id(procedure)]}({_arguments(arguments)})"
+
+
+def _last(body: Body) -> str:
+    last = body[len(body) - 1]
+    return last.id if isinstance(last, Step | ProcedureCall) else ""
+
+
+def _identifier(name: str, taken: set[str]) -> str:
+    base = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "procedure"
+    base = base if not base[0].isdigit() else f"p_{base}"
+    found, number = base, 1
+    while found in taken:
+        number += 1
+        found = f"{base}_{number}"
+    return found
+
+
+def _input(declared: Input) -> str:
+    text = declared.name if declared.type == NUMBER else f"{declared.name}: {declared.type}"
+    default = getattr(declared, "default", None)
+    return text if default is None else f"{text} = {_default(declared, default)}"
+
+
+def _default(declared: Input, value: object) -> str:
+    written = declared.type.write(value)  # type: ignore[arg-type]
+    kind = declared.type.kind
+    if kind in ("text", "one_of"):
+        return quoted(written)
+    return f"{written} {declared.type.currency}" if kind == "money" else written
+
+
+def _arguments(arguments: tuple[tuple[str, Expression], ...]) -> str:
+    return ", ".join(f"{name}={format_expression(value)}" for name, value in arguments)
+
+
+def _step(step: Any) -> list[str]:
+    line = step.id if step.type == NUMBER and step.expression is not None else f"{step.id}: {step.type}"
+    words = None if step.instruction is None else quoted(step.instruction)
+    operation = getattr(step, "operation", None)
+    if operation is not None:
+        line = f"{line} = {step.performer} {operation}({_arguments(step.arguments)})"
+    elif step.expression is not None:
+        shown = format_expression(step.expression)
+        if isinstance(step.expression, LiteralTerm) and isinstance(step.expression.value, str):
+            shown = f"({shown})" if step.expression.text is None else shown
+        line = f"{line} = {'by code ' if step.performer == 'code' else ''}{shown}"
+    else:
+        line = f"{line} = {'ask person ' if step.performer == 'person' else ''}{words}"
+        words = None
+        read = _declared_reads(step)
+        line += f" (reads {', '.join(read)})" if read else ""
+    line += "" if words is None else f"  {words}"
+    written = [write_check(check) for check in step.checks]
+    line += f"  check: {'; '.join(map(str, written))}" if written and None not in written else ""
+    beside = [f"check {check!r}" for check in step.checks] if None in written else []
+    usual = _usual(step)
+    beside += [
+        f"{name} {str(getattr(step, name)).lower()}" for name, value in usual.items() if getattr(step, name) != value
+    ]
+    return [line, *(f"({' '.join(each.split())}: {_NO_TEXT})" for each in beside)]
+
+
+def _usual(step: Step) -> Mapping[str, bool]:
+    if getattr(step, "operation", None) is not None:
+        return {}
+    instruction = None if step.expression is not None else step.instruction
+    plain = Step("usual", step.expression, instruction=instruction)
+    return {"show_work": plain.show_work, "with_next": plain.with_next}
+
+
+def _declared_reads(step: Any) -> tuple[str, ...]:
+    """What a step of words reads beside the values that its words name in braces."""
+    reads: tuple[str, ...] = step.reads
+    placed = tuple(dict.fromkeys(re.findall(r"\{([A-Za-z_][A-Za-z0-9_]*)\}", step.instruction or "")))
+    return () if step.performer == "person" and reads == placed else reads
+
+
+def _table(table: Table) -> Iterator[str]:
+    keys = (key if kind == TEXT else f"{key}: {kind}" for key, kind in table.keys)
+    yield f"table {table.name}: {', '.join(keys)} -> {table.value}"
+    for *row, value in table.rows:
+        texts = table.value.kind in ("text", "one_of")
+        yield f"  {', '.join(map(_key, row))}: {quoted(value) if texts else value}"
+
+
+def _key(text: str) -> str:
+    """A key of a row; what the notation has signs of its own for stands in quotes, and so does what is in quotes."""
+    return text if _PLAIN_KEY.match(text) else quoted(text)

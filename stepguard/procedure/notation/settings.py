@@ -1,0 +1,126 @@
+"""Values that a text gives to checks and defaults, as Python objects, and checks as text again."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final, get_args
+
+from stepguard.errors import StepguardError
+from stepguard.language.expressions import RESERVED, Expression, Negate, Number, format_expression
+from stepguard.language.numerals import format_exact
+from stepguard.language.terms import ListTerm, LiteralTerm, RecordTerm
+from stepguard.language.unseen import UNSEEN
+from stepguard.procedure.check_registry import CHECKS, call_check
+
+__all__ = ["check_setting", "constant", "quoted", "write_check"]
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_SEEN: Final = re.compile(rf"[^{UNSEEN}\ud800-\udfff\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff]*\Z")
+
+
+def quoted(text: str) -> str:
+    """A text in quotes, as JSON writes it; characters that cannot be seen are written as escapes."""
+    return json.dumps(text, ensure_ascii=_SEEN.match(text) is None)
+
+
+def check_setting(tree: Expression) -> object:
+    """What an argument of a check stands for: a value, the name of a variable, the text of an expression."""
+    match tree:
+        case Number(value):
+            return value if isinstance(value, int) else _decimal(value)
+        case LiteralTerm(value, text):
+            return value if text is None else text
+        case ListTerm(items):
+            return [check_setting(each) for each in items]
+        case RecordTerm(fields):
+            return {key: check_setting(each) for key, each in fields}
+    return format_expression(tree)
+
+
+def constant(tree: Expression) -> object:
+    """The value that stands for itself in a text, as a caller gives it; an expression gives `ValueError`."""
+    match tree:
+        case Number(value):
+            return format_exact(value)
+        case Negate(operand) if isinstance(operand, LiteralTerm) and operand.text is not None:
+            return f"-{operand.text}"
+        case LiteralTerm(value, text):
+            return value if text is None else text
+        case ListTerm(items):
+            return [constant(each) for each in items]
+        case RecordTerm(fields):
+            return {key: constant(each) for key, each in fields}
+    raise ValueError(f"{format_expression(tree)[:60]!r} has to be worked out: write a value")
+
+
+def _decimal(value: Fraction) -> object:
+    text = format_exact(value)
+    return text if "/" in text else Decimal(text)
+
+
+def write_check(check: object) -> str | None:
+    """A check as it stands behind a step; None where text cannot hold it."""
+    name = getattr(check, "name", None)
+    if not isinstance(name, str) or CHECKS.bundled.get(name, ("", ""))[1] != type(check).__name__:
+        return None
+    values, options = _given(check)
+    text = ", ".join([*map(_shown, values), *(f"{key}={_shown(value)}" for key, value in options.items())])
+    written = f"{name}({text})" if text else name
+    try:
+        again = call_check(name, [_read_back(each) for each in values], {k: _read_back(v) for k, v in options.items()})
+    except StepguardError:
+        return None
+    return written if again == check else None
+
+
+def _given(check: object) -> tuple[list[object], dict[str, object]]:
+    """What a check was made with, as far as its attributes tell: values by their places, and options by name."""
+    values: list[object] = []
+    options: dict[str, object] = {}
+    for name, each in inspect.signature(type(check)).parameters.items():
+        value = getattr(check, name, each.default)
+        if each.kind is each.VAR_POSITIONAL:
+            values += [value] if isinstance(value, str) else list(value)
+        elif value is not each.default and value != each.default:
+            if each.kind is each.POSITIONAL_OR_KEYWORD and each.default is each.empty and not options:
+                values.append(value)
+            else:
+                options[name] = value
+    return values, options
+
+
+def _shown(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | Fraction():
+            return format_exact(value)
+        case Decimal():
+            return f"{value:f}"
+        case str():
+            return value if _NAME.match(value) and value not in RESERVED else quoted(value)
+        case list() | tuple():
+            return f"[{', '.join(map(_shown, value))}]"
+        case dict():
+            return f"{{{', '.join(f'{key}: {_shown(each)}' for key, each in value.items())}}}"
+        case frozenset():
+            return f"[{', '.join(sorted(map(_shown, value)))}]"
+    return format_expression(value) if isinstance(value, get_args(Expression)) else quoted(str(value))
+
+
+def _read_back(value: object) -> object:
+    """What `check_setting` makes of a value that was shown."""
+    match value:
+        case bool() | int() | str() | Decimal():
+            return value
+        case Fraction():
+            return _decimal(value)
+        case list() | tuple() | frozenset():
+            return [_read_back(each) for each in value]
+        case dict():
+            return {key: _read_back(each) for key, each in value.items()}
+    return format_expression(value) if isinstance(value, get_args(Expression)) else str(value)
