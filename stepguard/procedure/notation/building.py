@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,8 +11,9 @@ from typing import Any, Final, TypeVar
 
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
 from stepguard.language.expressions import Expression, Name
+from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
-from stepguard.language.value_types import NUMBER, ValueType
+from stepguard.language.value_types import NUMBER, TEXT, ValueType
 from stepguard.procedure.check_registry import call_check
 from stepguard.procedure.notation.settings import check_setting, constant
 from stepguard.procedure.notation.trees import (
@@ -34,6 +37,7 @@ from stepguard.procedure.steps import Input, Step
 __all__ = ["ParsedProcedure", "build", "finish", "located"]
 
 _T = TypeVar("_T")
+_ROW: Final = re.compile(r", row ([0-9]+)")
 _PERFORMERS: Final = {"formula": "model", "words": "model", "code": "code", "person": "person"}
 
 
@@ -97,7 +101,7 @@ def build(
     if outer is not None:
         made.records.update(outer.records)
         made.procedures.update(outer.procedures)
-    builder = _Builder(made, folder, open)
+    builder = _ProcedureBuilder(made, folder, open)
     for item in items:
         builder.add(item)
     if not made.body:
@@ -133,6 +137,10 @@ def finish(made: ParsedProcedure, *, unnamed: str, **host: Any) -> Procedure:
         raise ProcedureError(error.message, line=_line_of(made, error), step=error.step) from error
 
 
+def _cell(text: str) -> str:
+    return str(json.loads(text)) if text.startswith('"') else text
+
+
 def _line_of(made: ParsedProcedure, error: ProcedureError) -> int:
     """Where a complaint belongs: the one step it names, the first that cannot stand where it does, or the answer."""
     steps = [each for each in made.body if isinstance(each, Step)]
@@ -147,7 +155,7 @@ def _line_of(made: ParsedProcedure, error: ProcedureError) -> int:
     return made.answer_line or made.lines[id(made.body[-1])]
 
 
-class _Builder:
+class _ProcedureBuilder:
     def __init__(self, made: ParsedProcedure, folder: Path | None, open: frozenset[str]) -> None:
         self.made = made
         self.folder = folder
@@ -213,7 +221,33 @@ class _Builder:
         )
 
     def _table(self, block: TableBlock) -> Any:
-        raise ProcedureError("tables are not there yet", line=block.line)
+        keys = {name: TEXT if kind is None else self._type(kind, block.line) for name, kind in block.columns}
+        if len(keys) < len(block.columns):
+            raise ProcedureError(f"table {block.name!r} has two keys of one name", line=block.line)
+        value = self._type(block.type, block.line)
+        if block.file is not None:
+            return located(block.line, Table.from_csv, block.name, self._file(block), keys=keys, value=value)
+        try:
+            return Table(block.name, keys, value, [[*row[:-1], _cell(row[-1])] for _, row in block.rows])
+        except ProcedureError as error:
+            number = _ROW.search(error.message)
+            line = block.line if number is None else block.rows[int(number[1]) - 1][0]
+            raise ProcedureError(error.message, line=line) from error
+
+    def _file(self, block: TableBlock) -> str:
+        """The text of the file that a table is read from."""
+        if self.folder is None:
+            raise ProcedureError(
+                f"table {block.name!r} stands in a file, which only a procedure in a file can name: write its rows",
+                line=block.line,
+            )
+        path = self.folder / str(block.file)
+        if not path.resolve().is_relative_to(self.folder.resolve()):
+            raise ProcedureError(f"{block.file!r} lies outside of the folder of the procedure", line=block.line)
+        try:
+            return path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ProcedureError(f"{block.file!r} cannot be read: {error}", line=block.line) from error
 
     def _block(self, body: Iterable[RawStatement]) -> Body:
         self.labels.append(-1)

@@ -433,9 +433,10 @@ def _literal(token: Token) -> Expression:
             except ExpressionError as error:
                 raise refuse(error.message, token) from error
     try:
-        return read_literal(token)
-    except ValueError as error:
-        raise refuse(str(error), token) from error
+        return read_literal(str(token))
+    except ExpressionError as error:
+        remedy = "; write multiplication with *" if token.type == "QUANTITY" else ""
+        raise refuse(f"{token!s} is {error.message}{remedy}", token) from error
 
 
 def _signed(negative: bool, tree: Expression) -> Expression:
