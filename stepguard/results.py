@@ -79,11 +79,14 @@ class Occurrence:
         index: counted from 0.
         step: its id, which is its name in requests; in the rounds of a loop and in calls each has one of its own.
         path: its place in the procedure, such as ``items[2].paid``; empty where that is the id.
+        site: which of the statements of the procedure it is, such as ``3.0.1``, counted from 0: the second one of the
+            first branch of the fourth one. Empty in a procedure that is a mere list of steps, where `index` tells.
     """
 
     index: int
     step: str
     path: str = ""
+    site: str = ""
 
     def __str__(self) -> str:
         return self.path or self.step
@@ -191,7 +194,7 @@ class Result:
         problem: where and why it stopped, None when it completed.
         error: the exception behind ``failed``.
         completed: how many steps were completed; more than `steps` holds when the guard keeps a limited history.
-        total: how many steps the procedure has.
+        total: how many steps the procedure has; of one with branches or loops, how many have come up in the run.
         strength: what stands behind the weakest of the completed steps; ``unverified`` where none is completed, and
             where the run only observed.
         weak: the completed steps that are less than proved, or rest on such, each with its `StepRecord.support`; the
@@ -201,6 +204,8 @@ class Result:
         profiled: whether the guard had been given a profile, so that the run began with what others had shown.
         notes: what the caller should know of how the run went, in words: that the form of the replies cost more than
             their content, say.
+        ways: how often each branch and each loop was entered, by its `Occurrence.site`: a branch has that of its
+            statement and its number, `otherwise` the number behind the others.
     """
 
     status: Status
@@ -221,6 +226,7 @@ class Result:
     profile: Profile = field(default_factory=Profile)
     profiled: bool = False
     notes: tuple[str, ...] = ()
+    ways: Mapping[str, int] = field(default_factory=dict)
     problem: Problem | None = None
     error: Exception | None = field(default=None, compare=False)
 
@@ -228,11 +234,12 @@ class Result:
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
         object.__setattr__(self, "weak", MappingProxyType(dict(self.weak)))
         object.__setattr__(self, "assisted", MappingProxyType(dict(self.assisted)))
+        object.__setattr__(self, "ways", MappingProxyType(dict(self.ways)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A read-only mapping cannot be pickled.
         facts = {field.name: getattr(self, field.name) for field in fields(self)}
-        plain = {name: dict(facts[name]) for name in ("values", "weak", "assisted")}
+        plain = {name: dict(facts[name]) for name in ("values", "weak", "assisted", "ways")}
         return _rebuild, ({**facts, **plain},)
 
     def __str__(self) -> str:
@@ -311,12 +318,12 @@ class Result:
             "assisted": dict(self.assisted),
             "profiled": self.profiled,
             "notes": list(self.notes),
+            "ways": dict(self.ways),
             "profile": self.profile.to_dict(),
             "problem": None
             if self.problem is None
             else {
-                "step": self.problem.occurrence.step,
-                "index": self.problem.occurrence.index,
+                **_place(self.problem.occurrence),
                 "reason": self.problem.reason,
                 "kind": self.problem.deviation.kind if self.problem.deviation else None,
             },
@@ -368,10 +375,13 @@ def _deviation(deviation: Deviation) -> dict[str, str | None]:
     return {"kind": deviation.kind, "step": deviation.step, "reason": deviation.reason}
 
 
+def _place(at: Occurrence) -> dict[str, str | int]:
+    return {"step": at.step, "index": at.index, "path": str(at), "site": at.site}
+
+
 def _step(record: StepRecord) -> dict[str, Any]:
     return {
-        "step": record.occurrence.step,
-        "index": record.occurrence.index,
+        **_place(record.occurrence),
         "value": _json_value(record.value),
         "verified": record.verified,
         "strength": record.strength,

@@ -165,11 +165,13 @@ class Launcher:
         if broken is None:  # only where a lazy procedure does not give the same step twice
             where = self._schedule.where(self._schedule.frontier)
             self._ending.end("failed", where, "it reads a value that is not there")
-        elif isinstance(error := broken.error, Halt):
-            self._ending.end(error.status, Occurrence(broken.index, error.path), str(error))
+            return
+        path, site = broken.place
+        if isinstance(error := broken.error, Halt):
+            self._ending.end(error.status, Occurrence(broken.index, error.path, "", site), str(error))
         else:
-            step = getattr(error, "step", None) or f"#{broken.index + 1}"
-            self._ending.end("failed", Occurrence(broken.index, step), str(error), error=error)
+            step = getattr(error, "step", None) or path or f"#{broken.index + 1}"
+            self._ending.end("failed", Occurrence(broken.index, step, path, site), str(error), error=error)
 
     def ask(self, asking: Asking, now: float, *, first: bool = False) -> None:
         """Ask what a flight asks; after the first time only as far as the budget allows."""

@@ -246,6 +246,7 @@ class Engine:
             profile=self._learning.profile,
             profiled=self._settings.profile is not None,
             notes=history.notes(),
+            ways=schedule.source.ways,
             problem=problem,
             error=None if stop is None else stop.error,
         )

@@ -46,10 +46,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The step at `index` cannot be had: a lazy procedure turned out wrong, or no way leads on."""
+    """The step at `index` cannot be had: a lazy procedure turned out wrong, or no way leads on from a place."""
 
     index: int
     error: Exception
+    place: tuple[str, str] = ("", "")
 
 
 class Schedule:
@@ -98,7 +99,7 @@ class Schedule:
             pending = self.source.at(index)
         except ProcedureError as broken:
             return Occurrence(index, broken.step or f"#{index + 1}")
-        return Occurrence(index, pending.step.id, pending.path)
+        return pending.occurrence(index)
 
     def read(self, steps: Iterable[Step]) -> Mapping[str, Value]:
         """The verified values that `steps` read."""
@@ -123,7 +124,7 @@ class Schedule:
         if not strict:
             end = min(end, self.frontier + _AHEAD * size * self._parallel)
         if self.frontier == end and (failure := self.source.failure) is not None:
-            return Broken(end, failure)
+            return Broken(end, failure, self.source.place)
         indices: list[int] = []
         steps: list[Step] = []
         places: list[Occurrence] = []
@@ -152,7 +153,7 @@ class Schedule:
                 continue
             indices.append(index)
             steps.append(step)
-            places.append(Occurrence(index, step.id, pending.path))
+            places.append(pending.occurrence(index))
             ids.add(step.id)
             rung = again(indices[0])
             if step.performer != "model" or (rung is not None and not rung.plain):

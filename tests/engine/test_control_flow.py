@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import pickle
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 from stepguard import Guard, Input, Procedure, Step
 from stepguard.language.expressions import Compare, Name, Number
-from stepguard.language.terms import Aggregate, ListTerm
+from stepguard.language.terms import Aggregate, Item, ListTerm
 from stepguard.language.values import Value
 from stepguard.procedure.operations import Tool
 from stepguard.procedure.statements import ForEach, If, ProcedureCall, Repeat
@@ -152,6 +154,46 @@ def test_a_default_stands_in_for_an_input_that_is_not_given() -> None:
     procedure = Procedure([Step("t", "x + limit")], inputs=["x", Input("limit", "decimal(2)", default="5.50")])
     assert guard().run(procedure, {"x": 1}).answer == pytest.approx(6.5)
     assert guard().run(procedure, {"x": 1, "limit": 2}).answer == 3
+
+
+def test_a_result_tells_the_way_that_was_taken() -> None:
+    """Each step names its statement, and branches and loops say how often they were entered, also where nothing was
+    done in them."""
+    inner = [
+        If([("n > 3", [Step("fee", "n * 2")])], [Step("fee", "n * 3")]),
+        If([("fee > 9", [Step("extra", "fee + 1")])]),
+    ]
+    procedure = Procedure(
+        [Step("start", "x + 1"), ForEach("n", ListTerm((Number(3), Name("x"), Number(5))), inner)],
+        inputs=["x"],
+        answer=Aggregate("sum", Name("fee")),
+    )
+    result = guard().run(procedure, {"x": 4})
+    assert {str(record.occurrence): record.occurrence.site for record in result.steps} == {
+        "start": "0",
+        "n[0].fee": "1.0.1.0",
+        "n[1].fee": "1.0.0.0",
+        "n[2].fee": "1.0.0.0",
+        "n[2].extra": "1.1.0.0",
+    }
+    assert result.ways == {"1": 3, "1.0.1": 1, "1.0.0": 2, "1.1.1": 2, "1.1.0": 1}
+    data = json.loads(result.to_json())
+    assert (data["steps"][2]["path"], data["steps"][2]["site"]) == ("n[1].fee", "1.0.0.0")
+    assert data["ways"] == dict(result.ways)
+    assert pickle.loads(pickle.dumps(result)) == result
+
+
+def test_a_condition_that_cannot_be_decided_is_named_with_its_place() -> None:
+    """The problem is in the round and at the statement where it came up."""
+    body = [If([(Compare(">", Item(Name("known"), (Name("n"),)), Number(1)), [Step("fee", "n * 2")])])]
+    procedure = Procedure(
+        [ForEach("n", ListTerm((Number(0), Number(7))), body), Step("end", "x + 1")],
+        inputs=["x", Input("known", "list of number")],
+    )
+    result = guard().run(procedure, {"x": 4, "known": [5]})
+    assert result.status == "failed"
+    assert result.problem is not None
+    assert (str(result.problem.occurrence), result.problem.occurrence.site) == ("n[1].if", "0.0")
 
 
 class TestOperations:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, Protocol
 
 from stepguard.core.verdicts import Strength
@@ -12,6 +13,7 @@ from stepguard.language.values import Value
 from stepguard.procedure.lazy_steps import LazySteps
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
+from stepguard.results import Occurrence
 
 __all__ = ["Halt", "Pending", "State", "StepSource", "Straight"]
 
@@ -37,12 +39,18 @@ class Pending:
     Attributes:
         step: what is asked.
         path: its place, such as ``items[2].paid``; empty where that is the id of the step.
+        site: which statement of the procedure it is, see `stepguard.results.Occurrence`.
         control: what stands behind the conditions and lists because of which it comes up.
     """
 
     step: Step
     path: str = ""
+    site: str = ""
     control: Strength = "proved"
+
+    def occurrence(self, index: int) -> Occurrence:
+        """Its place in the run, with the index that it has there."""
+        return Occurrence(index, self.step.id, self.path, self.site)
 
 
 class State(Protocol):
@@ -82,6 +90,16 @@ class StepSource(Protocol):
         """Why no more will come up although the procedure is not at its end."""
         ...
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """The path and the site of what ended it, where there is a `failure`."""
+        ...
+
+    @property
+    def ways(self) -> Mapping[str, int]:
+        """How often each branch and each loop was entered; see `stepguard.results.Result`."""
+        ...
+
     def advance(self, upto: int) -> None:
         """Let steps come up until there are so many, or the next one is not decided."""
         ...
@@ -113,6 +131,8 @@ class Straight:
 
     failure = None
     ended = True
+    place = ("", "")
+    ways: Mapping[str, int] = MappingProxyType({})
 
     def __init__(self, procedure: Procedure, state: State) -> None:
         steps = procedure.steps

@@ -8,7 +8,7 @@ begins when the one before it is over. Nothing is held of what is over, so a mil
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Generator, Iterator
 from typing import Final
 
@@ -57,6 +57,8 @@ class Unfolding:
     def __init__(self, procedure: Procedure, state: State) -> None:
         self.ended = False
         self.failure: Exception | None = None
+        self.place = ("", "")
+        self.ways: Counter[str] = Counter()
         self.known = 0
         self._procedure = procedure
         self._state = state
@@ -123,32 +125,41 @@ class Unfolding:
         # The answer has to be there, too: a value that it needs may be on no way that was taken.
         yield from self._value(procedure.answer_term, self._scope)
 
-    def _body(self, body: Body, scope: Scope, control: Strength) -> _Walk:
-        for statement in body:
-            yield from self._statement(statement, scope, control)
+    def _body(self, body: Body, scope: Scope, control: Strength, block: str = "") -> _Walk:
+        """The statements of a block, whose site is that of the block and their number."""
+        for number, statement in enumerate(body):
+            site = f"{block}{number}"
+            try:
+                yield from self._statement(statement, scope, control, site)
+            except (EvaluationError, ProcedureError, ValueRefused, Halt):
+                if not self.place[1]:  # the innermost statement
+                    self.place = (f"{scope.path}{_label(statement)}", site)
+                raise
 
-    def _statement(self, statement: Statement, scope: Scope, control: Strength) -> _Walk:
+    def _statement(self, statement: Statement, scope: Scope, control: Strength, site: str) -> _Walk:
         match statement:
             case Step():
-                yield from self._step(statement, scope, control)
+                yield from self._step(statement, scope, control, site)
             case If(branches, otherwise):
-                for condition, branch in branches:
+                taken, body = len(branches), otherwise
+                for number, (condition, branch) in enumerate(branches):
                     truth, support = yield from self._value(condition, scope)
                     control = weakest((control, support))
                     if truth:
-                        yield from self._body(branch, scope, control)
-                        return
-                yield from self._body(otherwise, scope, control)
+                        taken, body = number, branch
+                        break
+                self.ways[f"{site}.{taken}"] += 1
+                yield from self._body(body, scope, control, f"{site}.{taken}.")
             case ForEach():
-                yield from self._for_each(statement, scope, control)
+                yield from self._for_each(statement, scope, control, site)
             case Repeat():
-                yield from self._repeat(statement, scope, control)
+                yield from self._repeat(statement, scope, control, site)
             case ProcedureCall():
-                yield from self._call(statement, scope, control)
+                yield from self._call(statement, scope, control, site)
 
-    def _step(self, step: Step, scope: Scope, control: Strength) -> _Walk:
+    def _step(self, step: Step, scope: Scope, control: Strength, site: str) -> _Walk:
         if step.operation is not None and self._operations[step.operation].approval:
-            yield from self._approval(step, scope, control)
+            yield from self._approval(step, scope, control, site)
         id = f"{step.id}{scope.suffix}"
         while True:
             lowering = Lowering(scope, self._state, self._names)
@@ -157,10 +168,11 @@ class Unfolding:
                 break
             except Undecided as undecided:
                 yield undecided.names
-        yield Pending(made, f"{scope.path}{step.id}" if scope.path else "", weakest((control, lowering.control)))
+        path = f"{scope.path}{step.id}" if scope.path else ""
+        yield Pending(made, path, site, weakest((control, lowering.control)))
         scope.bind(step.id, Variable(id, step.type))
 
-    def _approval(self, step: Step, scope: Scope, control: Strength) -> _Walk:
+    def _approval(self, step: Step, scope: Scope, control: Strength, site: str) -> _Walk:
         """Ask a person before a tool is called; the run ends where the answer is no."""
         shown = []
         for name, tree in step.arguments:
@@ -172,7 +184,7 @@ class Unfolding:
             type="boolean",
             performer="person",
         )
-        yield from self._step(asked, scope, control)
+        yield from self._step(asked, scope, control, f"{site}.approval")
         approved, _ = yield from self._value(Name(asked.id), scope)
         if not approved:
             path = f"{scope.path}{step.id}"
@@ -191,7 +203,7 @@ class Unfolding:
             except Undecided as undecided:
                 yield undecided.names
 
-    def _for_each(self, loop: ForEach, scope: Scope, control: Strength) -> _Walk:
+    def _for_each(self, loop: ForEach, scope: Scope, control: Strength, site: str) -> _Walk:
         items, support = yield from self._value(loop.over, scope)
         if not isinstance(items, tuple):
             raise ProcedureError(f"{format_expression(loop.over)} is no list, and `for each` goes through one")
@@ -208,7 +220,8 @@ class Unfolding:
                 label = f"{loop.variable}{inner.suffix}"
                 inner.bind(loop.variable, Known(items[begun], support, label))
                 rounds.append(inner)
-                walks[begun] = (self._body(loop.body, inner, control), ())
+                self.ways[site] += 1
+                walks[begun] = (self._body(loop.body, inner, control, f"{site}."), ())
                 begun += 1
             ready = False
             for number, (walk, awaited) in list(walks.items()):
@@ -238,11 +251,12 @@ class Unfolding:
         suffix = f"{scope.suffix}{self._names.separator}{number}"
         return Scope(scope, suffix=suffix, path=f"{scope.path}{path}.")
 
-    def _repeat(self, loop: Repeat, scope: Scope, control: Strength) -> _Walk:
+    def _repeat(self, loop: Repeat, scope: Scope, control: Strength, site: str) -> _Walk:
         carried = assigned(loop.body)
         for number in range(loop.most):
             inner = self._round(scope, number, f"repeat[{number}]")
-            yield from self._body(loop.body, inner, control)
+            self.ways[site] += 1
+            yield from self._body(loop.body, inner, control, f"{site}.")
             over, support = yield from self._value(loop.until, inner)
             control = weakest((control, support))
             dead = [*inner.given.values()]
@@ -266,7 +280,7 @@ class Unfolding:
             path=f"{scope.path}repeat[{loop.most - 1}]",
         )
 
-    def _call(self, call: ProcedureCall, scope: Scope, control: Strength) -> _Walk:
+    def _call(self, call: ProcedureCall, scope: Scope, control: Strength, site: str) -> _Walk:
         called = call.procedure
         suffix = f"{scope.suffix}{self._names.separator}{call.id}"
         inner = Scope(None, suffix=suffix, path=f"{scope.path}{call.id}.", tables=called.tables)
@@ -280,7 +294,8 @@ class Unfolding:
             value, support = yield from self._value(passed[declared.name], scope)
             value = declared.type.accept(value)
             inner.bind(declared.name, Known(value, support, f"{declared.name}{suffix}"))
-        yield from self._body(called.body, inner, control)
+        self.ways[site] += 1
+        yield from self._body(called.body, inner, control, f"{site}.")
         answer = called.answer_term
         if isinstance(answer, Name) and not isinstance(answer, Operand):
             result = inner.get(answer.name)
@@ -291,3 +306,16 @@ class Unfolding:
         kept = names_of(result)
         own = (name for binding in inner.own.values() for name in names_of(binding) if name not in kept)
         self._drop_later((*own, *inner.given.values()))
+
+
+def _label(statement: Statement) -> str:
+    """What a statement is called at the end of a path."""
+    match statement:
+        case Step(id) | ProcedureCall(id):
+            return id
+        case If():
+            return "if"
+        case ForEach():
+            return "for each"
+        case Repeat():
+            return "repeat"
