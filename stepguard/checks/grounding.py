@@ -30,6 +30,7 @@ from stepguard.language.amounts import FoundNumber, find_numbers
 from stepguard.language.currencies import compatible
 from stepguard.language.dates import DateOrder, check_order, find_dates, read_date
 from stepguard.language.numerals import Exact, read_numeral
+from stepguard.language.retraction import denied_before
 from stepguard.language.values import Value, show_value, to_exact
 
 if TYPE_CHECKING:
@@ -166,7 +167,11 @@ class Grounded(BuiltCheck):
         if self.kind == "date":
             day = read_date(text, order=self.order)
             found = find_dates(document, order=self.order)
-            return ((each.start, each.end) for each in found if each.value == day)
+            return (
+                (each.start, each.end)
+                for each in found
+                if each.value == day and not denied_before(document, each.start)
+            )
         return self._names(text, document)
 
     def _numbers(

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from typing import Final
 
-from stepguard.language.currencies import CODE, PARTS, SIGN
+from stepguard.language.currencies import CODE, PARTS, SIGN, SURE_CODE
 from stepguard.language.digits import GROUPING, MINUS_SIGNS
 from stepguard.language.numerals import WIDE_DIGITS
 from stepguard.language.retraction import denied_before
@@ -130,7 +130,7 @@ _SHARES: Final = (
 """Behind which an amount is what another one is made of."""
 _SHARED: Final = re.compile(rf"\b(?:{_SHARES})(?: of)?(?: (?:the|an?))? [^\w\s]?\Z", re.IGNORECASE)
 _COUNTS: Final = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|several|both|each|many|dozen"
-_BEGINS_NUMBER: Final = re.compile(r"[^\w\s]*[0-9]")
+_BEGINS_NUMBER: Final = re.compile(rf"(?:(?:{SURE_CODE}) ?)?[^\w\s]*[0-9]", re.IGNORECASE)
 _NUMBER_BEFORE: Final = re.compile(
     r"[\w)\]][+/.*^~%@]\Z|[0-9][:,=]\Z|[/\\\u2044\u2215±]\Z|(?<![.-])[-.]\Z|(?:[\s(\[{$€£]|\A),\Z"
     r"|\b(?:minus|negative) \Z|- ?\([^\w\s]?\Z|[0-9)\]] ?(?:[x×*·⋅]|times|-|to) ?\(?\Z|\btimes \Z"
@@ -223,7 +223,7 @@ def amount_stands_alone(text: str, start: int, end: int) -> bool:
         return False
     if not text[end - 1].isdigit():
         return True
-    money = unicodedata.category(text[start]) == "Sc"
+    money = text[start].isalpha() or unicodedata.category(text[start]) == "Sc"
     if _NUMBER_BEHIND.match(text, end) or number_goes_on(text, end, money=money):
         return False
     return not (_GROUP_BEHIND.match(text, end) and _SHORT.search(text[max(end - 4, start) : end]))

@@ -328,11 +328,21 @@ def test_what_stands_beside_a_text_belongs_to_it(document: str, claimed: str, he
     assert grounded(document, claimed, "text") is held
 
 
+@pytest.mark.parametrize("written", ["28 November 2026", "2026-11-28"])
+def test_a_date_that_is_denied_does_not_stand_there(written: str) -> None:
+    """G10: a denial right in front of a date takes it away; a term does not."""
+    for front, held in (("not ", False), ("instead of ", False), ("not later than ", True), ("due ", True)):
+        verdict = outcome(Grounded("doc", kind="date"), "2026-11-28", type="text", doc=f"Delivery {front}{written}.")
+        assert (verdict == "pass") is held
+
+
 @pytest.mark.parametrize("amount", ["10 EUR", "\u20ac10", "EUR 10.00"])
 def test_an_amount_of_money_counts_unless_it_is_denied_or_shared(amount: str) -> None:
     """G10: a number that is bounded stands there, one that is denied or only shared does not."""
     for front in ("not ", "is not ", "instead of ", "nicht ", "half of ", "twice ", "a third of ", "minus "):
         assert not grounded(f"We pay {front}{amount}", "10", "money(EUR)")
+    for front in ("up to ", "at most ", "not ", "half of ", "5 to ", "over "):
+        assert not grounded(f"We pay {front}{amount}", amount, "text")
     for front in ("", "up to ", "at most ", "no more than ", "between 5 and ", "Not paid: ", "20% of "):
         assert grounded(f"We pay {front}{amount}", "10", "money(EUR)")
     assert grounded("invoice no 10", "10")
