@@ -11,8 +11,9 @@ import re
 from typing import Final
 
 from stepguard.errors import ValueRefused
-from stepguard.language.currencies import compatible, without_currencies
-from stepguard.language.neighbours import number_goes_on
+from stepguard.language.amounts import find_numbers
+from stepguard.language.currencies import compatible
+from stepguard.language.neighbours import amount_stands_alone
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 
@@ -21,28 +22,23 @@ __all__ = ["bare", "find_alone", "last_side", "read_bare"]
 _MARKUP: Final = " \t\r*_`\"'"
 _LINK: Final = re.compile(r"(?<![<>=!:~])=(?![=>])|\u2248")
 _RELATION: Final = re.compile(r"[<>~\u2260\u2264\u2265]|[!:]=|==")
-_NUMBER: Final = re.compile(r"[-+]?[$€£]?(?:[0-9][0-9.,]*|\.[0-9]+)(?:/[0-9]+)?%?")
 _DIGIT: Final = re.compile("[0-9]")
+_MATH: Final = re.compile(r"\$([^$\n]{1,40})\$")
 _ASIDE: Final = re.compile(r"\([^()]*\)")
 _GROUPS: Final = re.compile(r"(?<=[0-9])(?:\{,\}|\\,)(?=[0-9]{3}(?![0-9]))")
 _DENIED: Final = re.compile(
-    r"\b(?:not|never|neither|nor|nothing|cannot|wrong|incorrect|false|unknown|unsure|unclear|maybe|perhaps|or|mod(?:ulo)?"
+    r"\b(?:not|never|neither|nor|nothing|cannot|wrong|incorrect|false|unknown|unsure|unclear|maybe|perhaps|or"
+    r"|mod(?:ulo)?"
     r"|binary|octal|hex(?:adecimal)?)\b"
     r"|n['\u2019]t\b|[?\\]",
     re.IGNORECASE,
 )
-_BEFORE: Final = re.compile(
-    r"[\w.,'^/:$\u00a2]\Z|[-+*/^=\u00d7\u00f7\u2013\u2014]\s*\Z"
-    r"|\b(?:but|minus|negative|than|under|over|above|below|least|most|step|line|item"
-    r"|twice|double|(?:half|third|quarter|tenth|multiple)s? of)\s+\Z",
-    re.IGNORECASE,
+_COUNTED: Final = re.compile(
+    r"\b(?:but|step|line|item)\s+\Z|[-+*/^=\u00d7\u00f7\u2013\u2014'$\u00a2]\s*\Z", re.IGNORECASE
 )
-_BEHIND: Final = re.compile(
-    r"[A-Za-z](?![A-Za-z])|(?:bn|mn|mio|mrd|st|nd|rd|th)\b|['^:/,.]?[0-9]|[\u00b2\u00b3\u2070-\u2079\u2030]"
-    r"|\s*[+*/^=\u00d7\u00f7\u2030\u00a2]|\s*[-\u2013\u2014](?!\s+[A-Za-z]{2})"
-    r"|\s*(?:[kKmM]|bn|hundred|thousands?|millions?|billions?|trillions?|dozens?|times|percent|per cent|per mille"
-    r"|squared|cubed|plus|minus|divided|cents?|pence)\b",
-    re.IGNORECASE,
+"""In front of a number, what it is the number of, or calculated with."""
+_CALCULATED: Final = re.compile(
+    r"\s*(?:[-+*/^=\u00d7\u00f7](?!\s+[A-Za-z]{2})|[A-Za-z](?![A-Za-z])|times\b|squared\b|cubed\b|plus\b|minus\b|divided\b)"
 )
 
 
@@ -74,19 +70,16 @@ def read_bare(kind: ValueType, text: str) -> Value | None:
 
 def find_alone(kind: ValueType, text: str) -> Value | None:
     """The number in a short text, None where there are several, or where what is around it makes it another."""
-    if _DENIED.search(text):
-        return None
-    said, currencies = without_currencies(text)
-    if kind.currency is not None and not all(compatible(each, kind.currency) for each in currencies):
-        return None
-    side = last_side(_ASIDE.sub(" ", said))
-    numbers = [] if side is None else list(_NUMBER.finditer(side))
+    side = None if _DENIED.search(text) else last_side(_ASIDE.sub(" ", _MATH.sub(r"\1", text)))
+    numbers = [] if side is None else list(find_numbers(side))
     if side is None or len(numbers) != 1:
         return None
-    start, end = numbers[0].span()
-    number = numbers[0][0].rstrip(".,")
-    if number_goes_on(side, start + len(number), money=kind.currency is not None):
+    (start, end), unit = (numbers[0].start, numbers[0].end), numbers[0].unit
+    if kind.currency is not None and unit is not None and not compatible(unit, kind.currency):
         return None
-    if _BEFORE.search(side[:start]) or _BEHIND.match(side[start + len(number) :]) or _DIGIT.search(side[end:]):
+    around = side[:start] + " " + side[end:]
+    if _DIGIT.search(around) or _COUNTED.search(side[:start]) or _CALCULATED.match(side[end:]):
         return None
-    return read_bare(kind, number)
+    if not amount_stands_alone(side.lower(), start, end):
+        return None
+    return read_bare(kind, side[start:end])

@@ -63,7 +63,8 @@ _SAID: Final = re.compile(
     rf"|(?:^|[.!?;:\n]) *as {_THE}{_SPEAKER} [^,:.!?\n]{{1,15}}, *\Z"
     rf"|(?:^|[.!?;:\n]) *(?:from|per|in) {_THE}(?:{_TEXT}|(?<=old )[^\W\d_]{{2,12}}), *\Z"
     r"|\b(?:previously|formerly|originally|incorrectly|wrongly|falsely|mistakenly|hypothetically|allegedly|supposedly"
-    r"|reportedly),? *\Z|\bcommon mistakes? (?:is|was|would be) *\Z",
+    r"|reportedly),? *\Z|\bcommon mistakes? (?:is|was|would be) *\Z"
+    r"|(?:^|[.!?;:\n]) *(?:had|were) [^,:.!?\n]{1,30}, *\Z",
     re.IGNORECASE,
 )
 _REMARK: Final = re.compile(
