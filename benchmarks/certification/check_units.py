@@ -83,7 +83,7 @@ def _basic(known: _Known, said: _Meant) -> Fraction | None:
 
 def _same(unit: str) -> str:
     pairs = {"metres": "m", "kilometers": "km", "kilograms": "kg", "seconds": "s", "square metres": "m^2"}
-    more = {"litres": "l", "km per hour": "km/h"}
+    more = {"litres": "l", "km per hour": "km/h", "cm³": "mL"}
     return {**pairs, **more}.get(unit, unit)
 
 
