@@ -15,7 +15,15 @@ from stepguard.evaluation.families import Arithmetic
 from stepguard.language.expressions import parse_expression
 from stepguard.language.same_working import normal_form
 from stepguard.language.values import Value, show_value
-from stepguard.testing.transcripts import STYLES, Answer, Style, Told, tell, told_rightly, write_transcript
+from stepguard.testing.transcripts import (
+    STYLES,
+    Answer,
+    StepLine,
+    Style,
+    write_step,
+    write_transcript,
+    written_correctly,
+)
 
 __all__ = ["PLANTS", "Expected", "Plant", "Planted", "planted"]
 
@@ -85,7 +93,7 @@ def planted(seed: int, each: int) -> Iterator[Planted]:
 
 def _make(chance: random.Random, plant: Plant, style: Style) -> Planted | None:
     procedure, inputs = _task(chance)
-    told, values = told_rightly(procedure, inputs)
+    told, values = written_correctly(procedure, inputs)
     last = len(told) - 1
     at = chance.randrange(len(told))
     step = procedure.steps[at]
@@ -93,7 +101,7 @@ def _make(chance: random.Random, plant: Plant, style: Style) -> Planted | None:
     answer = Answer(true)
     expected: Expected = set()
     wrong: set[str] = set()
-    items: list[Told | Answer | str] = [*told]
+    items: list[StepLine | Answer | str] = [*told]
     is_json = style in ("json", "array")
     match plant:
         case "right":
@@ -112,7 +120,7 @@ def _make(chance: random.Random, plant: Plant, style: Style) -> Planted | None:
             name = chance.choice(numeric)
             other = {**values, name: _off(chance, values[name])}
             try:
-                one, value = tell(step, at + 1, other)
+                one, value = write_step(step, at + 1, other)
             except EvaluationError:  # it would divide by zero
                 return None
             if value == values[step.id]:
@@ -182,7 +190,7 @@ def _make(chance: random.Random, plant: Plant, style: Style) -> Planted | None:
             if invoice and (is_json or style in ("table", "prose")):
                 return None
             name = "rounded_up" if invoice else f"t{number}"
-            extra = Told(name, number, "7 + 8", "7 + 8", "15")
+            extra = StepLine(name, number, "7 + 8", "7 + 8", "15")
             items.append(extra)
             items.append(answer)
             expected = {("extra_step", name if named else f"step {number}")}
@@ -235,7 +243,7 @@ def _untidy(
     text: str,
     procedure: Procedure,
     inputs: Mapping[str, object],
-    told: list[Told],
+    told: list[StepLine],
     *,
     recap: bool,
 ) -> str:
@@ -289,13 +297,13 @@ def _off(chance: random.Random, value: Value) -> Value:
 
 
 def _continued(
-    procedure: Procedure, values: Mapping[str, Value], told: list[Told], at: int, value: Value
-) -> tuple[list[Told], dict[str, Value]]:
+    procedure: Procedure, values: Mapping[str, Value], told: list[StepLine], at: int, value: Value
+) -> tuple[list[StepLine], dict[str, Value]]:
     """What a transcript goes on to say after a step with a wrong value, all else done rightly."""
     state = dict(values)
     state[told[at].name] = value
     again = [*told[:at], replace(told[at], value=show_value(value))]
     for number, step in enumerate(procedure.steps[at + 1 :], at + 2):
-        one, state[step.id] = tell(step, number, state)
+        one, state[step.id] = write_step(step, number, state)
         again.append(one)
     return again, state

@@ -21,7 +21,7 @@ from stepguard.backends.recorded import RecordedBackend
 from stepguard.backends.retry import RetryPolicy
 from stepguard.evaluation.arms import ArmOptions, Outcome
 from stepguard.evaluation.families import Arithmetic
-from stepguard.evaluation.forecasts import make_foretold, tell
+from stepguard.evaluation.forecasts import make_forecasts, tell
 from stepguard.evaluation.runner import Plan
 
 DEVELOPMENT = 1_000_000
@@ -73,7 +73,7 @@ async def main() -> None:
         outcomes = [Outcome.from_dict(json.loads(line)) for line in lines]
         cells = {each.length: 1 for each in outcomes}
         plan = Plan(family=Arithmetic(), cells=cells, arms=("guard",), seed=0, options=ArmOptions(profile=profile))
-        for row in make_foretold(plan, outcomes):
+        for row in make_forecasts(plan, outcomes):
             print(tell(row))
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from stepguard import Procedure
-from stepguard.testing.transcripts import told_rightly
+from stepguard.testing.transcripts import written_correctly
 
 PROCEDURE = Procedure.parse("inputs: x, y\nt1 = x + y\nt2 = t1 * 3\nt3 = t2 - t1\nt4 = t3 + 5")
 INPUTS = {"x": 12, "y": 7}
-TOLD, VALUES = told_rightly(PROCEDURE, INPUTS)
+TOLD, VALUES = written_correctly(PROCEDURE, INPUTS)
 RIGHT = "t1 = x + y = 12 + 7 = 19\nt2 = t1 * 3 = 19 * 3 = 57\nt3 = t2 - t1 = 57 - 19 = 38\nt4 = t3 + 5 = 38 + 5 = 43\n"

@@ -25,7 +25,7 @@ from stepguard.language.values import Value
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["BuiltCheck", "Given", "read_given", "unit_claimed"]
+__all__ = ["BuiltCheck", "Given", "read_number_option", "unit_claimed"]
 
 Given = int | Fraction | Decimal | float | str
 """A number in a configuration; a float stands for the decimal that Python prints for it."""
@@ -81,7 +81,7 @@ class BuiltCheck(ABC):
         return Verdict("not_applicable", self.name)
 
 
-def read_given(value: object, option: str) -> tuple[Exact, bool]:
+def read_number_option(value: object, option: str) -> tuple[Exact, bool]:
     """A number in a configuration, exactly, and whether it was written as a percentage.
 
     Raises:

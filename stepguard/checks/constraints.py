@@ -25,7 +25,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
-from stepguard.checks.built import BuiltCheck, Given, read_given
+from stepguard.checks.built import BuiltCheck, Given, read_number_option
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.names import fold
 from stepguard.errors import ConfigError, EvaluationError, UndefinedError
@@ -92,7 +92,7 @@ class Range(BuiltCheck):
         below: Given | None = None,
     ) -> None:
         given = {"least": least, "most": most, "above": above, "below": below}
-        read = {option: read_given(value, option) for option, value in given.items() if value is not None}
+        read = {option: read_number_option(value, option) for option, value in given.items() if value is not None}
         if not read:
             raise ConfigError("a range needs a bound: Range(least=0)", option="least")
         for one, other in (("least", "above"), ("most", "below")):
@@ -131,7 +131,7 @@ class Range(BuiltCheck):
         ):
             if wrong:
                 assert bound is not None
-                return self._fail(f"{_shown(number)} is {words} {_shown(bound)}")
+                return self._fail(f"{_number_text(number)} is {words} {_number_text(bound)}")
         return self._pass()
 
 
@@ -188,7 +188,7 @@ class Holds(BuiltCheck):
         try:
             if evaluate(tree, values):
                 return None
-            sides = [_shown(cast(Exact, evaluate(side, values))) for side in (tree.left, tree.right)]
+            sides = [_number_text(cast(Exact, evaluate(side, values))) for side in (tree.left, tree.right)]
         except EvaluationError as error:
             cause = _undefined_anyway(tree, own, values)
             if cause is not None:
@@ -301,7 +301,7 @@ def _key(value: Value) -> tuple[str, object]:
     return "truth" if isinstance(plain, bool) else "number", plain
 
 
-def _shown(number: Exact) -> str:
+def _number_text(number: Exact) -> str:
     return shorten(format_exact(exact(number)))
 
 

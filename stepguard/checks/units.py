@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
 
-from stepguard.checks.built import BuiltCheck, Given, read_given, unit_claimed
+from stepguard.checks.built import BuiltCheck, Given, read_number_option, unit_claimed
 from stepguard.core.arguments import check_flag, check_one_of, check_text
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
@@ -251,7 +251,7 @@ class Measured(_Measure):
         bounds: dict[str, Exact] = {}
         for option, given in (("least", least), ("most", most)):
             if given is not None:
-                bounds[option], percent = read_given(given, option)
+                bounds[option], percent = read_number_option(given, option)
                 if percent:
                     raise ConfigError(f"{option} is a number of {show_unit(self.unit)}", option=option)
             put(self, option, bounds.get(option))
@@ -293,5 +293,5 @@ def _unit(text: object, declared: tuple[str, ...]) -> Unit:
 
 
 def _tolerance(within: Given) -> Tolerance:
-    amount, relative = read_given(within, "within")
+    amount, relative = read_number_option(within, "within")
     return Tolerance(amount, relative=relative)

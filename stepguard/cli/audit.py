@@ -89,7 +89,7 @@ def _print(found: Audit, procedure: Procedure) -> None:
     from rich.text import Text
 
     console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
-    table = Table(box=SIMPLE_HEAD, title=Text(_shown(procedure.name)), title_justify="left", pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, title=Text(_cell(procedure.name)), title_justify="left", pad_edge=False)
     for column in ("step", "line", "claimed", "right", "verdict"):
         table.add_column(column, overflow="fold", justify="right" if column in ("line", "claimed", "right") else "left")
     colours = {"right": "green", "not_judged": "yellow"}
@@ -97,7 +97,11 @@ def _print(found: Audit, procedure: Procedure) -> None:
         line = "" if step.place is None else str(step.place.line)
         verdict = Text(_verdict(step), style=colours.get(step.verdict, "red"))
         table.add_row(
-            Text(_shown(step.step)), line, Text(_shown(step.claimed or "")), Text(_shown(step.expected or "")), verdict
+            Text(_cell(step.step)),
+            line,
+            Text(_cell(step.claimed or "")),
+            Text(_cell(step.expected or "")),
+            verdict,
         )
     console.print(table)
     for finding in found.findings:
@@ -108,14 +112,14 @@ def _print(found: Audit, procedure: Procedure) -> None:
 def _verdict(step: StepAudit) -> str:
     said = step.verdict.replace("_", " ")
     if step.verdict == "not_judged" and step.reason:
-        return f"{said}: {_shown(step.reason)}"
+        return f"{said}: {_cell(step.reason)}"
     return said if step.kind in (None, "missing_step") else f"{said}: {step.kind}"
 
 
 def _finding(finding: Finding) -> str:
     where = "" if finding.place is None else f"line {finding.place.line}: "
-    step = "" if finding.step is None else f" at {_shown(finding.step)}"
-    return f"{where}{finding.kind}{step}: {_shown(finding.reason)}"
+    step = "" if finding.step is None else f" at {_cell(finding.step)}"
+    return f"{where}{finding.kind}{step}: {_cell(finding.reason)}"
 
 
 def _summary(found: Audit) -> str:
@@ -127,10 +131,10 @@ def _summary(found: Audit) -> str:
     if found.answer is not None:
         judged = {True: "right", False: "wrong", None: "not judged"}[found.answer_right_lenient]
         value = found.answer.value
-        answer = f"{_shown(found.answer.text if value is None else show_value(value))}, {judged}"
+        answer = f"{_cell(found.answer.text if value is None else show_value(value))}, {judged}"
     total = "1 step" if len(found.steps) == 1 else f"{len(found.steps)} steps"
     return f"{total}: {steps}; answer: {answer}"
 
 
-def _shown(text: str) -> str:
+def _cell(text: str) -> str:
     return shortened(printable(text), _LONGEST)

@@ -16,7 +16,7 @@ from stepguard.procedure.procedure import Procedure
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["Display", "RunProgress", "Shown", "make_display"]
+__all__ = ["Display", "ProgressContext", "RunProgress", "make_display"]
 
 _LINES: Final = 10
 """How many lines a run of any length takes where there is no terminal, unless it takes long."""
@@ -179,7 +179,7 @@ class _Bar:
         self._progress.stop()
 
 
-class Shown:
+class ProgressContext:
     """What is shown from entering it to leaving it; an interrupt then says how far it has come."""
 
     def __init__(self, display: Display, total: int, unit: str) -> None:
@@ -204,7 +204,7 @@ class Shown:
             raise KeyboardInterrupt(f"interrupted after {self.done} of {self.total} {self._unit}s") from error
 
 
-class RunProgress(Shown):
+class RunProgress(ProgressContext):
     """An observer of a guard that shows how far a run has come, from entering it to leaving it.
 
     Args:

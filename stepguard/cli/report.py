@@ -153,11 +153,11 @@ def _sentence(result: Result, procedure: Procedure) -> str:
             why = f"no check vouches for {names}" if names else "the run only observed"
             return f"{result.procedure} completed, but {why}; {answer}"
         case "abstained":
-            return f"{_where(result)} could not be verified ({_reason(result)}). {_kept(result)}"
+            return f"{_where(result)} could not be verified ({_reason(result)}). {_kept_steps(result)}"
         case "exhausted":
-            return f"stopped before {_where(result)}: {_reason(result)}. {_kept(result)}"
+            return f"stopped before {_where(result)}: {_reason(result)}. {_kept_steps(result)}"
         case "failed":
-            return f"stopped at {_where(result)}: {_reason(result)}. {_kept(result)}"
+            return f"stopped at {_where(result)}: {_reason(result)}. {_kept_steps(result)}"
         case _:
             assert_never(result.status)
 
@@ -173,7 +173,7 @@ def _reason(result: Result) -> str:
     return _cut(result.problem.reason.rstrip(". "))
 
 
-def _kept(result: Result) -> str:
+def _kept_steps(result: Result) -> str:
     if not result.completed:
         return "No step was completed"
     weak = len(result.weak)

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     per_step = None if options.max_step_calls is None else Budget(calls=options.max_step_calls)
     chosen = read_guard(options, seconds=options.max_seconds, cost=options.max_cost, price=price, per_step=per_step)
     learned = None if options.learned is None else Path(options.learned)
-    chosen["profile"] = _known(learned)
+    chosen["profile"] = _learned_profile(learned)
     chosen["seed"] = options.seed
     backend, name = choose_backend(options, procedure)
     with ExitStack() as stack:
@@ -84,13 +84,13 @@ def run(options: argparse.Namespace) -> int:
             # It is paid for, also where the run was interrupted or nobody reads the result.
             if learned is not None:
                 # Another run may have added to it meanwhile.
-                (under_way.result().profile + (_known(learned) or Profile())).save(learned)
+                (under_way.result().profile + (_learned_profile(learned) or Profile())).save(learned)
     if interrupted is not None:
         raise interrupted
     return exit_code(result, options.at_least)
 
 
-def _known(learned: Path | None) -> Profile | None:
+def _learned_profile(learned: Path | None) -> Profile | None:
     """What earlier runs have shown, None where there is nothing."""
     if learned is None:
         return None

@@ -10,12 +10,12 @@ from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.report.figures import GUARD
 from stepguard.evaluation.runner import Plan
 
-__all__ = ["make_foretold", "tell"]
+__all__ = ["make_forecasts", "tell"]
 
 _MEASURES = ("calls", "input_tokens", "output_tokens", "seconds")
 
 
-def make_foretold(plan: Plan, outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def make_forecasts(plan: Plan, outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     """For each length: ``forecast`` and ``spent`` calls, tokens, seconds and share of verified runs, by run.
 
     The forecast is of the first program of a length, with the profile and the segments of the plan's options; there

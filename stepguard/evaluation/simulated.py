@@ -30,10 +30,10 @@ class SimulatedTasks:
         """The model for one task."""
         model = SimulatedModel(self.seed, slips=self.slips, answers=task.solvers)
         steps = task.procedure.steps
-        return model if task.procedure.answer == steps[len(steps) - 1].id else _Asked(model, task.procedure.answer)
+        return model if task.procedure.answer == steps[len(steps) - 1].id else _UpToAnswer(model, task.procedure.answer)
 
 
-class _Asked:
+class _UpToAnswer:
     """A model that ends a free transcript on the step that is asked for, which need not be the last one."""
 
     name = SimulatedModel.name

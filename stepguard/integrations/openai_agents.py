@@ -39,7 +39,7 @@ from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 from stepguard.results import Result
-from stepguard.telemetry.logging import careful, tell
+from stepguard.telemetry.logging import call_safely, log_event
 
 try:
     import agents  # type: ignore[import-not-found, unused-ignore]
@@ -140,9 +140,9 @@ def procedure_tool(
     def done(context: ToolContext[Any], result: Result) -> None:
         runs[context] = result.run_id
         context.usage.add(_usage(result))
-        tell("chat_guarded", run_id=result.run_id, procedure=result.procedure, found="named", left_out=0)
+        log_event("chat_guarded", run_id=result.run_id, procedure=result.procedure, found="named", left_out=0)
         if on_result is not None:
-            careful(on_result, result, about=f"run {result.run_id}")
+            call_safely(on_result, result, about=f"run {result.run_id}")
 
     def answer(result: Result) -> str:
         why = shortfall(result, at_least=at_least)
@@ -253,8 +253,8 @@ def verified_output(
         if on_wrong == "raise":
             return agents.ToolGuardrailFunctionOutput.raise_exception(found)
         return agents.ToolGuardrailFunctionOutput.reject_content(
-            f"stepguard withholds the output of {data.context.tool_name}: {found.told()}. Do not work the values out "
-            "yourself: say that there is no verified value.",
+            f"stepguard withholds the output of {data.context.tool_name}: {found.summary()}. Do not work the values "
+            "out yourself: say that there is no verified value.",
             found,
         )
 

@@ -46,7 +46,7 @@ def read_arguments(procedure: Procedure, text: str) -> dict[str, object]:
     except ValueError:
         given = None
     if not isinstance(given, JsonObject):
-        raise InputError(_told(["the arguments are no JSON object"], procedure.inputs))
+        raise InputError(_problems_text(["the arguments are no JSON object"], procedure.inputs))
     declared = {each.name: each for each in procedure.inputs}
     problems = [f"{_quoted(name)} is given twice" for name in sorted(given.repeated)]
     for name in given:
@@ -65,7 +65,7 @@ def read_arguments(procedure: Procedure, text: str) -> dict[str, object]:
         else:  # as it was written: of a percentage the value says less
             fitting[name] = str(given[name]) if isinstance(given[name], JsonNumber) else given[name]
     if problems:
-        raise InputError(_told(problems, procedure.inputs))
+        raise InputError(_problems_text(problems, procedure.inputs))
     return fitting
 
 
@@ -153,7 +153,7 @@ _MEASURES: Final = {
 }
 
 
-def _told(problems: Sequence[str], inputs: Sequence[Input]) -> str:
+def _problems_text(problems: Sequence[str], inputs: Sequence[Input]) -> str:
     more = len(problems) - _MOST
     said = "; ".join(problems[:_MOST]) + (f"; {more} more" if more > 0 else "")
     wanted = "; ".join(f"{each.name}: {_described(each.type)}" for each in inputs) or "no arguments"

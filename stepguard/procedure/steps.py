@@ -181,7 +181,7 @@ class Step:
     with_next: bool
     operation: str | None
     arguments: tuple[tuple[str, Expression], ...]
-    origin: Origin | None = dataclass_field(compare=False)
+    origin: Origin | None = dataclass_field(compare=False, init=False)  # `dataclasses.replace` makes a step of its own
     examples: tuple[Example, ...]
 
     def __init__(

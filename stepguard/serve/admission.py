@@ -49,7 +49,7 @@ class Gate:
     def __init__(self, limits: Limits) -> None:
         self._limits: Final = limits
         self._inside: Final[set[Interruptible]] = set()
-        self._held: Final[Counter[str]] = Counter()
+        self._reserved: Final[Counter[str]] = Counter()
         self._queues: Final[dict[str, deque[asyncio.Future[None]]]] = {}
         """Who waits, by client; the client whose turn it is comes first."""
         self._slots = 0
@@ -112,17 +112,17 @@ class Gate:
 
     def _has_room(self, client: str) -> bool:
         limits = self._limits
-        return self._slots < limits.concurrent and self._held[client] < limits.share(limits.concurrent)
+        return self._slots < limits.concurrent and self._reserved[client] < limits.share(limits.concurrent)
 
     def _hold(self, client: str) -> None:
         self._slots += 1
-        self._held[client] += 1
+        self._reserved[client] += 1
 
     def _free_slot(self, client: str) -> None:
         self._slots -= 1
-        self._held[client] -= 1
-        if not self._held[client]:
-            del self._held[client]
+        self._reserved[client] -= 1
+        if not self._reserved[client]:
+            del self._reserved[client]
         self._call_next()
 
     def _call_next(self) -> None:
@@ -166,8 +166,8 @@ class Memory:
 
     def __init__(self, limits: Limits) -> None:
         self._limits: Final = limits
-        self._held: Final[Counter[str]] = Counter()
-        self.taken = 0
+        self._reserved: Final[Counter[str]] = Counter()
+        self.in_use = 0
 
     @contextmanager
     def holding(self, client: str) -> Iterator[Charge]:
@@ -176,7 +176,7 @@ class Memory:
         try:
             yield charge
         finally:
-            charge.becomes(0)
+            charge.resize(0)
 
     def take(self, client: str, size: int) -> None:
         """Take so many bytes more, or give them back where there are fewer than none.
@@ -185,12 +185,12 @@ class Memory:
             Problem: there is no room for them.
         """
         most = self._limits.memory
-        if size > 0 and (self.taken + size > most or self._held[client] + size > self._limits.share(most)):
+        if size > 0 and (self.in_use + size > most or self._reserved[client] + size > self._limits.share(most)):
             raise busy()
-        self.taken += size
-        self._held[client] += size
-        if not self._held[client]:
-            del self._held[client]
+        self.in_use += size
+        self._reserved[client] += size
+        if not self._reserved[client]:
+            del self._reserved[client]
 
 
 class Charge:
@@ -201,7 +201,7 @@ class Charge:
         self._client: Final = client
         self._size = 0
 
-    def becomes(self, size: int) -> None:
+    def resize(self, size: int) -> None:
         """Take so many bytes altogether.
 
         Raises:

@@ -7,7 +7,16 @@ from typing import Any, Final
 
 from stepguard.serve.errors import HttpProblem
 from stepguard.serve.openai_shapes import read_messages, read_model
-from stepguard.serve.shapes import Asked, Finished, Parameters, error_body, left_over, pieces, refuse, sse
+from stepguard.serve.shapes import (
+    ChatRequest,
+    Finished,
+    Parameters,
+    error_body,
+    pieces,
+    refuse,
+    sse,
+    unknown_parameters,
+)
 
 __all__ = ["Messages"]
 
@@ -38,11 +47,11 @@ class Messages:
 
     name: Final = "messages"
 
-    def read(self, body: Mapping[str, Any]) -> Asked:
+    def read(self, body: Mapping[str, Any]) -> ChatRequest:
         messages = read_messages(body.get("messages"))
         if system := body.get("system"):
             messages = [{"role": "system", "content": system}, *messages]
-        return Asked(read_model(body), messages, stream=body.get("stream") is True, include_usage=True, body=body)
+        return ChatRequest(read_model(body), messages, stream=body.get("stream") is True, include_usage=True, body=body)
 
     def parameters(self, body: Mapping[str, Any]) -> Parameters:
         refuse(body, _REFUSED, {})
@@ -52,7 +61,7 @@ class Messages:
             more["user"] = about["user_id"]
         if more:
             arguments["extra_body"] = more
-        return Parameters(arguments, left_over(body, _REFUSED, _SAME, _READ))
+        return Parameters(arguments, unknown_parameters(body, _REFUSED, _SAME, _READ))
 
     def answer(self, finished: Finished) -> dict[str, Any]:
         usage = _input(finished) | {"output_tokens": finished.usage.output_tokens}

@@ -137,7 +137,7 @@ def create_app(
         Route("/v1/models/{model:path}", service.endpoint("models", service.list_models), methods=["GET"]),
     ]
     if metrics:
-        routes.append(Route("/metrics", service.tell_metrics, methods=["GET"]))
+        routes.append(Route("/metrics", service.show_metrics, methods=["GET"]))
     for text in (*PASSED, *more_paths):
         method, path = read_route(text)
         routes.append(Route(f"/v1{path}", service.endpoint("other", service.pass_on), methods=[method]))

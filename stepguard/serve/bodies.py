@@ -49,7 +49,7 @@ async def read_body(body: bytes, limits: Limits, charge: Charge) -> Body:
     work = asyncio.to_thread if len(body) > _LARGE else _at_once
     values = await work(_measure, body, limits)
     # The text of it, and the texts in it, of one to four bytes a character.
-    charge.becomes(len(body) * (3 if body.isascii() else 9) + values * _VALUE_BYTES)
+    charge.resize(len(body) * (3 if body.isascii() else 9) + values * _VALUE_BYTES)
     found = await work(_decode, body)
     if found is None:
         raise wrong_request("the body is no JSON object", code="invalid_json")

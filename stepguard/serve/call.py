@@ -41,7 +41,7 @@ class HttpCall:
         """Whether the whole response was sent."""
         self.last_event: Callable[[HttpProblem], bytes] | None = None
         """What ends a streamed response that goes wrong; None where nothing can be said in it."""
-        self.told: Final[dict[str, str]] = {}
+        self.answer_headers: Final[dict[str, str]] = {}
         """Headers that go with every response."""
         self.facts: Callable[[], Mapping[str, Any]] | None = None
         """What the guarded run behind it has come to by now; None where there is none."""
@@ -78,7 +78,7 @@ class HttpCall:
                 async for part in self.request.stream():
                     if len(body) + len(part) > limits.body:
                         raise self._too_large()
-                    charge.becomes(len(body) + len(part))
+                    charge.resize(len(body) + len(part))
                     body += part
                     timer.reschedule(min(end, clock() + limits.silence_seconds))
         except TimeoutError:
@@ -133,7 +133,7 @@ class HttpCall:
         Raises:
             ClientDisconnect: the caller does not read it.
         """
-        response.headers.update(self.told)
+        response.headers.update(self.answer_headers)
         await response(self.request.scope, _nothing, self.send)
 
     async def send(self, message: Message) -> None:

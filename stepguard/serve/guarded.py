@@ -31,7 +31,7 @@ from stepguard.serve.call import HttpCall
 from stepguard.serve.errors import cut, from_result, wrong_request
 from stepguard.serve.limits import Limits
 from stepguard.serve.metrics import Metrics
-from stepguard.serve.shapes import AsciiJSON, Asked, Finished, Parameters, Shape
+from stepguard.serve.shapes import AsciiJSON, ChatRequest, Finished, Parameters, Shape
 from stepguard.serve.upstream import Upstream
 
 __all__ = ["GuardedRequests", "split_model"]
@@ -103,7 +103,7 @@ class GuardedRequests:
         self._reasons: Final = reasons
         self._metrics: Final = metrics
 
-    async def find(self, asked: Asked, sent: bytes) -> tuple[Job, str] | None:
+    async def find(self, asked: ChatRequest, sent: bytes) -> tuple[Job, str] | None:
         """The job of a request and the model for it; None where it asks for no procedure.
 
         Raises:
@@ -130,7 +130,7 @@ class GuardedRequests:
             raise wrong_request(cut(str(error)), code="invalid_procedure", param=param) from error
         return None if job is None else (job, model)
 
-    async def pass_reason(self, asked: Asked, size: int) -> str:
+    async def pass_reason(self, asked: ChatRequest, size: int) -> str:
         """Why a request is passed on of which `find` has said that it asks for no procedure.
 
         Raises:
@@ -146,7 +146,7 @@ class GuardedRequests:
             raise wrong_request(cut(str(error)), code="not_guarded", param=error.option) from error
 
     async def run(
-        self, call: HttpCall, upstream: Upstream, shape: Shape, asked: Asked, job: Job, model: str
+        self, call: HttpCall, upstream: Upstream, shape: Shape, asked: ChatRequest, job: Job, model: str
     ) -> Response:
         """Run a job, and answer with what came of it.
 
@@ -155,13 +155,13 @@ class GuardedRequests:
         """
         if not model.strip():
             raise wrong_request("the request names no model", code="invalid_model", param="model")
-        call.told["x-stepguard"] = "guarded"
+        call.answer_headers["x-stepguard"] = "guarded"
         parameters = shape.parameters({name: value for name, value in asked.body.items() if name not in _OURS})
         guard = self._guard(upstream.client(call), job, model, parameters)
         form = parameters.arguments.get("response_format")
         as_json = isinstance(form, Mapping) and form.get("type") == "json_object"
         run = guard.start(job.procedure, job.inputs, label=job.label)
-        call.told["x-stepguard-run"] = run.id
+        call.answer_headers["x-stepguard-run"] = run.id
 
         def completion(result: Result) -> dict[str, Any]:
             body = completion_body(
@@ -191,7 +191,7 @@ class GuardedRequests:
         call.resources.push_async_callback(self._leave, driven, run)
         done, _ = await asyncio.wait({driven}, timeout=self._limits.keep_alive_seconds if asked.stream else None)
         if done:
-            call.told["x-stepguard-status"] = driven.result().status
+            call.answer_headers["x-stepguard-status"] = driven.result().status
             finished = answer(driven.result())
             if not asked.stream:
                 return AsciiJSON(shape.answer(finished))

@@ -8,7 +8,7 @@ from typing import Any, Final
 from stepguard.integrations.chat.answers import completion_chunks
 from stepguard.integrations.chat.messages import read_arguments
 from stepguard.serve.errors import HttpProblem
-from stepguard.serve.shapes import Asked, Finished, Parameters, error_body, left_over, sse
+from stepguard.serve.shapes import ChatRequest, Finished, Parameters, error_body, sse, unknown_parameters
 
 __all__ = ["Chat", "read_completion", "read_messages", "read_model"]
 
@@ -25,9 +25,9 @@ class Chat:
 
     name: Final = "chat"
 
-    def read(self, body: Mapping[str, Any]) -> Asked:
+    def read(self, body: Mapping[str, Any]) -> ChatRequest:
         options = body.get("stream_options")
-        return Asked(
+        return ChatRequest(
             read_model(body),
             read_messages(body.get("messages")),
             stream=body.get("stream") is True,
@@ -38,7 +38,7 @@ class Chat:
     def parameters(self, body: Mapping[str, Any]) -> Parameters:
         known = {name: value for name, value in body.items() if name in _KNOWN and value is not None}
         # All others go with every call, also those that only this upstream knows.
-        more = {name: body[name] for name in left_over(body, _KNOWN, ("model", "messages"))}
+        more = {name: body[name] for name in unknown_parameters(body, _KNOWN, ("model", "messages"))}
         return Parameters({**known, "extra_body": more} if more else known)
 
     def answer(self, finished: Finished) -> dict[str, Any]:
@@ -62,9 +62,9 @@ class Chat:
         )
 
 
-def read_completion(body: Mapping[str, Any]) -> Asked:
+def read_completion(body: Mapping[str, Any]) -> ChatRequest:
     """What is asked at any path: in messages, a prompt, the instructions or the items of a conversation."""
-    return Asked(
+    return ChatRequest(
         read_model(body), read_messages(read_arguments(dict(body))), stream=False, include_usage=False, body=body
     )
 

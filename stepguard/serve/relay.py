@@ -178,7 +178,7 @@ class _Reading:
 
     def __init__(self, shape: Shape, *, events: bool) -> None:
         self._shape: Final = shape
-        self._held = bytearray()
+        self._buffer = bytearray()
         self._lost = False
         self.events: Final = events
         self.ended = False
@@ -187,27 +187,27 @@ class _Reading:
     def see(self, part: bytes) -> None:
         """A part is handed on."""
         if not self.events:
-            if len(self._held) + len(part) <= _KEPT:
-                self._held += part
+            if len(self._buffer) + len(part) <= _KEPT:
+                self._buffer += part
             else:
                 self._lost = True
             return
         *lines, rest = part.replace(b"\r", b"\n").split(b"\n")
         for line in lines:
-            self._see_line(bytes(self._held) + line)
-            self._held.clear()
+            self._see_line(bytes(self._buffer) + line)
+            self._buffer.clear()
             self._lost = False
-        if len(self._held) + len(rest) <= _KEPT:
-            self._held += rest
+        if len(self._buffer) + len(rest) <= _KEPT:
+            self._buffer += rest
         else:
             self._lost = self.ended = True  # nobody here can tell what such a line is
 
     def whole(self) -> bool:
         """Whether nothing is missing, now that no more comes."""
         if self.events:
-            self._see_line(bytes(self._held))
+            self._see_line(bytes(self._buffer))
             return self.ended
-        if not self._lost and (found := read_object(bytes(self._held))) is not None:
+        if not self._lost and (found := read_object(bytes(self._buffer))) is not None:
             self.usage = usage_of(found)
         return True
 

@@ -8,7 +8,16 @@ from typing import Any, Final
 from stepguard.core.usage import Usage
 from stepguard.serve.errors import HttpProblem
 from stepguard.serve.openai_shapes import read_messages, read_model
-from stepguard.serve.shapes import Asked, Finished, Parameters, error_body, left_over, pieces, refuse, sse
+from stepguard.serve.shapes import (
+    ChatRequest,
+    Finished,
+    Parameters,
+    error_body,
+    pieces,
+    refuse,
+    sse,
+    unknown_parameters,
+)
 
 __all__ = ["Responses"]
 
@@ -30,12 +39,12 @@ class Responses:
 
     name: Final = "responses"
 
-    def read(self, body: Mapping[str, Any]) -> Asked:
+    def read(self, body: Mapping[str, Any]) -> ChatRequest:
         given = body.get("input")
         messages = [{"role": "user", "content": given}] if isinstance(given, str) else read_messages(given)
         if isinstance(words := body.get("instructions"), str):
             messages = [{"role": "system", "content": words}, *messages]
-        return Asked(read_model(body), messages, stream=body.get("stream") is True, include_usage=True, body=body)
+        return ChatRequest(read_model(body), messages, stream=body.get("stream") is True, include_usage=True, body=body)
 
     def parameters(self, body: Mapping[str, Any]) -> Parameters:
         refuse(body, _REFUSED, _HARMLESS)
@@ -55,7 +64,7 @@ class Responses:
                 more[called] = holder[name]
         if more:
             arguments["extra_body"] = more
-        return Parameters(arguments, left_over(body, _REFUSED, _SAME, _MORE, _READ))
+        return Parameters(arguments, unknown_parameters(body, _REFUSED, _SAME, _MORE, _READ))
 
     def answer(self, finished: Finished) -> dict[str, Any]:
         return {

@@ -34,7 +34,7 @@ from stepguard.serve.paths import says_nothing
 from stepguard.serve.relay import composed, passed
 from stepguard.serve.shapes import AsciiJSON, Shape
 from stepguard.serve.upstream import Upstream
-from stepguard.telemetry.logging import tell
+from stepguard.telemetry.logging import log_event
 
 __all__ = ["CHAT", "MESSAGES", "Service", "refusal_of"]
 
@@ -127,7 +127,7 @@ class Service:
         ready = self._gate is not None and not self._gate.closed
         return AsciiJSON({"status": "ok" if ready else "stopping"}, 200 if ready else 503)
 
-    async def tell_metrics(self, request: Request) -> Response:
+    async def show_metrics(self, request: Request) -> Response:
         """The metrics, to whoever has a key of this server."""
         self._authenticate(request)
         return Response(generate_latest(self.metrics.registry), headers={"content-type": _METRICS})
@@ -146,9 +146,9 @@ class Service:
             asked = shape.read(body.data)
             found = await self._guarded.find(asked, call.body)
             if found is None:
-                call.told["x-stepguard-reason"] = await self._guarded.pass_reason(asked, len(call.body))
+                call.answer_headers["x-stepguard-reason"] = await self._guarded.pass_reason(asked, len(call.body))
                 del body, asked
-                charge.becomes(len(call.body))
+                charge.resize(len(call.body))
                 return await self._pass_on(call, shape)
             if body.doubt:
                 raise wrong_request(f"the body can be read in more than one way: {body.doubt}", code="invalid_json")
@@ -159,7 +159,7 @@ class Service:
 
     async def list_models(self, call: HttpCall, charge: Charge) -> Response:
         """The models of the upstream, and each behind every procedure; or one of them."""
-        call.told["x-stepguard"] = "passed"
+        call.answer_headers["x-stepguard"] = "passed"
         asked = call.request.path_params.get("model", "")
         name, model = split_model(asked, self._procedures)
 
@@ -197,13 +197,13 @@ class Service:
                     code="unknown_path",
                 )
             if not silent:
-                call.told["x-stepguard-reason"] = await self._guarded.pass_reason(asked, len(call.body))
+                call.answer_headers["x-stepguard-reason"] = await self._guarded.pass_reason(asked, len(call.body))
             del body, asked
-            charge.becomes(len(call.body))
+            charge.resize(len(call.body))
         return await self._pass_on(call, None)
 
     async def _pass_on(self, call: HttpCall, shape: Shape | None) -> Response:
-        call.told["x-stepguard"] = "passed"
+        call.answer_headers["x-stepguard"] = "passed"
         response = await call.resources.enter_async_context(self._upstream.passing(call))
         return await passed(call, self._upstream, response, shape, self.metrics)
 
@@ -251,7 +251,7 @@ class Service:
                 raise too_slow(f"no answer within {seconds:g} s") from None
 
     def _record(self, call: HttpCall, endpoint: _Endpoint, outcome: str | None) -> None:
-        handling: Any = call.told.get("x-stepguard", "refused")
+        handling: Any = call.answer_headers.get("x-stepguard", "refused")
         seconds = time.monotonic() - call.began
         said = outcome or str(call.status or "gone")
         self.metrics.request(endpoint.name, handling, said, seconds)
@@ -262,13 +262,13 @@ class Service:
                 self._refusals[endpoint.name, said] = (last, left_out + 1)
                 return
             self._refusals[endpoint.name, said] = (call.began, 0)
-        tell(
+        log_event(
             "request_done",
             endpoint=endpoint.name,
             handling=handling,
             outcome=said,
             seconds=round(seconds, 3),
-            run_id=call.told.get("x-stepguard-run"),
+            run_id=call.answer_headers.get("x-stepguard-run"),
             left_out=left_out,
         )
 

@@ -14,15 +14,15 @@ from stepguard.serve.errors import HttpProblem, wrong_request
 
 __all__ = [
     "AsciiJSON",
-    "Asked",
+    "ChatRequest",
     "Finished",
     "Parameters",
     "Shape",
     "error_body",
-    "left_over",
     "pieces",
     "refuse",
     "sse",
+    "unknown_parameters",
     "usage_of",
 ]
 
@@ -38,7 +38,7 @@ class AsciiJSON(JSONResponse):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChatRequest:
     """What a request asks, whatever its shape.
 
     Attributes:
@@ -112,7 +112,7 @@ class Shape(Protocol):
         """For metrics and logs."""
         ...
 
-    def read(self, body: Mapping[str, Any]) -> Asked:
+    def read(self, body: Mapping[str, Any]) -> ChatRequest:
         """What a request asks, as far as it can be told."""
         ...
 
@@ -187,7 +187,7 @@ def refuse(body: Mapping[str, Any], names: Iterable[str], harmless: Mapping[str,
         )
 
 
-def left_over(body: Mapping[str, Any], *known: Iterable[str]) -> tuple[str, ...]:
+def unknown_parameters(body: Mapping[str, Any], *known: Iterable[str]) -> tuple[str, ...]:
     """The names of the parameters that say something and are not known."""
     names = {name for each in known for name in each}
     return tuple(sorted(name for name, value in body.items() if name not in names and value is not None))

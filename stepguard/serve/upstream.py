@@ -263,16 +263,16 @@ class _Failures:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         library = self._library
         if isinstance(error, library.ConnectTimeout):
-            raise self._said(too_slow(f"the upstream was not reached within {self._limits.connect_seconds:g} s"))
+            raise self._bare(too_slow(f"the upstream was not reached within {self._limits.connect_seconds:g} s"))
         if isinstance(error, library.TimeoutException):
-            raise self._said(too_slow(f"the upstream was silent for {self._limits.upstream_seconds:g} s"))
+            raise self._bare(too_slow(f"the upstream was silent for {self._limits.upstream_seconds:g} s"))
         if isinstance(error, library.ConnectError):
-            raise self._said(unreachable("the upstream cannot be reached"))
+            raise self._bare(unreachable("the upstream cannot be reached"))
         if isinstance(error, library.HTTPError | library.InvalidURL | library.StreamError):
             # The text of such an error may hold an address with a key in it.
-            raise self._said(unreachable(f"the connection to the upstream broke ({type(error).__name__})"))
+            raise self._bare(unreachable(f"the connection to the upstream broke ({type(error).__name__})"))
 
-    def _said(self, problem: HttpProblem) -> HttpProblem:
+    def _bare(self, problem: HttpProblem) -> HttpProblem:
         problem.__suppress_context__ = True
         return problem
 

@@ -39,7 +39,7 @@ from stepguard.engine.run import Run
 from stepguard.results import Result
 from stepguard.telemetry.hooks import Hooks, Observer
 
-__all__ = ["Observer", "Telemetry", "careful", "complain", "tell"]
+__all__ = ["Observer", "Telemetry", "call_safely", "log_event", "log_fault"]
 
 _NAME: Final = "stepguard"
 _NO_CONTEXT: Final = nullcontext()
@@ -70,7 +70,7 @@ class Telemetry:
             earlier = self._run.attempts(after=0)[-1:]  # of a run that was begun elsewhere
             self._last_attempt = earlier[0].number if earlier else 0
         for hooks in self._hooks:
-            careful(hooks.started, self._run, about=self._about)
+            call_safely(hooks.started, self._run, about=self._about)
 
     def performing(self, action: Action) -> AbstractContextManager[object]:
         """The context to perform an action in."""
@@ -78,39 +78,39 @@ class Telemetry:
 
     def performed(self, action: Action, event: Event) -> None:
         """An action was performed."""
-        careful(self._log_performed, action, event, about=self._about)
+        call_safely(self._log_performed, action, event, about=self._about)
         for observer in self._observers:
             if isinstance(observer, Hooks):
-                careful(observer.performed, self._run, action, event, about=self._about)
+                call_safely(observer.performed, self._run, action, event, about=self._about)
             else:
-                careful(observer, action, event, about=self._about)
-        self._tell_attempts()
+                call_safely(observer, action, event, about=self._about)
+        self._notify_attempts()
 
     def done(self, result: Result) -> None:
         """The run has ended."""
-        careful(self._log_done, result, about=self._about)
-        self._tell_done(result)
+        call_safely(self._log_done, result, about=self._about)
+        self._notify_done(result)
 
     def unclosed(self, error: Exception) -> None:
         """The session of the backend could not be closed."""
-        complain(f"the session of the backend could not be closed after {self._about}", error)
+        log_fault(f"the session of the backend could not be closed after {self._about}", error)
 
     def detached(self) -> None:
         """The run has not ended, and is not carried on here."""
-        self._tell_done(self._run.result())
+        self._notify_done(self._run.result())
 
-    def _tell_attempts(self) -> None:
+    def _notify_attempts(self) -> None:
         if self._last_attempt is None:
             return
         for attempt in self._run.attempts(after=self._last_attempt):
             self._last_attempt = attempt.number
             for hooks in self._hooks:
-                careful(hooks.attempted, self._run, attempt, about=self._about)
+                call_safely(hooks.attempted, self._run, attempt, about=self._about)
 
-    def _tell_done(self, result: Result) -> None:
-        self._tell_attempts()
+    def _notify_done(self, result: Result) -> None:
+        self._notify_attempts()
         for hooks in self._hooks:
-            careful(hooks.done, self._run, result, about=self._about)
+            call_safely(hooks.done, self._run, result, about=self._about)
 
     def _log_performed(self, action: Action, event: Event) -> None:
         if isinstance(action, Commit) and (log := self._logger("info")) is not None:
@@ -161,13 +161,13 @@ class _Contexts:
 
     def __enter__(self) -> None:
         for hooks in self._hooks:
-            careful(self._enter, hooks, about=self._about)
+            call_safely(self._enter, hooks, about=self._about)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         while self._entered:
-            careful(self._entered.pop().__exit__, kind, error, traceback, about=self._about)
+            call_safely(self._entered.pop().__exit__, kind, error, traceback, about=self._about)
 
     def _enter(self, hooks: Hooks) -> None:
         context = hooks.performing(*self._of)
@@ -176,29 +176,29 @@ class _Contexts:
             self._entered.append(context)
 
 
-def careful(tell: Callable[..., object], *arguments: object, about: str) -> None:
+def call_safely(function: Callable[..., object], *arguments: object, about: str) -> None:
     """Call what may be foreign code; what it raises is logged and changes nothing."""
     try:
-        tell(*arguments)
+        function(*arguments)
     except Exception as error:  # noqa: BLE001 - whatever it is
-        complain(f"a log handler or observer failed on {about}", error)
+        log_fault(f"a log handler or observer failed on {about}", error)
 
 
-def complain(event: str, error: Exception) -> None:
+def log_fault(event: str, error: Exception) -> None:
     """Log that something failed which changes nothing: where, and not the text of the error, which may hold content."""
     with suppress(Exception):  # the same handler may fail on this as well
         where = "".join(traceback.format_tb(error.__traceback__))
         logging.getLogger(_NAME).error("%s: %s\n%s", event, type(error).__name__, where)
 
 
-def tell(event: str, **facts: object) -> None:
+def log_event(event: str, **facts: object) -> None:
     """An event outside of a run, of level info."""
 
     def log() -> None:
         if (logger := _logger("info")) is not None:
             logger.info(event, **facts)
 
-    careful(log, about=event)
+    call_safely(log, about=event)
 
 
 def _tracing(observers: Sequence[Observer]) -> list[Hooks]:
@@ -212,7 +212,7 @@ def _tracing(observers: Sequence[Observer]) -> list[Hooks]:
             hooks.append(OpenTelemetry())
 
     if "opentelemetry.trace" in sys.modules:  # whoever has set it up has imported it
-        careful(look, about="OpenTelemetry")
+        call_safely(look, about="OpenTelemetry")
     return hooks
 
 

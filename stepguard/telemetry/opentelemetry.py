@@ -185,7 +185,7 @@ class OpenTelemetry(Hooks):
         if isinstance(action, Commit) and isinstance(event, Committed):
             span = going.attempts.get(action.records[0].occurrence.index, going.span)
             for record in action.records:
-                self._tell_committed(span, record)
+                self._add_committed(span, record)
         elif isinstance(action, Ask) and isinstance(event, Failed):
             # The attempt may have ended already: an error closes it.
             going.errors[action.occurrences[0].index] = type(event.error).__name__
@@ -201,7 +201,7 @@ class OpenTelemetry(Hooks):
         if span is not None:
             self._end_attempt(span, attempt, error)
         elif going.span.span.is_recording():
-            self._tell_deviations(going.span, attempt)
+            self._add_deviations(going.span, attempt)
 
     def done(self, run: Run, result: Result, /) -> None:
         """End the span of a run, and what is left of it."""
@@ -244,7 +244,7 @@ class OpenTelemetry(Hooks):
 
     def _end_attempt(self, span: _Span, attempt: Attempt, error: str | None) -> None:
         if span.span.is_recording():
-            self._tell_deviations(span, attempt)
+            self._add_deviations(span, attempt)
             attributes: _Attributes = {
                 "stepguard.attempt.number": attempt.number,
                 "stepguard.attempt.outcome": attempt.outcome,
@@ -263,7 +263,7 @@ class OpenTelemetry(Hooks):
             span.span.set_attributes(attributes)
         span.end()
 
-    def _tell_committed(self, span: _Span, record: StepRecord) -> None:
+    def _add_committed(self, span: _Span, record: StepRecord) -> None:
         failed = next((verdict.kind for verdict in record.verdicts if verdict.outcome == "fail"), None)
         label = "verified" if record.verified else failed or "unverified"  # an observing run commits what failed
         attributes: _Attributes = {
@@ -275,7 +275,7 @@ class OpenTelemetry(Hooks):
             attributes["stepguard.step.value"] = self._cut(show_value(record.value))
         self._verdict(span, label, (verdict.reason for verdict in record.verdicts), attributes)
 
-    def _tell_deviations(self, span: _Span, attempt: Attempt) -> None:
+    def _add_deviations(self, span: _Span, attempt: Attempt) -> None:
         occurrences = {occurrence.step: occurrence for occurrence in attempt.steps}
         for deviation in attempt.deviations:
             # A reply may name steps that nobody asked: what a model made up is no id.

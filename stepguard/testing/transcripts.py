@@ -13,7 +13,7 @@ from stepguard.language.values import Value, show_value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 
-__all__ = ["STYLES", "Answer", "Style", "Told", "tell", "told_rightly", "write_transcript"]
+__all__ = ["STYLES", "Answer", "StepLine", "Style", "write_step", "write_transcript", "written_correctly"]
 
 Style = Literal[
     "lines", "steps", "bold", "numbered", "round", "bullets", "blocks", "table", "latex", "prose", "json", "array"
@@ -22,7 +22,7 @@ STYLES: Final[tuple[Style, ...]] = get_args(Style)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StepLine:
     """A step as a transcript tells it: its name, its number, its formula, that with numbers, and the value."""
 
     name: str
@@ -39,7 +39,9 @@ class Answer:
     value: str
 
 
-def tell(step: Step, number: int, values: Mapping[str, Value], value: Value | None = None) -> tuple[Told, Value]:
+def write_step(
+    step: Step, number: int, values: Mapping[str, Value], value: Value | None = None
+) -> tuple[StepLine, Value]:
     """A step told from the given values, with its right value or another one, and that value.
 
     Args:
@@ -51,20 +53,20 @@ def tell(step: Step, number: int, values: Mapping[str, Value], value: Value | No
     assert step.expression is not None
     found = step.type.convert(evaluate(step.expression, values)) if value is None else value
     shown = show_value(found)
-    return Told(step.id, number, step.formula or "", substitute(step.expression, values), shown), found
+    return StepLine(step.id, number, step.formula or "", substitute(step.expression, values), shown), found
 
 
-def told_rightly(procedure: Procedure, inputs: Mapping[str, object]) -> tuple[list[Told], dict[str, Value]]:
+def written_correctly(procedure: Procedure, inputs: Mapping[str, object]) -> tuple[list[StepLine], dict[str, Value]]:
     """Every step of a procedure, told rightly, and the values."""
     values: dict[str, Value] = dict(procedure.accept_inputs(inputs))
-    told: list[Told] = []
+    told: list[StepLine] = []
     for number, step in enumerate(procedure.steps, 1):
-        one, values[step.id] = tell(step, number, values)
+        one, values[step.id] = write_step(step, number, values)
         told.append(one)
     return told, values
 
 
-def write_transcript(style: Style, items: Sequence[Told | Answer | str]) -> str:
+def write_transcript(style: Style, items: Sequence[StepLine | Answer | str]) -> str:
     """A transcript in one of the styles; a string among the items is a remark.
 
     Raises:
@@ -86,7 +88,7 @@ def write_transcript(style: Style, items: Sequence[Told | Answer | str]) -> str:
             return gap.join(_line(style, item) for item in items)
 
 
-def _line(style: Style, item: Told | Answer | str) -> str:
+def _line(style: Style, item: StepLine | Answer | str) -> str:
     if isinstance(item, str):
         return item
     if isinstance(item, Answer):
@@ -118,7 +120,7 @@ def _typeset(work: str) -> str:
 _OPENINGS: Final = ("First,", "Next,", "Then", "After that,", "Now", "With that,")
 
 
-def _prose(item: Told | Answer | str, at: int) -> str:
+def _prose(item: StepLine | Answer | str, at: int) -> str:
     if isinstance(item, str):
         return item
     if isinstance(item, Answer):
@@ -129,11 +131,11 @@ def _prose(item: Told | Answer | str, at: int) -> str:
     return f"{opening} {item.name} is {item.formula}, which is {item.filled} = {item.value}."
 
 
-def _table(items: Sequence[Told | Answer | str]) -> str:
+def _table(items: Sequence[StepLine | Answer | str]) -> str:
     head = ["| step | working | value |", "|---|---|---|"]
     lines: list[str] = []
     for item in items:
-        if isinstance(item, Told):
+        if isinstance(item, StepLine):
             if not lines or not lines[-1].startswith("|"):
                 lines += head
             lines.append(f"| {item.name} | {item.filled} | {item.value} |")
@@ -142,14 +144,14 @@ def _table(items: Sequence[Told | Answer | str]) -> str:
     return "\n".join(lines)
 
 
-def _latex(items: Sequence[Told | Answer | str]) -> str:
+def _latex(items: Sequence[StepLine | Answer | str]) -> str:
     lines: list[str] = []
     opened = False
     for item in items:
-        if isinstance(item, Told) != opened:
+        if isinstance(item, StepLine) != opened:
             lines.append("\\begin{align*}" if not opened else "\\end{align*}")
             opened = not opened
-        if isinstance(item, Told):
+        if isinstance(item, StepLine):
             work = item.filled.replace("*", "\\times")
             lines.append(f"{_latex_name(item.name)} &= {work} = {item.value} \\\\")
         elif isinstance(item, Answer):
@@ -164,7 +166,7 @@ def _latex_name(name: str) -> str:
     return f"\\text{{{name}}}" if index is None else f"{index[1]}_{{{index[2]}}}"
 
 
-def _json(items: Sequence[Told | Answer | str]) -> str:
+def _json(items: Sequence[StepLine | Answer | str]) -> str:
     fields: list[str] = []
     for item in items:
         if isinstance(item, str):
@@ -176,11 +178,11 @@ def _json(items: Sequence[Told | Answer | str]) -> str:
     return "```json\n{" + ", ".join(fields) + "}\n```"
 
 
-def _array(items: Sequence[Told | Answer | str]) -> str:
+def _array(items: Sequence[StepLine | Answer | str]) -> str:
     steps: list[str] = []
     texts: list[str] = []
     for item in items:
-        if isinstance(item, Told):
+        if isinstance(item, StepLine):
             steps.append(json.dumps({"step": item.name, "work": item.filled, "value": item.value}))
         elif isinstance(item, Answer) and steps:
             texts.append(f"Answer: {item.value}")

@@ -11,7 +11,7 @@ from audit_harness import INPUTS, PROCEDURE, RIGHT, TOLD
 from stepguard import Procedure, Step, audit
 from stepguard.auditing import FINDING_KINDS, Audit
 from stepguard.errors import InputError
-from stepguard.testing.transcripts import STYLES, Answer, Style, Told, write_transcript
+from stepguard.testing.transcripts import STYLES, Answer, StepLine, Style, write_transcript
 
 pytestmark = pytest.mark.once
 
@@ -21,15 +21,15 @@ styles = pytest.mark.parametrize("style", STYLES)
 texts = pytest.mark.parametrize("style", REMARKABLE)
 
 
-def told(*changes: tuple[int, str, str]) -> list[Told]:
+def told(*changes: tuple[int, str, str]) -> list[StepLine]:
     """The steps, some with another calculation and value."""
     found = list(TOLD)
     for at, filled, value in changes:
-        found[at] = Told(TOLD[at].name, TOLD[at].number, TOLD[at].formula, filled, value)
+        found[at] = StepLine(TOLD[at].name, TOLD[at].number, TOLD[at].formula, filled, value)
     return found
 
 
-def audited(style: Style, items: list[Told | Answer | str]) -> Audit:
+def audited(style: Style, items: list[StepLine | Answer | str]) -> Audit:
     return audit(PROCEDURE, INPUTS, write_transcript(style, items))
 
 
@@ -128,7 +128,7 @@ def test_taking_back_in_words_is_a_self_correction(style: Style, remark: str) ->
 @styles
 def test_a_step_that_the_procedure_does_not_have_is_extra(style: Style) -> None:
     """A step behind the last one is extra."""
-    found = audited(style, [*TOLD, Told("t5", 5, "7 + 8", "7 + 8", "15"), Answer("43")])
+    found = audited(style, [*TOLD, StepLine("t5", 5, "7 + 8", "7 + 8", "15"), Answer("43")])
     name = "step 5" if style in ("steps", "round", "blocks") else "t5"
     assert kinds(found) == [("extra_step", name)]
 

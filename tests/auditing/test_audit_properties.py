@@ -13,7 +13,7 @@ from stepguard import audit
 from stepguard.auditing import check_links
 from stepguard.evaluation.families import Arithmetic
 from stepguard.language.values import to_exact
-from stepguard.testing.transcripts import STYLES, Answer, Style, Told, told_rightly, write_transcript
+from stepguard.testing.transcripts import STYLES, Answer, StepLine, Style, write_transcript, written_correctly
 
 pytestmark = pytest.mark.once
 
@@ -77,7 +77,7 @@ def test_any_text_ends_in_an_audit(text: str) -> None:
 def test_a_right_run_has_no_finding(seed: int, length: int, style: Style) -> None:
     """A right transcript of any program in any style is right."""
     task = Arithmetic().make(seed, length)
-    told, _ = told_rightly(task.procedure, task.inputs)
+    told, _ = written_correctly(task.procedure, task.inputs)
     found = audit(task.procedure, task.inputs, write_transcript(style, [*told, Answer(str(task.answer))]))
     assert found.ok, found.findings
 
@@ -87,11 +87,11 @@ def test_a_right_run_has_no_finding(seed: int, length: int, style: Style) -> Non
 def test_a_wrong_value_is_never_called_right(seed: int, length: int, style: Style, data: st.DataObject) -> None:
     """Whatever else is written, a value that is not the true one is not judged right."""
     task = Arithmetic().make(seed, length)
-    told, _ = told_rightly(task.procedure, task.inputs)
+    told, _ = written_correctly(task.procedure, task.inputs)
     at = data.draw(st.integers(0, length - 1))
     off = data.draw(st.integers(-300, 300).filter(bool))
     old = told[at]
-    told[at] = Told(old.name, old.number, old.formula, old.filled, str(int(to_exact(task.truth[old.name])) + off))
+    told[at] = StepLine(old.name, old.number, old.formula, old.filled, str(int(to_exact(task.truth[old.name])) + off))
     found = audit(task.procedure, task.inputs, write_transcript(style, [*told, Answer(str(task.answer))]))
     assert found.steps[at].verdict == "wrong"
     assert found.wrong

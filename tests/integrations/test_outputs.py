@@ -110,8 +110,8 @@ def test_an_output_that_is_not_right_is_rejected(output: object, step: str | Non
     """Wrong anywhere, in working, repetitions or computed fields; what is told of it holds no value."""
     check = checked(output)
     assert (check.verified, check.step, check.kind) == (False, step, kind)
-    assert "57" not in check.told()
-    assert "John Doe" not in check.told()
+    assert "57" not in check.summary()
+    assert "John Doe" not in check.summary()
     assert pickle.loads(pickle.dumps(check)) == check
 
 
@@ -134,7 +134,7 @@ def test_what_rests_on_an_unverified_step_is_not_verified() -> None:
     output = {"n": 3, "m": 7}
     check = checked(output, WORDS, {"s": "a b c"})
     assert (check.verified, check.kind, check.retry) == (False, "unverified", False)
-    assert check.told() == "nothing vouches for n"
+    assert check.summary() == "nothing vouches for n"
     allowed = checked(output, WORDS, {"s": "a b c"}, at_least="unverified")
     assert (allowed.verified, list(allowed.weak)) == (True, ["n", "twice", "m"])
     assert checked({"n": 3, "m": 8}, WORDS, {"s": "a b c"}, at_least="unverified").kind == "wrong_value"

@@ -258,7 +258,7 @@ class SymbolicCheck(BuiltCheck):
             return Verdict("fail", name, kind or "wrong_value", shorten(reason, 400))
         return Verdict("undecided", name, "undecided", shorten(reason, 400), retry=retry)
 
-    def _said(self, finding: Deduction, *, kind: DeviationKind = "wrong_value") -> Verdict:
+    def _verdict_of(self, finding: Deduction, *, kind: DeviationKind = "wrong_value") -> Verdict:
         """A finding as a verdict."""
         if finding.yes:
             return self._verdict("pass")

@@ -90,10 +90,10 @@ class Equivalent(SymbolicCheck):
         for side in sides:
             finding = question.decider.equal(wanted, question.numbered(side))
             if not finding.yes:
-                return self._said(finding)
+                return self._verdict_of(finding)
         if self.form is None:
             return self._verdict("pass")
-        return self._said(in_form(sides[-1], self.form, question.decider), kind=_NOT_THE_FORM)
+        return self._verdict_of(in_form(sides[-1], self.form, question.decider), kind=_NOT_THE_FORM)
 
     def _judge_equation(self, question: FormulaQuestion, wanted: Relation) -> Verdict:
         if not wanted.equation:
@@ -103,7 +103,7 @@ class Equivalent(SymbolicCheck):
             raise ExpressionError("an equation was expected", text=question.claimed, position=0)
         one = difference(*wanted.sides)
         other = difference(*(question.numbered(side) for side in found.sides))
-        return self._said(question.decider.proportional(one, other))
+        return self._verdict_of(question.decider.proportional(one, other))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Derivative(SymbolicCheck):
     def _answer(self, question: FormulaQuestion) -> Verdict:
         tree = question.formula(self.formula)
         claim = question.claimed_formula(tree, labels=self._labels())
-        return self._said(question.decider.equal(differentiate(tree, self.variable, order=self.order), claim))
+        return self._verdict_of(question.decider.equal(differentiate(tree, self.variable, order=self.order), claim))
 
     def _labels(self) -> list[str]:
         x = self.variable
@@ -213,11 +213,11 @@ class Integral(SymbolicCheck):
         claim = question.claimed_formula(tree, labels=("F", f"F({x})"))
         if self.low is not None and self.high is not None:
             low, high = question.formula(self.low), question.formula(self.high)
-            return self._said(check_definite(tree, x, low, high, claim, question.decider))
+            return self._verdict_of(check_definite(tree, x, low, high, claim, question.decider))
         # Of sqrt(x)^2 it is x^2/2 + C, which is defined at further points.
         finding = question.decider.equal(tree, differentiate(claim, x), right_reaches_further=True)
         if not finding.yes:
-            return self._said(finding)
+            return self._verdict_of(finding)
         if not self._defined(question, tree, claim):
             return self._verdict("undecided", "the claim was not seen to have a value anywhere")
         constants = symbols_in(claim) - symbols_in(tree) - {x}
@@ -297,5 +297,5 @@ class Substituted(SymbolicCheck):
             raise ExpressionError("a formula was expected, not a relation", text=question.claimed, position=0)
         finding = question.decider.equal(tree, question.numbered(written))
         if not finding.yes or self.form is None:
-            return self._said(finding)
-        return self._said(in_form(written, self.form, question.decider), kind=_NOT_THE_FORM)
+            return self._verdict_of(finding)
+        return self._verdict_of(in_form(written, self.form, question.decider), kind=_NOT_THE_FORM)

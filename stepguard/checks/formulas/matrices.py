@@ -76,10 +76,10 @@ class SameMatrix(SymbolicCheck):
             raise ConfigError(f"matrix: {error}", option="matrix") from None
 
     def _answer(self, question: FormulaQuestion) -> Verdict:
-        wanted = self._wanted(question)
+        wanted = self._expected(question)
         if not isinstance(wanted, tuple):
             claim = question.claimed_formula(wanted)
-            return self._said(question.decider.equal(wanted, claim))
+            return self._verdict_of(question.decider.equal(wanted, claim))
         known = question.known(*(entry for row in wanted for entry in row))
         found = parse_matrix(question.without_label(), declared=question.declared, known=known)
         if (len(found), len(found[0])) != (len(wanted), len(wanted[0])):
@@ -95,7 +95,7 @@ class SameMatrix(SymbolicCheck):
                     undecided = self._verdict("undecided", f"row {row}, column {column}: {finding.reason}")
         return undecided or self._verdict("pass")
 
-    def _wanted(self, question: FormulaQuestion) -> Matrix | Formula:
+    def _expected(self, question: FormulaQuestion) -> Matrix | Formula:
         text = self.matrix.strip()
         if _is_literal(text):
             return _filled(parse_matrix(text, declared=question.declared), question)
@@ -126,12 +126,12 @@ class _Algebra:
     """Works out a formula of matrices; the products and sums of their entries are left as formulas."""
 
     def __init__(self, held: Mapping[str, Matrix | Formula]) -> None:
-        self._held = held
+        self._matrices = held
 
     def value(self, tree: Formula) -> Matrix | Formula:
         match tree:
             case Name(name):
-                return self._held.get(name, tree)
+                return self._matrices.get(name, tree)
             case Sum(terms):
                 return self._sum([self.value(term) for term in terms])
             case Product(factors):

@@ -78,11 +78,11 @@ def compare_region(charts: Sequence[tuple[str, SignChart]], region: Region, ques
     for place, at in zip(range(len(placed) + 1), _between(placed), strict=True):
         holds = all(chart.holds(operator, exact(at)) for operator, chart in charts)
         if holds != claimed(place - 0.5):
-            return Deduction("no", f"at {_shown(at)} it {'holds' if holds else 'does not hold'}")
+            return Deduction("no", f"at {_number_text(at)} it {'holds' if holds else 'does not hold'}")
     for place, cut in enumerate(placed):
         holds = all(_holds(chart, operator, cut) for operator, chart in charts)
         if holds != claimed(place):
-            return Deduction("no", f"at {_shown_cut(cut)} it {'holds' if holds else 'does not hold'}")
+            return Deduction("no", f"at {_cut_text(cut)} it {'holds' if holds else 'does not hold'}")
     return Deduction("yes")
 
 
@@ -90,19 +90,19 @@ def _sign(value: float) -> int:
     return (value > 0) - (value < 0)
 
 
-def _shown(value: Fraction) -> str:
+def _number_text(value: Fraction) -> str:
     return format_exact(value) if value.denominator < 1000 else f"about {format_exact(round(value, 9))}"
 
 
-def _shown_cut(cut: _Cut) -> str:
+def _cut_text(cut: _Cut) -> str:
     """The number that a cut is, exactly where it is a simple fraction."""
     root = None if cut.root is None else cut.root.narrowed(_NARROW)
     low, high = (cut.low, cut.high) if root is None else (root.low, root.high)
     near = (low + high) / 2
     simple = near.limit_denominator(999)
     if low <= simple <= high and root is not None and sign_of(root.polynomial, simple) == 0:
-        return _shown(simple)
-    return _shown(near)
+        return _number_text(simple)
+    return _number_text(near)
 
 
 def _holds(chart: SignChart, operator: str, cut: _Cut) -> bool:

@@ -91,12 +91,12 @@ class Solves(SymbolicCheck):
             known=question.known(left, right),
         )
         values = tuple(question.numbered(value) for value in claimed.values)
-        finding = self._found(question, left, right, Solutions(values, claimed.everything))
+        finding = self._all_solve(question, left, right, Solutions(values, claimed.everything))
         if finding.yes and not self.all:
             return Verdict("pass", self.name, strength="constrained")
-        return self._said(finding)
+        return self._verdict_of(finding)
 
-    def _found(self, question: FormulaQuestion, left: Formula, right: Formula, claimed: Solutions) -> Deduction:
+    def _all_solve(self, question: FormulaQuestion, left: Formula, right: Formula, claimed: Solutions) -> Deduction:
         x = self.variable
         if any(x in symbols_in(value) for value in claimed.values):
             return Deduction("no", f"a solution holds {x} itself")
@@ -231,7 +231,7 @@ class SolvesSystem(SymbolicCheck):
                 one, other = replace_names(left, filled), replace_names(right, filled)
                 finding = question.decider.equal(one, other, same_domain=not symbols_in(*values))
                 if not finding.yes:
-                    return self._said(finding)
+                    return self._verdict_of(finding)
         if solutions and not self.all:
             return Verdict("pass", self.name, strength="constrained")
         single = self._single([difference(left, right) for left, right in sides])
@@ -306,7 +306,7 @@ class SolvesInequality(SymbolicCheck):
                 if chart is None:
                     return self._verdict("undecided", "only polynomials in one unknown and their quotients are decided")
                 charts.append((operator, chart))
-            return self._said(compare_region(charts, region, question))
+            return self._verdict_of(compare_region(charts, region, question))
         except TooBig:
             return self._verdict("undecided", "it takes too much to work out where the inequality holds")
 

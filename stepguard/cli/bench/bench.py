@@ -105,7 +105,7 @@ def main(args: argparse.Namespace) -> int:
     from stepguard.cli.bench.progress import BenchProgress
     from stepguard.cli.run import EXIT_CODES
     from stepguard.errors import ConfigError
-    from stepguard.evaluation.forecasts import make_foretold
+    from stepguard.evaluation.forecasts import make_forecasts
     from stepguard.evaluation.meter import Meter
     from stepguard.evaluation.report.html_report import write_reports
     from stepguard.evaluation.report.results_file import make_results
@@ -142,7 +142,7 @@ def main(args: argparse.Namespace) -> int:
     if new:
         clear_folder(args.out)
     with ExitStack() as stack:
-        stack.enter_context(_told_how_to_go_on(args.out))
+        stack.enter_context(_telling_how_to_go_on(args.out))
         if callable(close := getattr(backend, "close", None)):
             stack.callback(close)
         progress = stack.enter_context(BenchProgress(plan, model, concurrency=concurrency, meter=meter))
@@ -182,7 +182,7 @@ def main(args: argparse.Namespace) -> int:
         )
     results = make_results(outcomes, meta, price=price)
     if args.learned is not None:
-        results["forecast"] = make_foretold(plan, outcomes)
+        results["forecast"] = make_forecasts(plan, outcomes)
     text = json.dumps(results, indent=1, allow_nan=False)
     if args.out is not None:
         (args.out / "results.json").write_text(text + "\n", encoding="utf-8")
@@ -193,12 +193,12 @@ def main(args: argparse.Namespace) -> int:
         _print(results, simulated=simulated, out=args.out)
     if stopped is not None:
         may = ", and may spend as much again" if args.out is not None else ""
-        print(f"{stopped}; {_kept(args.out)}{may}", file=sys.stderr, flush=True)
+        print(f"{stopped}; {_how_to_go_on(args.out)}{may}", file=sys.stderr, flush=True)
         return EXIT_CODES["exhausted"]
     return EXIT_CODES["failed"] if any(outcome.error is not None for outcome in outcomes) else 0
 
 
-def _kept(folder: Path | None) -> str:
+def _how_to_go_on(folder: Path | None) -> str:
     """How a run that was not ended goes on."""
     if folder is None:
         return "pass --out to keep such a run, and go on with it"
@@ -206,11 +206,11 @@ def _kept(folder: Path | None) -> str:
 
 
 @contextmanager
-def _told_how_to_go_on(folder: Path | None) -> Iterator[None]:
+def _telling_how_to_go_on(folder: Path | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt(f"{str(stop) or 'interrupted'}; {_kept(folder)}") from stop
+        raise KeyboardInterrupt(f"{str(stop) or 'interrupted'}; {_how_to_go_on(folder)}") from stop
 
 
 def _backend(args: argparse.Namespace) -> tuple[Backend, str]:

@@ -15,7 +15,7 @@ __all__ = ["FOLDER", "check_default_folder", "check_folder", "clear_folder"]
 FOLDER: Final = Path("stepguard-bench")
 _OUTCOMES: Final = "outcomes.jsonl"
 _RESULTS: Final = "results.json"
-_MADE: Final = (_OUTCOMES, _RESULTS, "report.html", "accuracy.svg", "accuracy-[0-9]*.svg")
+_WRITTEN: Final = (_OUTCOMES, _RESULTS, "report.html", "accuracy.svg", "accuracy-[0-9]*.svg")
 """What a simulated run leaves; one of a model has its replies, too."""
 
 
@@ -43,19 +43,19 @@ def check_folder(folder: Path) -> None:
         raise ConfigError(f"--out takes a folder, but {there} is a file", option="out")
     if not os.access(there, os.W_OK | os.X_OK):
         raise ConfigError(f"--out: nothing can be written to {there}", option="out")
-    for name in (*_MADE[:4], "replies.sqlite"):
+    for name in (*_WRITTEN[:4], "replies.sqlite"):
         if (folder / name).is_dir():
             raise ConfigError(f"--out: {folder / name} is a folder, where a file is to be written", option="out")
 
 
 def clear_folder(folder: Path) -> None:
     """Delete what an earlier simulated run left in a folder, and nothing else."""
-    for path in _made(folder):
+    for path in _written_files(folder):
         path.unlink()
 
 
-def _made(folder: Path) -> Iterable[Path]:
-    return [path for name in _MADE for path in folder.glob(name) if path.is_file()]
+def _written_files(folder: Path) -> Iterable[Path]:
+    return [path for name in _WRITTEN for path in folder.glob(name) if path.is_file()]
 
 
 def _is_simulated(folder: Path) -> bool:

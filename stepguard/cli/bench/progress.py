@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Final, Self
 
-from stepguard.cli.progress import Shown, make_display
+from stepguard.cli.progress import ProgressContext, make_display
 from stepguard.cli.text import printable
 from stepguard.engine.actions import Action, Commit, Event
 from stepguard.evaluation.arms import Outcome
@@ -28,7 +28,7 @@ def span_of_time(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes < 6000 else f"{minutes / 1440:.0f} days"
 
 
-class BenchProgress(Shown):
+class BenchProgress(ProgressContext):
     """Told of every call and every run that ends, from entering it to leaving it.
 
     Args:

@@ -13,7 +13,7 @@ from stepguard.engine.actions import CheckClaims
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing
 from stepguard.evaluation.arms.guarded import check_knobs, plainly, with_knobs
-from stepguard.evaluation.arms.guarded_run import Seen, make_guard, run_guarded
+from stepguard.evaluation.arms.guarded_run import ClaimCounts, make_guard, run_guarded
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import Named
 from stepguard.repair.ladder import Ladder
@@ -51,7 +51,7 @@ class Blind(Named):
             other = neighbour()
         except ConfigError as error:
             return nothing(self.name, task, status="error", error=f"there is no other instance to learn from: {error}")
-        seen = Seen(other)
+        seen = ClaimCounts(other)
         guard = make_guard(other, backend, mine, seen)
         result = await guard.arun(other.procedure, other.inputs)
         if result.status == "failed":
@@ -85,7 +85,7 @@ class _Scheduled:
     """Refuses claims where a schedule says so, whatever they are."""
 
     def __init__(self, refusals: Mapping[int, int], task: Task) -> None:
-        self._left = dict(refusals)
+        self._refusals = dict(refusals)
         self._places = {step.id: at for at, step in enumerate(task.procedure.steps)}
 
     def judge(self, action: CheckClaims) -> tuple[Judgement, ...]:
@@ -94,8 +94,8 @@ class _Scheduled:
             if each.value is None:
                 return (*judged, each)
             place = self._places[each.claim.step]
-            if self._left.get(place, 0) > 0:
-                self._left[place] -= 1
+            if self._refusals.get(place, 0) > 0:
+                self._refusals[place] -= 1
                 verdict = Verdict("fail", "schedule", "wrong_value", "asked again by schedule")
                 return (*judged, replace(each, verdicts=(verdict,)))
             judged.append(replace(each, verdicts=(Verdict("pass", "schedule"),)))

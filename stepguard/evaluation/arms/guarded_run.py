@@ -33,10 +33,10 @@ from stepguard.results import Result
 from stepguard.telemetry.hooks import as_observers
 from stepguard.telemetry.logging import Telemetry
 
-__all__ = ["Seen", "make_guard", "run_guarded"]
+__all__ = ["ClaimCounts", "make_guard", "run_guarded"]
 
 
-def make_guard(task: Task, backend: Backend, options: ArmOptions, seen: Seen) -> Guard:
+def make_guard(task: Task, backend: Backend, options: ArmOptions, seen: ClaimCounts) -> Guard:
     """The guard that the options of an arm describe, watched."""
     given: dict[str, Any] = {each.name: getattr(options, each.name) for each in fields(options)}
     given["observer"] = [seen, *as_observers(options.observer)]
@@ -46,7 +46,7 @@ def make_guard(task: Task, backend: Backend, options: ArmOptions, seen: Seen) ->
 
 
 @dataclass(slots=True)
-class Seen:
+class ClaimCounts:
     """Watches a run and counts its claims by the truth.
 
     Attributes:
@@ -111,7 +111,7 @@ async def run_guarded(
         judging: another judgement of claims.
         only: the steps whose claims are counted; None: all of them.
     """
-    seen = Seen(task, only)
+    seen = ClaimCounts(task, only)
     if judging is not None:  # replies are stopped by the guard's own checker
         options = replace(options, stop_early=False)
     guard = make_guard(task, backend, options, seen)

@@ -83,7 +83,7 @@ class CaseFamily:
             procedure=procedure,
             inputs={name: _as_input(value, types[name]) for name, value in case.inputs.items()},
             truth={name: case.truth[name] for name in self.judged},
-            statement=_statement(procedure.steps, case.inputs, _asked(procedure)),
+            statement=_statement(procedure.steps, case.inputs, _answer_step(procedure)),
             demonstration=_demonstration(procedure),
             solvers={name: _always(case.truth[name]) for name in in_words},
             # A line restates its formula with numbers, which may be longer than their names.
@@ -184,7 +184,7 @@ def _hash(content: object) -> str:
     return hashlib.sha256(repr(content).encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
-def _asked(procedure: Procedure) -> str | None:
+def _answer_step(procedure: Procedure) -> str | None:
     """The step that is the answer, where it is not the last one."""
     last = procedure.steps[len(procedure) - 1].id
     return None if procedure.answer == last else procedure.answer
@@ -201,8 +201,8 @@ def _demonstration(procedure: Procedure) -> Demonstration:
     """The kinds of steps that the procedure has, done right: the steps that the guard's prompts demonstrate with."""
     examples = example_steps(map(demonstrated_kind, procedure.steps))
     steps = [each.step for each in examples]
-    at = -1 if _asked(procedure) is None or len(steps) == 1 else -2
-    asked = None if _asked(procedure) is None else steps[at].id
+    at = -1 if _answer_step(procedure) is None or len(steps) == 1 else -2
+    asked = None if _answer_step(procedure) is None else steps[at].id
     state: dict[str, Value] = {name: EXAMPLE_VALUES[name] for name in _read(steps) if name in EXAMPLE_VALUES}
     question = _statement(steps, state, asked)
     rows: list[str] = []

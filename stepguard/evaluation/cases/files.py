@@ -94,7 +94,7 @@ def _lines(text: str, path: Path) -> Iterator[tuple[int, object]]:
             try:
                 yield line, decode(written)
             except ValueError as error:
-                what = f"is no JSON: {_told(error)}; write one case on one line, such as {_EXAMPLE}"
+                what = f"is no JSON: {_error_text(error)}; write one case on one line, such as {_EXAMPLE}"
                 raise refuse(path, line, what) from error
 
 
@@ -113,7 +113,7 @@ def _listed(text: str, path: Path) -> Iterator[tuple[int, object]]:
             data, at = decode_at(text, at)
         except ValueError as error:
             place = error.pos if isinstance(error, json.JSONDecodeError) else start
-            raise refuse(path, _line(text, place), f"is no JSON: {_told(error)}") from error
+            raise refuse(path, _line(text, place), f"is no JSON: {_error_text(error)}") from error
         yield _line(text, start), data
         at = _skip(text, at)
         more = text.startswith(",", at)
@@ -131,7 +131,7 @@ def _line(text: str, at: int) -> int:
     return len(_BREAK.findall(text, 0, at)) + 1
 
 
-def _told(error: ValueError) -> str:
+def _error_text(error: ValueError) -> str:
     return f"{error.msg} at character {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
 
 

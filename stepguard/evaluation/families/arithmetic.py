@@ -242,7 +242,7 @@ class _Operation:
         return _number(compute(self.found.sign, left, right), self.places)
 
     def work(self, values: Mapping[str, Value]) -> str:
-        left, right = (self._shown(each, values) for each in (self.found.left, self.found.right))
+        left, right = (self._operand_text(each, values) for each in (self.found.left, self.found.right))
         return f"{left} {self.found.sign} {f'({right})' if right.startswith('-') else right}"
 
     def _scaled(self, operand: Operand, values: Mapping[str, Value]) -> int:
@@ -250,7 +250,7 @@ class _Operation:
             return operand
         return int(Fraction(to_exact(values[operand])) * 10 ** (self.places or 0))
 
-    def _shown(self, operand: Operand, values: Mapping[str, Value]) -> str:
+    def _operand_text(self, operand: Operand, values: Mapping[str, Value]) -> str:
         if isinstance(operand, str):
             return str(values[operand])
         return str(operand) if self.found.sign in "*/" else str(_number(operand, self.places))

@@ -159,11 +159,11 @@ def _line(stage: str, number: int, before: str) -> Line:
     }
     if stage in formulas:
         step = Step(step_id, formulas[stage].format(*reads), instruction=rule.rstrip("."), type=kind)
-        return Line(step=step, solve=_solver(stage, step.reads), work=_shown(stage, step.reads), brief=_BRIEF[stage])
+        return Line(step=step, solve=_solver(stage, step.reads), work=_work(stage, step.reads), brief=_BRIEF[stage])
     instruction = f"{rule} Which is it for {', '.join(reads)}?"
     step = Step(step_id, instruction=instruction, type=kind, reads=reads, checks=[RuleCheck(stage, reads)])
     brief = f"{_BRIEF[stage]} from {', '.join(reads)}, as the policy says"
-    return Line(step=step, solve=_solver(stage, reads), work=_shown(stage, reads), brief=brief)
+    return Line(step=step, solve=_solver(stage, reads), work=_work(stage, reads), brief=brief)
 
 
 _BRIEF: Final[Mapping[str, str]] = {
@@ -183,7 +183,7 @@ def _solver(stage: str, reads: tuple[str, ...]) -> Callable[[Mapping[str, Value]
     return lambda values: solve(*(values[name] for name in reads))
 
 
-def _shown(stage: str, reads: tuple[str, ...]) -> Callable[[Mapping[str, Value]], str]:
+def _work(stage: str, reads: tuple[str, ...]) -> Callable[[Mapping[str, Value]], str]:
     def show(values: Mapping[str, Value]) -> str:
         texts = [_text(values[name], _TYPES.get(name.rpartition("_")[0], "money(USD)")) for name in reads]
         return _WORK[stage].format(*texts)

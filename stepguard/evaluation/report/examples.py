@@ -110,11 +110,11 @@ def make_task(outcome: Outcome, family: Family | None = None) -> Task | None:
     """
     if family is not None and family.name == outcome.task:
         return family.make(outcome.seed, outcome.length)
-    return _made(outcome.task, outcome.seed, outcome.length)
+    return _task_made_again(outcome.task, outcome.seed, outcome.length)
 
 
 @lru_cache(maxsize=256)  # long programs take long to find, and the arms share them
-def _made(family: str, seed: int, length: int) -> Task | None:
+def _task_made_again(family: str, seed: int, length: int) -> Task | None:
     try:
         return family_named(family).make(seed, length)
     except StepguardError:

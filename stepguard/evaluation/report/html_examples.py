@@ -93,7 +93,7 @@ def _attempt(attempt: Attempt, again: Replay) -> Html:
         tag(
             "tr",
             tag("th", name, scope="row", class_="mono", role="rowheader"),
-            tag("td", _wanted(steps[name]), class_="mono asked", role="cell"),
+            tag("td", _step_text(steps[name]), class_="mono asked", role="cell"),
             tag("td", cut(said.get(name, ""), _LINE), class_="mono", role="cell"),
             tag("td", _judged(attempt, at, name), role="cell"),
             role="row",
@@ -115,13 +115,18 @@ def _attempt(attempt: Attempt, again: Replay) -> Html:
         ),
         [tag("p", f"{_NO} {each.kind}: {cut(each.reason, _LINE)}", class_="bad-text") for each in others],
         tag("p", cut(attempt.error, _LINE), class_="bad-text") if attempt.error else None,
-        tag("details", tag("summary", "request and reply as they were"), _asked(request), _raw(attempt.text or "")),
+        tag(
+            "details",
+            tag("summary", "request and reply as they were"),
+            _messages(request),
+            _raw(attempt.text or ""),
+        ),
         class_="attempt" if accepted else "attempt bad",
         open=None if accepted else "open",
     )
 
 
-def _wanted(step: Step) -> str:
+def _step_text(step: Step) -> str:
     return cut(step.formula or step.instruction or "", _LINE)
 
 
@@ -136,7 +141,7 @@ def _judged(attempt: Attempt, at: int, name: str) -> Child:
     return why or tag("span", "not used", class_="note")
 
 
-def _asked(request: Request | None) -> Child:
+def _messages(request: Request | None) -> Child:
     if request is None:
         return None
     last = request.messages[-1].content

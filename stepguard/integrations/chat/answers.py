@@ -20,9 +20,9 @@ from stepguard.integrations.chat.requests import Job
 from stepguard.language.values import Value, show_value
 from stepguard.results import Result
 
-__all__ = ["completion_body", "completion_chunks", "refusal", "shortfall", "tell_size"]
+__all__ = ["completion_body", "completion_chunks", "refusal", "shortfall", "size_of_text"]
 
-_TOLD: Final = (
+_RESULT_FACTS: Final = (
     "status",
     "strength",
     "run_id",
@@ -141,8 +141,8 @@ def completion_chunks(body: dict[str, Any], *, include_usage: bool = False) -> I
 def _as_text(result: Result) -> str:
     kept_from = result.completed - len(result.steps)
     lines = [f"({kept_from} earlier steps are not kept)"] if kept_from else []
-    lines += [f"{record.occurrence} = {_shown(record.value)}{_mark(record.support)}" for record in result.steps]
-    return "\n".join([*lines, f"answer: {_shown(result.answer)}{_mark(result.strength)}"])
+    lines += [f"{record.occurrence} = {_one_line(record.value)}{_mark(record.support)}" for record in result.steps]
+    return "\n".join([*lines, f"answer: {_one_line(result.answer)}{_mark(result.strength)}"])
 
 
 def _mark(support: Strength) -> str:
@@ -157,13 +157,13 @@ def _as_json(result: Result) -> str:
     return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
-def _shown(value: Value | None) -> str:
+def _one_line(value: Value | None) -> str:
     text = "" if value is None else show_value(value)
     # One value is one line: nothing in a text may look like a line of its own.
     return text if text.isprintable() else json.dumps(text)
 
 
-def tell_size(value: Value, told: object) -> object:
+def size_of_text(value: Value, told: object) -> object:
     """How an error tells a value, which would be `told` elsewhere: a text, which may be a document, by its size."""
     return {"characters": len(value)} if isinstance(value, str) else told
 
@@ -178,9 +178,9 @@ def _facts(result: Result, job: Job | None, *, answered: bool, reasons: bool) ->
     if told["problem"] is not None and result.error is not None:
         told["problem"]["reason"] = type(result.error).__name__
     if not answered:
-        told["values"] = {name: tell_size(result.values[name], value) for name, value in told["values"].items()}
+        told["values"] = {name: size_of_text(result.values[name], value) for name, value in told["values"].items()}
     return {
-        **{name: told[name] for name in _TOLD},
+        **{name: told[name] for name in _RESULT_FACTS},
         "answered": answered,
         "found": None if job is None else job.found,
         "left_out": None if job is None else job.left_out,

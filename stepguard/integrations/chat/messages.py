@@ -100,7 +100,7 @@ def is_procedure(message: ChatMessage) -> bool:
     if _HINT.search(message.text) is None:  # most are told at a glance
         return False
     lines = split_lines(message.text)
-    meant = _meant(lines)
+    meant = _means_procedure(lines)
     if meant and message.single:
         return True
     if (line := 1 if meant else _begins(lines)) is not None:
@@ -117,7 +117,7 @@ def pass_reason(messages: Sequence[ChatMessage]) -> PassReason:
     for message in messages:
         if message.role in ROLES and _HINT.search(message.text) is not None:
             lines = split_lines(message.text)
-            if _meant(lines) or _begins(lines) is not None:
+            if _means_procedure(lines) or _begins(lines) is not None:
                 return "not_trusted"
     for message in messages:
         if message.role in SYSTEM and len(_NUMBERED.findall(message.text)) > 1:
@@ -173,7 +173,7 @@ def _get(given: object, name: str) -> Any:
     return given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
 
 
-def _meant(lines: Sequence[str]) -> bool:
+def _means_procedure(lines: Sequence[str]) -> bool:
     """Whether a text is meant as a procedure: ``inputs:`` comes first, and steps follow."""
     rest = [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
     if rest and NAME.match(rest[0]):

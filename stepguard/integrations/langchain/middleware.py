@@ -51,7 +51,7 @@ from stepguard.integrations.langchain.model import (
     model_name,
 )
 from stepguard.integrations.langgraph import taken_over
-from stepguard.integrations.openai.calls import ClientCall, tell_call
+from stepguard.integrations.openai.calls import ClientCall, report_call
 from stepguard.integrations.openai.client import OnUnverified
 from stepguard.integrations.support import check_procedures, check_support
 from stepguard.options import DropInKeywords, check_options
@@ -230,7 +230,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         )
         if job is None:
             reason = why_passed(messages, guarded_only=self._guarded_only)
-            tell_call(ClientCall(guarded=False, model=model_name(request.model), reason=reason), self._on_call)
+            report_call(ClientCall(guarded=False, model=model_name(request.model), reason=reason), self._on_call)
             return None
         check_support([job.procedure], self._allowed["at_least"])
         if request.response_format is not None:
@@ -244,7 +244,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
     def _guarded(self, request: ModelRequest[Any], job: Job, run: Run) -> None:
         result = run.result()
         call = ClientCall(guarded=True, model=model_name(request.model), job=job, result=result)
-        tell_call(call, self._on_call)
+        report_call(call, self._on_call)
 
     def _answer(self, backend: ModelBackend | AsyncModelBackend, job: Job, result: Result) -> ExtendedModelResponse:
         """A result as the response of the model.

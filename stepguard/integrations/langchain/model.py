@@ -78,7 +78,7 @@ class _Common:
         self._settings: Final = settings or (openai_settings(request.model) if _is_openai(request.model) else None)
         self._secrets: Final = tuple(_secrets(request.model))
 
-    def _asked(self, request: Request) -> ModelRequest[Any]:
+    def _agent_request(self, request: Request) -> ModelRequest[Any]:
         """The request of the guard as one of the agent: its messages alone, no tools and no schema of an answer."""
         said = [(message.role, message.content) for message in request.messages]
         system = said.pop(0)[1] if said and said[0][0] == "system" else None
@@ -163,7 +163,7 @@ class ModelBackend(_Common):
 
         def call() -> ModelResponse[Any]:
             with _unstreamed():
-                return self._handler(self._asked(request))
+                return self._handler(self._agent_request(request))
 
         try:
             response = within(request.timeout, call, name="stepguard-request")
@@ -198,7 +198,7 @@ class AsyncModelBackend(_Common):
         """
         try:
             with _unstreamed():
-                response = await self._handler(self._asked(request))
+                response = await self._handler(self._agent_request(request))
         except Exception as error:  # noqa: BLE001 - whatever a model or middleware raises
             found = self._failed(error, request)
         else:

@@ -14,13 +14,13 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat
 
-__all__ = ["Given", "accept_values", "judge_claim"]
+__all__ = ["ClaimContext", "accept_values", "judge_claim"]
 
 _EQUATIONS = EquationFormat()
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ClaimContext:
     """What a claim is judged from.
 
     Attributes:
@@ -36,7 +36,7 @@ class Given:
     wrong: str | None
 
 
-def accept_values(procedure: Procedure, step_id: str, given: Mapping[str, object]) -> Given:
+def accept_values(procedure: Procedure, step_id: str, given: Mapping[str, object]) -> ClaimContext:
     """The values that a caller gives for a step, as exact ones.
 
     What the step rests on is checked as far as it is given: a step whose formula and operands are there is not taken
@@ -74,8 +74,8 @@ def accept_values(procedure: Procedure, step_id: str, given: Mapping[str, object
         if before.expression is None or any(each not in values for each in before.reads):
             unchecked.append(name)
         elif not _follows(before, values):
-            return Given(step, values, tuple(unchecked), name)
-    return Given(step, values, tuple(unchecked), None)
+            return ClaimContext(step, values, tuple(unchecked), name)
+    return ClaimContext(step, values, tuple(unchecked), None)
 
 
 def _rested_on(step: Step, steps: Mapping[str, Step], values: Mapping[str, Value]) -> Iterable[str]:
@@ -104,7 +104,7 @@ def _value_only(step: Step) -> Step:
 
 
 async def judge_claim(
-    given: Given, value: str, working: str | None, *, timeout: float | None
+    given: ClaimContext, value: str, working: str | None, *, timeout: float | None
 ) -> tuple[Judgement | DeviationKind, bool]:
     """What the checks say of a claim, or why there is none to judge; and whether its working was judged too.
 

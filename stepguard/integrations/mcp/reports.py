@@ -221,11 +221,11 @@ def check_report(step: Step, judged: Judgement | DeviationKind, *, working: bool
         strength=strength,
         working_checked=working,
         taken_as_given=rests,
-        told=_told(step.id, outcome, kind, strength, working, rests),
+        told=_check_in_words(step.id, outcome, kind, strength, working, rests),
     )
 
 
-def _told(
+def _check_in_words(
     step: str, outcome: str, kind: DeviationKind | None, strength: Strength, working: bool, rests: list[str]
 ) -> str:
     if outcome == "failed":
@@ -290,10 +290,10 @@ def report_audit(found: Audit, *, tell_reasons: bool) -> AuditReport:
             "told": "",
         }
     )
-    return report.model_copy(update={"told": _in_words(report)})
+    return report.model_copy(update={"told": _audit_in_words(report)})
 
 
-def _in_words(report: AuditReport) -> str:
+def _audit_in_words(report: AuditReport) -> str:
     if report.ok:
         return f"all {len(report.steps)} steps are right, and nothing else is wrong."
     lines = []

@@ -39,7 +39,7 @@ class Progress:
                 self._due.put_nowait((self._done, f"{record.occurrence.step} {said}"))
 
     async def __aenter__(self) -> None:
-        self._telling = asyncio.create_task(self._tell())
+        self._telling = asyncio.create_task(self._send_progress())
 
     async def __aexit__(self, *_: object) -> None:
         assert self._telling is not None
@@ -49,7 +49,7 @@ class Progress:
         finally:
             self._telling.cancel()
 
-    async def _tell(self) -> None:
+    async def _send_progress(self) -> None:
         while (news := await self._due.get()) is not None:
             try:
                 await self._context.report_progress(news[0], self._total, news[1])

@@ -61,7 +61,7 @@ from stepguard.procedure.folder import load_procedures
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 from stepguard.telemetry.hooks import as_observers
-from stepguard.telemetry.logging import careful, tell
+from stepguard.telemetry.logging import call_safely, log_event
 
 try:
     import anyio.to_thread
@@ -248,7 +248,7 @@ class _Tools:
             if given.wrong is not None:
                 told = f"{step} failed (wrong_operand): the value given for {given.wrong} is not that of its step."
                 report = report.model_copy(update={"told": told})
-            return _told(report, report.told)
+            return _tool_result(report, report.told)
 
         return await _answered(work())
 
@@ -270,7 +270,7 @@ class _Tools:
                 raise ConfigError(f"{self.running} runs go on already: call again when one has ended", option="runs")
             result = await self._run(parsed, inputs, backend, ctx, found=procedure in self.procedures)
             report, told = report_run(result, model=name, at_least=self.at_least)
-            return _told(report, told, error=not report.answered)
+            return _tool_result(report, told, error=not report.answered)
 
         return await _answered(work())
 
@@ -288,7 +288,7 @@ class _Tools:
             parsed = await self._procedure(procedure)
             judge = functools.partial(audit, parsed, inputs, transcript, check_timeout=_CHECK_SECONDS)
             report = report_audit(await _in_thread(judge), tell_reasons=self.tell_reasons)
-            return _told(report, report.told)
+            return _tool_result(report, report.told)
 
         return await _answered(work())
 
@@ -337,7 +337,7 @@ class _Tools:
         observers = [*as_observers(self.options.get("observer")), progress.observe]
         guard = Guard(backend, **{**self.options, "observer": observers})
         run = guard.start(procedure, inputs, label=procedure.name if found else IN_PROMPT)
-        tell(
+        log_event(
             "chat_guarded",
             run_id=run.id,
             procedure=run.label,
@@ -351,7 +351,7 @@ class _Tools:
         finally:
             self.running -= 1
             if self.on_result is not None:
-                careful(self.on_result, run.result(), about=f"run {run.id}")
+                call_safely(self.on_result, run.result(), about=f"run {run.id}")
 
 
 async def _in_thread(work: Callable[[], _T]) -> _T:
@@ -367,7 +367,7 @@ async def _answered(work: Awaitable[CallToolResult]) -> CallToolResult:
         return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
 
 
-def _told(report: BaseModel, text: str, *, error: bool = False) -> CallToolResult:
+def _tool_result(report: BaseModel, text: str, *, error: bool = False) -> CallToolResult:
     return CallToolResult(
         content=[TextContent(type="text", text=text)],
         structured_content=report.model_dump(mode="json"),

@@ -41,12 +41,12 @@ from stepguard.integrations.chat.trust import Trust
 from stepguard.integrations.support import check_support
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
-from stepguard.telemetry.logging import careful, tell
+from stepguard.telemetry.logging import call_safely, log_event
 
 if TYPE_CHECKING:
     from stepguard.backends.openai import OpenAIBackend
 
-__all__ = ["ClientCall", "GuardedCall", "WrapSettings", "tell_call"]
+__all__ = ["ClientCall", "GuardedCall", "WrapSettings", "report_call"]
 
 _REFUSED: Final[Mapping[str, str]] = {
     "tools": "steps are answered by the model alone",
@@ -87,13 +87,13 @@ class ClientCall:
     reason: PassReason | None = None
 
 
-def tell_call(call: ClientCall, on_call: Callable[[ClientCall], object] | None) -> None:
+def report_call(call: ClientCall, on_call: Callable[[ClientCall], object] | None) -> None:
     """Log what became of a call, and call `on_call`; what that raises is logged and changes nothing."""
     if call.job is None or call.result is None:
-        tell("chat_passed", reason=call.reason)
+        log_event("chat_passed", reason=call.reason)
     else:
         job, result = call.job, call.result
-        tell(
+        log_event(
             "chat_guarded",
             run_id=result.run_id,
             procedure=job.label,
@@ -101,7 +101,7 @@ def tell_call(call: ClientCall, on_call: Callable[[ClientCall], object] | None) 
             left_out=job.left_out,
         )
     if on_call is not None:
-        careful(on_call, call, about="a call")
+        call_safely(on_call, call, about="a call")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +135,12 @@ class WrapSettings:
         job = find_job(messages, procedures=self.procedures, named=named, inputs=inputs, trust=self.trust)
         if job is None:
             reason = why_passed(messages, guarded_only=self.guarded_only)
-            tell_call(ClientCall(guarded=False, model=_model(arguments), reason=reason), self.on_call)
+            report_call(ClientCall(guarded=False, model=_model(arguments), reason=reason), self.on_call)
         return job
 
     def guarded(self, call: GuardedCall, result: Result) -> None:
         """Tell that a call was guarded."""
-        tell_call(ClientCall(guarded=True, model=call.model, job=call.job, result=result), self.on_call)
+        report_call(ClientCall(guarded=True, model=call.model, job=call.job, result=result), self.on_call)
 
     def make_guard(self, model: str, **changed: Any) -> Guard:
         """A guard over the client.

@@ -31,7 +31,7 @@ from stepguard.language.value_types import NUMBER, TEXT, ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
-from stepguard.telemetry.logging import careful, tell
+from stepguard.telemetry.logging import call_safely, log_event
 
 __all__ = ["ANSWER", "OutputCheck", "OutputChecker"]
 
@@ -99,7 +99,7 @@ class OutputChecker:
             raise ConfigError(f"{hidden[0]!r} belongs to {self.name} and cannot be ignored", option="ignore")
         taken = self.ids | self.inputs | self._ignore
         answer = {} if ANSWER in taken else {ANSWER: self.answer}
-        self._stands_for: Final = {**{name: name for name in self.ids}, **answer}
+        self._step_of_field: Final = {**{name: name for name in self.ids}, **answer}
         for name, most in find_weak([step for step in performed if step.id in self._required], at_least).items():
             raise ConfigError(
                 f"step {name!r} can be {most} at most: give it a check that shows more, or pass at_least={most!r}",
@@ -138,9 +138,9 @@ class OutputChecker:
 
     def misfit(self, output: object) -> str | None:
         """Why no output of this type could be accepted, whatever its values are; None where one could."""
-        fields = read_fields(output, self._known)
+        fields = read_fields(output, self._field_names)
         if fields is not None:
-            foreign = [name for name in fields if name not in self._known | self._ignore]
+            foreign = [name for name in fields if name not in self._field_names | self._ignore]
             if not foreign or not has_class(output):
                 return None
             return (
@@ -168,20 +168,20 @@ class OutputChecker:
             self._weigh(judging)
         except NotAccepted as found:
             no = found
-        return self._told(judging.found(self.name, no))
+        return self._notified(judging.outcome(self.name, no))
 
     def rejected(self, kind: DeviationKind, reason: str, *, step: str | None = None) -> OutputCheck:
         """The check of an output that is rejected for what is around it."""
-        return self._told(OutputCheck(procedure=self.name, verified=False, step=step, kind=kind, reason=reason))
+        return self._notified(OutputCheck(procedure=self.name, verified=False, step=step, kind=kind, reason=reason))
 
     @property
-    def _known(self) -> frozenset[str]:
-        return self.inputs | self._stands_for.keys()
+    def _field_names(self) -> frozenset[str]:
+        return self.inputs | self._step_of_field.keys()
 
-    def _told(self, check: OutputCheck) -> OutputCheck:
-        tell("output_judged", procedure=check.procedure, verified=check.verified, step=check.step, kind=check.kind)
+    def _notified(self, check: OutputCheck) -> OutputCheck:
+        log_event("output_judged", procedure=check.procedure, verified=check.verified, step=check.step, kind=check.kind)
         if self._on_check is not None:
-            careful(self._on_check, check, about="an output")
+            call_safely(self._on_check, check, about="an output")
         return check
 
     def _read_inputs(self, inputs: Any) -> dict[str, Value]:
@@ -201,7 +201,7 @@ class OutputChecker:
         """What an output claims, by step."""
         try:
             given = output if self._read is None else self._read(output)
-            fields = read_fields(given, self._stands_for if isinstance(given, str) else self._known)
+            fields = read_fields(given, self._step_of_field if isinstance(given, str) else self._field_names)
             if fields is not None and not isinstance(fields, JsonObject):
                 fields = dict(fields)
         except Exception as error:  # foreign code reads foreign objects
@@ -215,9 +215,9 @@ class OutputChecker:
             )
         claims: dict[str, list[object]] = {}
         for name, value in fields.items():
-            if name in self._stands_for:
+            if name in self._step_of_field:
                 if value is not None or not has_class(given):
-                    claims.setdefault(self._stands_for[name], []).append(value)
+                    claims.setdefault(self._step_of_field[name], []).append(value)
             elif name in self.inputs:
                 self._repeat(name, value, values[name])
             elif name not in self._ignore:

@@ -49,7 +49,7 @@ class OutputCheck:
     retry: bool = True
     judgements: tuple[Judgement, ...] = ()
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Why it is rejected, in words that a model may be told: names and kinds, no value."""
         return self.reason if self.kind == "unverified" else f"{self.step or 'the whole'} ({self.kind})"
 
@@ -109,7 +109,7 @@ class Judging:
             raise NotAccepted(step.id, "undecided", f"the step has no exact value: {error}", retry=False) from error
         return Claim(step.id, (), text, text)
 
-    def found(self, name: str, no: NotAccepted | None) -> OutputCheck:
+    def outcome(self, name: str, no: NotAccepted | None) -> OutputCheck:
         return OutputCheck(
             procedure=name,
             verified=no is None,

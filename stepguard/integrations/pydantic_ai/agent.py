@@ -28,7 +28,7 @@ from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import completion_body, refusal, shortfall
 from stepguard.integrations.chat.requests import Job, find_job, named_procedure, why_passed
 from stepguard.integrations.chat.trust import Trust, check_inputs, check_trust
-from stepguard.integrations.openai.calls import ClientCall, tell_call
+from stepguard.integrations.openai.calls import ClientCall, report_call
 from stepguard.integrations.outputs.checker import OutputCheck
 from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
@@ -135,15 +135,15 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         **options: Unpack[DropInKeywords],
     ) -> None:
         self.id = id
-        self._known: Final = check_procedures(procedures)
+        self._procedures: Final = check_procedures(procedures)
         self._procedure: Final = (
-            procedure if procedure is None or callable(procedure) else named_procedure(procedure, self._known)
+            procedure if procedure is None or callable(procedure) else named_procedure(procedure, self._procedures)
         )
         check_inputs(inputs, procedure)
         if isinstance(self._procedure, Procedure) and isinstance(inputs, Mapping):
             self._procedure.accept_inputs(inputs)
         fixed = [self._procedure] if isinstance(self._procedure, Procedure) else []
-        check_support([*self._known.values(), *fixed], at_least)
+        check_support([*self._procedures.values(), *fixed], at_least)
         check_one_of(mode, get_args(Mode), "mode", optional=True)
         check_callable(on_call, "on_call", optional=True)
         check_flag(guarded_only, "guarded_only")
@@ -182,10 +182,10 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         messages = read_agent_messages(request_context)
         named = await _resolved(self._procedure, ctx)
         inputs = None if named is None else await _resolved(self._inputs, ctx)
-        job = find_job(messages, procedures=self._known, named=named, inputs=inputs, trust=self._trust)
+        job = find_job(messages, procedures=self._procedures, named=named, inputs=inputs, trust=self._trust)
         if job is None:
             reason = why_passed(messages, guarded_only=self._guarded_only)
-            tell_call(ClientCall(guarded=False, model=request_context.model.model_name, reason=reason), self._on_call)
+            report_call(ClientCall(guarded=False, model=request_context.model.model_name, reason=reason), self._on_call)
             return await handler(request_context)
         check_support([job.procedure], self._allowed["at_least"])
         if (request_context.model_settings or {}).get("stop_sequences"):
@@ -207,7 +207,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
                 await guard.adrive(run)
             finally:  # also where it is cancelled: what was verified and paid for is told
                 result = run.result()
-                tell_call(ClientCall(guarded=True, model=backend.name, job=job, result=result), self._on_call)
+                report_call(ClientCall(guarded=True, model=backend.name, job=job, result=result), self._on_call)
             return self._response(result, job, shape, backend)
         except BaseException as error:
             backend.charge()

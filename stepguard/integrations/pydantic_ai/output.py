@@ -169,7 +169,7 @@ class VerifiedOutput(AbstractCapability[AgentDepsT]):  # type: ignore[misc, unus
             return output
         if check.retry:
             raise _Deviates(check)
-        raise OutputNotVerified(f"stepguard hands on no output: {check.procedure}, {check.told()}", check=check)
+        raise OutputNotVerified(f"stepguard hands on no output: {check.procedure}, {check.summary()}", check=check)
 
     def _conflict(self, response: ModelResponse, tools: set[str]) -> DeviationKind | None:
         calls: list[object] = []
