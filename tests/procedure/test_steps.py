@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -157,3 +158,11 @@ def test_a_relation_over_what_is_no_number_is_refused(check: Holds | Requires) -
         ProcedureError, match=r"compares numbers only, and reads '(note|ok|score)'.*: declare `(\1): number"
     ):
         Procedure([*words, Step("t", instruction="Count.", type="number", reads=reads, checks=[check])], inputs=inputs)
+
+
+def test_a_step_can_be_changed_by_dataclasses_replace() -> None:
+    """What is made of a step that way is a step of its own, alike but for what was changed."""
+    step = Step("t", "x + 1", checks=[Range(least=0)])
+    changed = dataclasses.replace(step, id="u", show_work=False)
+    assert (changed.id, changed.show_work, changed.origin) == ("u", False, None)
+    assert (changed.expression, changed.reads, changed.checks) == (step.expression, step.reads, step.checks)
