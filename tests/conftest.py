@@ -22,9 +22,10 @@ import pytest
 from hypothesis import settings
 
 from stepguard.backends import Completion, Request
-from stepguard.backends.openai import OpenAIBackend
 from stepguard.backends.providers import PROVIDERS
 from stepguard.backends.retry import RetryPolicy
+from stepguard.backends.sdk_backend import SdkBackend
+from stepguard.backends.vendors import VENDORS
 
 # A run that lands or not must depend neither on chance nor on what else the machine does; at home every run tries new
 # examples.
@@ -78,8 +79,10 @@ def no_certificates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def no_provider_of_the_machine() -> Iterator[None]:
     """Keys and endpoints in the environment of whoever runs the tests are unused; nothing is sent to LangSmith."""
     with pytest.MonkeyPatch.context() as patch:
-        for provider in PROVIDERS.values():
-            for name in (*provider.keys, *provider.addresses, "OPENAI_BASE_URL", "OPENAI_ADMIN_KEY"):
+        named = [*((each.keys, each.addresses) for each in PROVIDERS.values())]
+        named += [(each.keys, each.addresses) for each in VENDORS.values()]
+        for keys, addresses in named:
+            for name in (*keys, *addresses, "OPENAI_BASE_URL", "OPENAI_ADMIN_KEY"):
                 patch.delenv(name, raising=False)
         for name in ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"):
             patch.setenv(name, "false")
@@ -94,10 +97,10 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(params=["sync", "async"])
-def ask(request: pytest.FixtureRequest) -> Callable[[OpenAIBackend, Request], Completion]:
+def ask(request: pytest.FixtureRequest) -> Callable[[SdkBackend, Request], Completion]:
     """Both faces of a backend."""
     if request.param == "sync":
-        return OpenAIBackend.complete
+        return lambda backend, asked: backend.complete(asked)
     return lambda backend, asked: asyncio.run(backend.acomplete(asked))
 
 

@@ -11,6 +11,7 @@ from conftest import ChatServer
 from stepguard import Procedure
 from stepguard.backends import Completion, Message, Request
 from stepguard.backends.openai import OpenAIBackend
+from stepguard.backends.sdk_backend import SdkBackend
 from stepguard.errors import BackendError
 from stepguard.replies.formats import EquationFormat
 
@@ -26,7 +27,7 @@ MESSAGES = (
 )
 REQUEST = Request(MESSAGES, STEPS, reply_format=EquationFormat(), timeout=20)
 
-Ask = Callable[[OpenAIBackend, Request], Completion]
+Ask = Callable[[SdkBackend, Request], Completion]
 """One face of the backend: ask it, blocking or awaited."""
 
 
@@ -34,7 +35,7 @@ def backend_at(server: ChatServer, **options: Any) -> OpenAIBackend:
     return OpenAIBackend("some-model", base_url=server.url, api_key=KEY, **options)
 
 
-def failure(ask: Ask, backend: OpenAIBackend, request: Request = REQUEST) -> BackendError:
+def failure(ask: Ask, backend: SdkBackend, request: Request = REQUEST) -> BackendError:
     with pytest.raises(BackendError) as caught:
         ask(backend, request)
     return caught.value

@@ -93,6 +93,8 @@ class Request:
         seed: sampling seed, for providers that take one.
         timeout: seconds until the call is to be given up; None waits forever.
         attempt: 1 for the first time the leading step is asked, counted up with every further try.
+        shared: how many characters of the last message come again in every request of the run that reads the same
+            documents: those and what stands before them are for a provider's cache to keep.
         stop: says, of all the text of the reply so far, whether it may be stopped: what comes behind would not be
             used. It is for one reply, and called with more and more of it; the completion's finish reason is then
             `stepguard.core.finish_reasons.STOPPED_EARLY`. A backend that cannot stop a reply gives the whole.
@@ -107,6 +109,7 @@ class Request:
     seed: int | None = None
     timeout: float | None = None
     attempt: int = 1
+    shared: int = 0
     stop: Callable[[str], bool] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -213,13 +216,19 @@ def as_backend(given: object, *, model: str | None = None) -> Backend:
 
     Args:
         given: a backend; a callable from a list of OpenAI-style message dictionaries to text (or a `Completion`),
-            plain or async; an OpenAI-style client, sync or async; or a name such as ``"openai/gpt-4.1-mini"`` or
-            ``"groq/llama-3.3-70b-versatile"`` (see `stepguard.backends.providers`).
-        model: the model to ask for, needed with a client and with nothing else.
+            plain or async; an OpenAI-style client, or one that instructor has wrapped, sync or async; or a name such as
+            ``"openai/gpt-4.1-mini"`` or ``"anthropic/claude-sonnet-4-5"`` (see `stepguard.backends.providers` and
+            `stepguard.backends.vendors`).
+        model: the model to ask for: needed with a client, but for one of instructor's that knows it, and with nothing
+            else.
 
     Raises:
         ConfigError: nothing of this kind can be asked, or `model` is missing or has no use.
     """
+    if any(cls.__module__.partition(".")[0] == "instructor" for cls in type(given).__mro__):
+        from stepguard.backends.instructor import wrapped_backend
+
+        return wrapped_backend(given, model)
     if hasattr(getattr(getattr(given, "chat", None), "completions", None), "create"):
         from stepguard.backends.openai import OpenAIBackend
 
@@ -229,9 +238,9 @@ def as_backend(given: object, *, model: str | None = None) -> Backend:
     if model is not None:
         raise ConfigError("model= goes with an OpenAI-style client; other backends know their model", option="model")
     if isinstance(given, str):
-        from stepguard.backends.openai import OpenAIBackend
+        from stepguard.backends.names import named_backend
 
-        return OpenAIBackend.from_name(given)
+        return named_backend(given)
     if isinstance(given, type):
         raise ConfigError(f"{given.__name__} is a class: pass an instance of it", option="backend")
     if isinstance(given, SyncBackend | AsyncBackend):

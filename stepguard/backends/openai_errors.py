@@ -29,12 +29,16 @@ _SHORTEST_SECRET: Final = 8
 _HELD: Final = (
     *(("api_key",), ("auth_token",), ("admin_api_key",), ("_azure_ad_token",)),
     *(("_api_client", "api_key"), ("sdk_configuration", "security", "api_key"), ("_client_wrapper", "_token")),
+    *(("_request_signer", "_credentials", name) for name in ("secret_key", "token")),
 )
 """Where the clients of vendors hold their keys."""
 _LATE: Final = frozenset(
     {"APITimeoutError", "ConnectTimeout", "ConnectTimeoutError", "ReadTimeout", "ReadTimeoutError", "TimeoutException"}
 )
-_UNCONNECTED: Final = frozenset({"APIConnectionError", "ConnectionError", "HTTPClientError", "TransportError"})
+_UNCONNECTED: Final = frozenset(
+    {"APIConnectionError", "ClientConnectionError", "ClientPayloadError", "ConnectionError", "HTTPClientError"}
+    | {"TransportError"}
+)
 """The names of exceptions, or of their bases, of the SDKs and of the HTTP libraries that some of them show."""
 _SECRET_HEADER: Final = re.compile(r"auth|key|token|secret|password|cookie", re.IGNORECASE)
 
@@ -88,7 +92,10 @@ def secrets_of(client: object, error: BaseException | None = None) -> tuple[str,
     A key may be made anew for each request, and a token may be known to the client alone: what was sent stands in the
     request of the error.
     """
-    held: list[object] = [field(client, *path) for path in _HELD]
+    held: list[object] = []
+    for names in _HELD:
+        with suppress(Exception):
+            held.append(field(client, *names))
     for holder, *path in (
         (client, "default_headers"),
         (error, "request", "headers"),
@@ -146,6 +153,7 @@ def as_backend_error(error: Exception, say: Callable[[str], str], *, begun: bool
         return BackendError(say(f"no connection: {cause}"), retryable=not _unsendable(cause))
     # A client whose answer cannot be decoded may do better the next time; any other exception is a mistake somewhere.
     answered = begun or (isinstance(error, ValueError) and not isinstance(error, UnicodeEncodeError))
+    answered = answered or field(error, "status_code") in range(200, 300) or "ResponseParserError" in names
     return BackendError(say(f"{type(error).__name__}: {error}"), retryable=answered and not hopeless)
 
 
@@ -154,7 +162,7 @@ def was_sent(error: BaseException) -> bool:
     chain = (error, error.__cause__ or error)
     names = {cls.__name__ for each in chain for cls in type(each).__mro__}
     reached = names & {"ReadError", "ReadTimeout", "RemoteProtocolError", "APITimeoutError", "TimeoutError"}
-    reached |= names & {"ConnectionClosedError", "ReadTimeoutError", "ResponseStreamingError"}
+    reached |= names & {"ClientPayloadError", "ConnectionClosedError", "ReadTimeoutError", "ServerDisconnectedError"}
     return bool(reached) and not names & {"ConnectTimeout", "ConnectTimeoutError", "PoolTimeout", "ConnectError"}
 
 

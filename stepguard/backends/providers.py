@@ -1,9 +1,9 @@
 """The providers that can be named, as in ``"groq/llama-3.3-70b-versatile"``: where they are and what they understand.
 
 The names are those of instructor. Its own way of making a client for a name is not used: it logs, leaves the retries
-of the SDK on, wants packages of vendors (one of which sends a request when a client is made), and asks Azure for an
-API version that knows no schemas. Every provider here documents an endpoint that speaks OpenAI's chat completions, so
-the client of the openai SDK serves them all. The others are refused by name, with what to do instead.
+of the SDK on, and asks Azure for an API version that knows no schemas. Every provider here documents an endpoint that
+speaks OpenAI's chat completions, so the client of the openai SDK serves them all. The others are asked through their
+own SDKs: `stepguard.backends.vendors`.
 
 The only variables read from the environment are those in the table, and for OpenAI alone those of the SDK.
 """
@@ -26,7 +26,6 @@ from stepguard.errors import ConfigError
 __all__ = [
     "OPENAI",
     "PROVIDERS",
-    "REFUSED",
     "Provider",
     "ReplyMode",
     "account_of",
@@ -137,52 +136,10 @@ PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
             Provider("openrouter", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
             Provider("perplexity", "https://api.perplexity.ai", ("PERPLEXITY_API_KEY",), strict=False),
             Provider("together", "https://api.together.xyz/v1", ("TOGETHER_API_KEY",), strict=False),
+            Provider("xai", "https://api.x.ai/v1", ("XAI_API_KEY",)),
         )
     }
 )
-
-
-def _compatible(url: str, options: str = "") -> str:
-    return f"use its OpenAI-compatible endpoint, OpenAIBackend(model, base_url={url!r}, api_key=...{options})"
-
-
-_FUNCTION: Final = "pass a function from messages to text that asks it"
-_GEMINI: Final = (
-    "its client answers with candidates and parts, not with chat completions",
-    _compatible("https://generativelanguage.googleapis.com/v1beta/openai/", ', extra={"seed": None}'),
-)
-
-REFUSED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
-    {
-        "anthropic": (
-            "its client answers with content blocks, not with chat completions",
-            _compatible("https://api.anthropic.com/v1/", ', mode="tools"'),
-        ),
-        "bedrock": (
-            "its client, boto3, answers with the messages of Bedrock's own API, not with chat completions",
-            _compatible("https://bedrock-runtime.REGION.amazonaws.com/openai/v1"),
-        ),
-        "cohere": (
-            "its client answers with messages of its own form, not with chat completions",
-            _compatible("https://api.cohere.ai/compatibility/v1", ', mode="json"'),
-        ),
-        "gemini": _GEMINI,
-        "generative-ai": _GEMINI,
-        "google": _GEMINI,
-        "litellm": (
-            "its package fetches a list of prices when it is imported and prints help to stdout when a call fails",
-            "run its proxy, and name that: OpenAIBackend(model, base_url='http://127.0.0.1:4000', api_key=...)",
-        ),
-        "mistral": (
-            "its client has no chat.completions.create and takes other parameters",
-            _compatible("https://api.mistral.ai/v1", ', extra={"seed": None}'),
-        ),
-        "vertexai": (_GEMINI[0], _FUNCTION),
-        "writer": ("its client has no chat.completions.create", _FUNCTION),
-        "xai": ("its client speaks gRPC and answers with objects of its own", _compatible("https://api.x.ai/v1")),
-    }
-)
-"""Providers that instructor knows and that cannot be named: why, and what to do instead."""
 
 
 def split_name(name: str) -> tuple[Provider, str]:
@@ -193,33 +150,37 @@ def split_name(name: str) -> tuple[Provider, str]:
     """
     shown = name if len(name) <= 80 else f"{name[:77]}..."
     first, slash, model = name.partition("/")
-    if not slash and name not in PROVIDERS:
+    from stepguard.backends.vendors import VENDORS
+
+    if not slash and name not in (*PROVIDERS, *VENDORS):
         raise ConfigError(f"{shown!r} names no provider: write '{OPENAI.name}/{shown}'", option="backend")
-    provider = find_provider(first)
-    if not model.strip():
-        raise ConfigError(f"{shown!r} names no model: write '{provider.name}/' and its name", option="backend")
-    return provider, model
+    if not model.strip() and first in (*PROVIDERS, *VENDORS):
+        raise ConfigError(f"{shown!r} names no model: write '{first}/' and its name", option="backend")
+    return find_provider(first), model
 
 
 def find_provider(name: str) -> Provider:
     """The provider of this name.
 
     Raises:
-        ConfigError: it is not known, or its answers are not chat completions.
+        ConfigError: it is not known, or it is asked through its own SDK.
     """
+    from stepguard.backends.vendors import VENDORS
+
     check_text(name, "provider", what="text such as 'groq'")
     if name in PROVIDERS:
         return PROVIDERS[name]
-    if name in REFUSED:
-        why, instead = REFUSED[name]
-        raise ConfigError(f"the provider {name!r} cannot be asked by name: {why}; {instead}", option="provider")
+    if name in VENDORS:
+        raise ConfigError(
+            f"{name!r} is asked through its own SDK: name '{name}/MODEL', or make an InstructorBackend",
+            option="provider",
+        )
+    known = sorted({*PROVIDERS, *VENDORS})
     lower = name.lower()
-    near = get_close_matches(lower, PROVIDERS, n=1, cutoff=0.7) or [
-        each for each in PROVIDERS if each.startswith(lower)
-    ]
+    near = get_close_matches(lower, known, n=1, cutoff=0.7) or [each for each in known if each.startswith(lower)]
     meant = f" (did you mean {near[0]!r}?)" if lower and near else ""
     raise ConfigError(
-        f"the provider {name[:40]!r} is not known{meant}: write one of {', '.join(sorted(PROVIDERS))}, or "
+        f"the provider {name[:40]!r} is not known{meant}: write one of {', '.join(known)}, or "
         "OpenAIBackend(model, base_url=...) for another endpoint that speaks the same protocol",
         option="provider",
     )

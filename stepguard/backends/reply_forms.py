@@ -165,18 +165,19 @@ def _xai(raw: object) -> _Body:
     )
     finish = (_name(field(raw, "finish_reason")) or "").removeprefix("REASON_").lower()
     message = _message([field(raw, "content")], [field(raw, "reasoning_content") or ""], calls=calls)
-    return _chat(raw, message, {"max_len": "length", "max_context": "length"}.get(finish, finish), counts)
+    body = _chat(raw, message, {"max_len": "length", "max_context": "length"}.get(finish, finish), counts)
+    return {**body, "model": field(raw, "proto", "model")}
 
 
 _FORMS: Final[Sequence[tuple[Callable[[object], _Body], tuple[str, ...]]]] = (
     (_bedrock, ("output", "stopReason")),
     (_response, ("output",)),
+    (_xai, ("content", "finish_reason", "proto")),
     (_anthropic, ("content", "usage", "role")),
     (_gemini, ("usage_metadata",)),
     (_gemini, ("candidates",)),
     (_gemini, ("prompt_feedback",)),
     (_cohere, ("message", "finish_reason")),
-    (_xai, ("content", "finish_reason", "proto")),
     (_cohere_first, ("text", "finish_reason")),
 )
 """The readers, and the parts by which each knows its own."""

@@ -84,6 +84,11 @@ class SdkBackend:
         """What puts a reply together that comes in pieces."""
         return CompletionStream(request)
 
+    def _closer(self, client: Any) -> Callable[[], object]:
+        """What closes a sync client that was made here."""
+        close: Callable[[], object] = client.close
+        return close
+
     async def _close(self, client: Any) -> None:
         """Close an async client that was made here."""
         await client.close()
@@ -190,8 +195,7 @@ class SdkBackend:
         with self._lock:
             if self._own is None:
                 self._own = self._connect(False)
-                if callable(close := getattr(self._own, "close", None)):
-                    weakref.finalize(self, close)
+                weakref.finalize(self, self._closer(self._own))
             return self._own
 
 

@@ -79,7 +79,10 @@ def body_of(error: Exception) -> object:
     """The body of the refusal as data, None where an exception does not hold it."""
     body = field(error, "body")
     if body is None:
-        body = field(error, "details")  # Google's; that of gRPC is a method
+        body = field(error, "details")  # Google's
+        if callable(body):  # that of gRPC
+            with suppress(Exception):
+                body = {"message": str(body())}
     if body is None or callable(body):
         body = field(error, "response", "Error")  # Amazon's
         if isinstance(body, Mapping):

@@ -12,6 +12,7 @@ from stepguard.core.usage import Usage
 from stepguard.engine.flights import Flight
 from stepguard.engine.prompts import Prompter
 from stepguard.engine.schedule import Segment
+from stepguard.engine.shown_values import documents_in
 from stepguard.engine.stopping import WrongStepWatch
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
@@ -90,6 +91,7 @@ class Asker:
             max_tokens=max(cap, self._least_caps.get(id(rung.backend), 0)),
             seed=self._random.getrandbits(31),
             attempt=attempt,
+            shared=documents_in(messages[-1].content),
         )
         return Flight(segment, rung, request, stand_in, part_values, drafting=rung.draft)
 

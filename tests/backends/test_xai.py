@@ -1,0 +1,104 @@
+"""xAI's own SDK through instructor, against a server on loopback that speaks its gRPC."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from concurrent import futures
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+import pytest
+from openai_harness import GOOD, INPUTS, PROCEDURE, REQUEST, failure
+
+from stepguard import Guard
+from stepguard.backends.instructor import InstructorBackend
+from stepguard.core.usage import Usage
+from stepguard.errors import RateLimited
+
+xai: Any = pytest.importorskip("xai_sdk", reason="xai_sdk is not installed")
+
+
+class Played:
+    """Answers every request from a list, the last one again and again: a text, or a status of gRPC."""
+
+    def __init__(self) -> None:
+        self.requests: list[Any] = []
+        self.script: list[Any] = [GOOD]
+        self.port = 0
+
+    def answer(self, request: Any, context: Any) -> Any:
+        chat, usage = import_module("xai_sdk.proto").chat_pb2, import_module("xai_sdk.proto").usage_pb2
+        self.requests.append(request)
+        given = self.script[min(len(self.requests), len(self.script)) - 1]
+        if not isinstance(given, str):
+            context.abort(given, "slow down")
+        reply = chat.GetChatCompletionResponse(id="x", model="served-model")
+        output = reply.outputs.add(index=0, finish_reason=import_module("xai_sdk.proto").sample_pb2.REASON_STOP)
+        output.message.role, output.message.content = chat.ROLE_ASSISTANT, given
+        output.message.reasoning_content = "add, then multiply"
+        counts = {"prompt_tokens": 40, "completion_tokens": 16, "reasoning_tokens": 9, "total_tokens": 65}
+        reply.usage.CopyFrom(usage.SamplingUsage(**counts, cached_prompt_text_tokens=30))
+        return reply
+
+
+@pytest.fixture
+def played() -> Iterator[Played]:
+    """A running server."""
+    grpc, services = import_module("grpc"), import_module("xai_sdk.proto").chat_pb2_grpc
+    made = Played()
+    servicer = type("Chat", (services.ChatServicer,), {"GetCompletion": lambda _, *asked: made.answer(*asked)})
+    server = grpc.server(futures.ThreadPoolExecutor(2))
+    services.add_ChatServicer_to_server(servicer(), server)
+    made.port = server.add_insecure_port("localhost:0")
+    server.start()
+    yield made
+    server.stop(0)
+
+
+def test_run(played: Played) -> None:
+    """A slip is asked again; a schema binds the reply, and every token counts, those of reasoning among the output."""
+    instructor = import_module("instructor")
+    played.script = [GOOD.replace("= 19", "= 18"), GOOD]
+    client = xai.Client(api_key="k", api_host=f"localhost:{played.port}")
+    result = Guard(instructor.from_xai(client, model="grok-x")).run(PROCEDURE, INPUTS)
+    client.close()
+    assert (result.status, result.answer) == ("verified", 57)
+    assert result.usage == Usage(calls=3, input_tokens=120, output_tokens=75, cached_tokens=90, reasoning_tokens=27)
+    asked = played.requests[0]
+    assert (asked.model, asked.temperature) == ("grok-x", 0.0)
+    assert '"t2"' in asked.response_format.schema
+    assert [message.role for message in asked.messages] == [5, 1, 2, 1] or len(asked.messages) == 4
+
+
+def test_async_client(played: Played) -> None:
+    """An async client is awaited; a limit is one of its kind."""
+    grpc, instructor = import_module("grpc"), import_module("instructor")
+
+    async def main() -> None:
+        client = xai.AsyncClient(api_key="k", api_host=f"localhost:{played.port}")
+        backend = InstructorBackend("grok-x", client=instructor.from_xai(client))
+        completion = await backend.acomplete(replace(REQUEST, max_tokens=99))
+        assert (completion.text, completion.finish_reason, completion.model) == (GOOD, "stop", "served-model")
+        assert completion.reasoning == "add, then multiply"
+        played.script = [grpc.StatusCode.RESOURCE_EXHAUSTED]
+        with pytest.raises(RateLimited, match="slow down"):
+            await backend.acomplete(REQUEST)
+        await client.close()
+
+    asyncio.run(main())
+    assert len(played.requests) == 2
+
+
+def test_failures(played: Played) -> None:
+    """What passes may be asked again, what does not may not."""
+    grpc, instructor = import_module("grpc"), import_module("instructor")
+    client = xai.Client(api_key="k", api_host=f"localhost:{played.port}")
+    backend = InstructorBackend("grok-x", client=instructor.from_xai(client))
+    expected = {"INTERNAL": (500, True), "INVALID_ARGUMENT": (400, False), "UNAUTHENTICATED": (401, False)}
+    for name, (status, retryable) in expected.items():
+        played.script = [getattr(grpc.StatusCode, name)]
+        error = failure(lambda backend, asked: backend.complete(asked), backend)
+        assert (error.status, error.retryable) == (status, retryable)
+    client.close()
