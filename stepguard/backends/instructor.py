@@ -30,7 +30,7 @@ __all__ = ["InstructorBackend"]
 _NOT_EXTRA: Final = OF_INSTRUCTOR | {"messages", "model", "stream", "tool_choice", "tools"}
 
 
-class _Options(TypedDict, total=False):
+class _VendorOptions(TypedDict, total=False):
     """The options of a backend that is made from a name."""
 
     base_url: str | None
@@ -124,7 +124,7 @@ class InstructorBackend(SdkBackend):
         self._blocking: Final = vendor is not None and vendor.blocking
 
     @classmethod
-    def from_name(cls, name: str, **options: Unpack[_Options]) -> InstructorBackend:
+    def from_name(cls, name: str, **options: Unpack[_VendorOptions]) -> InstructorBackend:
         """The backend that ``"anthropic/claude-sonnet-4-5"`` names: a vendor, and behind the first slash a model.
 
         Args:
