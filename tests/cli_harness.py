@@ -28,9 +28,15 @@ def procedure(tmp_path: Path) -> str:
     return str(file)
 
 
-def a_model(*_: object) -> tuple[Any, str]:
-    """What `--model` would name: whoever the fixture `replies` lets answer."""
-    return stepguard.testing.SimulatedModel(), "a model"
+@pytest.fixture
+def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A file with a step in words, put to whoever the fixture `replies` lets answer, as if `--model` named it."""
+    monkeypatch.setattr(
+        "stepguard.cli.models.choose_backend", lambda *_: (stepguard.testing.SimulatedModel(), "a model")
+    )
+    file = tmp_path / "words.txt"
+    file.write_text("inputs: x\nt1 = x + 1\n2. Name a colour.\n", encoding="utf-8")
+    return str(file)
 
 
 @pytest.fixture

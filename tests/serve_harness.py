@@ -16,7 +16,7 @@ from typing import Any
 
 import openai
 import pytest
-from conftest import ChatServer, Received, Reply, completion_body
+from conftest import ChatServer, Reply
 
 from stepguard import Procedure
 from stepguard.integrations.chat.trust import Trust
@@ -182,13 +182,6 @@ def fixtures_of_a_server(*, reply: Reply | Sequence[Reply] = (), **options: Any)
         return running
 
     return endpoint, chat_server, running, served
-
-
-def good_answer(received: Received) -> Reply:
-    """A right answer to `PROCEDURE`, from the values in the prompt, which shows whose request it was."""
-    lines = received.body["messages"][-1]["content"].splitlines()
-    x, y = (int(line.removeprefix(f"{name} = ")) for name in "xy" for line in lines if line.startswith(f"{name} = "))
-    return Reply(completion_body(json.dumps({"t2": f"{x} + {y} = {x + y}", "t1": f"{x + y} * 3 = {3 * (x + y)}"})))
 
 
 def events_of(body: bytes) -> list[tuple[str | None, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -13,8 +12,8 @@ from unittest.mock import AsyncMock, MagicMock
 
 import openai
 import pytest
-from conftest import ChatServer, Received, Reply, completion_body
-from openai_harness import GOOD, INPUTS, KEY, PROCEDURE, REQUEST, backend_at, failure
+from conftest import ChatServer, Reply, completion_body
+from openai_harness import GOOD, INPUTS, KEY, PROCEDURE, REQUEST, backend_at, failure, good_answer
 
 from stepguard import Guard
 from stepguard.backends.base import as_backend
@@ -145,19 +144,9 @@ def test_cancelled_run(chat_server: ChatServer) -> None:
     assert len(chat_server.requests) == 1
 
 
-def answer_of(received: Received) -> Reply:
-    """A right answer to `PROCEDURE`, from the values in the prompt: shows whose request it was."""
-    lines = received.body["messages"][-1]["content"].splitlines()
-    x, y = (int(line.removeprefix(f"{name} = ")) for name in "xy" for line in lines if line.startswith(f"{name} = "))
-    content = json.dumps({"t2": f"{x} + {y} = {x + y}", "t1": f"{x + y} * 3 = {3 * (x + y)}"})
-    body = completion_body(content)
-    body["usage"] = {"prompt_tokens": 1000 + x, "completion_tokens": 1}
-    return Reply(body, delay=0.01)
-
-
 def test_threads(chat_server: ChatServer) -> None:
     """Eight threads share one guard, from the first use on, and nobody gets another's reply or usage."""
-    chat_server.play(answer_of)
+    chat_server.play(good_answer)
     guard = Guard(backend_at(chat_server))
     barrier = threading.Barrier(8)
 
@@ -176,7 +165,7 @@ def test_threads(chat_server: ChatServer) -> None:
 
 def test_many_runs_on_one_loop(chat_server: ChatServer) -> None:
     """Twenty runs at once share one client and keep their replies and usage apart."""
-    chat_server.play(answer_of)
+    chat_server.play(good_answer)
     backend = backend_at(chat_server)
     guard = Guard(backend)
 
@@ -191,7 +180,7 @@ def test_many_runs_on_one_loop(chat_server: ChatServer) -> None:
 
 def test_loops_in_threads(chat_server: ChatServer) -> None:
     """Event loops in several threads use one guard at the same time, each with a client of its own."""
-    chat_server.play(answer_of)
+    chat_server.play(good_answer)
     guard = Guard(backend_at(chat_server))
 
     def work(x: int) -> object:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import cli_harness
 import pytest
-from cli_harness import RIGHT, Endpoint, Replies, a_model
+from cli_harness import RIGHT, Endpoint, Replies
 
 from stepguard.cli import main
 from stepguard.errors import BackendRejected
@@ -16,6 +16,7 @@ from stepguard.errors import BackendRejected
 procedure = cli_harness.procedure
 replies = cli_harness.replies
 endpoint = cli_harness.endpoint
+words = cli_harness.words
 
 WRONG = {"t1": "4 + 1 = 5", "t2": "5 * 2 = 11"}
 
@@ -65,19 +66,10 @@ class TestOutcome:
         assert "step2 is described in words" in complaint
         assert "--model" in complaint
 
-    def test_unverified(
-        self,
-        tmp_path: Path,
-        replies: Replies,
-        capsys: pytest.CaptureFixture[str],
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
+    def test_unverified(self, words: str, replies: Replies, capsys: pytest.CaptureFixture[str]) -> None:
         """A run with a step that nothing could check exits with 1 and names the step."""
-        monkeypatch.setattr("stepguard.cli.models.choose_backend", a_model)
-        file = tmp_path / "words.txt"
-        file.write_text("inputs: x\nt1 = x + 1\n2. Name a colour.\n", encoding="utf-8")
         replies([{"t1": "4 + 1 = 5", "step2": {"work": "", "value": "red"}}])
-        assert main(["run", str(file), "--input", "x=4"]) == 1
+        assert main(["run", words, "--input", "x=4"]) == 1
         out = capsys.readouterr().out
         assert "UNVERIFIED" in out
         assert "no check vouches for step2" in out

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import cli_harness
 import pytest
-from cli_harness import RIGHT, Replies, a_model
+from cli_harness import RIGHT, Replies
 
 from stepguard.cli import main
 
 procedure = cli_harness.procedure
 replies = cli_harness.replies
+words = cli_harness.words
 
 INVOICE = str(Path(__file__).parents[2] / "examples" / "invoice.txt")
 INVOICE_INPUTS = [
@@ -67,18 +68,11 @@ class TestTerminal:
         assert done.returncode == 0, done.stderr
 
     def test_model_text_is_shown_as_it_is(
-        self,
-        tmp_path: Path,
-        replies: Replies,
-        capsys: pytest.CaptureFixture[str],
-        monkeypatch: pytest.MonkeyPatch,
+        self, words: str, replies: Replies, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """Markup and control characters in a reply are printed as text and never reach the terminal."""
-        monkeypatch.setattr("stepguard.cli.models.choose_backend", a_model)
-        file = tmp_path / "words.txt"
-        file.write_text("1. Name a colour.\n", encoding="utf-8")
-        replies([{"step1": {"work": "", "value": "[bold]red[/bold] :smile: \x1b[2J"}}])
-        assert main(["run", str(file)]) == 1
+        replies([{"t1": "4 + 1 = 5", "step2": {"work": "", "value": "[bold]red[/bold] :smile: \x1b[2J"}}])
+        assert main(["run", words, "--input", "x=4"]) == 1
         out = capsys.readouterr().out
         assert "[bold]red[/bold] :smile: \\x1b[2J" in out
         assert "\x1b" not in out

@@ -15,8 +15,8 @@ from typing import Any
 import openai
 import pytest
 from conftest import ChatServer, Received, Reply, completion_body
-from openai_harness import GOOD, KEY
-from serve_harness import MODEL, VALUES, good_answer, serving
+from openai_harness import GOOD, KEY, good_answer
+from serve_harness import MODEL, VALUES, serving
 
 from stepguard.errors import (
     ConfigError,
@@ -250,7 +250,7 @@ def test_the_client_works_unchanged_at_the_server(chat_server: ChatServer, clien
     message = client.invoke(VALUES)
     assert message.text == "t2 = 19\nt1 = 57\nanswer: 57"
     assert message.usage_metadata is not None
-    assert message.usage_metadata["total_tokens"] == 15
+    assert message.usage_metadata["total_tokens"] == 1017
     assert "".join(chunk.text for chunk in client.stream(VALUES)) == message.text
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import openai
 import pytest
 import wrap_harness
-from conftest import ChatServer, Received, Reply, completion_body
+from conftest import ChatServer, Reply, completion_body
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from openai_harness import GOOD, KEY, PROCEDURE
+from openai_harness import GOOD, KEY, PROCEDURE, good_answer
 from wrap_harness import ASKED, CHAT, WRONG, Create, wrap
 
 from stepguard import Procedure, RetryPolicy
@@ -239,17 +239,9 @@ def test_a_request_has_the_time_out_of_the_client(chat_server: ChatServer) -> No
 # Concurrency and cost
 
 
-def answer_of(received: Received) -> Reply:
-    """A right answer, from the values in the prompt, the larger ones later: shows whose request it was."""
-    lines = received.body["messages"][-1]["content"].splitlines()
-    (x,) = (int(line.removeprefix("x = ")) for line in lines if line.startswith("x = "))
-    content = json.dumps({"t2": f"{x} + 7 = {x + 7}", "t1": f"{x + 7} * 3 = {3 * (x + 7)}"})
-    return Reply(completion_body(content), delay=0.03 if x % 2 else 0.0)
-
-
 def test_threads_share_a_wrapped_client(chat_server: ChatServer) -> None:
     """Eight threads ask at once, guarded and not, and nobody gets another's answer."""
-    chat_server.play(answer_of)
+    chat_server.play(good_answer)
     barrier = threading.Barrier(8)
     with openai.OpenAI(base_url=chat_server.url, api_key=KEY) as client:
         create = wrap(client).chat.completions.create
@@ -269,7 +261,7 @@ def test_threads_share_a_wrapped_client(chat_server: ChatServer) -> None:
 
 def test_many_calls_on_one_loop(chat_server: ChatServer) -> None:
     """Twenty calls at once keep their answers apart, whatever the order in which replies come."""
-    chat_server.play(answer_of)
+    chat_server.play(good_answer)
 
     async def main() -> list[Any]:
         async with wrap(openai.AsyncOpenAI(base_url=chat_server.url, api_key=KEY)) as client:

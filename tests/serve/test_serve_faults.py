@@ -17,7 +17,8 @@ from typing import Any
 import openai
 import pytest
 from conftest import ChatServer, Received, Reply, completion_body
-from serve_harness import GOOD, KEY, MODEL, VALUES, Served, chunk, events_of, fixtures_of_a_server, good_answer, serving
+from openai_harness import good_answer
+from serve_harness import GOOD, KEY, MODEL, VALUES, Served, chunk, events_of, fixtures_of_a_server, serving
 
 from stepguard.backends.retry import RetryPolicy
 from stepguard.serve import Limits
