@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from stepguard.core.usage import Usage
+from stepguard.integrations.chat.response_shapes import response_body, response_events
 from stepguard.serve.errors import HttpProblem
 from stepguard.serve.openai_shapes import read_messages, read_model
 from stepguard.serve.shapes import (
@@ -13,7 +13,6 @@ from stepguard.serve.shapes import (
     Finished,
     Parameters,
     error_body,
-    pieces,
     refuse,
     sse,
     unknown_parameters,
@@ -67,34 +66,10 @@ class Responses:
         return Parameters(arguments, unknown_parameters(body, _REFUSED, _SAME, _MORE, _READ))
 
     def answer(self, finished: Finished) -> dict[str, Any]:
-        return {
-            **self._response(finished, "completed", [self._message(finished, "completed", finished.text)]),
-            "usage": _usage(finished.usage),
-            "stepguard": finished.facts,
-        }
+        return response_body(finished.completion, id=finished.id)
 
     def events(self, finished: Finished) -> Iterator[bytes]:
-        number = -1
-
-        def event(kind: str, **fields: Any) -> bytes:
-            nonlocal number
-            number += 1
-            return sse({"type": kind, "sequence_number": number, **fields}, kind)
-
-        at = {"output_index": 0}
-        where = {"item_id": f"msg_{finished.id}", "content_index": 0, **at}
-        begun = self._response(finished, "in_progress", [])
-        yield event("response.created", response=begun)
-        yield event("response.in_progress", response=begun)
-        empty = {**self._message(finished, "in_progress", ""), "content": []}
-        yield event("response.output_item.added", item=empty, **at)
-        yield event("response.content_part.added", part=_part(""), **where)
-        for piece in pieces(finished.text):
-            yield event("response.output_text.delta", delta=piece, logprobs=[], **where)
-        yield event("response.output_text.done", text=finished.text, logprobs=[], **where)
-        yield event("response.content_part.done", part=_part(finished.text), **where)
-        yield event("response.output_item.done", item=self._message(finished, "completed", finished.text), **at)
-        yield event("response.completed", response=self.answer(finished))
+        return (sse(event, event["type"]) for event in response_events(self.answer(finished)))
 
     def error(self, problem: HttpProblem) -> dict[str, Any]:
         return {"error": error_body(problem)}
@@ -107,48 +82,3 @@ class Responses:
 
     def ends(self, event: Mapping[str, Any]) -> bool:
         return event.get("type") in _LAST
-
-    def _response(self, finished: Finished, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
-        return {
-            "id": f"resp_{finished.id}",
-            "object": "response",
-            "created_at": finished.created,
-            "status": status,
-            "model": finished.model,
-            "output": output,
-            "error": None,
-            "incomplete_details": None,
-            "instructions": None,
-            "metadata": {},
-            "parallel_tool_calls": False,
-            "previous_response_id": None,
-            "store": False,
-            "temperature": None,
-            "text": {"format": {"type": "text"}},
-            "tool_choice": "none",
-            "tools": [],
-            "top_p": None,
-        }
-
-    def _message(self, finished: Finished, status: str, text: str) -> dict[str, Any]:
-        return {
-            "id": f"msg_{finished.id}",
-            "type": "message",
-            "role": "assistant",
-            "status": status,
-            "content": [_part(text)],
-        }
-
-
-def _part(text: str) -> dict[str, Any]:
-    return {"type": "output_text", "text": text, "annotations": []}
-
-
-def _usage(usage: Usage) -> dict[str, Any]:
-    return {
-        "input_tokens": usage.input_tokens,
-        "input_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},
-        "output_tokens": usage.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
-        "total_tokens": usage.tokens,
-    }

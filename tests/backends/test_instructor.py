@@ -13,7 +13,7 @@ import openai
 import pytest
 from conftest import ChatServer, Reply, completion_body
 from openai_harness import GOOD, INPUTS, KEY, MESSAGES, PROCEDURE, REQUEST, Ask, failure
-from test_responses import response
+from responses_harness import response
 from vendor_harness import PLAYED, installed
 
 from stepguard import Guard, Input, Procedure, Step

@@ -9,6 +9,7 @@ import openai
 import pytest
 from conftest import ChatServer, Reply
 from openai_harness import GOOD, INPUTS, KEY, MESSAGES, PROCEDURE, REQUEST, STEPS, Ask, backend_at, failure
+from responses_harness import response
 
 from stepguard import Guard
 from stepguard.backends import Request, ToolCall
@@ -18,33 +19,6 @@ from stepguard.errors import BackendRejected, ConfigError, RateLimited
 from stepguard.replies.formats import EquationFormat
 
 WRONG = GOOD.replace("= 19", "= 18")
-
-
-def response(text: str | None, *, status: str = "completed", **fields: Any) -> dict[str, Any]:
-    """The body of a response, with a summary of what was thought in front."""
-    parts = [] if text is None else [{"type": "output_text", "text": text, "annotations": []}]
-    output = [
-        {"id": "rs_1", "type": "reasoning", "summary": [{"type": "summary_text", "text": "add, then multiply"}]},
-        {"id": "msg_1", "type": "message", "role": "assistant", "status": status, "content": parts},
-    ]
-    return {
-        "id": "resp_1",
-        "object": "response",
-        "created_at": 1,
-        "status": status,
-        "model": "served-model",
-        "output": output,
-        "error": None,
-        "incomplete_details": None,
-        "usage": {
-            "input_tokens": 40,
-            "input_tokens_details": {"cached_tokens": 32},
-            "output_tokens": 25,
-            "output_tokens_details": {"reasoning_tokens": 9},
-            "total_tokens": 65,
-        },
-        **fields,
-    }
 
 
 def events(text: str, *, last: dict[str, Any] | None = None, size: int = 7) -> list[dict[str, Any]]:

@@ -118,8 +118,10 @@ class WrapSettings:
     backend: Mapping[str, Any]
     guard: Mapping[str, Any]
 
-    def job(self, arguments: dict[str, Any]) -> Job | None:
+    def job(self, arguments: dict[str, Any], *, said: Callable[[dict[str, Any]], Any] | None = None) -> Job | None:
         """What a call asks the guard to do; ``procedure`` and ``inputs`` are taken out of its arguments.
+
+        `said` gives the messages of a call; by default they are its argument of that name.
 
         None, and told so, for a call that is to be passed on.
 
@@ -127,11 +129,7 @@ class WrapSettings:
             UsageError: see `stepguard.integrations.chat.requests.find_job`; or only guarded calls are wanted.
         """
         named, inputs = arguments.pop("procedure", None), arguments.pop("inputs", None)
-        messages: Any = arguments.get("messages")
-        if callable(getattr(messages, "__next__", None)):  # it can be read only once
-            messages = arguments["messages"] = list(messages)
-        if isinstance(body := arguments.get("extra_body"), Mapping):
-            messages = body.get("messages", messages)  # the SDK sends these instead
+        messages: Any = _messages(arguments) if said is None else said(arguments)
         job = find_job(messages, procedures=self.procedures, named=named, inputs=inputs, trust=self.trust)
         if job is None:
             reason = why_passed(messages, guarded_only=self.guarded_only)
@@ -172,13 +170,16 @@ class GuardedCall:
     Args:
         settings: those of the client.
         job: what it asks.
-        arguments: its arguments, as ``create`` takes them.
+        arguments: its arguments, as ``chat.completions.create`` takes them.
+        api: the API that is asked.
 
     Raises:
         ConfigError: a parameter cannot be honoured.
     """
 
-    def __init__(self, settings: WrapSettings, job: Job, arguments: Mapping[str, Any]) -> None:
+    def __init__(
+        self, settings: WrapSettings, job: Job, arguments: Mapping[str, Any], *, api: str = "chat_completions"
+    ) -> None:
         given = {
             name: value
             for name, value in arguments.items()
@@ -203,7 +204,7 @@ class GuardedCall:
             raise ConfigError("stream_options go with stream=True", option="stream_options")
         stream_options = given.get("stream_options", {})
         check_mapping(stream_options, "stream_options", what="a mapping such as {'include_usage': True}")
-        changed: dict[str, Any] = {}
+        changed: dict[str, Any] = {} if api == "chat_completions" else {"api": api}
         caps = {name: given[name] for name in ("max_tokens", "max_completion_tokens") if name in given}
         for name, cap in caps.items():
             check_count(cap, name)
@@ -215,7 +216,7 @@ class GuardedCall:
         self.settings: Final = settings
         self.job: Final = job
         self.model: Final[str] = model
-        self.stream: Final = bool(stream)
+        self.stream = bool(stream)
         self._include_usage: Final = bool(stream_options.get("include_usage"))
         self._as_json: Final = _wants_json(given.get("response_format"))
         self.guard: Final = settings.make_guard(
@@ -230,6 +231,33 @@ class GuardedCall:
         """The run that was asked for, not begun."""
         return self.guard.start(self.job.procedure, self.job.inputs, label=self.job.label)
 
+    def run(self) -> Result:
+        """Run it; what came of it is told, however it ends."""
+        run = self.start()
+        try:
+            return self.guard.drive(run)
+        finally:
+            self.settings.guarded(self, run.result())
+
+    async def arun(self) -> Result:
+        """As `run`, without blocking; where it is cancelled, what was verified and paid for is told, too."""
+        run = self.start()
+        try:
+            return await self.guard.adrive(run)
+        finally:
+            self.settings.guarded(self, run.result())
+
+    def body(self, result: Result) -> dict[str, Any]:
+        """The body of a chat completion for a result.
+
+        Raises:
+            RunError: the result is not to be handed on, and the client raises then.
+        """
+        allowed: dict[str, Any] = {"at_least": self.settings.at_least}
+        if self.settings.on_unverified == "raise" and (why := shortfall(result, **allowed)) is not None:
+            raise why
+        return completion_body(result, model=self.model, job=self.job, as_json=self._as_json, **allowed)
+
     def answer(self, result: Result, *, awaited: bool) -> Any:
         """What ``create`` returns for a result.
 
@@ -242,11 +270,7 @@ class GuardedCall:
         """
         from stepguard.integrations.openai.types import AsyncGuardedStream, GuardedStream, make_completion
 
-        settings = self.settings
-        allowed: dict[str, Any] = {"at_least": settings.at_least}
-        if settings.on_unverified == "raise" and (why := shortfall(result, **allowed)) is not None:
-            raise why
-        body = completion_body(result, model=self.model, job=self.job, as_json=self._as_json, **allowed)
+        body = self.body(result)
         if not self.stream:
             return make_completion(body, result)
         return (AsyncGuardedStream if awaited else GuardedStream)(body, result, include_usage=self._include_usage)
@@ -278,6 +302,16 @@ class _Capped:
 
     def _shorter(self, request: Request) -> Request:
         return replace(request, max_tokens=min(self._cap, request.max_tokens or self._cap))
+
+
+def _messages(arguments: dict[str, Any]) -> Any:
+    """The messages of a call; those that can be read only once become a list in its arguments."""
+    messages: Any = arguments.get("messages")
+    if callable(getattr(messages, "__next__", None)):
+        messages = arguments["messages"] = list(messages)
+    if isinstance(body := arguments.get("extra_body"), Mapping):
+        messages = body.get("messages", messages)  # the SDK sends these instead
+    return messages
 
 
 def retry_of(client: object) -> RetryPolicy:

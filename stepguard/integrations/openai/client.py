@@ -1,4 +1,4 @@
-"""`wrap`: an OpenAI-style client whose chat completions run guarded where they ask for a procedure.
+"""`wrap`: an OpenAI-style client whose chat completions and responses run guarded where they ask for a procedure.
 
 ::
 
@@ -14,8 +14,11 @@ where a message is one and the host trusts its role (`stepguard.integrations.cha
 mean then is in `stepguard.integrations.openai.calls`. Every other call is passed on as it came, and what it returns is
 untouched: `result_of` tells the two apart, and so do the log events ``chat_guarded`` and ``chat_passed`` and `on_call`.
 
-All but ``chat.completions`` is the client's own. Nothing else can be guarded: the SDK refuses ``procedure=`` there, and
-so does ``chat.completions`` where it is asked by another way than ``create``. Where messages are trusted with
+``client.responses`` is guarded in the same way: ``create``, ``parse`` and ``stream``
+(`stepguard.integrations.openai.responses`).
+
+All else is the client's own. Nothing else can be guarded: the SDK refuses ``procedure=`` there, and so does
+``chat.completions`` where it is asked by another way than ``create``. Where messages are trusted with
 procedures, or only guarded calls are wanted, what else leads to a model is refused as a whole, because what is said
 there is not read: ask `unguarded` instead.
 """
@@ -30,6 +33,7 @@ from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError
 from stepguard.integrations.chat.trust import Trust, check_trust
 from stepguard.integrations.openai.calls import ClientCall, GuardedCall, WrapSettings
+from stepguard.integrations.openai.responses import ResponseManager, ResponsesCall, input_messages
 from stepguard.integrations.support import check_procedures, check_support
 from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
@@ -47,7 +51,8 @@ return  returns a completion without content, whose ``refusal`` names the step a
 """
 
 _UNREAD: Final = frozenset(
-    {"beta", "completions", "conversations", "realtime", "responses", "with_raw_response", "with_streaming_response"}
+    {"beta", "compact", "completions", "connect", "conversations", "realtime"}
+    | {"with_raw_response", "with_streaming_response"}
 )
 """What else of a client leads to a model."""
 
@@ -65,7 +70,7 @@ def wrap(
     strict: bool | None = None,
     **options: Unpack[DropInKeywords],
 ) -> Any:
-    """A client that is used like the given one, and whose ``chat.completions.create`` can run guarded.
+    """A client that is used like the given one, and whose chat completions and responses can run guarded.
 
     The client itself stays as it is, and serves unguarded calls: it is ``wrapped.unguarded``. The wrapped client may
     be shared between threads and event loops as far as the client may.
@@ -180,12 +185,7 @@ class _Completions(_Unguarded):
         if job is None:
             return self._inner.create(**arguments)
         call = GuardedCall(self._settings, job, arguments)
-        run = call.start()
-        try:
-            result = call.guard.drive(run)
-        finally:
-            self._settings.guarded(call, run.result())
-        return call.answer(result, awaited=False)
+        return call.answer(call.run(), awaited=False)
 
 
 class _AsyncCompletions(_Unguarded):
@@ -197,12 +197,60 @@ class _AsyncCompletions(_Unguarded):
         if job is None:
             return await self._inner.create(**arguments)
         call = GuardedCall(self._settings, job, arguments)
-        run = call.start()
-        try:
-            result = await call.guard.adrive(run)
-        finally:  # also where it is cancelled: what was verified and paid for is told
-            self._settings.guarded(call, run.result())
-        return call.answer(result, awaited=True)
+        return call.answer(await call.arun(), awaited=True)
+
+
+class _AnyResponses(_Proxy):
+    """``client.responses``: the client's own, but for what asks a model."""
+
+    @property
+    def _inner(self) -> Any:
+        return self._settings.client.responses
+
+    def _call(self, arguments: dict[str, Any]) -> ResponsesCall | None:
+        """The guarded call that these arguments make, None for one that is to be passed on."""
+        job = self._settings.job(arguments, said=input_messages)
+        return None if job is None else ResponsesCall(self._settings, job, arguments)
+
+
+class _Responses(_AnyResponses):
+    """``responses`` of a client that blocks."""
+
+    def create(self, **arguments: Any) -> Any:
+        """See `wrap`."""
+        call = self._call(arguments)
+        return self._inner.create(**arguments) if call is None else call.answer(call.run(), awaited=False)
+
+    def parse(self, **arguments: Any) -> Any:
+        """See `wrap`."""
+        call = self._call(arguments)
+        return self._inner.parse(**arguments) if call is None else call.answer(call.run(), awaited=False, parsed=True)
+
+    def stream(self, **arguments: Any) -> Any:
+        """See `wrap`; the run begins when what this gives is entered."""
+        call = self._call(arguments)
+        return self._inner.stream(**arguments) if call is None else ResponseManager(call)
+
+
+class _AsyncResponses(_AnyResponses):
+    """``responses`` of a client that is awaited."""
+
+    async def create(self, **arguments: Any) -> Any:
+        """See `wrap`."""
+        call = self._call(arguments)
+        return await self._inner.create(**arguments) if call is None else call.answer(await call.arun(), awaited=True)
+
+    async def parse(self, **arguments: Any) -> Any:
+        """See `wrap`."""
+        call = self._call(arguments)
+        if call is None:
+            return await self._inner.parse(**arguments)
+        return call.answer(await call.arun(), awaited=True, parsed=True)
+
+    def stream(self, **arguments: Any) -> Any:
+        """See `wrap`; the run begins when what this gives is entered."""
+        call = self._call(arguments)
+        return self._inner.stream(**arguments) if call is None else ResponseManager(call)
 
 
 def _own(settings: WrapSettings, holder: Any, name: str) -> Any:
@@ -214,7 +262,7 @@ def _own(settings: WrapSettings, holder: Any, name: str) -> Any:
     found = getattr(holder, name)
     if name in _UNREAD and (settings.trust.procedures or settings.guarded_only):
         raise ConfigError(
-            f"{name} cannot run guarded: use chat.completions.create, or .unguarded of the wrapped client",
+            f"{name} cannot run guarded: use chat.completions or responses, or .unguarded of the wrapped client",
             option="procedure",
         )
     return found
@@ -255,7 +303,10 @@ class _Client:
     def __getattr__(self, name: str) -> Any:
         if name in _Client.__slots__:  # it is being copied or pickled
             raise AttributeError(name)
-        return _own(self._settings, self._settings.client, name)
+        found = _own(self._settings, self._settings.client, name)
+        if name != "responses":
+            return found
+        return (_AsyncResponses if isinstance(self.chat.completions, _AsyncCompletions) else _Responses)(self._settings)
 
     def __setattr__(self, name: str, value: object) -> None:
         setattr(self._settings.client, name, value)

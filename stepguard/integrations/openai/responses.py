@@ -1,0 +1,128 @@
+"""``client.responses`` of a wrapped client: create, parse and stream run guarded where they ask for a procedure.
+
+Parameters mean what they mean to chat completions (`stepguard.integrations.openai.calls`): ``instructions`` and
+``input`` are the messages, ``max_output_tokens`` bounds one request of the run, ``text`` may ask for the answer as
+JSON. What builds on another response, runs in the background or names a prompt of OpenAI's is refused; ``reasoning``,
+``store`` and all others are sent as they are with every request of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from stepguard.errors import ConfigError
+from stepguard.integrations.openai.calls import GuardedCall, WrapSettings
+from stepguard.results import Result
+
+__all__ = ["ResponsesCall", "input_messages"]
+
+_REFUSED: Final[Mapping[str, str]] = {
+    "previous_response_id": "it builds on nothing else",
+    "conversation": "it builds on nothing else",
+    "prompt": "the guard writes its own prompts",
+    "background": "it is waited for",
+    "include": "the answer is put together from several replies",
+    "max_tool_calls": "steps are answered by the model alone",
+}
+_OURS: Final = ("input", "instructions", "max_output_tokens", "stream_options", "text", "text_format")
+
+
+class ResponsesCall(GuardedCall):
+    """One call of ``client.responses`` that asks for a procedure.
+
+    Args:
+        settings: those of the client.
+        job: what it asks.
+        arguments: its arguments.
+
+    Raises:
+        ConfigError: a parameter cannot be honoured.
+    """
+
+    def __init__(self, settings: WrapSettings, job: Any, arguments: Mapping[str, Any]) -> None:
+        for name, why in _REFUSED.items():
+            if arguments.get(name) not in (None, False, []) and not _absent(arguments[name]):
+                raise ConfigError(f"a guarded call takes no {name}: {why}", option=name)
+        if (wanted := arguments.get("text_format")) is not None and not _absent(wanted):
+            raise ConfigError(
+                "a guarded call cannot fill a schema of yours: use text={'format': {'type': 'json_object'}}, or the "
+                "values of `response.stepguard`",
+                option="text_format",
+            )
+        chat = {name: value for name, value in arguments.items() if name not in _OURS and name not in _REFUSED}
+        text = arguments.get("text")
+        text = dict(text) if isinstance(text, Mapping) else {}
+        given = {
+            "max_completion_tokens": arguments.get("max_output_tokens"),
+            "response_format": text.pop("format", None),
+            "text": text or None,
+        }
+        super().__init__(
+            settings,
+            job,
+            {**chat, **{name: value for name, value in given.items() if value is not None}},
+            api="responses",
+        )
+
+    def answer(self, result: Result, *, awaited: bool, parsed: bool = False) -> Any:
+        """What a method returns for a result.
+
+        Args:
+            result: what came of the run.
+            awaited: whether a stream is to be an asynchronous one.
+            parsed: whether it is ``parse`` that was called.
+
+        Raises:
+            RunError: the result is not to be handed on, and the client raises then.
+        """
+        from stepguard.integrations.chat.response_shapes import response_body
+        from stepguard.integrations.openai.response_types import AsyncResponseEvents, ResponseEvents, make_response
+
+        body = response_body(self.body(result), id=f"stepguard-{result.run_id}")
+        if not self.stream:
+            return make_response(body, result, parsed=parsed)
+        return (AsyncResponseEvents if awaited else ResponseEvents)(body, result)
+
+
+class ResponseManager:
+    """What ``stream`` gives: entered, it runs the procedure and gives the events of the answer."""
+
+    def __init__(self, call: ResponsesCall) -> None:
+        call.stream = True
+        self._call: Final = call
+        self._events: Any = None
+
+    def __enter__(self) -> Any:
+        self._events = self._call.answer(self._call.run(), awaited=False)
+        return self._events
+
+    def __exit__(self, *how: object) -> None:
+        self._events.close()
+
+    async def __aenter__(self) -> Any:
+        self._events = self._call.answer(await self._call.arun(), awaited=True)
+        return self._events
+
+    async def __aexit__(self, *how: object) -> None:
+        await self._events.close()
+
+
+def input_messages(arguments: dict[str, Any]) -> Any:
+    """What is said in a call of ``client.responses``, as messages; an input that can be read once becomes a list."""
+    given: Any = arguments.get("input")
+    if callable(getattr(given, "__next__", None)):
+        given = arguments["input"] = list(given)
+    words = arguments.get("instructions")
+    if isinstance(body := arguments.get("extra_body"), Mapping):  # the SDK sends these instead
+        given, words = body.get("input", given), body.get("instructions", words)
+    messages = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    if isinstance(messages, list):  # what else a model has done stands between the messages
+        messages = [each for each in messages if not isinstance(each, Mapping) or "role" in each]
+    if isinstance(words, str) and (messages is None or isinstance(messages, list)):
+        return [{"role": "system", "content": words}, *(messages or [])]
+    return messages
+
+
+def _absent(given: object) -> bool:
+    return type(given).__name__ in ("NotGiven", "Omit")
