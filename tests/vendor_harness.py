@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,12 +31,13 @@ class Played:
         name: what stands before the slash.
         module: its SDK.
         path: where a request goes to.
-        body: a reply with this text, ended for this reason, or with this refusal.
-        ends: the reasons of an end of a limit and of a refusal.
+        body: a reply with this text, ended for this reason.
+        ends: the reasons of a usual end, of a limit and of a refusal.
         counts: what a reply costs.
         error: the body of an error with these words.
         prompt: the texts of a request, in order.
-        lacks: parameters that it does not take, by our names.
+        model: what is asked for.
+        takes: its names of temperature and seed, where it takes them.
     """
 
     name: str
@@ -218,7 +218,3 @@ def needs(played: Played) -> Any:
     """A vendor as a parameter of tests, which are skipped where its SDK is missing."""
     reason = f"{played.module} is not installed"
     return pytest.param(played, id=played.name, marks=pytest.mark.skipif(not played.here, reason=reason))
-
-
-def as_text(body: object) -> str:
-    return json.dumps(body)

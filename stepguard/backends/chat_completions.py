@@ -186,12 +186,15 @@ def counted_tokens(raw: object, choice: object, estimate: Usage) -> Usage:
     )
     read = read or (max(0, total - written) if written else min(total, estimate.input_tokens)) or estimate.input_tokens
     written = written or max(0, total - read) or estimate.output_tokens
+    hidden = _detail(usage, ("completion_tokens_details", "output_tokens_details"), "reasoning_tokens")
+    if hidden and total == read + written + hidden:  # some count what was thought apart
+        written += hidden
     return Usage(
         calls=1,
         input_tokens=read,
         output_tokens=written,
         cached_tokens=_detail(usage, ("prompt_tokens_details", "input_tokens_details"), "cached_tokens"),
-        reasoning_tokens=_detail(usage, ("completion_tokens_details", "output_tokens_details"), "reasoning_tokens"),
+        reasoning_tokens=hidden,
     )
 
 

@@ -31,30 +31,32 @@ def chat_body(raw: object) -> object:
 
 def _response(raw: object) -> _Body:
     """OpenAI's responses."""
-    texts: list[str] = []
-    thoughts: list[str] = []
-    refusals: list[str] = []
+    said: list[object] = []
+    thoughts: list[object] = []
+    refusals: list[object] = []
     calls: list[_Body] = []
+    status = field(raw, "status")
+    cut = field(raw, "incomplete_details", "reason") or "incomplete"
+    finish = "stop" if status in (None, "completed") else cut if status == "incomplete" else "failed"
     for item in _list(field(raw, "output")):
         kind = field(item, "type")
         if kind == "message":
-            said = thoughts if field(item, "phase") == "commentary" else texts
-            for part in _list(field(item, "content")):
-                if (refusal := field(part, "refusal")) is not None:
-                    refusals.append(refusal)
-                elif field(part, "text") is not None:
-                    said.append(field(part, "text"))
+            parts = _list(field(item, "content"))
+            refusals += [field(part, "refusal") for part in parts]
+            texts = [field(part, "text") for part in parts]
+            if field(item, "phase") == "commentary":
+                thoughts += texts
+            else:
+                said.append(_text(texts))
+                finish = "incomplete" if field(item, "status") == "incomplete" and finish == "stop" else finish
         elif kind == "reasoning":
             parts = (*_list(field(item, "summary")), *_list(field(item, "content")))
-            thoughts.extend(field(part, "text") or "" for part in parts)
+            thoughts += [field(part, "text") for part in parts]
         elif kind in ("function_call", "custom_tool_call"):
             arguments = field(item, "arguments") if kind == "function_call" else field(item, "input")
             calls.append({"function": {"name": field(item, "name"), "arguments": arguments}})
-    status = field(raw, "status")
-    finish = "stop" if status == "completed" else field(raw, "incomplete_details", "reason") or status or "stop"
-    if finish in ("in_progress", "queued"):
-        finish = "failed"  # it was to be waited for, and nobody has
-    message = _message(texts, thoughts, calls=calls, refusal="\n".join(refusals) or None)
+    # A line end between two messages, so that no answer is put together of both.
+    message = _message(_text(said, "\n"), thoughts, calls=calls, refusal=_words(refusals))
     return _chat(raw, message, finish, field(raw, "usage"), error=field(raw, "error"))
 
 
@@ -75,9 +77,9 @@ def _anthropic(raw: object) -> _Body:
     finish = field(raw, "stop_reason")
     refusal = None
     if finish == "refusal":
-        refusal = field(raw, "stop_details", "explanation") or "".join(texts) or "no reason is given"
+        refusal = _words([field(raw, "stop_details", "explanation")]) or _words(texts) or "no reason is given"
     counts = _usage(fresh + written + cached, _count(field(usage, "output_tokens")), cached=cached)
-    return _chat(raw, _message(texts, thoughts, calls=calls, refusal=refusal), finish, counts)
+    return _chat(raw, _message(_text(texts), thoughts, calls=calls, refusal=refusal), finish, counts)
 
 
 def _gemini(raw: object) -> _Body:
@@ -106,7 +108,7 @@ def _gemini(raw: object) -> _Body:
         refusal = f"the prompt was blocked ({blocked.lower()})" if not words else str(words)
     body = _chat(
         raw,
-        _message(texts, thoughts, calls=calls, refusal=refusal),
+        _message(_text(texts), thoughts, calls=calls, refusal=refusal),
         finish,
         _usage(asked, answered, cached=cached, hidden=hidden_tokens),
     )
@@ -128,7 +130,7 @@ def _bedrock(raw: object) -> _Body:
         _count(field(usage, name)) for name in ("inputTokens", "cacheWriteInputTokens", "cacheReadInputTokens")
     )
     counts = _usage(fresh + written + cached, _count(field(usage, "outputTokens")), cached=cached)
-    return _chat(raw, _message(texts, thoughts, calls=calls), field(raw, "stopReason"), counts)
+    return _chat(raw, _message(_text(texts), thoughts, calls=calls), field(raw, "stopReason"), counts)
 
 
 def _cohere(raw: object) -> _Body:
@@ -137,12 +139,14 @@ def _cohere(raw: object) -> _Body:
     texts = [field(block, "text") for block in blocks if field(block, "type") in (None, "text")]
     thoughts = [field(block, "thinking") or "" for block in blocks if field(block, "type") == "thinking"]
     calls = [{"function": field(call, "function")} for call in _list(field(raw, "message", "tool_calls"))]
-    return _chat(raw, _message(texts, thoughts, calls=calls), _name(field(raw, "finish_reason")), _cohere_usage(raw))
+    return _chat(
+        raw, _message(_text(texts), thoughts, calls=calls), _name(field(raw, "finish_reason")), _cohere_usage(raw)
+    )
 
 
 def _cohere_first(raw: object) -> _Body:
     """Cohere's chat, of its first version."""
-    return _chat(raw, _message([field(raw, "text")], []), _name(field(raw, "finish_reason")), _cohere_usage(raw))
+    return _chat(raw, _message(field(raw, "text"), []), _name(field(raw, "finish_reason")), _cohere_usage(raw))
 
 
 def _cohere_usage(raw: object) -> _Body:
@@ -164,7 +168,7 @@ def _xai(raw: object) -> _Body:
         hidden=hidden,
     )
     finish = (_name(field(raw, "finish_reason")) or "").removeprefix("REASON_").lower()
-    message = _message([field(raw, "content")], [field(raw, "reasoning_content") or ""], calls=calls)
+    message = _message(field(raw, "content"), [field(raw, "reasoning_content")], calls=calls)
     body = _chat(raw, message, {"max_len": "length", "max_context": "length"}.get(finish, finish), counts)
     return {**body, "model": field(raw, "proto", "model")}
 
@@ -196,13 +200,21 @@ def _chat(raw: object, message: _Body, finish: object, usage: object, *, error: 
 
 
 def _message(
-    texts: Iterable[object], thoughts: Iterable[str], *, calls: Sequence[_Body] = (), refusal: str | None = None
+    content: object, thoughts: Iterable[object], *, calls: Sequence[_Body] = (), refusal: str | None = None
 ) -> _Body:
+    return {"content": content, "reasoning_content": _words(thoughts), "tool_calls": list(calls), "refusal": refusal}
+
+
+def _text(texts: Iterable[object], between: str = "") -> object:
+    """Texts as one, None where there are none; what is no text is given back, for the reader to refuse."""
     parts = [text for text in texts if text is not None]
-    wrong = next((part for part in parts if not isinstance(part, str)), None)
-    content: object = wrong if wrong is not None else "".join(map(str, parts)) if parts else None
-    reasoning = "\n".join(filter(None, thoughts)) or None
-    return {"content": content, "reasoning_content": reasoning, "tool_calls": list(calls), "refusal": refusal}
+    odd = next((part for part in parts if not isinstance(part, str)), None)
+    return odd if odd is not None else between.join(map(str, parts)) if parts else None
+
+
+def _words(texts: Iterable[object]) -> str | None:
+    """Texts that are not the answer, a line each; None where there are none."""
+    return "\n".join(text for text in texts if isinstance(text, str) and text) or None
 
 
 def _usage(asked: int, answered: int, *, cached: int = 0, hidden: int = 0) -> _Body:

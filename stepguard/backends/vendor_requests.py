@@ -25,6 +25,8 @@ ReplyBinding = Literal["json_schema", "json"]
 
 _SHORTEST_KEPT: Final = 4096
 """Characters of a prompt that are worth keeping: some 1,024 tokens, below which no vendor keeps any."""
+_LONGEST_SILENCE: Final = 1_000_000.0
+"""Sockets take no time-out of more than some weeks; longer ones bound the call as a whole alone."""
 _USUAL: Final = MappingProxyType({name: name for name in ("temperature", "max_tokens", "seed", "timeout")})
 
 _Parameters = dict[str, Any]
@@ -81,7 +83,7 @@ class Wire:
             "temperature": request.temperature,
             "max_tokens": self.least_tokens if request.max_tokens is None else request.max_tokens,
             "seed": request.seed,
-            "timeout": request.timeout,
+            "timeout": None if request.timeout is None else min(request.timeout, _LONGEST_SILENCE),
         }
         mark = dict(self.mark) if marked and self.mark is not None else None
         parameters = self.messages(request, mark)
