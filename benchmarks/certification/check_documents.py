@@ -131,7 +131,7 @@ def _denied(chance: random.Random) -> Problem:
     return _problem(f"The fee is {words} this year.", right, wrong, code)
 
 
-SEEN = Family("Grounded as seen", _columns, lambda problem, value: value == problem.truth.right, share=8)
+SEEN = Family("Grounded as seen", _columns, lambda problem, value: value == problem.truth.right, share=12)
 
 for _name, _make in (
     ("columns", _columns),
