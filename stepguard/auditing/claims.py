@@ -14,15 +14,16 @@ from stepguard.auditing.lenient import read_bare
 from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
 from stepguard.auditing.surroundings import goes_on_below, stands_alone_after
+from stepguard.language.attribution import attributed_after
 from stepguard.language.currencies import CODES, SIGNS, WORDS
 from stepguard.language.expressions import Number, parse_expression
 from stepguard.language.numerals import format_exact
-from stepguard.language.retraction import Doubt, goes_back, taken_back_after
+from stepguard.language.retraction import Doubt, denied_next, goes_back, taken_back_after, withdrawn_later
 from stepguard.language.value_types import NUMBER, ValueType
 from stepguard.language.values import round_exact
 from stepguard.procedure.steps import Step
 
-__all__ = ["read_claim", "read_value", "read_words"]
+__all__ = ["disowned", "read_claim", "read_value", "read_words"]
 
 _SEPARATOR: Final = re.compile(
     r"(?<![<>=!:~/\u2260])=(?![=>~/])|\u2248|->|\u2192|,? ?\b(?:which|that) (?:is|equals|gives|comes to|makes)\b"
@@ -139,6 +140,17 @@ def read_claim(body: str, begin: int, end: int, names: Names, step: Step | None,
             shown = side[:60]
             return _unfinished(replace(entry, unread=shown), work)
     return _unfinished(entry, work)
+
+
+def disowned(entry: Entry, behind: str, names: Names) -> Entry:
+    """A claim, without its value where what stands behind says that it is false, old or another's."""
+    step = names.steps.get(entry.name)
+    if entry.value is None or (step is not None and not step.type.numeric):
+        return entry
+    if attributed_after(behind) or denied_next(behind) or withdrawn_later(entry.value, entry.value + behind):
+        shown = f"{entry.value} {behind.strip()[:60]}"
+        return replace(entry, value=None, work=(), unread=shown, doubt="denied")
+    return entry
 
 
 def _approximated(work: list[str], side: str, kind: ValueType) -> str | None:

@@ -13,13 +13,13 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from stepguard.auditing.claims import read_claim, read_value, read_words
+from stepguard.auditing.claims import disowned, read_claim, read_value, read_words
 from stepguard.auditing.layouts import as_claims
 from stepguard.auditing.lines import LABEL, Lines
 from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
-from stepguard.language.attribution import attributed_after
-from stepguard.language.retraction import denied_next, doubted_before, withdrawn_later
+from stepguard.language.attribution import heads_another
+from stepguard.language.retraction import denied_next, doubted_before
 from stepguard.language.value_types import NUMBER
 
 __all__ = ["read_entries"]
@@ -56,13 +56,8 @@ _VALUE_HEADS: Final = frozenset((
     "value", "result", "output", "answer", "final", "mine", "my", "ours", "our", "computed", "calculated", "obtained",
     "actual", "got", "claimed", "observed", "student", "attempt", "submitted", "model",
 ))  # fmt: skip
-_OTHER_HEADS: Final = frozenset((
-    "expected", "reference", "correct", "target", "theirs", "their", "key", "gold", "truth", "official", "desired",
-    "true", "right", "wrong", "should", "teacher", "theoretical", "ideal", "book", "textbook", "check", "checks",
-    "checked", "checking", "verification", "verify", "proof", "test", "inverse", "reverse", "control", "crosscheck",
-    "cross-check", "sanity", "note", "notes", "comment", "comments", "remark", "remarks", "status", "ok",
-))  # fmt: skip
-"""What heads a column that holds another's values, or no step's."""
+_FAULTS: Final = frozenset(("wrong", "false", "error", "errors", "mistake", "mistakes"))
+"""What heads a column in which "no" is praise."""
 _RESULT: Final = re.compile(
     r"(?:=|\bis|\bequals|\bgives|\bget|\bgot|:|\u2192) *(?P<value>[-+($€£]{0,3}[0-9.][0-9.,/%)]*)[.\s]*\Z"
 )
@@ -129,19 +124,9 @@ def _asserted(entries: list[Entry], body: str, names: Names) -> list[Entry]:
     """The claims, without the value where what follows says that it is false, old or another's."""
     ends = [*(entry.start for entry in entries[1:]), len(body)]
     return [
-        _disowned(entry, body[entry.end : min(end, entry.end + _REACH)], names)
+        disowned(entry, body[entry.end : min(end, entry.end + _REACH)], names)
         for entry, end in zip(entries, ends, strict=False)
     ]
-
-
-def _disowned(entry: Entry, behind: str, names: Names) -> Entry:
-    step = names.steps.get(entry.name)
-    if entry.value is None or (step is not None and not step.type.numeric):
-        return entry
-    if attributed_after(behind) or denied_next(behind) or withdrawn_later(entry.value, entry.value + behind):
-        shown = f"{entry.value} {behind.strip()[:60]}"
-        return replace(entry, value=None, work=(), unread=shown, doubt="denied")
-    return entry
 
 
 def _gone_on(body: str, begin: int, end: int, entry: Entry, names: Names) -> Entry:
@@ -348,8 +333,9 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
     columns = row[at + 1 :]
     if not columns:
         return heads, None
-    titles = [set(re.findall(r"[\w-]+", head)) for head in heads[at + 1 : at + 1 + len(columns)]]
-    others = {column for column, title in enumerate(titles) if title & _OTHER_HEADS}
+    below = heads[at + 1 : at + 1 + len(columns)]
+    titles = [set(re.findall(r"[\w-]+", head)) for head in below]
+    others = {column for column, head in enumerate(below) if heads_another(head)}
     own = [column for column in range(len(columns)) if column not in others]
     if not own:
         return heads, None
@@ -368,4 +354,7 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
     start = row[at][0]
     start += len(body[start : row[at][1]]) - len(body[start : row[at][1]].lstrip())
     entry = replace(claim, name=name, known=known, start=start, work=(*work, *claim.work))
+    remarks = (texts[at + 1 + column] for column in others if not titles[column] & _FAULTS)
+    if entry.value is not None and any(denied_next(f"\n{remark}") for remark in remarks):
+        entry = replace(entry, value=None, work=(), unread=f"{entry.value} {texts[-1]}"[:60], doubt="denied")
     return heads, entry

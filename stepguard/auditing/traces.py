@@ -14,11 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from stepguard.auditing.answers import Stated
-from stepguard.auditing.claims import read_claim
+from stepguard.auditing.claims import disowned, read_claim
 from stepguard.auditing.entries import read_entries
 from stepguard.auditing.lenient import last_side, read_bare
 from stepguard.auditing.names import Entry, Names
+from stepguard.language.attribution import heads_another
 from stepguard.language.currencies import SIGNS
+from stepguard.language.retraction import denied_next, set_aside
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode_at
 from stepguard.language.typeset import plain
 from stepguard.language.value_types import NUMBER, ValueType
@@ -37,6 +39,8 @@ _NUMBER: Final = re.compile(r"(?:step[ _]?)?\(?([0-9]{1,9})\)?[.:]?\Z", re.IGNOR
 _STEP_KEYS: Final = frozenset({"step", "step_id", "stepid"})
 _UNIT_KEYS: Final = ("unit", "units", "currency")
 _PLAIN_NUMBER: Final = re.compile(r"[-+]?[0-9][0-9.,]*")
+_REACH: Final = 120
+_FENCE_LINE: Final = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
 _MAX_BROKEN: Final = 100
 _MAX_DEPTH: Final = 4
 
@@ -74,7 +78,7 @@ def read_trace(text: str, names: Names) -> Trace | None:
     cut = False
     while (opening := _OPENING.search(text, at)) is not None and tried < _MAX_BROKEN:
         start = opening.start()
-        before = reader.count
+        before, finals = reader.count, len(reader.final)
         try:
             end = decode_at(text, start)[1]
             reader.value(start, 0)
@@ -90,6 +94,9 @@ def read_trace(text: str, names: Names) -> Trace | None:
             continue
         if reader.count > before:
             spans.append((start, end))
+            front = _FENCE_LINE.sub("", text[max(at, start - _REACH) : start])
+            if set_aside(front) or denied_next(_FENCE_LINE.sub("", text[end : end + _REACH])):
+                reader.withdraw(before, finals)
         at = end
     if not reader.count:
         return None
@@ -117,6 +124,14 @@ class _Reader:
     def count(self) -> int:
         """How much was found."""
         return len(self.entries)
+
+    def withdraw(self, first: int, final: int) -> None:
+        """Take the value from the claims and answers that came since: what stands around them denies it."""
+        self.entries[first:] = [
+            replace(each, value=None, work=(), unread=each.value or each.unread, doubt="denied")
+            for each in self.entries[first:]
+        ]
+        del self.final[final:]
 
     def members(self, start: int) -> Iterator[tuple[str, object, int, int, int]]:
         """Key, value, and the offsets of the key, of the value and behind it, of the object at `start`."""
@@ -188,7 +203,10 @@ class _Reader:
             elif re.sub(r"[\W_]+", "", key[:80]).lower() in _ANSWER_KEYS and not isinstance(value, list | dict):
                 self.final.append((_shown(value), key_at, end))
             elif isinstance(value, JsonObject | list):
+                before, final = self.count, len(self.final)
                 self.value(value_at, depth + 1)
+                if heads_another(key[:80]):
+                    self.withdraw(before, final)
             elif name is None and (self.names.like_a_step(key) or number is not None):
                 self._claim(key, value, key_at, end, known=False)
 
@@ -261,7 +279,8 @@ class _Reader:
         body = plain(shown)
         head, sign, _ = body.partition("=")
         begin = len(head) + 1 if sign and self.names.find(head.strip()) == name else 0
-        return read_claim(body, begin, len(body), self.names, self.names.steps.get(name))
+        claim = read_claim(body, begin, len(body), self.names, self.names.steps.get(name))
+        return disowned(replace(claim, name=name), body[claim.end :], self.names)
 
     def _text(self, item: str, start: int, end: int) -> None:
         self.entries += [replace(each, start=start, end=end) for each in read_entries(plain(item), self.names)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["another_answer", "attributed_after", "attributed_before"]
+__all__ = ["another_answer", "attributed_after", "attributed_before", "heads_another"]
 
 _TEXT: Final = (
     r"(?:book|textbook|(?:answer |solution )?key|internet|web(?:site|page)?|forum|google|wikipedia|chatgpt|gpt\S{0,9}"
@@ -89,6 +89,16 @@ _ANOTHER: Final = re.compile(
 )
 
 
+_OTHER_HEADS: Final = frozenset((
+    "expected", "reference", "previous", "earlier", "former", "prior", "before", "correct", "target", "theirs",
+    "their", "key", "gold", "truth", "official", "desired", "true", "right", "wrong", "should", "teacher",
+    "theoretical", "ideal", "book", "textbook", "check", "checks", "checked", "checking", "verification", "verify",
+    "proof", "test", "inverse", "reverse", "control", "crosscheck", "cross-check", "sanity", "note", "notes",
+    "comment", "comments", "remark", "remarks", "status", "ok",
+))  # fmt: skip
+"""What heads a column that holds another's values, or no step's."""
+
+
 def attributed_before(said: str) -> bool:
     """Whether a label or a clause right in front of a claim says that it is another's, or none.
 
@@ -106,3 +116,11 @@ def attributed_after(behind: str) -> bool:
 def another_answer(said: str) -> bool:
     """Whether the words right in front of the word "answer" say that it is another one: ``Your answer: 52``."""
     return _ANOTHER.search(said) is not None
+
+
+def heads_another(head: str) -> bool:
+    """Whether the head of a column, or a key, says that what is below it is another's or no step's: ``expected``."""
+    words = re.findall(r"[^\W_]+(?:-[^\W_]+)*", head.lower())
+    return (
+        not _OTHER_HEADS.isdisjoint(words) or attributed_before(f"{' '.join(words)}:") or attributed_before(f"{head}:")
+    )

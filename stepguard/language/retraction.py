@@ -22,6 +22,7 @@ __all__ = [
     "find_retractions",
     "goes_back",
     "retractions_in",
+    "set_aside",
     "taken_back_after",
     "withdrawn_later",
 ]
@@ -88,6 +89,12 @@ _TEMPLATE: Final = re.compile(
     r"|(?:format|schema|structure|template|skeleton|shape) (?:is|was|looks like)(?: this)?)\Z",
     re.IGNORECASE,
 )
+_COMMENTED: Final = re.compile(
+    r"^[ \t]*(?:(?://|/\*|--(?!-)|;|%|\.\.|REM\b|\"\"\"|\'\'\')[^\n]*|#+[ \t]*|#(?!#)[^\n#]{1,60}:[ \t]*)\Z"
+    r"|/\*(?:(?!\*/)[\s\S])*\Z",
+    re.MULTILINE,
+)
+"""In front of an answer, what makes it a comment."""
 _CLAUSE: Final = re.compile(r"[.!?;:,(\n\u2014]|\b(?:so|but|therefore|thus|hence)\b")
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z']*")
 _SENTENCE: Final = re.compile(r"(?<!\bi\.e)(?<!\be\.g)[.!](?=\s)|\n")
@@ -156,6 +163,12 @@ def called_false(said: str) -> bool:
     return any(pattern.search(text) for pattern, text in (
         (_CALLED_FALSE, label), (_FORBIDDEN, label), (_TEMPLATE, label),
     )) or attributed_before(f"{label}:")  # fmt: skip
+
+
+def set_aside(front: str) -> bool:
+    """Whether words in front of an object of JSON deny it, call it another's or an example, or make it a comment."""
+    words = front.strip()
+    return called_false(words) or doubted_before(words) is not None or _COMMENTED.search(front) is not None
 
 
 def doubted_before(said: str) -> Doubt | None:

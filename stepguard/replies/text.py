@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stepguard.core.verdicts import Deviation, DeviationKind, shorten
-from stepguard.language.retraction import called_false, doubted_before, find_retractions
+from stepguard.language.retraction import find_retractions, set_aside
 from stepguard.language.strict_json import JsonObject, decode, decode_at, same
 from stepguard.language.struck_text import struck_spans
 from stepguard.replies.thinking import Unclosed, hides, without_thinking
@@ -36,12 +36,6 @@ _CALLED_WRONG: Final = re.compile(
     r"|(?:^|[.!?]\s)no[,:;] [a-z]\w{0,30} ?=",
     re.IGNORECASE | re.MULTILINE,
 )
-_COMMENTED: Final = re.compile(
-    r"^[ \t]*(?:(?://|/\*|--(?!-)|;|%|\.\.|REM\b|\"\"\"|\'\'\')[^\n]*|#+[ \t]*|#(?!#)[^\n#]{1,60}:[ \t]*)\Z"
-    r"|/\*(?:(?!\*/)[\s\S])*\Z",
-    re.MULTILINE,
-)
-"""In front of an answer, what makes it a comment."""
 _POLITE: Final = re.compile(r"(?:sorry|apologies) (?:for|about|if)\b|let me (?:re-?|double.)check", re.IGNORECASE)
 _FENCE = re.compile(r"(`{3,}|~{3,})([^\n`]{0,100})\n")
 
@@ -169,9 +163,9 @@ def _taken_back(spoken: str, spans: list[tuple[int, int]]) -> str | None:
         if start < end:
             continue  # of the same list
         front = spoken[end:start]
-        words = _FENCE_LINE.sub("", front[-_REACH:]).strip()
-        if called_false(words) or doubted_before(words) is not None or _COMMENTED.search(front[-_REACH:]):
-            return words
+        words = _FENCE_LINE.sub("", front[-_REACH:])
+        if set_aside(words):
+            return words.strip()
         pieces += (front, "x" * (behind - start))
         end = behind
     rest = _FENCE_LINE.sub(lambda line: " " * len(line[0]), "".join(pieces) + spoken[end:])

@@ -319,3 +319,36 @@ def test_an_answer_that_is_anothers_or_withdrawn_is_none(end: str) -> None:
     """A03: whose answer it is, and what is said of it later, decide whether it is the transcript's."""
     assert not steps(RIGHT + end).answer_right
     assert steps(f"{RIGHT}{end}\nFinal answer: 52").answer_right or "52 " in end or "not" in end
+
+
+VALUES = '{"t1": 42, "t2": 47, "t3": 52}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f'{{"{key}": {VALUES}}}' for key in ("expected", "reference", "hint", "answer_key", "draft", "example")),
+        *(f"{words}{VALUES}" for words in ("Expected: ", "Hint:\n", "// ", "Template: ", "Not this: ", "Book: ")),
+        *(f"{VALUES}\nThis is wrong.", f"```json\n{VALUES}\n```\nThat is false."),
+        *(f"| step | {head} |\n|--|--|\n| t1 | 42 |" for head in ("hint", "old", "your value", "Tom's value")),
+        *(f"| step | value | ok |\n|--|--|--|\n| t1 | 42 | {cell} |" for cell in ("wrong", "no", "false")),
+        '{"t1": "42 (from the book)"}',
+    ],
+)  # fmt: skip
+def test_objects_and_columns_of_another_are_no_claims(text: str) -> None:
+    """A04: keys, heads, remarks and the words around an object say whose its values are."""
+    assert all(each.verdict != "right" for each in steps(text).steps)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(VALUES, f"Answer:\n{VALUES}", f'{{"steps": {VALUES}}}', f'{{"values": {VALUES}}}'),
+        f"```json\n{VALUES}\n```\nDone.",
+        "| step | value | status |\n|--|--|--|\n| t1 | 42 | ok |\n| t2 | 47 | right |\n| t3 | 52 | |",
+        "| step | value | errors |\n|--|--|--|\n| t1 | 42 | no |\n| t2 | 47 | no |\n| t3 | 52 | no |",
+    ],
+)  # fmt: skip
+def test_own_objects_and_columns_stay_claims(text: str) -> None:
+    """A04, the other side: plain objects and columns that praise leave the steps right."""
+    assert [each.verdict for each in steps(text).steps] == ["right"] * 3
