@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
+from stepguard.checks.evaluates import Evaluates
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
 from stepguard.language.evaluation import evaluate, substitute
+from stepguard.language.expressions import format_expression
+from stepguard.language.term_evaluation import evaluate_term
 from stepguard.language.values import LONG_TEXT, Value, show_value
 from stepguard.procedure.steps import Step
 
@@ -29,12 +32,20 @@ def work_out(step: Step, values: Mapping[str, Value], answers: Mapping[str, obje
     Raises:
         ConfigError: an answer is no value of its step, or the step has a formula.
     """
+    exact = next((check.expression for check in step.checks if isinstance(check, Evaluates)), None)
+    if exact is not None:
+        try:
+            return format_expression(exact), step.type.accept(evaluate_term(exact, values, {}))
+        except (EvaluationError, ValueRefused, KeyError):
+            return None
     if step.expression is None:
-        answer = answers.get(step.id, _DONE)
+        # In the rounds of a loop a step has other names, and the answers are those to the step as it is written.
+        name = step.origin.step.id if step.origin is not None and step.id not in answers else step.id
+        answer = answers.get(name, _DONE)
         if callable(answer):
             return _carried_out(step, values, answer)
         try:
-            return "as asked", step.type.accept(answer) if step.id in answers else _DONE
+            return "as asked", step.type.accept(answer) if name in answers else _DONE
         except ValueRefused as error:
             raise ConfigError(f"the answer for {step.id!r} is no {step.type}: {error}", option="answers") from None
     if step.id in answers:
