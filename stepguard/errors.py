@@ -22,6 +22,7 @@
     `-- RunError                            raised by `Result.raise_for_status`; carries `result`
         |-- StepNotVerified                 status ``abstained``
         |-- RunUnverified                   status ``unverified``
+        |-- RunWaiting                      status ``waiting``
         |-- BudgetExhausted                 status ``exhausted``
         `-- RunFailed                       status ``failed``
 
@@ -57,6 +58,7 @@ __all__ = [
     "RunError",
     "RunFailed",
     "RunUnverified",
+    "RunWaiting",
     "StepNotVerified",
     "StepguardError",
     "TooLargeError",
@@ -220,6 +222,10 @@ class StepNotVerified(RunError):
 
 class RunUnverified(RunError):
     """The run completed, but some steps had no applicable check: `result.unverified` names them."""
+
+
+class RunWaiting(RunError):
+    """A person has to answer a step before the run can go on."""
 
 
 class BudgetExhausted(RunError):

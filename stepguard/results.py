@@ -16,6 +16,7 @@ from stepguard.errors import (
     BudgetExhausted,
     RunFailed,
     RunUnverified,
+    RunWaiting,
     StepNotVerified,
 )
 from stepguard.language.records import Record
@@ -33,13 +34,14 @@ __all__ = [
     "StepRecord",
 ]
 
-Status = Literal["verified", "checked", "unverified", "abstained", "exhausted", "failed"]
+Status = Literal["verified", "checked", "unverified", "waiting", "abstained", "exhausted", "failed"]
 """How a run ended.
 
 ==========  =======================================================================================
 verified    completed; every step is proved: no other value would have passed
 checked     completed; every step passed a check of its own, but for some other values would have passed, too
 unverified  completed, but some steps had no applicable check, or rest on such (or the run only observed)
+waiting     a person has to answer a step, and nobody was there to be asked: the run can be gone on with
 abstained   a step could not be verified: it is named, the verified part is kept
 exhausted   a budget or deadline stopped it; the verified part is kept
 failed      a backend, tool or procedure error stopped it; the verified part is kept
@@ -275,7 +277,8 @@ class Result:
 
         Raises:
             RunUnverified: the run completed, and a step is weaker than asked.
-            StepNotVerified, BudgetExhausted, RunFailed: it did not complete, by status. Each carries this result.
+            RunWaiting, StepNotVerified, BudgetExhausted, RunFailed: it did not complete, by status. Each carries this
+                result.
             ConfigError: `at_least` is no strength.
         """
         check_strength(at_least)
@@ -284,6 +287,8 @@ class Result:
                 if not _weaker(self.strength, at_least):
                     return self
                 raise RunUnverified(f"{self.procedure}: {self.weakness(at_least)}", result=self)
+            case "waiting":
+                raise RunWaiting(f"{self.procedure}: {self.problem}", result=self)
             case "abstained":
                 raise StepNotVerified(f"{self.procedure}: {self.problem}", result=self)
             case "exhausted":

@@ -134,6 +134,8 @@ def _stopped(result: Result) -> str:
             return f"NOT VERIFIED in {tries}: {deviation.kind}" if deviation else f"NOT VERIFIED in {tries}"
         case "exhausted":
             return "not reached: budget spent"
+        case "waiting":
+            return "waits for a person"
         case _:
             return "failed here"
 
@@ -154,6 +156,8 @@ def _sentence(result: Result, procedure: Procedure) -> str:
             return f"{result.procedure} completed, but {why}; {answer}"
         case "abstained":
             return f"{_where(result)} could not be verified ({_reason(result)}). {_kept_steps(result)}"
+        case "waiting":
+            return f"{_where(result)} waits for a person: {_reason(result)}. {_kept_steps(result)}"
         case "exhausted":
             return f"stopped before {_where(result)}: {_reason(result)}. {_kept_steps(result)}"
         case "failed":

@@ -26,6 +26,7 @@ EXIT_CODES: Final[Mapping[Status, int]] = {
     "abstained": 3,
     "exhausted": 4,
     "failed": 5,
+    "waiting": 6,
 }
 """By status, where nothing weaker than ``verified`` was asked for."""
 

@@ -54,6 +54,12 @@ class RunEnding:
             if isinstance(action, Wait) or (isinstance(action, Ask | Act) and self._outbox.waits(action)):
                 self.call_back(action, phase.flight)
 
+    def go_on(self) -> None:
+        """What the run waited for is there."""
+        assert self.stop is not None
+        assert self.stop.status == "waiting"
+        self.stop = None
+
     def call_back(self, action: Action, flight: Flight) -> None:
         """Expect nothing of an action any more: its steps can be asked again, and what was set aside is free."""
         self._outbox.drop(action)

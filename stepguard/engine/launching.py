@@ -29,7 +29,7 @@ from stepguard.results import Occurrence
 __all__ = ["Launcher", "set_aside"]
 
 _CODE: Final = Rung("code", assistance="code")
-_NOBODY: Final = "a person has to answer it, and the guard knows nobody: Guard(..., person=ask)"
+_NOBODY: Final = "a person has to answer it"
 
 
 class Launcher:
@@ -75,6 +75,7 @@ class Launcher:
         self._ending = ending
         self._fallbacks = fallbacks
         self._person = person
+        self._answers: dict[int, Rung] = {}
         self._operations = operations
         self._parallel = parallel
         self._observe = observe
@@ -83,6 +84,10 @@ class Launcher:
         """Start flights until no more can be started."""
         while self._ending.stop is None and len(self._outbox) < self._parallel and self._start(now):
             pass
+
+    def answer(self, index: int, answer: Rung) -> None:
+        """A person has answered the step for which the run waits."""
+        self._answers[index] = answer
 
     def _start(self, now: float) -> bool:
         """Start one flight; whether there was one to start."""
@@ -95,10 +100,11 @@ class Launcher:
         performer = segment.steps[0].performer
         code = performer in ("code", "function", "tool") or rung.assistance == "code"
         if performer == "person":
-            if self._person is None:
-                self._ending.end("abstained", segment.occurrences[0], _NOBODY)
+            asked = self._answers.get(segment.indices[0], self._person)
+            if asked is None:
+                self._ending.end("waiting", segment.occurrences[0], segment.steps[0].instruction or _NOBODY)
                 return False
-            rung = self._person
+            rung = asked
         if not self._affordable(segment, rung, now, code=code) or not (code or self._satisfiable(segment)):
             return False
         self._schedule.start(segment)

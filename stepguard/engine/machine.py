@@ -39,9 +39,11 @@ from stepguard.engine.receiving import Receiver
 from stepguard.engine.retrying import Retrier
 from stepguard.engine.schedule import Schedule
 from stepguard.engine.settings import Settings
+from stepguard.errors import UsageError
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.repair.policy import Repairs
+from stepguard.repair.rungs import person
 from stepguard.results import Attempt, Problem, Result, Status
 
 __all__ = ["Engine"]
@@ -200,6 +202,20 @@ class Engine:
                 self._landing.broken(phase.flight, error, phase.reply, phase.rejection)
             case _:
                 raise AssertionError(f"{type(event).__name__} ends no {type(phase).__name__}")
+
+    def answer(self, step: str, value: object) -> None:
+        """A person answers the step for which the run waits.
+
+        Raises:
+            UsageError: it waits for no such step.
+        """
+        stop = self._ending.stop
+        if stop is None or stop.status != "waiting" or str(stop.problem.occurrence) != step:
+            waits = stop.problem.occurrence if stop is not None and stop.status == "waiting" else "nobody"
+            raise UsageError(f"run {self.run_id} has no question {step!r}: it waits for {waits}")
+        self._launcher.answer(stop.problem.occurrence.index, person(lambda *_: value))
+        self._ending.go_on()
+        self._launcher.fill(self._now)
 
     def cancel(self, reason: str = "cancelled") -> None:
         """End the run here. What is outstanding is given up and booked as it stands; its events are ignored."""

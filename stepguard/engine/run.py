@@ -114,6 +114,19 @@ class Run:
             self._engine.send(Clock(self._clock()))
         self._engine.send(event)
 
+    def answer(self, step: str, value: object) -> None:
+        """Answer, for a person, the step at which the run waits (status ``waiting``); then drive it on.
+
+        Args:
+            step: its place, as the problem of the result names it.
+            value: the answer, as text or as a value of the step's type; None where the person does not know.
+
+        Raises:
+            UsageError: the run waits for no such step.
+        """
+        self._engine.send(Clock(self._clock()))
+        self._engine.answer(step, value)
+
     def cancel(self, reason: str = "cancelled") -> None:
         """End the run as ``failed`` here: what is outstanding is given up, what was verified stays.
 

@@ -129,6 +129,7 @@ _KINDS: Final[Mapping[Status, str]] = {
     "abstained": "step_not_verified",
     "checked": "run_unverified",
     "unverified": "run_unverified",
+    "waiting": "run_waiting",
     "exhausted": "budget_exhausted",
     "failed": "run_failed",
 }

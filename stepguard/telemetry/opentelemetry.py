@@ -82,7 +82,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stepguard.core.arguments import check_count
 from stepguard.engine.actions import Action, Ask, CheckClaims, Commit, Committed, Event, Failed
 from stepguard.engine.run import Run
-from stepguard.errors import BudgetExhausted, ConfigError, MissingExtraError, RunFailed, StepNotVerified
+from stepguard.errors import BudgetExhausted, ConfigError, MissingExtraError, RunFailed, RunWaiting, StepNotVerified
 from stepguard.language.values import show_value
 from stepguard.results import Attempt, Occurrence, Result, StepRecord
 from stepguard.telemetry.hooks import Hooks
@@ -96,7 +96,12 @@ _EVENT: Final = "gen_ai.evaluation.result"
 _NAME_LENGTH: Final = 200
 """The most characters of a name or an id."""
 _UNLIMITED: Final = sys.maxsize
-_STOPPED: Final = {"abstained": StepNotVerified, "exhausted": BudgetExhausted, "failed": RunFailed}
+_STOPPED: Final = {
+    "waiting": RunWaiting,
+    "abstained": StepNotVerified,
+    "exhausted": BudgetExhausted,
+    "failed": RunFailed,
+}
 _ENDED_FROM_OUTSIDE: Final = ("cancelled", "interrupted")
 
 _Attributes = dict[str, str | int | float]

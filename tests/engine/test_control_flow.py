@@ -13,12 +13,12 @@ from control_flow_harness import make_program
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepguard import Guard, Input, Procedure, Step
+from stepguard import Guard
+from stepguard.errors import RunWaiting, UsageError
 from stepguard.language.expressions import Compare, Name, Number
 from stepguard.language.terms import Aggregate, Item, ListTerm
 from stepguard.language.values import Value
-from stepguard.procedure.operations import Tool
-from stepguard.procedure.statements import ForEach, If, ProcedureCall, Repeat
+from stepguard.procedure import ForEach, If, Input, Procedure, ProcedureCall, Repeat, Step, Tool
 from stepguard.testing import SimulatedModel, Slips
 
 RIGHT = Slips.none()
@@ -300,10 +300,31 @@ class TestOperations:
         )
         result = guard(person=ask).run(procedure, {"x": 21})
         assert (asked, result.answer, result.status) == (["Approve 42?"], 43, "verified")
-        alone = guard().run(procedure, {"x": 21})
-        assert alone.status == "abstained"
-        assert alone.problem is not None
-        assert "a person has to answer" in alone.problem.reason
+
+    def test_a_run_waits_for_a_person_who_is_not_there(self) -> None:
+        """It costs nothing while it waits, keeps what was verified, and goes on when the answer comes."""
+        procedure = Procedure(
+            [
+                Step("total", "x * 2"),
+                Step("ok", instruction="Approve {total}?", type="boolean", performer="person"),
+                If([("ok", [Step("end", "total + 1")])], [Step("end", "total * 0")]),
+            ],
+            inputs=["x"],
+        )
+        alone = guard()
+        run = alone.start(procedure, {"x": 21})
+        result = alone.drive(run)
+        assert (result.status, str(result.problem)) == ("waiting", "step ok: Approve 42?")
+        assert result.values["total"] == 42
+        with pytest.raises(RunWaiting):
+            result.raise_for_status()
+        with pytest.raises(UsageError, match="it waits for ok"):
+            run.answer("end", value=True)
+        run.answer("ok", value=False)
+        result = alone.drive(run)
+        assert (result.status, result.answer) == ("verified", 0)
+        with pytest.raises(UsageError, match="it waits for nobody"):
+            run.answer("ok", value=True)
 
     def test_tools_of_later_rounds_wait_for_those_of_earlier_ones(self) -> None:
         """What has effects is performed in the order of writing: a failure ends it there."""
