@@ -16,7 +16,7 @@ from typing import Any, Final
 from stepguard.core.verdicts import STRENGTHS, shorten
 from stepguard.errors import ConfigError
 from stepguard.procedure.procedure import Procedure
-from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement, assigned
+from stepguard.procedure.statements import Statement, assigned, part_of
 from stepguard.procedure.steps import Step
 from stepguard.results import Result
 
@@ -220,7 +220,7 @@ class _Statements:
 
     def __init__(self, procedure: Procedure) -> None:
         self._procedure = procedure
-        self._known: dict[str, Statement | Body | None] = {}
+        self._known: dict[str, Statement | Sequence[Statement] | None] = {}
 
     def check(self, record: object) -> str:
         """The site of a step of the run; refuses what is not in this procedure."""
@@ -240,12 +240,13 @@ class _Statements:
             raise self._foreign(path)
         return site
 
-    def find(self, site: str) -> Statement | Body | None:
+    def find(self, site: str) -> Statement | Sequence[Statement] | None:
         """The statement at a site, or the block of a branch; None where there is none."""
         if site not in self._known:
             block, _, last = site.rpartition(".")
-            inside: object = self.find(block) if block else self._procedure.body
-            self._known[site] = _part(inside, int(last)) if last.isdecimal() else None
+            inside = self.find(block) if block else self._procedure.body
+            known = last.isdecimal() and inside is not None
+            self._known[site] = part_of(inside, int(last)) if known and inside is not None else None
         return self._known[site]
 
     def _foreign(self, path: str) -> ConfigError:
@@ -254,23 +255,6 @@ class _Statements:
             "of another version of the procedure",
             option="run",
         )
-
-
-def _part(of: object, number: int) -> Statement | Body | None:
-    """What stands at a number of a body, of an `if`, of a loop or of a call."""
-    match of:
-        case If(branches, otherwise):
-            blocks = (*(branch for _, branch in branches), otherwise)
-            return blocks[number] if number < len(blocks) else None
-        case ForEach(_, _, body) | Repeat(_, body):
-            return body[number] if number < len(body) else None
-        case ProcedureCall():
-            return of.procedure.body[number] if number < len(of.procedure.body) else None
-        case Step() | None:
-            return None
-        case Sequence():
-            return of[number] if number < len(of) else None
-    return None
 
 
 def _stopped(
