@@ -190,7 +190,7 @@ def counted_tokens(raw: object, choice: object, estimate: Usage) -> Usage:
     if hidden and total == read + written + hidden:  # some count what was thought apart
         written += hidden
     return Usage(
-        calls=1,
+        calls=max(1, _count(field(raw, "attempts"))),
         input_tokens=read,
         output_tokens=written,
         cached_tokens=_detail(usage, ("prompt_tokens_details", "input_tokens_details"), "cached_tokens"),

@@ -130,7 +130,9 @@ def _bedrock(raw: object) -> _Body:
         _count(field(usage, name)) for name in ("inputTokens", "cacheWriteInputTokens", "cacheReadInputTokens")
     )
     counts = _usage(fresh + written + cached, _count(field(usage, "outputTokens")), cached=cached)
-    return _chat(raw, _message(_text(texts), thoughts, calls=calls), field(raw, "stopReason"), counts)
+    body = _chat(raw, _message(_text(texts), thoughts, calls=calls), field(raw, "stopReason"), counts)
+    # boto3 repeats requests by itself, where it is not told otherwise.
+    return {**body, "attempts": 1 + _count(field(raw, "ResponseMetadata", "RetryAttempts"))}
 
 
 def _cohere(raw: object) -> _Body:

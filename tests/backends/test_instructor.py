@@ -202,6 +202,40 @@ def test_litellm(chat_server: ChatServer, ask: Ask, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.skipif(not installed("google.genai"), reason="google.genai is not installed")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_vertex_ai(chat_server: ChatServer) -> None:
+    """A client over Vertex AI is asked at its own address, and answers as Gemini does."""
+    genai, oauth = import_module("google.genai"), import_module("google.oauth2.credentials")
+    google = next(each for each in PLAYED if each.name == "google")
+    chat_server.play(google.reply(GOOD))
+    inner = genai.Client(
+        vertexai=True,
+        project="p",
+        location="us-central1",
+        credentials=oauth.Credentials(KEY),
+        http_options=genai.types.HttpOptions(base_url=chat_server.url.removesuffix("/v1")),
+    )
+    result = Guard(instructor().from_genai(inner, model="gemini-x")).run(PROCEDURE, INPUTS)
+    inner.close()
+    assert (result.status, result.usage) == ("verified", google.counts)
+    place = "/v1beta1/projects/p/locations/us-central1/publishers/google/models/gemini-x:generateContent"
+    assert chat_server.requests[0].path == place
+
+
+@pytest.mark.skipif(not installed("boto3"), reason="boto3 is not installed")
+def test_requests_that_boto3_repeats(chat_server: ChatServer) -> None:
+    """A client of boto3 that repeats requests by itself does so in front of the budget: every one counts as a call."""
+    boto3, bedrock = import_module("boto3"), next(each for each in PLAYED if each.name == "bedrock")
+    chat_server.play([Reply(bedrock.error("busy"), 503), bedrock.reply(GOOD)])
+    keys = {"aws_access_key_id": KEY, "aws_secret_access_key": KEY, "region_name": "us-east-1"}
+    inner = boto3.client("bedrock-runtime", endpoint_url=chat_server.url.removesuffix("/v1"), **keys)
+    result = Guard(instructor().from_bedrock(inner, model=bedrock.model, async_client=True)).run(PROCEDURE, INPUTS)
+    inner.close()
+    assert (result.status, result.usage) == ("verified", replace(bedrock.counts, calls=2))
+    assert len(chat_server.requests) == 2
+
+
 # Prompt caches
 
 SENDER = Step("t2", instruction="Name the sender.", type="text", reads=["letter"], checks=[lambda *_: True])
