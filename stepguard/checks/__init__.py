@@ -19,7 +19,7 @@ Checks that are here, each in a module of its own and, in a file, under a name (
 `Range`, `Holds`, `Requires`, `Distinct`               bounds, relations between values, preconditions, uniqueness
 `DateIs`, `DateHolds`, `DaysBetween`, `DurationIs`     dates and durations
 `Quantity`, `Measured`                                 amounts with units (extra ``units``)
-`Grounded`                                             what is read from a document stands there
+`Grounded`, `Complete`, `Cites`                        what is read from a document, and what decides, stands there
 `Pattern`, `OneOf`, `Schema`, `Forbidden`, `Length`    text, and JSON in it (a JSON Schema needs the extra ``schema``)
 `Equivalent`, `Derivative`, `Integral`, `Substituted`  formulas
 `Solves`, `SolvesSystem`, `SolvesInequality`           solutions
@@ -37,6 +37,8 @@ from stepguard.checks.judging import Judgement, ajudge_claims, find_hopeless, ju
 from stepguard.checks.user import Check
 
 if TYPE_CHECKING:
+    from stepguard.checks.citation import Cites
+    from stepguard.checks.completeness import Complete
     from stepguard.checks.dates import DateHolds, DateIs, DaysBetween
     from stepguard.checks.durations import DurationIs
     from stepguard.checks.formulas.equality import Derivative, Equivalent, Integral, Substituted
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Check",
+    "Cites",
+    "Complete",
     "DateHolds",
     "DateIs",
     "DaysBetween",

@@ -43,12 +43,13 @@ from stepguard.language.expressions import (
     Power,
     format_expression,
     inner_comparison,
-    names_in,
     parse_expression,
     parts_of,
     walk,
 )
 from stepguard.language.numerals import Exact, exact, format_exact
+from stepguard.language.term_evaluation import evaluate_term
+from stepguard.language.terms import operands_in, variables_in
 from stepguard.language.values import ROUNDINGS, Rounding, Value, show_value, to_exact
 
 if TYPE_CHECKING:
@@ -165,10 +166,10 @@ class Holds(BuiltCheck):
         return _names(self.relations)
 
     def _misfit(self, step: Step) -> str | None:
-        if not step.type.numeric:
-            return f"a relation is between numbers, and the step is of type {step.type}"
         for tree in self.relations:
-            if step.id not in names_in(tree):
+            if not (step.type.numeric or _has_operands(tree)):
+                return f"a relation is between numbers, and the step is of type {step.type}"
+            if step.id not in variables_in(tree):
                 return f"{format_expression(tree)!r} says nothing of {step.id!r}; a precondition goes into Requires"
         return None
 
@@ -186,9 +187,9 @@ class Holds(BuiltCheck):
         """The verdict on a relation, None where it holds."""
         shown = format_expression(tree)
         try:
-            if evaluate(tree, values):
+            if _worth(tree, values):
                 return None
-            sides = [_number_text(cast(Exact, evaluate(side, values))) for side in (tree.left, tree.right)]
+            sides = [shorten(show_value(_worth(side, values))) for side in (tree.left, tree.right)]
         except EvaluationError as error:
             cause = _undefined_anyway(tree, own, values)
             if cause is not None:
@@ -235,7 +236,7 @@ class Requires(BuiltCheck):
         for tree in self.relations:
             shown = format_expression(tree)
             try:
-                holds = evaluate(tree, values)
+                holds = _worth(tree, values)
             except EvaluationError as error:
                 return self._undecided(f"the precondition {shown} has no value: {error}", retry=False)
             if not holds:
@@ -322,11 +323,21 @@ def _read_relations(relations: Iterable[object], what: str) -> tuple[Compare, ..
 
 
 def _names(relations: tuple[Compare, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for tree in relations for name in names_in(tree)))
+    return tuple(dict.fromkeys(name for tree in relations for name in variables_in(tree)))
+
+
+def _has_operands(tree: Expression) -> bool:
+    """Whether an expression reads fields, lists, dates or the like."""
+    return next(operands_in(tree), None) is not None
+
+
+def _worth(tree: Expression, values: Mapping[str, Value]) -> Value:
+    """What an expression comes to, with or without operands."""
+    return evaluate_term(tree, values) if _has_operands(tree) else evaluate(tree, values)
 
 
 def _mentions(tree: Expression, own: str) -> bool:
-    return own in names_in(tree)
+    return own in variables_in(tree)
 
 
 def _determines(tree: Compare, own: str) -> bool:
@@ -350,7 +361,7 @@ def _undefined_anyway(tree: Expression, own: str, values: Mapping[str, Value]) -
     """Why an expression has no value whatever `own` is; None where that cannot be said."""
     if not _mentions(tree, own):
         try:
-            found = evaluate(tree, values)
+            found = _worth(tree, values)
         except EvaluationError as error:
             return str(error)
         return f"{format_expression(tree)} is not a number" if isinstance(found, bool | str) else None
@@ -360,7 +371,7 @@ def _undefined_anyway(tree: Expression, own: str, values: Mapping[str, Value]) -
             return cause
     if type(tree) is Chain:
         for operator, divisor in zip(tree.operators, tree.operands[1:], strict=True):
-            if operator in ("/", "//", "%") and not _mentions(divisor, own) and evaluate(divisor, values) == 0:
+            if operator in ("/", "//", "%") and not _mentions(divisor, own) and _worth(divisor, values) == 0:
                 return f"division by zero: {shorten(format_expression(tree), 60)}"
     return None
 
@@ -371,7 +382,7 @@ def _other_mode(tree: Compare, values: Mapping[str, Value]) -> Rounding | None:
         return None
     for mode in cast("tuple[Rounding, ...]", ROUNDINGS):
         try:
-            if evaluate(_with_mode(tree, mode), values):
+            if _worth(_with_mode(tree, mode), values):
                 return mode
         except EvaluationError:  # rounded otherwise, a divisor may be zero
             continue

@@ -11,16 +11,21 @@ What counts as standing there, `stepguard.language.amounts` says of numbers, `st
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from fractions import Fraction
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
 
 from stepguard.checks.built import BuiltCheck
-from stepguard.core.arguments import check_one_of
+from stepguard.checks.grounded_parts import MOST_PARTS, Part, Span, crossing, parts_in
+from stepguard.core.arguments import check_flag, check_one_of
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.currency_layout import currencies_apart, currencies_named
+from stepguard.documents.measured import find_measures
 from stepguard.documents.names import Words
 from stepguard.documents.places import Place
 from stepguard.documents.tables import Head, Heads
@@ -29,8 +34,11 @@ from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.amounts import FoundNumber, find_numbers
 from stepguard.language.currencies import compatible
 from stepguard.language.dates import DateOrder, check_order, find_dates, read_date
-from stepguard.language.numerals import Exact, read_numeral
+from stepguard.language.measure_arithmetic import same_value
+from stepguard.language.measures import MEASURES
+from stepguard.language.numerals import Exact, exact, format_exact, read_numeral
 from stepguard.language.retraction import denied_before
+from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value, to_exact
 
 if TYPE_CHECKING:
@@ -43,6 +51,10 @@ GroundedKind = Literal["number", "date", "text"]
 
 MAX_DOCUMENT: Final = 2_000_000
 _MAX_NAME: Final = 1000
+_UNIT_WORDS: Final = 3
+_SPAN_WORDS: Final = 8
+"""How many words an amount with its unit has, and a span such as ``1 year 6 months and 3 days``."""
+_BEHIND_SIGN: Final = re.compile(r"[0-9][.,]([0-9]+)\D*\Z")
 _AROUND: Final = " \t\r\n\"'`*“”‘’"
 
 
@@ -53,9 +65,16 @@ class Grounded(BuiltCheck):
     Args:
         document: the variable of type text that holds the document.
         kind: ``"number"``, ``"date"`` or ``"text"``; None: a number where the step's type is one, otherwise text.
-        beside: words that must stand on the same line as the value, such as ``"Total"``; None: anywhere.
-        order: how dates such as ``03/04/2026`` are meant, in the document and in the claim; None does not count them.
+        beside: words that must stand on the same line as the value, such as ``"Total"``; for a record a mapping from
+            some of its fields to such words; None: anywhere.
+        sole: whether the value must be the only one of its kind that stands beside these words. Where several do, as
+            with a total before and after rounding, the verdict is undecided.
+        order: how dates such as ``03/04/2026`` are meant, in the document and in the claim, and in the document
+            ``03/04/26``, from 1969 to 2068; None does not count them.
         decimal: the decimal separator of the document, ``"."`` or ``","``.
+
+    Of a list or a record every value in it has to stand there, and the items of a list one after the other, each amount
+    at a place of its own (`stepguard.checks.grounded_parts`). A truth value stands nowhere: judge it by another step.
 
     The document is read as it is seen: what is struck out or hidden does not stand in it (`stepguard.documents.view`).
     A percentage is found as such (28% is not 28) or as the ratio that it is, an amount of money in its own currency and
@@ -74,30 +93,38 @@ class Grounded(BuiltCheck):
     name: ClassVar[str] = "grounded"
     document: str
     kind: GroundedKind | None
-    beside: str | None
+    beside: str | tuple[tuple[str, str], ...] | None
     order: DateOrder | None
     decimal: Literal[".", ","]
+    sole: bool
 
     def __init__(
         self,
         document: str,
         *,
         kind: GroundedKind | None = None,
-        beside: str | None = None,
+        beside: str | Mapping[str, str] | None = None,
         order: DateOrder | None = None,
         decimal: Literal[".", ","] = ".",
+        sole: bool = False,
     ) -> None:
         check_order(order)
         if not isinstance(document, str) or not document.isidentifier():
             raise ConfigError(f"document is the name of a variable, not {document!r:.60}", option="document")
         check_one_of(kind, get_args(GroundedKind), "kind", optional=True)
-        if beside is not None and not (isinstance(beside, str) and any(char.isalnum() for char in beside)):
-            raise ConfigError(f"beside is words such as 'Total', not {beside!r}", option="beside")
+        labels = beside if isinstance(beside, Mapping) else {} if beside is None else {"": beside}
+        for label in labels.values():
+            if not (isinstance(label, str) and any(char.isalnum() for char in label)):
+                raise ConfigError(f"beside is words such as 'Total', not {label!r}", option="beside")
+        check_flag(sole, "sole")
+        if sole and not labels:
+            raise ConfigError("sole goes with beside: the only value beside these words", option="sole")
         check_one_of(decimal, (".", ","), "decimal")
         put = object.__setattr__
         put(self, "document", document)
         put(self, "kind", kind)
-        put(self, "beside", beside)
+        put(self, "beside", tuple(beside.items()) if isinstance(beside, Mapping) else beside)
+        put(self, "sole", sole)
         put(self, "order", order)
         put(self, "decimal", decimal)
 
@@ -116,10 +143,13 @@ class Grounded(BuiltCheck):
         if not isinstance(document, str) or len(document) > MAX_DOCUMENT:
             return ()
         view = View(document)
-        labels = None if self.beside is None else _Labels(self.beside, view.text)
-        spans = self._spans(step, values[step.id], view.text, None if labels is None else labels.on_line)
-        if labels is not None:
-            spans = filter(labels.beside, spans)
+        if step.type.structured:
+            search = _Search(view.text, self)
+            spans: Iterable[Span] = (
+                span for part in parts_in(step.type, values[step.id]) for span in search.spans(part)[:1]
+            )
+        else:
+            spans = self._beside(step.type, values[step.id], view.text, self.beside)
         return Place.all_of(document, (view.span(*span) for span in spans))
 
     def _misfit(self, step: Step) -> str | None:
@@ -127,9 +157,25 @@ class Grounded(BuiltCheck):
             return f"{step.id!r} is the step's own value: name the document that it is read from"
         if step.type.kind == "boolean":
             return "a truth value does not stand in a document"
+        if step.type.structured:
+            return self._structure_misfit(step.type)
+        if isinstance(self.beside, tuple):
+            return f"the step is of type {step.type}: beside is words such as 'Total', and a mapping for a record"
         if step.type.numeric and self.kind in ("date", "text"):
             return f"the step is of type {step.type}, so a number is looked for and no {self.kind}"
         return None
+
+    def _structure_misfit(self, kind: ValueType) -> str | None:
+        truth = next((part for part in _types_in(kind) if part[1].kind == "boolean"), None)
+        if truth is not None:
+            return f"{truth[0]} is a truth value, which does not stand in a document: let a step of its own judge it"
+        if self.kind is not None or isinstance(self.beside, str):
+            return (
+                f"kind and words beside are for one value, and the step is of type {kind}: beside={{'total': 'Total'}}"
+            )
+        fields = {key for key, _ in kind.record.fields} if kind.record is not None else set[str]()
+        unknown = [key for key, _ in self.beside or () if key not in fields]
+        return f"{kind} has no field {unknown[0]!r} that stands beside something" if unknown else None
 
     @property
     def strongest(self) -> Strength:
@@ -142,57 +188,215 @@ class Grounded(BuiltCheck):
             return self._undecided(f"{self.document} is no text", retry=False)
         if len(document) > MAX_DOCUMENT:
             return self._undecided(f"{self.document} has more than {MAX_DOCUMENT} characters", retry=False)
+        if step.type.structured:
+            return self._judge_parts(step, values[step.id], document)
         try:
             places = self.places(step, values)
         except ValueRefused as error:
             return self._fail(str(error), "malformed")
         if not places:
-            shown = shorten(show_value(values[step.id]))
-            where = f"{self.document} beside {self.beside!r}" if self.beside else self.document
-            return self._fail(f"{shown!r} does not stand in {where}")
+            return self._fail(self._absent(values[step.id], self.beside))
+        if self.sole and (other := self._other(step.type, values[step.id], View(document).text, self.beside)):
+            return self._undecided(f"several values stand beside {self.beside!r} in {self.document}, {other} too")
         more = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
         return self._pass(f"{self.document}, {places[0]}{more}", strength="grounded")
 
+    def _judge_parts(self, step: Step, value: Value, document: str) -> Verdict:
+        search = _Search(View(document).text, self)
+        parts = list(islice(parts_in(step.type, value), MOST_PARTS + 1))
+        if len(parts) > MOST_PARTS:
+            return self._undecided(f"more than {MOST_PARTS} values to look for", retry=False)
+        if not parts:
+            return self._no_objection()
+        labels = dict(self.beside) if isinstance(self.beside, tuple) else {}
+        for part in parts:
+            label = labels.get(part.place)
+            try:
+                found = search.spans(part, label)
+            except ValueRefused as error:
+                return self._fail(f"{part.place}: {error}", "malformed")
+            if not found:
+                return self._fail(f"{part.place}: {self._absent(part.value, label)}")
+            if self.sole and label and (other := self._other(part.kind, part.value, search.text, label)):
+                return self._undecided(f"{part.place}: several values stand beside {label!r}, {other} too")
+        complaint = crossing(parts, search.spans, search.rival)
+        if complaint is not None:
+            return self._fail(f"{complaint}, in {self.document}")
+        return self._pass(f"{self.document}, {len(parts)} values at their places", strength="grounded")
+
+    def _absent(self, value: Value, beside: object) -> str:
+        where = f"{self.document} beside {beside!r}" if beside else self.document
+        return f"{shorten(show_value(value))!r} does not stand in {where}"
+
+    def _beside(self, kind: ValueType, value: Value, text: str, label: object) -> Iterator[Span]:
+        """The spans of a value, those beside a label where there is one."""
+        if not isinstance(label, str):
+            return self._spans(kind, value, text, None)
+        labels = _Labels(label, text)
+        return filter(labels.beside, self._spans(kind, value, text, labels.on_line))
+
+    def _other(self, kind: ValueType, value: Value, text: str, label: object) -> str | None:
+        """What stands beside a label as well, and is another number or date; None where nothing does."""
+        labels = _Labels(str(label), text)
+        own = set(self._beside(kind, value, text, label))
+        if kind.numeric:
+            numbers = find_numbers(text, decimal=self.decimal, wanted=labels.on_line)
+            places = {_places(text[slice(*span)]) for span in own}  # a number of pieces is no other total
+            spans = [
+                (each.start, each.end)
+                for each in numbers
+                if (each.unit == "%") == (kind.kind == "percent") and _places(text[each.start : each.end]) in places
+            ]
+        elif kind.kind == "date" or self.kind == "date":
+            spans = [(each.start, each.end) for each in find_dates(text, order=self.order, short_years=True)]
+        else:
+            return None
+        other = next((span for span in spans if span not in own and labels.beside(span)), None)
+        return None if other is None else shorten(text[other[0] : other[1]], 30)
+
     def _spans(
-        self, step: Step, value: Value, document: str, wanted: Callable[[int], bool] | None
-    ) -> Iterator[tuple[int, int]]:
-        if step.type.numeric:
-            unit = "%" if step.type.kind == "percent" else step.type.currency
+        self, kind: ValueType, value: Value, document: str, wanted: Callable[[int], bool] | None
+    ) -> Iterator[Span]:
+        if kind.numeric:
+            unit = "%" if kind.kind == "percent" else kind.currency
             number = cast(Exact, to_exact(value))
             return self._numbers(number, unit, document, wanted)
+        if kind.kind == "date":
+            return (each for each, day in self._dates(document) if day == value)
+        if kind.kind in MEASURES:
+            return _find_measures(document, Words(document), kind, value)
         text = show_value(value)
         if self.kind == "number":
             numeral = read_numeral(text, decimal=self.decimal)
             return self._numbers(numeral.value, numeral.unit, document, wanted)
         if self.kind == "date":
-            day = read_date(text, order=self.order)
-            found = find_dates(document, order=self.order)
-            return (
-                (each.start, each.end)
-                for each in found
-                if each.value == day and not denied_before(document, each.start)
-            )
-        return self._names(text, document)
+            sought = read_date(text, order=self.order)
+            return (each for each, day in self._dates(document) if day == sought)
+        return self._names(text, Words(document))
+
+    def _dates(self, document: str) -> Iterator[tuple[Span, date]]:
+        found = find_dates(document, order=self.order, short_years=True)
+        return (((each.start, each.end), each.value) for each in found if not denied_before(document, each.start))
 
     def _numbers(
         self, number: Exact, unit: str | None, text: str, wanted: Callable[[int], bool] | None
-    ) -> Iterator[tuple[int, int]]:
+    ) -> Iterator[Span]:
         layout: _Layout | None = None
         for found in find_numbers(text, decimal=self.decimal, like=number, wanted=wanted):
             layout = layout or _Layout(text)
             if _is_claimed(found, number, unit, layout.heads_of(found, money=unit not in (None, "%"))):
                 yield found.start, found.end
 
-    def _names(self, text: str, document: str) -> Iterator[tuple[int, int]]:
+    def _names(self, text: str, words: Words) -> Iterator[Span]:
         name = text.strip(_AROUND)
         if len(name) > _MAX_NAME:
             raise ValueRefused(f"too long for a name ({len(name)} characters)", text=text)
         if not any(char.isalnum() for char in name):
             raise ValueRefused("no letter and no digit to look for", text=text)
         name = View(name).text
-        words = Words(document)
         spans = list(words.find(name))
         return iter(spans or words.find(name.removesuffix(".")))
+
+
+class _Search:
+    """Looks for the values of a list or a record in one document, which is read once."""
+
+    def __init__(self, text: str, check: Grounded) -> None:
+        self.text = text
+        self._check = check
+        self._words = Words(text)
+        self._found: dict[tuple[str, str, str | None], list[Span]] = {}
+        self._layout: _Layout | None = None
+        self._numbers: dict[str, list[FoundNumber]] | None = None
+        self._ordered: list[Span] | None = None
+        self._dates: list[tuple[Span, date]] | None = None
+
+    def spans(self, part: Part, label: str | None = None) -> list[Span]:
+        """Where a value stands, in order."""
+        key = (str(part.kind), show_value(part.value), label)
+        if key not in self._found:
+            found = self._look(part)
+            if label is not None:
+                found = filter(_Labels(label, self.text).beside, found)
+            self._found[key] = sorted(found)
+        return self._found[key]
+
+    def rival(self, part: Part, span: Span) -> str | None:
+        """A number or a date on the line of a span, written as a part is, where that is not; None where it is."""
+        start, end = self.text.rfind("\n", 0, span[0]) + 1, self.text.find("\n", span[1])
+        end = len(self.text) if end < 0 else end
+        own = self.spans(part)
+        if any(start <= each[0] < end for each in own):
+            return None
+        if part.kind.kind == "date":
+            self._look(part)
+            found = [each for each, _ in self._dates or () if start <= each[0] < end]
+        elif part.kind.numeric:
+            places = {_places(self.text[slice(*each)]) for each in own}
+            found = [each for each in self._all_numbers(start, end) if _places(self.text[slice(*each)]) in places - {0}]
+        else:
+            return None
+        return self.text[slice(*found[0])] if found else None
+
+    def _all_numbers(self, start: int, end: int) -> list[Span]:
+        if self._ordered is None:
+            self._ordered = sorted((each.start, each.end) for near in (self._numbers or {}).values() for each in near)
+        return self._ordered[bisect_left(self._ordered, (start, 0)) : bisect_left(self._ordered, (end, 0))]
+
+    def _look(self, part: Part) -> Iterable[Span]:
+        kind, value = part.kind, part.value
+        if kind.numeric:
+            return self._of_number(kind, cast(Exact, to_exact(value)))
+        if kind.kind == "date":
+            if self._dates is None:
+                self._dates = list(self._check._dates(self.text))
+            return [span for span, day in self._dates if day == value]
+        if kind.kind in MEASURES:
+            return _find_measures(self.text, self._words, kind, value)
+        return self._check._names(show_value(value), self._words)
+
+    def _of_number(self, kind: ValueType, number: Exact) -> list[Span]:
+        unit = "%" if kind.kind == "percent" else kind.currency
+        if self._numbers is None:
+            self._numbers = {}
+            self._layout = _Layout(self.text)
+            for each in find_numbers(self.text, decimal=self._check.decimal):
+                self._numbers.setdefault(_digits(each.value), []).append(each)
+        assert self._layout is not None
+        money = unit not in (None, "%")
+        near = self._numbers.get(_digits(number), ())
+        return [
+            (each.start, each.end)
+            for each in near
+            if _is_claimed(each, number, unit, self._layout.heads_of(each, money=money))
+        ]
+
+
+def _find_measures(text: str, words: Words, kind: ValueType, value: Value) -> Iterator[Span]:
+    most = _UNIT_WORDS if kind.kind == "quantity" else _SPAN_WORDS
+    return find_measures(text, words, kind.read, lambda found: same_value(found, value), most_words=most)
+
+
+def _places(written: str) -> int:
+    """How many digits stand behind the last sign between digits, 0 where there is none."""
+    behind = _BEHIND_SIGN.search(written)
+    return 0 if behind is None else len(behind[1])
+
+
+def _digits(number: Exact) -> str:
+    """The digits of a number, whatever power of ten it is multiplied by."""
+    return format_exact(exact(abs(Fraction(number)))).replace(".", "").strip("0")
+
+
+def _types_in(kind: ValueType, place: str = "it") -> Iterator[tuple[str, ValueType]]:
+    """The types of the values in a list or a record, each with where it is."""
+    if kind.items is not None:
+        yield from _types_in(kind.items, place)
+    elif kind.record is not None:
+        for key, inner in kind.record.fields:
+            yield from _types_in(inner, key)
+    else:
+        yield place, kind
 
 
 class _Labels:

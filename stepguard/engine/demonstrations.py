@@ -46,7 +46,9 @@ EXAMPLE_VALUES: Final[Mapping[str, Value]] = {
 PLAIN_KINDS: Final = frozenset({"words", "value", "fraction", "percent", "boolean", "formula", "decimal"})
 """The kinds of steps of arithmetic, and of words that are answered by a text or a number."""
 
-_IN_WORDS: Final = frozenset({"words", "date", "time", "duration", "period", "quantity", "record", "list", "records"})
+_IN_WORDS: Final = frozenset(
+    {"words", "date", "time", "duration", "period", "quantity", "record", "list", "records", "cited"}
+)
 _DATE: Final = ValueType(kind="date")
 _LEASE: Final = ValueType(
     kind="record",
@@ -57,6 +59,10 @@ _GOODS: Final = ValueType(
 )
 _BUILT_IN: Final[Mapping[str, tuple[str, str, ValueType, str, str]]] = {
     # kind: instruction, what is read, type, working, value
+    "cited": (
+        'Is the deposit paid back within a month? Quote in "work" the words of d that decide it.', "d",
+        ValueType(kind="boolean"), 'd says "deposit back within 14 days", which is less than a month', "true",
+    ),
     "date": ("Name the day of the lease in d.", "d", _DATE, 'd says "Lease of 3 May 2024"', "2024-05-03"),
     "time": ("When are the keys given in d?", "d", ValueType(kind="time"), 'd says "keys at 9:30 am"', "09:30"),
     "duration": (
@@ -99,6 +105,8 @@ def demonstrated_kind(step: Step) -> str:
     """The kind of a step, of which one is demonstrated."""
     if step.expression is None:
         kind = step.type.kind
+        if not step.type.structured and any(getattr(check, "request", None) for check in step.checks):
+            return "cited"
         if step.type.items is not None:
             return "records" if step.type.items.structured else "list"
         return kind if kind in _BUILT_IN else "words"

@@ -217,6 +217,12 @@ def _leaves(tree: Expression, values: Mapping[str, Value]) -> list[str] | None:
 
 def _form(step: Step) -> str:
     """What the value is to look like, in words; empty where the step says it all."""
+    asked = [form] if (form := _value_form(step)) else []
+    asked += [request for check in step.checks if isinstance(request := getattr(check, "request", None), str)]
+    return "; ".join(asked)
+
+
+def _value_form(step: Step) -> str:
     kind = step.type
     if kind.kind == "number" and kind.within is None:
         divided = step.expression is not None and divides(step.expression)

@@ -25,6 +25,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from fractions import Fraction
+from itertools import chain
 from typing import Final, Literal
 
 from stepguard.errors import ConfigError, ValueRefused
@@ -69,6 +70,11 @@ _DATE: Final = re.compile(
     r"(?:,[ \u00a0]?|[ \u00a0-])(?P<month_year>[0-9]{4}))",
     re.IGNORECASE | re.ASCII,
 )
+_SHORT_DATE: Final = re.compile(
+    r"(?P<one>[0-9]{1,2})(?P<sign>[-/]|(?<=[0-9]{2})\.(?=[0-9]{2}\.))(?P<two>[0-9]{1,2})(?P=sign)(?P<year>[0-9]{2})(?![0-9])"
+)
+_CENTURY_TURNS: Final = 69
+"""As POSIX reads years of two digits."""
 _PRINT: Final = str.maketrans("\u2010\u2011\u2212\u2009\u202f", "---  ")
 """Hyphens and blanks of print; a dash is none of them, since it may stand between two dates."""
 _AROUND: Final = " \t\r\n\"'`*."
@@ -138,10 +144,17 @@ def read_date(text: str, *, order: DateOrder | None = None) -> date:
     return _date_of(match, order, text)
 
 
-def find_dates(text: str, *, order: DateOrder | None = None) -> Iterator[FoundDate]:
-    """Every date in a text that can be read in one way, and stands on its own there."""
+def find_dates(text: str, *, order: DateOrder | None = None, short_years: bool = False) -> Iterator[FoundDate]:
+    """Every date in a text that can be read in one way, and stands on its own there.
+
+    Args:
+        text: the text.
+        order: how ``03/04/2026`` is meant; None does not count it.
+        short_years: whether ``28/11/26`` is a date, too, where the order is given: one from 1969 to 2068.
+    """
     text = text.translate(_PRINT)  # every character is one, so that places stay true
-    for match in _DATE.finditer(text):
+    matches = _DATE.finditer(text)
+    for match in chain(matches, _SHORT_DATE.finditer(text)) if short_years and order is not None else matches:
         before, behind = text[max(match.start() - 2, 0) : match.start()], text[match.end() : match.end() + 2]
         if before[-1:].isalnum() or (
             before[-1:] in "-/._" and before[-1:] and before[:1].isalnum() and len(before) == 2
@@ -159,6 +172,13 @@ def find_dates(text: str, *, order: DateOrder | None = None) -> Iterator[FoundDa
 
 
 def _date_of(match: re.Match[str], order: DateOrder | None, text: str) -> date:
+    if match.re is _SHORT_DATE:
+        year = str(int(match["year"]) + (1900 if int(match["year"]) >= _CENTURY_TURNS else 2000))
+        day, month = (match["one"], match["two"]) if order == "dmy" else (match["two"], match["one"])
+        try:
+            return date(int(year), int(month), int(day))
+        except ValueError:
+            raise ValueRefused("there is no such day", text=text) from None
     if match["iso_year"]:
         readings = [(match["iso_year"], match["iso_month"], match["iso_day"])]
     elif match["year"]:

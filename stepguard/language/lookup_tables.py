@@ -349,7 +349,7 @@ def _check_ranges(branch: _Branch, depth: int, name: str) -> None:
     ordered = sorted(branch.ranges, key=_start)
     disjoint = True
     for place, one in enumerate(ordered):
-        for other in ordered[place + 1 :]:
+        for other in map(ordered.__getitem__, range(place + 1, len(ordered))):
             if not one.meets(other):
                 break
             disjoint = False

@@ -40,11 +40,12 @@ __all__ = [
 _MAX_COUNT: Final = 100_000
 _MICRO: Final = 10**6
 _TIME: Final = re.compile(
-    r"(?P<hour>[0-9]{1,2})(?:[:.](?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2}))?)? ?(?P<half>(?:a|p)\.?m\.?)?",
+    r"(?P<hour>[0-9]{1,2})(?:(?P<sign>[:.])(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2}))?)? ?(?P<half>(?:a|p)\.?m\.?)?",
     re.IGNORECASE,
 )
 _AROUND: Final = " \t\r\n\"'`*"
 _PART: Final = re.compile(r"(?P<count>[0-9]{1,6}) (?P<working>(?:working|business) )?(?P<unit>day|week|month|year)s?")
+_UNITS: Final = ("year", "month", "week", "day", "working day")
 _BETWEEN: Final = re.compile(r" and |, and |, | ")
 
 
@@ -218,8 +219,8 @@ def read_period(text: str) -> Period:
         if match is None or (counts and gap is None) or (match["working"] and match["unit"] != "day"):
             raise ValueRefused("a period was expected, such as 3 months or 5 working days", text=text)
         unit = f"{'working ' * bool(match['working'])}{match['unit']}"
-        if unit in counts:
-            raise ValueRefused(f"a period with {unit}s in it twice", text=text)
+        if any(_UNITS.index(unit) <= _UNITS.index(other) for other in counts):
+            raise ValueRefused("the units of a period go from large to small, each once", text=text)
         counts[unit] = int(match["count"])
         at = match.end()
     months = counts.get("year", 0) * 12 + counts.get("month", 0)
@@ -238,7 +239,7 @@ def read_time(text: str) -> time:
     """
     match = _TIME.fullmatch(text.strip(_AROUND)) if len(text) <= 100 else None
     half = (match["half"] or "").lower() if match else ""
-    if match is None or not (match["minute"] or half):
+    if match is None or not (half or match["sign"] == ":"):  # 9.05 may be hours
         raise ValueRefused("a time was expected, such as 14:30", text=text)
     hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
     if half:

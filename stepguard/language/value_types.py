@@ -258,6 +258,8 @@ class ValueType:
         Raises:
             InexactError: the value is of another kind, or not whole where an integer is declared.
         """
+        if type(value) is Decimal:
+            return self.convert(exact(Fraction(value)))
         if (type(value) is int or type(value) is Fraction) and self.kind != "quantity":
             if self.scale is not None:
                 assert self.rounding is not None

@@ -38,6 +38,8 @@ CHECKS: Final = Plugins(
         "duration_is": ("stepguard.checks.durations", "DurationIs"),
         "quantity": ("stepguard.checks.units", "Quantity"),
         "measured": ("stepguard.checks.units", "Measured"),
+        "complete": ("stepguard.checks.completeness", "Complete"),
+        "cites": ("stepguard.checks.citation", "Cites"),
         "grounded": ("stepguard.checks.grounding", "Grounded"),
         "pattern": ("stepguard.checks.text", "Pattern"),
         "one_of": ("stepguard.checks.text", "OneOf"),

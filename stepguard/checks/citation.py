@@ -1,0 +1,119 @@
+"""Citations: does what a step's work quotes stand in the document that is to decide it?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from stepguard.checks.built import BuiltCheck
+from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
+from stepguard.documents.names import Words
+from stepguard.documents.places import Place
+from stepguard.documents.view import View
+from stepguard.errors import ConfigError
+from stepguard.language.values import Value, show_value
+
+if TYPE_CHECKING:
+    from stepguard.procedure.steps import Step
+
+__all__ = ["Cites"]
+
+_MAX_DOCUMENT: Final = 2_000_000
+_MAX_QUOTES: Final = 20
+_QUOTED: Final = re.compile(
+    '"([^"]{1,2000})"|\u201c([^\u201d]{1,2000})\u201d|\u201e([^\u201c\u201d]{1,2000})[\u201c\u201d]'
+    "|\u00ab([^\u00bb]{1,2000})\u00bb|(?<!\\w)['\u2018]([^'\u2019\n]{8,2000})['\u2019](?!\\w)"
+)
+_GAP: Final = re.compile(r"\[?(?:\.\.\.|\u2026)\]?")
+_WORD: Final = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Cites(BuiltCheck):
+    """The work of a step quotes a passage of a document, in quotes, and the passage stands there.
+
+    The model is asked for it: beside the step stands that its work is to quote what decides it. Every passage that is
+    quoted must stand in the document, or in something else that the step reads; dots may leave something out.
+
+    Args:
+        document: the variable of type text that holds the document.
+        words: how many words a passage has at least; a document with fewer may be quoted as a whole.
+
+    A pass is ``"constrained"``: the passage stands there; that it decides the step is the model's word.
+
+    Raises:
+        ConfigError: an option is none of those.
+    """
+
+    name: ClassVar[str] = "cites"
+    document: str
+    words: int
+
+    def __init__(self, document: str, *, words: int = 3) -> None:
+        if not isinstance(document, str) or not document.isidentifier():
+            raise ConfigError(f"document is the name of a variable, not {document!r:.60}", option="document")
+        if type(words) is not int or not 1 <= words <= 50:
+            raise ConfigError(f"words is a number from 1 to 50, not {words!r}", option="words")
+        object.__setattr__(self, "document", document)
+        object.__setattr__(self, "words", words)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The document."""
+        return (self.document,)
+
+    @property
+    def request(self) -> str:
+        """What the model is asked for beside the step."""
+        return f'quote in "work" the words of {self.document} that decide it'
+
+    @property
+    def strongest(self) -> Strength:
+        """See `BuiltCheck`."""
+        return "constrained"
+
+    def _misfit(self, step: Step) -> str | None:
+        if self.document == step.id:
+            return f"{step.id!r} is the step's own value: name the document that decides it"
+        return "a step with an expression quotes nothing" if step.expression is not None else None
+
+    def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
+        document = values[self.document]
+        if not isinstance(document, str) or len(document) > _MAX_DOCUMENT:
+            return self._undecided(f"{self.document} is no text of up to {_MAX_DOCUMENT} characters", retry=False)
+        quotes = [next(filter(None, match.groups())) for match in _QUOTED.finditer("\n".join(claim.work))]
+        if not quotes:
+            return self._fail(f"the work quotes nothing of {self.document}", "unfaithful_work")
+        view = View(document)
+        words = Words(view.text)
+        others: Words | None = None
+        least = min(self.words, len(_WORD.findall(view.text)))
+        cited: tuple[int, int] | None = None
+        for quote in quotes[:_MAX_QUOTES]:
+            spans = _standing(quote, words)
+            if spans and len(_WORD.findall(quote)) >= least:
+                cited = cited or spans
+            if not spans:
+                read = (show_value(value) for name, value in values.items() if name not in (self.document, step.id))
+                others = others or Words("\n".join(read))
+                if not _standing(quote, others):
+                    return self._fail(f"{shorten(quote, 60)!r} is quoted, and does not stand in {self.document}")
+        if cited is None:
+            return self._fail(f"no passage of {least} words of {self.document} is quoted", "unfaithful_work")
+        place, *_ = Place.all_of(document, [view.span(*cited)])
+        return self._pass(f"{self.document}, {place}")
+
+
+def _standing(quote: str, words: Words) -> tuple[int, int] | None:
+    """From where to where a passage reaches, None where a part of it does not stand there, in order."""
+    start: int | None = None
+    at = 0
+    for part in filter(_WORD.search, _GAP.split(quote)):
+        trimmed = part.strip(" \t\r\n,.;:!?")
+        found = next((span for span in words.find(trimmed) if span[0] >= at), None)
+        if found is None:
+            return None
+        start, at = found[0] if start is None else start, found[1]
+    return None if start is None else (start, at)

@@ -1,0 +1,222 @@
+"""Completeness of what was listed from a document: is an amount left out?"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
+
+from stepguard.checks.built import BuiltCheck
+from stepguard.checks.grounded_parts import parts_in
+from stepguard.core.arguments import check_one_of
+from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
+from stepguard.documents.names import fold
+from stepguard.documents.view import View
+from stepguard.errors import ConfigError
+from stepguard.language.amounts import FoundNumber, find_numbers
+from stepguard.language.currencies import CODES
+from stepguard.language.values import Value, show_value, to_exact
+
+if TYPE_CHECKING:
+    from stepguard.procedure.steps import Step
+
+__all__ = ["Complete"]
+
+_MAX_DOCUMENT: Final = 2_000_000
+_NO_ITEM: Final = frozenset({
+    "total", "totals", "subtotal", "sub-total", "grand", "balance", "tax", "taxes", "vat", "gst", "sst", "hst",
+    "tendered", "rounding", "rounded", "discount", "savings", "saved", "tip", "gratuity", "summe", "gesamt",
+    "gesamtsumme", "zwischensumme", "mwst", "ust", "netto", "brutto", "rückgeld", "montant", "tva", "sous-total",
+    "remise", "importe", "suma", "iva", "totale", "subtotale",
+})  # fmt: skip
+"""Words of a line that holds no item of its own, whatever else stands there."""
+_PAID_BY: Final = frozenset({
+    "sum", "cash", "change", "tender", "paid", "payment", "amount", "due", "round", "adj", "adjustment", "net", "gross",
+    "visa", "mastercard", "amex", "card", "credit", "debit", "nett", "betrag", "bar", "gegeben", "zahlung", "espèces",
+    "monnaie", "efectivo", "cambio", "contanti", "resto", "by", "of", "incl", "excl", "rm", "myr",
+})  # fmt: skip
+"""Words that do the same where nothing else stands there: ``Visa 60.30`` was paid, a ``visa fee`` is an item."""
+_WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_PARTS: Final = re.compile(r"[.,]([0-9]+)\D*\Z")
+_CLAUSE: Final = re.compile(r"[;,](?=\s)|\band\b|(?<=[a-z])\.(?=\s)")
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Complete(BuiltCheck):
+    """Nothing that looks like an item's amount was left out of a list that was read from a document.
+
+    What looks like one is written as those that were taken: with as many decimals, or with its currency where they have
+    none, on a line of its own. Lines of totals, taxes, payments and the like are no items, nor is what all items add up
+    to. Where a line holds several items, what stands between commas and the like counts as a line.
+
+    Args:
+        document: the variable of type text that holds the document.
+        field: the field of each item that holds its amount; None for a list of amounts.
+        apart: further words of lines that hold no item, such as ``["carried", "forward"]``.
+        decimal: the decimal separator of the document.
+
+    A pass is ``"constrained"``. Where amounts have neither decimals nor a currency, any number looks like one, and the
+    verdict is undecided.
+
+    Raises:
+        ConfigError: an option is none of those.
+    """
+
+    name: ClassVar[str] = "complete"
+    document: str
+    field: str | None
+    apart: tuple[str, ...]
+    decimal: Literal[".", ","]
+
+    def __init__(
+        self,
+        document: str,
+        field: str | None = None,
+        *,
+        apart: Iterable[str] = (),
+        decimal: Literal[".", ","] = ".",
+    ) -> None:
+        if not isinstance(document, str) or not document.isidentifier():
+            raise ConfigError(f"document is the name of a variable, not {document!r:.60}", option="document")
+        if field is not None and not isinstance(field, str):
+            raise ConfigError(f"field is the name of a field of each item, not {field!r:.60}", option="field")
+        if isinstance(apart, str) or not all(isinstance(each, str) and _WORD.fullmatch(each) for each in apart):
+            raise ConfigError("apart is a list of words: ['carried', 'forward']", option="apart")
+        check_one_of(decimal, (".", ","), "decimal")
+        put = object.__setattr__
+        put(self, "document", document)
+        put(self, "field", field)
+        put(self, "apart", tuple(apart))
+        put(self, "decimal", decimal)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The document."""
+        return (self.document,)
+
+    @property
+    def strongest(self) -> Strength:
+        """See `BuiltCheck`."""
+        return "constrained"
+
+    def _misfit(self, step: Step) -> str | None:
+        items = step.type.items
+        if items is None:
+            return f"what can be incomplete is a list, and the step is of type {step.type}"
+        kind = items
+        if self.field is not None:
+            found = None if items.record is None else items.record.get(self.field)
+            if found is None:
+                return f"{items} has no field {self.field!r}"
+            kind = found
+        elif items.record is not None:
+            return f"say which field of {items} holds the amount: complete({self.document}, amount)"
+        return None if kind.numeric and kind.kind != "percent" else f"an amount is a number, and {kind} is none"
+
+    def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
+        document = values[self.document]
+        if not isinstance(document, str) or len(document) > _MAX_DOCUMENT:
+            return self._undecided(f"{self.document} is no text of up to {_MAX_DOCUMENT} characters", retry=False)
+        parts = [part for part in parts_in(step.type, values[step.id]) if part.field == (self.field or "")]
+        amounts = [Fraction(to_exact(part.value)) for part in parts]
+        lines = _AmountLines(View(document).text, self.decimal, frozenset({*_NO_ITEM, *map(fold, self.apart)}), amounts)
+        total = next((part for part, amount in zip(parts, amounts, strict=True) if lines.only_apart(amount)), None)
+        if total is not None:
+            shown = f"{total.place}: {show_value(total.value)}"
+            return self._fail(f"{shown} stands on a line that holds no item, in {self.document}")
+        if lines.any_number:
+            return self._undecided(f"amounts without decimals or a currency look like any number in {self.document}")
+        left = list(lines.left_out(amounts))
+        if left:
+            named = ", ".join(repr(shorten(each, 50)) for each in left[:3])
+            more = f" and {len(left) - 3} more" if len(left) > 3 else ""
+            return self._fail(f"{named}{more} in {self.document} looks like an item, and was not taken")
+        return self._pass(f"{len(amounts)} amounts, and none of {self.document} is left out")
+
+
+class _AmountLines:
+    """The numbers of a document by its lines."""
+
+    def __init__(
+        self, text: str, decimal: Literal[".", ","], apart: frozenset[str], amounts: Sequence[Fraction]
+    ) -> None:
+        self._text = text
+        self._apart = apart
+        self._known: dict[int, bool] = {}
+        self._paid = _PAID_BY | {code.lower() for code in CODES}
+        self._numbers = list(find_numbers(text, decimal=decimal))
+        sought = frozenset(amounts)
+        self._breaks = self._broken(sought)
+        self._taken = [each for each in self._numbers if each.value in sought]
+        self._lines = {self._line(each) for each in self._taken if not self._is_apart(each)}
+        styles = {self._style(each) for each in self._taken if not self._is_apart(each)}
+        self._styles = styles or {(2, False), (2, True)}
+
+    @property
+    def any_number(self) -> bool:
+        """Whether amounts are written so that every number looks like one."""
+        return (0, False) in self._styles
+
+    def only_apart(self, amount: Fraction) -> bool:
+        """Whether an amount stands on lines of totals only."""
+        found = [each for each in self._taken if each.value == amount]
+        return bool(found) and all(map(self._is_apart, found))
+
+    def left_out(self, amounts: Sequence[Fraction]) -> Iterator[str]:
+        """The lines with an amount that was not taken, or not so often, once each."""
+        total = sum(amounts, Fraction(0))
+        held: dict[Fraction, dict[int, None]] = {}
+        for each in self._taken:
+            if not self._is_apart(each):
+                held.setdefault(Fraction(each.value), {})[self._line(each)] = None
+        counts = Counter(amounts)
+        for amount, lines in held.items():
+            named = [line for line in lines if amount != total or _WORD.search(self._piece(line))]
+            for line in named[counts[amount] :]:
+                yield f"{' '.join(self._piece(line).split())} (once more)"
+        seen: set[int] = set()
+        for each in self._numbers:
+            line = self._line(each)
+            if line in self._lines or line in seen or self._is_apart(each):
+                continue
+            if self._style(each) in self._styles and each.value not in (0, total) and each.unit != "%":
+                seen.add(line)
+                yield " ".join(self._piece(line).split())
+
+    def _broken(self, amounts: frozenset[Fraction]) -> list[int]:
+        """Where lines end; of a line with several items also where clauses do."""
+        ends = [at for at, char in enumerate(self._text) if char == "\n"]
+        held: dict[int, set[Fraction]] = {}
+        for each in self._numbers:
+            if each.value in amounts:
+                held.setdefault(bisect_left(ends, each.start), set()).add(Fraction(each.value))
+        further: list[int] = []
+        for line, values in held.items():
+            if len(values) > 1:
+                start = ends[line - 1] + 1 if line else 0
+                end = ends[line] if line < len(ends) else len(self._text)
+                further += [match.start() for match in _CLAUSE.finditer(self._text, start, end)]
+        return sorted([*ends, *further])
+
+    def _line(self, number: FoundNumber) -> int:
+        return bisect_left(self._breaks, number.start)
+
+    def _piece(self, line: int) -> str:
+        start = self._breaks[line - 1] + 1 if line else 0
+        return self._text[start : self._breaks[line] if line < len(self._breaks) else len(self._text)]
+
+    def _is_apart(self, number: FoundNumber) -> bool:
+        line = self._line(number)
+        if line not in self._known:
+            words = {fold(word) for word in _WORD.findall(self._piece(line))}
+            self._known[line] = not self._apart.isdisjoint(words) or (bool(words) and words <= self._paid)
+        return self._known[line]
+
+    def _style(self, number: FoundNumber) -> tuple[int, bool]:
+        decimals = _PARTS.search(self._text[number.start : number.end])
+        places = len(decimals[1]) if decimals is not None else 0
+        return (places, number.unit is not None) if places == 0 else (places, False)
