@@ -331,7 +331,7 @@ class Step:
         """
         made = object.__new__(Step)
         put = object.__setattr__
-        for name in ("type", "performer", "with_next", "operation"):
+        for name in ("type", "performer", "with_next", "operation", "examples"):
             put(made, name, getattr(self, name))
         put(made, "id", id)
         put(made, "expression", expression)

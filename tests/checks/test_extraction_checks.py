@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stepguard import Guard, Input, Procedure, Step
+from stepguard.backends.base import Completion, Request
 from stepguard.checks import Cites, Complete, Grounded, Holds
 from stepguard.core.verdicts import Claim, Verdict
 from stepguard.engine.prompts import describe_steps
@@ -19,7 +22,10 @@ from stepguard.language.expressions import Chain, Compare, Name
 from stepguard.language.records import RecordType
 from stepguard.language.terms import Aggregate, Field
 from stepguard.language.value_types import ValueType
+from stepguard.procedure.notation import read_procedure
+from stepguard.replies.formats import EquationFormat
 from stepguard.testing import SimulatedModel
+from stepguard.testing.completions import completion_of
 from stepguard.testing.wrong_values import wrong_value
 
 parse = ValueType.parse
@@ -308,3 +314,64 @@ def test_a_run_that_lists_items_commits_the_right_list_only() -> None:
     assert right.status == "checked"
     wrong = Guard(SimulatedModel(answers={"items": RIGHT[:2]})).run(procedure, {"doc": CLAIM})
     assert wrong.status == "abstained"
+
+
+EXPENSES = """
+record Item:
+  what: text
+  amount: money(EUR)
+  spent: date
+
+inputs:
+  claim: text
+  policy: text
+
+table daily: kind -> money(EUR)
+  taxi: 10 EUR
+  otherwise: 90 EUR
+
+items: list of Item = "List every expense of the claim." (reads claim)  check: grounded(claim); complete(claim, amount)
+for each item in items:
+  travel: boolean = "Is it a travel expense under the policy?" (reads item, policy)  check: cites(policy)
+  if not travel or item.spent < 2026-01-01:
+    paid: money(EUR) = by code 0 EUR
+  else:
+    paid: money(EUR) = by code min(item.amount, daily[item.what])
+total = by code sum of paid
+answer: total
+"""
+
+
+class Clerk:
+    """A model that lists what it is given to list, and judges items by a policy that it quotes."""
+
+    def __init__(self, items: list[dict[str, str]]) -> None:
+        self.items = items
+
+    def complete(self, request: Request) -> Completion:
+        """Answer the steps of a request."""
+        form, answer = EquationFormat(), dict[str, object]()
+        for step in request.steps:
+            if step.type == ITEMS:
+                answer[step.id] = form.answer(step, "", json.dumps(self.items))
+            else:
+                (item,) = [request.values[name] for name in step.reads if name != "policy"]
+                assert isinstance(item, Mapping)
+                wine = item["what"] == "wine"
+                quoted = "Alcohol is never paid" if wine else "Taxi, train and hotel are travel"
+                answer[step.id] = form.answer(step, f'The policy says "{quoted}".', "false" if wine else "true")
+        return completion_of(request, json.dumps(answer))
+
+
+def test_an_expense_claim_is_read_judged_and_added_up() -> None:
+    """Items from the document, one judgement for each with its citation, a table and a sum, all of it by rounds."""
+    claim = "taxi 2026-01-02 12.50\nhotel 2026-01-03 80.00\nwine 2026-01-03 9.00\ntaxi 2025-12-31 8.00\nTotal 109.50\n"
+    policy = "Taxi, train and hotel are travel. Alcohol is never paid."
+    rows = [("taxi", "12.50", "2026-01-02"), ("hotel", "80.00", "2026-01-03"), ("wine", "9.00", "2026-01-03")]
+    items = [{"what": what, "amount": amount, "spent": spent} for what, amount, spent in rows]
+    items.append({"what": "taxi", "amount": "8.00", "spent": "2025-12-31"})
+    procedure = read_procedure(EXPENSES)
+    result = Guard(Clerk(items)).run(procedure, {"claim": claim, "policy": policy})
+    assert (result.status, result.answer) == ("checked", 90)
+    incomplete = Guard(Clerk(items[:3])).run(procedure, {"claim": claim, "policy": policy})
+    assert incomplete.status == "abstained"
