@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 from stepguard.checks.built import BuiltCheck, Given, read_number_option
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.names import fold
-from stepguard.errors import ConfigError, EvaluationError, UndefinedError
+from stepguard.errors import ConfigError, EvaluationError, ExpressionError, UndefinedError, UsageError
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expressions import (
     Call,
@@ -141,7 +141,8 @@ class Holds(BuiltCheck):
     """Relations hold between the step's own value, under the step's id, and the values it reads.
 
     Args:
-        relations: comparisons in the expression language; all of them must hold, and each must name the step.
+        relations: comparisons in the expression language; all of them must hold, and each must name the step. They may
+            read lists and records: ``sum of items.amount == total``, ``bill.total == bill.cash - bill.change``.
 
     A claim under which a relation has no value (it divides by the claimed zero) fails. Where the relation has none
     under any claim, the verdict is undecided and asking again is pointless.
@@ -309,7 +310,7 @@ def _number_text(number: Exact) -> str:
 def _read_relations(relations: Iterable[object], what: str) -> tuple[Compare, ...]:
     found: list[Compare] = []
     for each in relations:
-        tree = parse_expression(each) if isinstance(each, str) else each
+        tree = _parsed(each) if isinstance(each, str) else each
         if not isinstance(tree, Compare):
             raise ConfigError(f"{what} takes comparisons such as 'a <= b + c', not {each!r}", option="relations")
         if inner_comparison(tree) is not None:
@@ -320,6 +321,19 @@ def _read_relations(relations: Iterable[object], what: str) -> tuple[Compare, ..
     if not found:
         raise ConfigError(f"{what} needs a relation: {what}('a <= b + c')", option="relations")
     return tuple(found)
+
+
+def _parsed(text: str) -> Expression:
+    """A relation of the arithmetic core, or of the language of procedures: with fields, sums of lists, dates."""
+    try:
+        return parse_expression(text)
+    except ExpressionError as error:
+        from stepguard.procedure.notation.parsing import parse_term  # its grammar is read when it is first needed
+
+        try:
+            return parse_term(text)
+        except UsageError:
+            raise error from None
 
 
 def _names(relations: tuple[Compare, ...]) -> tuple[str, ...]:

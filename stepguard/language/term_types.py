@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
-from stepguard.errors import ProcedureError, TooLargeError, ValueRefused
+from stepguard.errors import ProcedureError, TooLargeError
 from stepguard.language.evaluation import shortened
 from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Negate, Not, Number, Power
 from stepguard.language.lookup_tables import Table
 from stepguard.language.measure_arithmetic import has_offset, multiplied_units, unit_power
-from stepguard.language.periods import Period
-from stepguard.language.quantities import Amount, Unit, convert, write_unit
+from stepguard.language.quantities import Unit, write_unit
 from stepguard.language.records import RecordType
 from stepguard.language.terms import (
     Aggregate,
@@ -29,20 +28,27 @@ from stepguard.language.terms import (
     Operand,
     RecordTerm,
 )
-from stepguard.language.value_types import NUMBER, TEXT, ValueType
-from stepguard.language.values import Value
+from stepguard.language.type_relations import (
+    BOOLEAN,
+    DATE,
+    DURATION,
+    PERIOD,
+    TEXTS,
+    TIME,
+    convertible,
+    fits,
+    joined,
+    joined_numbers,
+    literal_type,
+    quantity_in,
+)
+from stepguard.language.value_types import NUMBER, ValueType
 
-__all__ = ["BOOLEAN", "fits", "joined", "type_of"]
+__all__ = ["type_of"]
 
-BOOLEAN: Final = ValueType(kind="boolean")
 _INTEGER: Final = ValueType(kind="integer")
-_DATE: Final = ValueType(kind="date")
-_TIME: Final = ValueType(kind="time")
-_DURATION: Final = ValueType(kind="duration")
-_PERIOD: Final = ValueType(kind="period")
 _SECOND: Final[Unit] = (("second", 1),)
 _ORDERED: Final = frozenset({"date", "time", "duration", "quantity"})
-_TEXTS: Final = frozenset({"text", "one_of"})
 _NO_TABLES: Final[Mapping[str, Table]] = {}
 
 
@@ -61,79 +67,6 @@ def type_of(tree: Expression, types: Mapping[str, ValueType], tables: Mapping[st
         return _TermTypes(types, tables).of(tree)
     except RecursionError:
         raise ProcedureError("the expression is nested too deeply") from None
-
-
-def joined(left: ValueType, right: ValueType) -> ValueType | None:
-    """The type of a value that has the one type or the other, None where there is none."""
-    if left == right:
-        return left
-    if left.numeric and right.numeric:
-        return _joined_numbers(left, right)
-    if left.kind in _TEXTS and right.kind in _TEXTS:
-        return TEXT
-    if {left.kind, right.kind} == {"duration", "period"}:
-        return _PERIOD
-    if left.unit is not None and right.unit is not None:
-        return _of_unit(left.unit) if _convertible(left.unit, right.unit) else None
-    if left.items is not None and right.items is not None:
-        items = joined(left.items, right.items)
-        return None if items is None else ValueType(kind="list", items=items)
-    if left.record is not None and right.record is not None:
-        return _joined_records(left.record, right.record)
-    return None
-
-
-def fits(source: ValueType, target: ValueType) -> bool:
-    """Whether a value of one type can be one of another: as it stands, rounded, or in another unit."""
-    if source.numeric and target.numeric:
-        return None in (source.currency, target.currency) or source.currency == target.currency
-    if source.options and target.options:
-        return not set(source.options).isdisjoint(target.options)
-    if source.kind in _TEXTS and target.kind in _TEXTS:
-        return True
-    if source.unit is not None and target.unit is not None:
-        return _convertible(source.unit, target.unit)
-    if source.items is not None and target.items is not None:
-        return fits(source.items, target.items)
-    if source.record is not None and target.record is not None:
-        given = dict(source.record.fields)
-        wanted = dict(target.record.fields)
-        return given.keys() == wanted.keys() and all(fits(given[key], wanted[key]) for key in wanted)
-    return source.kind == target.kind or (source.kind, target.kind) == ("duration", "period")
-
-
-def _joined_numbers(left: ValueType, right: ValueType) -> ValueType | None:
-    currencies = {left.currency, right.currency} - {None}
-    if len(currencies) > 1:
-        return None
-    if not currencies:
-        return NUMBER
-    money = [each for each in (left, right) if each.currency is not None]
-    return max(money, key=lambda each: each.places or 0)
-
-
-def _joined_records(left: RecordType, right: RecordType) -> ValueType | None:
-    if [key for key, _ in left.fields] != [key for key, _ in right.fields]:
-        return None
-    fields: list[tuple[str, ValueType]] = []
-    for (key, mine), (_, theirs) in zip(left.fields, right.fields, strict=True):
-        both = joined(mine, theirs)
-        if both is None:
-            return None
-        fields.append((key, both))
-    return ValueType(kind="record", record=RecordType(left.name, tuple(fields)))
-
-
-def _of_unit(unit: Unit) -> ValueType:
-    return ValueType(kind="quantity", unit=unit) if unit else NUMBER
-
-
-def _convertible(unit: Unit, other: Unit) -> bool:
-    try:
-        convert(1, unit, other)
-    except ValueRefused:
-        return False
-    return True
 
 
 class _TermTypes:
@@ -192,7 +125,7 @@ class _TermTypes:
             return kind if kind.currency is not None else NUMBER
         if kind.kind in ("duration", "period", "quantity"):
             self.check_offset(kind, operand)
-            return kind if kind.unit is None else _of_unit(kind.unit)
+            return kind if kind.unit is None else quantity_in(kind.unit)
         raise ProcedureError(f"{shortened(operand)!r} is {kind}, which has no negative")
 
     def combined(
@@ -201,7 +134,7 @@ class _TermTypes:
         if left.numeric and right.numeric:
             if operator not in "+-":
                 return NUMBER
-            both = _joined_numbers(left, right)
+            both = joined_numbers(left, right)
             if both is None:
                 raise ProcedureError(self.mixed(left, right, one, other))
             return both
@@ -223,36 +156,36 @@ class _TermTypes:
         if left.unit is not None and right.unit is not None:
             self.check_offset(left, one)
             self.check_offset(right, other)
-            if not _convertible(right.unit, left.unit):
+            if not convertible(right.unit, left.unit):
                 return None
-            return _of_unit(left.unit)
+            return quantity_in(left.unit)
         if operator == "-" and kinds in (("date", "date"), ("time", "time")):
-            return _DURATION
+            return DURATION
         if kinds in (("date", "duration"), ("date", "period")):
-            return _DATE
+            return DATE
         if kinds == ("time", "duration"):
-            return _TIME
+            return TIME
         if operator == "+" and kinds in (("duration", "date"), ("period", "date")):
-            return _DATE
+            return DATE
         if operator == "+" and kinds == ("duration", "time"):
-            return _TIME
+            return TIME
         if kinds == ("duration", "duration"):
-            return _DURATION
-        return _PERIOD if set(kinds) <= {"duration", "period"} else None
+            return DURATION
+        return PERIOD if set(kinds) <= {"duration", "period"} else None
 
     def product(
         self, operator: str, left: ValueType, right: ValueType, one: Expression, other: Expression
     ) -> ValueType | None:
         kinds = left.kind, right.kind
         if kinds == ("duration", "duration"):
-            return {"/": NUMBER, "//": NUMBER, "%": _DURATION}.get(operator)
+            return {"/": NUMBER, "//": NUMBER, "%": DURATION}.get(operator)
         if "period" in kinds:
-            return _PERIOD if operator == "*" and (left.numeric or right.numeric) else None
+            return PERIOD if operator == "*" and (left.numeric or right.numeric) else None
         if "quantity" not in kinds:
             scaled = (operator in "*/" and kinds[0] == "duration" and right.numeric) or (
                 operator == "*" and left.numeric and kinds[1] == "duration"
             )
-            return _DURATION if scaled else None
+            return DURATION if scaled else None
         units = [
             each.unit if each.unit is not None else _SECOND if each.kind == "duration" else () if each.numeric else None
             for each in (left, right)
@@ -264,12 +197,12 @@ class _TermTypes:
         self.check_offset(right, other)
         try:
             if operator == "*":
-                return _of_unit(multiplied_units(mine, theirs))
-            if _convertible(theirs, mine):
+                return quantity_in(multiplied_units(mine, theirs))
+            if convertible(theirs, mine):
                 if operator != "/" and not (mine and theirs):
                     return None
-                return _of_unit(mine) if operator == "%" else NUMBER
-            return _of_unit(multiplied_units(mine, unit_power(theirs, -1))) if operator == "/" else None
+                return quantity_in(mine) if operator == "%" else NUMBER
+            return quantity_in(multiplied_units(mine, unit_power(theirs, -1))) if operator == "/" else None
         except TooLargeError as error:
             raise ProcedureError(f"{shortened(one)!r} and {shortened(other)!r}: {error}") from None
 
@@ -297,14 +230,14 @@ class _TermTypes:
         self.check_offset(kind, base)
         if type(exponent) is not Number or type(exponent.value) is not int or abs(exponent.value) > 9:
             raise ProcedureError(f"the power of {shortened(base)!r}, which is {kind}, is a whole number such as 2")
-        return _of_unit(unit_power(kind.unit, exponent.value))
+        return quantity_in(unit_power(kind.unit, exponent.value))
 
     def check_comparable(self, operator: str, left: Expression, right: Expression) -> None:
         mine, theirs = self.of(left), self.of(right)
         shown = f"{shortened(left)!r}, which is {mine}, and {shortened(right)!r}, which is {theirs}"
         for option, tree in ((mine, right), (theirs, left)):
             self.check_option(option, tree)
-        if mine.numeric and theirs.numeric and _joined_numbers(mine, theirs) is None:
+        if mine.numeric and theirs.numeric and joined_numbers(mine, theirs) is None:
             raise ProcedureError(self.mixed(mine, theirs, left, right))
         alike = joined(mine, theirs) is not None and {mine.kind, theirs.kind} != {"duration", "period"}
         if not alike or (mine.options and theirs.options and set(mine.options).isdisjoint(theirs.options)):
@@ -328,7 +261,7 @@ class _TermTypes:
             return first if first.currency is not None and function != "sqrt" else NUMBER
         if first.unit is not None and function in ("abs", "round", "floor", "ceil", "trunc"):
             self.check_offset(first, tree.arguments[0])
-            return _of_unit(first.unit)
+            return quantity_in(first.unit)
         if function == "abs" and first.kind in ("duration",):
             return first
         wrong = next(each for each, kind in zip(tree.arguments, kinds, strict=True) if not kind.numeric)
@@ -354,7 +287,7 @@ class _TermTypes:
     def operand(self, tree: Operand) -> ValueType:
         match tree:
             case LiteralTerm():
-                return tree.type or _literal_type(tree.value)
+                return tree.type or literal_type(tree.value)
             case Field(of, key):
                 return self.field(self.of(of), key, of)
             case Item(of, keys):
@@ -439,7 +372,7 @@ class _TermTypes:
             return
         mine, group = self.of(member), self.of(of)
         if group.items is None:
-            if mine.kind not in _TEXTS or group.kind not in _TEXTS:
+            if mine.kind not in TEXTS or group.kind not in TEXTS:
                 raise ProcedureError(
                     f"{shortened(member)!r} is {mine} and {shortened(of)!r} is {group}: `in` takes a list, a table, or "
                     "two texts"
@@ -489,7 +422,7 @@ class _TermTypes:
         if value.kind not in ("duration", "quantity"):
             raise ProcedureError(f"`sum of {shortened(text)}`: {value} is nothing to add up")
         self.check_offset(value, text)
-        return value if value.unit is None else _of_unit(value.unit)
+        return value if value.unit is None else quantity_in(value.unit)
 
 
 _VERBS: Final = {"+": "adds", "-": "subtracts", "*": "multiplies", "/": "divides", "//": "divides", "%": "divides"}
@@ -506,24 +439,9 @@ def _remedy(left: ValueType, right: ValueType) -> str:
         return f": give the number its unit, such as `5 {unit}`"
     if kinds == {"quantity"}:
         return ": they do not measure the same"
-    if kinds & _TEXTS and kinds - _TEXTS:
+    if kinds & TEXTS and kinds - TEXTS:
         return ": give the text its type where it is set"
     return ": join truth values with `and` or `or`" if kinds == {"boolean"} else ""
-
-
-def _literal_type(value: Value) -> ValueType:
-    if isinstance(value, bool):
-        return BOOLEAN
-    if isinstance(value, str):
-        return TEXT
-    if isinstance(value, Amount):
-        return _of_unit(value.unit or ())
-    if isinstance(value, Period):
-        return _PERIOD
-    for kind in (_DATE, _TIME, _DURATION):
-        if kind.holds(value):
-            return kind
-    return NUMBER
 
 
 def _meant(name: str, known: Mapping[str, object] | Sequence[str]) -> str:

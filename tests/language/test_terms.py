@@ -20,8 +20,9 @@ from stepguard.language.periods import Period, WorkingCalendar
 from stepguard.language.quantities import Amount
 from stepguard.language.records import Record, RecordType
 from stepguard.language.term_evaluation import evaluate_term
-from stepguard.language.term_types import fits, joined, type_of
+from stepguard.language.term_types import type_of
 from stepguard.language.terms import Aggregate, Choice, Field, Item, ListTerm, LiteralTerm, Member, RecordTerm
+from stepguard.language.type_relations import fits, joined
 from stepguard.language.values import Value
 
 N, X, Y = Name("n"), Name("x"), Name("y")
