@@ -12,6 +12,7 @@ from stepguard.engine.landing import Landing
 from stepguard.engine.outbox import Outbox
 from stepguard.engine.schedule import Schedule
 from stepguard.errors import EvaluationError
+from stepguard.language.expressions import format_expression
 from stepguard.language.values import Value, show_value, to_exact
 from stepguard.procedure.steps import Step
 from stepguard.repair.policy import Repairs
@@ -182,5 +183,6 @@ def _reject(where: Occurrence, deviation: Deviation, judgement: Judgement) -> Re
 
 def _claim_of(step: Step, value: str, text: str | None = None) -> Claim:
     """A claim about a value that the guard itself wrote down."""
-    assert step.formula is not None
-    return Claim(step.id, (step.formula,), value, f"{step.formula} = {value}" if text is None else text)
+    formula = step.formula if step.exact is None else format_expression(step.exact)
+    assert formula is not None
+    return Claim(step.id, (formula,), value, f"{formula} = {value}" if text is None else text)

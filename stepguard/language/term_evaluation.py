@@ -82,6 +82,10 @@ class _TermEvaluation:
         self.work = 0
 
     def value(self, tree: Expression) -> Value:
+        return cast(Value, to_exact(self.stored(tree)))
+
+    def stored(self, tree: Expression) -> Value:
+        """The value as it is held where it is only handed on: an amount keeps its places."""
         self.depth += 1
         self.charge(1)
         if self.depth > MAX_TERM_DEPTH:
@@ -91,7 +95,7 @@ class _TermEvaluation:
         except EvaluationError as error:
             raise self.located(error, tree) from None
         self.depth -= 1
-        return cast(Value, to_exact(found))
+        return found
 
     def located(self, error: EvaluationError, tree: Expression) -> EvaluationError:
         """The error with the innermost expression that it happened in."""
@@ -206,15 +210,15 @@ class _TermEvaluation:
             case Item(of, keys):
                 return self.item(of, keys)
             case Choice(then, condition, otherwise):
-                return self.value(then if self.truth(condition) else otherwise)
+                return self.stored(then if self.truth(condition) else otherwise)
             case Member(member, of):
                 return self.member(member, of)
             case Aggregate():
                 return self.aggregate(tree)
             case ListTerm(items):
-                return tuple(self.value(each) for each in items)
+                return tuple(self.stored(each) for each in items)
             case RecordTerm(fields):
-                return Record({key: self.value(each) for key, each in fields})
+                return Record({key: self.stored(each) for key, each in fields})
         raise AssertionError(f"no operand: {tree!r}")
 
     def field(self, value: Value, key: str, of: Expression) -> Value:

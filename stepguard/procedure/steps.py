@@ -344,6 +344,11 @@ class Step:
         return made
 
     @property
+    def exact(self) -> Expression | None:
+        """What its value is held against where that is no arithmetic (`stepguard.checks.evaluates`); None elsewhere."""
+        return next((check.expression for check in self.checks if getattr(check, "name", None) == "evaluates"), None)  # type: ignore[attr-defined]
+
+    @property
     def formula(self) -> str | None:
         """The expression as text, None where there is none."""
         return None if self.expression is None else format_expression(self.expression)

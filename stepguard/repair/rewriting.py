@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import cast
+from typing import Literal, cast
 
-from stepguard.errors import StepguardError
+from stepguard.errors import InexactError, StepguardError
 from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.expressions import Chain, Compare, Expression, Name, Negate, Number, format_expression
 from stepguard.language.numerals import Exact
@@ -33,11 +34,16 @@ class StandIn:
         negated: whether the value is the last one's with the other sign.
         compared: the operator of a comparison, where the last one is the difference of its sides: the value is whether
             that stands so to zero.
+        measure: what the last value is: a number, a number of days that are a span, or the day of a month whose first
+            day is `since`.
+        since: see `measure`.
     """
 
     steps: tuple[Step, ...]
     negated: bool = False
     compared: str | None = None
+    measure: Literal["number", "days", "date"] = "number"
+    since: date | None = None
 
     def behind(self, values: Mapping[str, Value]) -> tuple[Step, ...]:
         """The steps whose values are not known yet."""
@@ -47,9 +53,17 @@ class StandIn:
         """The value of the step itself, from that of the last stand-in."""
         number = -cast(int | Decimal | Fraction, value) if self.negated else value
         if self.compared is None:
-            return number
+            return self._measured(number)
         difference = Number(cast(Exact, to_exact(number)))
         return cast(bool, evaluate(Compare(self.compared, difference, Number(0)), {}))
+
+    def _measured(self, number: Value) -> Value:
+        if self.measure == "number":
+            return number
+        days = to_exact(number)
+        if type(days) is not int:
+            raise InexactError(f"{days} is no number of days")
+        return timedelta(days=days) if self.since is None else self.since + timedelta(days=days - 1)
 
 
 def rewrite(step: Step, values: Mapping[str, Value], *, turned: bool = False) -> StandIn | None:

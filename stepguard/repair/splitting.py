@@ -17,6 +17,7 @@ from stepguard.language.expressions import Call, Chain, Compare, Expression, Nam
 from stepguard.language.numerals import Exact
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
+from stepguard.repair.date_splitting import split_dates
 from stepguard.repair.rewriting import StandIn, leaves_of, number_of, rewrite, stand_in
 
 __all__ = ["Way", "split"]
@@ -41,8 +42,8 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
 
     A step of several operations becomes one step for each, whatever the way; one operation on two numbers is taken
     apart in that way. Of a comparison the difference of its sides is asked, as a number whose sign decides; it has no
-    other ways but to turn it (``round_numbers``). No small step holds the value of the step as a number, unless the
-    step itself does.
+    other ways but to turn it (``round_numbers``). Of a step with dates the sum of days is asked. No small step holds
+    the value of the step as a number, unless the step itself does.
 
     Args:
         step: the step.
@@ -51,7 +52,9 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
             ``digits``, second with ``round_numbers``.
     """
     tree = step.expression
-    if tree is None or not step.show_work:
+    if tree is None:
+        return split_dates(step, values) if way == "digits" else None
+    if not step.show_work:
         return None
     try:
         parts = _Parts((step.id, *step.reads), values)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from stepguard.checks.evaluates import Evaluates
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
 from stepguard.language.evaluation import evaluate, substitute
@@ -32,8 +31,7 @@ def work_out(step: Step, values: Mapping[str, Value], answers: Mapping[str, obje
     Raises:
         ConfigError: an answer is no value of its step, or the step has a formula.
     """
-    exact = next((check.expression for check in step.checks if isinstance(check, Evaluates)), None)
-    if exact is not None:
+    if (exact := step.exact) is not None:
         try:
             return format_expression(exact), step.type.accept(evaluate_term(exact, values, {}))
         except (EvaluationError, ValueRefused, KeyError):

@@ -118,7 +118,10 @@ class Unfolding:
 
     def answer(self) -> Value:
         """See `StepSource.answer`."""
-        return evaluate_term(self._procedure.answer_term, ScopeValues(self._scope, self._state), self._scope.tables)
+        term = self._procedure.answer_term
+        if isinstance(term, Name) and not isinstance(term, Operand):
+            return resolve(self._scope.get(term.name), self._state)
+        return evaluate_term(term, ScopeValues(self._scope, self._state), self._scope.tables)
 
     def _whole(self, procedure: Procedure) -> _Walk:
         yield from self._body(procedure.body, self._scope, "proved")

@@ -1,0 +1,73 @@
+"""A step with dates that a model gets wrong is asked as a sum of days, and the date or span follows from it."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stepguard import Guard, Input, Ladder, Procedure, Step
+from stepguard.backends import Completion, Request
+from stepguard.language.expressions import Chain, Compare, Expression, Name
+from stepguard.language.terms import LiteralTerm
+from stepguard.repair.rungs import Split
+from stepguard.testing import SimulatedModel, Slips
+
+DATES = st.dates(date(1990, 1, 1), date(2040, 12, 31))
+SPANS = st.integers(min_value=-600, max_value=600)
+
+
+class NoCalendar:
+    """A model that works out every sum, and no date."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self._right = SimulatedModel(slips=Slips.none())
+
+    def complete(self, request: Request) -> Completion:
+        """The right reply to a formula; nonsense to a step with dates."""
+        self.asked.append(request.messages[-1].content)
+        if request.steps[0].expression is not None:
+            return self._right.complete(request)
+        wrong = {"date": "1901-02-03", "duration": "1 day", "boolean": "true"}[request.steps[0].type.kind]
+        return Completion(f'{{"t": {{"work": "as I see it", "value": "{wrong}"}}}}')
+
+
+def worked_out(tree: Expression, kind: str, inputs: dict[str, Any]) -> tuple[Any, list[str]]:
+    """What a guarded run comes to with that model, and what it was asked."""
+    types = {"a": "date", "b": "date"}
+    procedure = Procedure(
+        [Step("t", tree, type=kind)], inputs=[Input(name, types[name]) for name in inputs], name="dates"
+    )
+    model = NoCalendar()
+    result = Guard(model, repair=Ladder([Split()])).run(procedure, inputs)
+    assert result.status in ("verified", "abstained"), result.problem
+    return result.answer, model.asked
+
+
+@given(DATES, st.integers(min_value=0, max_value=600))
+def test_the_days_between_two_dates_are_a_sum(first: date, days: int) -> None:
+    """It is right for every pair, also across leap days and years, and holds no date."""
+    last = first + timedelta(days=days)
+    answer, asked = worked_out(Chain((Name("b"), Name("a")), ("-",)), "duration", {"a": first, "b": last})
+    if days != 1:  # what the model claims is right then
+        assert answer == timedelta(days=days)
+        assert first.isoformat() not in asked[-1]
+
+
+@given(DATES, SPANS)
+def test_a_date_some_days_away_is_a_sum(start: date, days: int) -> None:
+    """The day of the month is asked; the month follows from the calendar."""
+    tree = Chain((Name("a"), LiteralTerm(timedelta(days=abs(days)))), ("+" if days >= 0 else "-",))
+    answer, _ = worked_out(tree, "date", {"a": start})
+    assert answer == start + timedelta(days=days)
+
+
+@given(DATES, SPANS)
+def test_an_order_of_dates_is_decided_by_a_difference(start: date, days: int) -> None:
+    """No second guess of a truth value: the days between are asked, and their sign decides."""
+    other = start + timedelta(days=days)
+    answer, _ = worked_out(Compare("<=", Name("a"), Name("b")), "boolean", {"a": start, "b": other})
+    assert answer is (start <= other)
