@@ -35,7 +35,8 @@ class Cites(BuiltCheck):
     """The work of a step quotes a passage of a document, in quotes, and the passage stands there.
 
     The model is asked for it: beside the step stands that its work is to quote what decides it. Every passage that is
-    quoted must stand in the document, or in something else that the step reads; dots may leave something out.
+    quoted must stand in the document, or in something else that the step reads; dots may leave something out between
+    passages that are long enough each.
 
     Args:
         document: the variable of type text that holds the document.
@@ -93,7 +94,8 @@ class Cites(BuiltCheck):
         cited: tuple[int, int] | None = None
         for quote in quotes[:_MAX_QUOTES]:
             spans = _standing(quote, words)
-            if spans and len(_WORD.findall(quote)) >= least:
+            parts = filter(_WORD.search, _GAP.split(quote))
+            if spans and all(len(_WORD.findall(part)) >= least for part in parts):
                 cited = cited or spans
             if not spans:
                 read = (show_value(value) for name, value in values.items() if name not in (self.document, step.id))

@@ -14,7 +14,7 @@ from stepguard.checks.built import BuiltCheck
 from stepguard.checks.grounded_parts import parts_in
 from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
-from stepguard.documents.names import fold
+from stepguard.documents.names import Words, fold
 from stepguard.documents.view import View
 from stepguard.errors import ConfigError
 from stepguard.language.amounts import FoundNumber, find_numbers
@@ -42,7 +42,11 @@ _PAID_BY: Final = frozenset({
 """Words that do the same where nothing else stands there: ``Visa 60.30`` was paid, a ``visa fee`` is an item."""
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _PARTS: Final = re.compile(r"[.,]([0-9]+)\D*\Z")
-_CLAUSE: Final = re.compile(r"[;,](?=\s)|\band\b|(?<=[a-z])\.(?=\s)")
+_CLAUSE: Final = re.compile(r"[;,](?=\s)|\band\b|\.(?=\s+[A-Z])")
+_INCLUDED: Final = re.compile(r"\(?\b(?:incl|including|excl|excluding|plus|inkl|zzgl)\b[^\n)]{0,30}\)?", re.IGNORECASE)
+"""What an amount includes says nothing of the line."""
+_UNREAD: Final = re.compile(r"(?<![\w.,/:-])[0-9][0-9.,]*[.,][0-9]{2}(?![\w.,/:-])")
+"""What looks like an amount of money, and may not be read as a number: with another separator."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -123,7 +127,9 @@ class Complete(BuiltCheck):
             return self._undecided(f"{self.document} is no text of up to {_MAX_DOCUMENT} characters", retry=False)
         parts = [part for part in parts_in(step.type, values[step.id]) if part.field == (self.field or "")]
         amounts = [Fraction(to_exact(part.value)) for part in parts]
-        lines = _AmountLines(View(document).text, self.decimal, frozenset({*_NO_ITEM, *map(fold, self.apart)}), amounts)
+        apart = frozenset({*_NO_ITEM, *map(fold, self.apart)})
+        texts = {show_value(part.value) for part in parts_in(step.type, values[step.id]) if part.kind.kind == "text"}
+        lines = _AmountLines(View(document).text, self.decimal, apart, amounts, texts)
         total = next((part for part, amount in zip(parts, amounts, strict=True) if lines.only_apart(amount)), None)
         if total is not None:
             shown = f"{total.place}: {show_value(total.value)}"
@@ -142,7 +148,12 @@ class _AmountLines:
     """The numbers of a document by its lines."""
 
     def __init__(
-        self, text: str, decimal: Literal[".", ","], apart: frozenset[str], amounts: Sequence[Fraction]
+        self,
+        text: str,
+        decimal: Literal[".", ","],
+        apart: frozenset[str],
+        amounts: Sequence[Fraction],
+        texts: Iterable[str],
     ) -> None:
         self._text = text
         self._apart = apart
@@ -150,7 +161,12 @@ class _AmountLines:
         self._paid = _PAID_BY | {code.lower() for code in CODES}
         self._numbers = list(find_numbers(text, decimal=decimal))
         sought = frozenset(amounts)
+        self._ends = [at for at, char in enumerate(text) if char == "\n"]
         self._breaks = self._broken(sought)
+        words = Words(text)
+        for each in texts:  # a line that holds what was listed holds an item, whatever else it says
+            if not {fold(word) for word in _WORD.findall(each)} <= apart | self._paid:
+                self._known |= {bisect_left(self._breaks, span[0]): False for span in words.find(each)}
         self._taken = [each for each in self._numbers if each.value in sought]
         self._lines = {self._line(each) for each in self._taken if not self._is_apart(each)}
         styles = {self._style(each) for each in self._taken if not self._is_apart(each)}
@@ -185,22 +201,27 @@ class _AmountLines:
                 continue
             if self._style(each) in self._styles and each.value not in (0, total) and each.unit != "%":
                 seen.add(line)
+                if _WORD.search(self._piece(line)) or self._alone(line):
+                    yield " ".join(self._piece(line).split())
+        spans = [(each.start, each.end) for each in self._numbers]
+        for match in _UNREAD.finditer(self._text):
+            line = bisect_left(self._breaks, match.start())
+            near = spans[max(bisect_left(spans, (match.end(), 0)) - 1, 0) :][:1]
+            unread = not near or near[0][1] <= match.start()
+            if unread and line not in self._lines and line not in seen and not self._apart_line(line):
+                seen.add(line)
                 yield " ".join(self._piece(line).split())
 
     def _broken(self, amounts: frozenset[Fraction]) -> list[int]:
-        """Where lines end; of a line with several items also where clauses do."""
-        ends = [at for at, char in enumerate(self._text) if char == "\n"]
+        """Where lines and clauses end; of a line with several items also where a number does."""
         held: dict[int, set[Fraction]] = {}
         for each in self._numbers:
             if each.value in amounts:
-                held.setdefault(bisect_left(ends, each.start), set()).add(Fraction(each.value))
-        further: list[int] = []
-        for line, values in held.items():
-            if len(values) > 1:
-                start = ends[line - 1] + 1 if line else 0
-                end = ends[line] if line < len(ends) else len(self._text)
-                further += [match.start() for match in _CLAUSE.finditer(self._text, start, end)]
-        return sorted([*ends, *further])
+                held.setdefault(bisect_left(self._ends, each.start), set()).add(Fraction(each.value))
+        several = {line for line, values in held.items() if len(values) > 1}
+        numbers = [each.end for each in self._numbers if bisect_left(self._ends, each.start) in several]
+        clauses = [match.end() - 1 for match in _CLAUSE.finditer(self._text)]
+        return sorted({*self._ends, *clauses, *numbers})
 
     def _line(self, number: FoundNumber) -> int:
         return bisect_left(self._breaks, number.start)
@@ -209,10 +230,18 @@ class _AmountLines:
         start = self._breaks[line - 1] + 1 if line else 0
         return self._text[start : self._breaks[line] if line < len(self._breaks) else len(self._text)]
 
+    def _alone(self, line: int) -> bool:
+        """Whether a piece is a whole line: one of numbers only belongs to what stands beside it."""
+        start = self._breaks[line - 1] if line else -1
+        end = self._breaks[line] if line < len(self._breaks) else len(self._text)
+        return (start < 0 or self._text[start] == "\n") and (end == len(self._text) or self._text[end] == "\n")
+
     def _is_apart(self, number: FoundNumber) -> bool:
-        line = self._line(number)
+        return self._apart_line(self._line(number))
+
+    def _apart_line(self, line: int) -> bool:
         if line not in self._known:
-            words = {fold(word) for word in _WORD.findall(self._piece(line))}
+            words = {fold(word) for word in _WORD.findall(_INCLUDED.sub(" ", self._piece(line)))}
             self._known[line] = not self._apart.isdisjoint(words) or (bool(words) and words <= self._paid)
         return self._known[line]
 
