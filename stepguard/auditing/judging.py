@@ -22,7 +22,7 @@ from stepguard.language.struck_text import struck_spans, without_struck
 from stepguard.language.typeset import plain
 from stepguard.language.value_types import NUMBER, ValueType
 from stepguard.language.values import Value, show_value
-from stepguard.procedure.procedure import Procedure, check_procedure
+from stepguard.procedure.procedure import Procedure, check_procedure, check_straight
 from stepguard.procedure.steps import Step
 
 __all__ = ["audit"]
@@ -54,9 +54,15 @@ def audit(
 
     Raises:
         InputError: the inputs are not those of the procedure.
-        ConfigError: `procedure` is not a `Procedure`, or the transcript not text.
+        ConfigError: `procedure` is not a `Procedure`, or more than a list of plain steps; the transcript is not text.
     """
     check_procedure(procedure)
+    check_straight(
+        procedure,
+        "an audit",
+        "audit against the steps of the way that was to be taken, written as a procedure of their own, or let the "
+        "guard run it, which checks every step as it goes",
+    )
     if not isinstance(transcript, str):  # it may hold a caller's data
         raise ConfigError(f"transcript is text, not a {type(transcript).__name__}", option="transcript")
     check_seconds(check_timeout, "check_timeout", positive=True, optional=True)

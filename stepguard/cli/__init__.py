@@ -1,4 +1,4 @@
-"""The command line: ``stepguard run``, ``audit``, ``bench``, ``serve`` and ``mcp``.
+"""The command line: ``stepguard run``, ``show``, ``audit``, ``bench``, ``serve`` and ``mcp``.
 
 Results go to stdout, everything else to stderr. Exit codes:
 
@@ -83,6 +83,10 @@ def _dispatch(arguments: list[str]) -> int:
         from stepguard.cli.run import run
 
         return run(options)
+    if options.command == "show":
+        from stepguard.cli.show import main as show
+
+        return show(options)
     if options.command == "bench":
         from stepguard.cli.bench.bench import main as bench
 
@@ -113,6 +117,18 @@ def _parser(command: str) -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_run(commands)
+    about = "draw a procedure, and a run on it, in the terminal or as a page"
+    showing = commands.add_parser(
+        "show",
+        help=about,
+        description="Draw a procedure: its steps, branches, loops, calls and tables, who performs each step and what "
+        "checks it; with --run the way that a run of it took.",
+        allow_abbrev=False,
+    )
+    if command == "show":
+        from stepguard.cli.show import add_arguments as add_show
+
+        add_show(showing)
     about = "say what went wrong in a transcript of an unguarded run"
     auditing = commands.add_parser(
         "audit",

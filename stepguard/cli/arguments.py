@@ -158,7 +158,7 @@ def read_inputs(given: Iterable[str], procedure: Procedure, path: str | None = N
         if value.startswith("@"):
             value = value[1:] if value.startswith("@@") else _text_of(value[1:], f"--input {name}=@", name)
         inputs[name] = value
-    missing = [each for each in procedure.inputs if each.name not in inputs]
+    missing = [each for each in procedure.inputs if each.name not in inputs and each.default is None]
     if missing and inputs.keys() <= {each.name for each in procedure.inputs}:
         wanted = ", ".join(f"{each.name} ({each.type})" for each in missing)
         hint = " ".join(f"--input {each.name}=..." for each in missing)

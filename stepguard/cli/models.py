@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from stepguard.backends.base import Backend
 from stepguard.errors import BackendError, ConfigError
 from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.steps import Step
 
 __all__ = ["SIMULATED", "choose_backend"]
 
@@ -48,14 +49,16 @@ def choose_backend(options: argparse.Namespace, procedure: Procedure | None = No
     from stepguard.testing import Plant, SimulatedModel
 
     steps = () if procedure is None else tuple(procedure.steps)
-    if words := [step.id for step in steps if step.expression is None]:
+    if words := [step.id for step in steps if step.expression is None and step.performer == "model"]:
         raise ConfigError(
             f"step {words[0]} is described in words, which the simulated model cannot carry out: name a model with "
             "--model, --base-url or --gguf (in tests, stepguard.testing.ScriptedSteps gives the answers)",
             option="model",
         )
     sys.stderr.write(SIMULATED + "\n")
-    asked = [step.id for step in steps if step.performer == "model"]
+    # In a branch or a loop nobody knows beforehand whether a step comes up.
+    sure = () if procedure is None else steps if procedure.straight else procedure.body
+    asked = [each.id for each in sure if isinstance(each, Step) and each.performer == "model" and not each.rich]
     plants = [Plant(asked[len(asked) // 2], "wrong_value")] if asked else []
     return SimulatedModel(seed=options.seed or 0, plants=plants), "SIMULATED MODEL"
 

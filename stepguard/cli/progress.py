@@ -46,7 +46,7 @@ class Display(Protocol):
 
 def make_display(
     title: str,
-    total: int,
+    total: int | None,
     unit: str,
     *,
     facts: Callable[[], Sequence[str]] = tuple,
@@ -57,7 +57,7 @@ def make_display(
 
     Args:
         title: what is done.
-        total: how much there is to do.
+        total: how much there is to do, None where that shows as it goes.
         unit: what it is counted in, in the singular.
         facts: what else is to be told with each line: time, cost.
         quiet: show nothing.
@@ -86,7 +86,7 @@ class _Lines:
     def __init__(
         self,
         title: str,
-        total: int,
+        total: int | None,
         unit: str,
         facts: Callable[[], Sequence[str]],
         stream: TextIO,
@@ -104,12 +104,13 @@ class _Lines:
         self._closed = False
 
     def open(self) -> None:
-        self._write(f"{self._title}: {self._total} {self._unit}")
+        self._write(f"{self._title}: {self._unit}" if self._total is None else f"{self._title}: {self._of()}")
         threading.Thread(target=self._keep_talking, name="stepguard-progress", daemon=True).start()
 
     def advance(self, done: int) -> None:
         self._done = done
-        tenths = done * _LINES // self._total
+        # Where the end is not known, a line for twice as much each time.
+        tenths = done.bit_length() if self._total is None else done * _LINES // self._total
         if tenths > self._tenths:
             self._tenths = tenths
             self._write(self._state())
@@ -122,7 +123,11 @@ class _Lines:
         self._spoken.set()
 
     def _state(self) -> str:
-        return f"{self._title}: " + ", ".join([f"{self._done} of {self._total} {self._unit}", *self._facts()])
+        done = f"{self._done} {self._unit}" if self._total is None else f"{self._done} of {self._of()}"
+        return f"{self._title}: " + ", ".join([done, *self._facts()])
+
+    def _of(self) -> str:
+        return f"{self._total} {self._unit}"
 
     def _write(self, line: str) -> None:
         with self._lock:
@@ -145,7 +150,9 @@ class _Bar:
 
     _progress: Progress
 
-    def __init__(self, title: str, total: int, unit: str, facts: Callable[[], Sequence[str]], stream: TextIO) -> None:
+    def __init__(
+        self, title: str, total: int | None, unit: str, facts: Callable[[], Sequence[str]], stream: TextIO
+    ) -> None:
         self._title: Final = title
         self._total: Final = total
         self._unit: Final = unit if total == 1 else f"{unit}s"
@@ -182,7 +189,7 @@ class _Bar:
 class ProgressContext:
     """What is shown from entering it to leaving it; an interrupt then says how far it has come."""
 
-    def __init__(self, display: Display, total: int, unit: str) -> None:
+    def __init__(self, display: Display, total: int | None, unit: str) -> None:
         self._display: Final = display
         self.done, self.total = 0, total
         self._unit: Final = unit
@@ -201,7 +208,8 @@ class ProgressContext:
     ) -> None:
         self._display.close()
         if isinstance(error, KeyboardInterrupt):
-            raise KeyboardInterrupt(f"interrupted after {self.done} of {self.total} {self._unit}s") from error
+            of = "" if self.total is None else f"of {self.total} "
+            raise KeyboardInterrupt(f"interrupted after {self.done} {of}{self._unit}s") from error
 
 
 class RunProgress(ProgressContext):
@@ -214,7 +222,8 @@ class RunProgress(ProgressContext):
     """
 
     def __init__(self, procedure: Procedure, model: str, *, quiet: bool = False) -> None:
-        title, total = f"{printable(procedure.name)} on {printable(model)}", len(procedure)
+        title = f"{printable(procedure.name)} on {printable(model)}"
+        total = len(procedure) if procedure.straight else None
         super().__init__(make_display(title, total, "step", quiet=quiet), total, "step")
 
     def __call__(self, action: Action, event: Event) -> None:

@@ -13,10 +13,12 @@ from rich.text import Text
 
 from stepguard.cli.text import printable, shortened
 from stepguard.core.verdicts import Strength
+from stepguard.language.expressions import format_expression
 from stepguard.language.values import Value, show_value
 from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.statements import find_statement
 from stepguard.procedure.steps import Step
-from stepguard.results import Result, StepRecord
+from stepguard.results import Occurrence, Result, StepRecord
 
 __all__ = ["print_result"]
 
@@ -32,6 +34,9 @@ _STRENGTHS: Final[Mapping[Strength, str]] = {
 }
 """What a step of this strength is called."""
 _HELPED: Final = {"model": "by another model", "person": "by a person"}
+
+_MOST_ROWS: Final = 200
+"""Of a procedure with branches or loops so many steps stand in the table."""
 
 Row = tuple[str, str, str, Text]
 
@@ -75,6 +80,9 @@ def _table(result: Result, procedure: Procedure) -> Table:
 
 
 def _rows(result: Result, procedure: Procedure) -> Iterator[Row]:
+    if not procedure.straight:
+        yield from _rows_taken(result, procedure)
+        return
     records = {record.occurrence.index: record for record in result.steps}
     stop = None if result.problem is None else result.problem.occurrence.index
     unreached = 0
@@ -90,7 +98,33 @@ def _rows(result: Result, procedure: Procedure) -> Iterator[Row]:
         yield "...", f"{unreached} more {_steps(unreached)}", "", Text("not reached", style="dim")
 
 
+def _rows_taken(result: Result, procedure: Procedure) -> Iterator[Row]:
+    """The steps of the way that was taken; of many the first and the last."""
+    left_out = max(0, len(result.steps) - _MOST_ROWS)
+    for number, record in enumerate(result.steps):
+        if left_out and number == _MOST_ROWS // 2:
+            yield "...", f"{left_out} more {_steps(left_out)}: --json has them, stepguard show draws them", "", Text("")
+        if _MOST_ROWS // 2 <= number < _MOST_ROWS // 2 + left_out:
+            continue
+        step = _step_at(record.occurrence, procedure)
+        value = show_value(record.value) if step is None else step.type.write(record.value)
+        yield printable(str(record.occurrence)), "" if step is None else _what(step), _cut(value), _how(record)
+    if result.problem is not None:
+        at = result.problem.occurrence
+        step = _step_at(at, procedure)
+        yield printable(str(at)), "" if step is None else _what(step), "", Text(_stopped(result), style="red")
+
+
+def _step_at(place: Occurrence, procedure: Procedure) -> Step | None:
+    """The step of the procedure that an occurrence is one of; None where it is none, such as an approval."""
+    found = find_statement(procedure.body, place.site)
+    return found if isinstance(found, Step) else None
+
+
 def _what(step: Step) -> str:
+    if step.operation is not None:
+        passed = ", ".join(f"{name}={format_expression(value)}" for name, value in step.arguments)
+        return _cut(f"{step.performer} {step.operation}({passed})")
     if step.formula is None:
         return _cut(" ".join((step.instruction or "").split()))
     kind = step.type
@@ -102,6 +136,8 @@ def _what(step: Step) -> str:
 
 
 def _written(answer: Value, procedure: Procedure) -> str:
+    if not procedure.straight:  # what a step sets in a loop is a list behind it
+        return show_value(answer)
     # The step that is the answer is most often the last one.
     for index in range(len(procedure) - 1, -1, -1):
         if procedure.steps[index].id == procedure.answer:
@@ -130,6 +166,8 @@ def _stopped(result: Result) -> str:
             assert result.problem is not None
             at, deviation = result.problem.occurrence, result.problem.deviation
             blocked = [each for each in result.attempts if at in each.steps[each.committed : each.committed + 1]]
+            if not blocked:  # nobody was there to answer, or somebody said no
+                return "NOT VERIFIED"
             tries = f"{len(blocked)} {'try' if len(blocked) == 1 else 'tries'}"
             return f"NOT VERIFIED in {tries}: {deviation.kind}" if deviation else f"NOT VERIFIED in {tries}"
         case "exhausted":
@@ -169,6 +207,8 @@ def _sentence(result: Result, procedure: Procedure) -> str:
 def _where(result: Result) -> str:
     assert result.problem is not None
     at = result.problem.occurrence
+    if at.path or at.site:  # there is no telling how many would have followed
+        return f"step {at}"
     return f"step {at.step} ({at.index + 1} of {result.total})"
 
 

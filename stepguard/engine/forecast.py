@@ -8,6 +8,9 @@ probability of step i, E(i) the expected cost from step i on and m the length of
     E(i) = call(m) + q_i ... q_(i+m-1) E(i+m) + sum over j of q_i ... q_(i+j-1) (1 - q_(i+j)) (again + kept E(i+j+1))
 
 which is solved from the last step backwards. The probability to end verified follows in the same way.
+
+Of a procedure with branches and loops the longest way is forecast, with as many rounds as its bounds allow: on a
+shorter one less is expected to be spent, and more probably everything is verified.
 """
 
 from __future__ import annotations
@@ -21,8 +24,14 @@ from stepguard.core.profile import Profile, Tries
 from stepguard.engine.segments import SegmentLength, Segments
 from stepguard.engine.step_kinds import SIGNS, step_kind
 from stepguard.errors import ConfigError
+from stepguard.language.expressions import format_expression
+from stepguard.language.terms import ListTerm
+from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat
+from stepguard.procedure.steps import Step
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from stepguard.core.usage import Price
     from stepguard.procedure.procedure import Procedure
 
@@ -43,6 +52,7 @@ class Forecast:
         seconds: time spent waiting for the model, one call after the other.
         success: the probability that every step is completed.
         cost: money, None where no price is known.
+        bound: whether this is the longest way through a procedure with branches or loops, and not what is expected.
     """
 
     calls: float
@@ -51,6 +61,7 @@ class Forecast:
     seconds: float
     success: float
     cost: Decimal | None = None
+    bound: bool = False
 
     @property
     def abstention(self) -> float:
@@ -75,16 +86,17 @@ def forecast(
         price: what tokens cost.
 
     Raises:
-        ConfigError: the profile holds no calls.
+        ConfigError: the profile holds no calls, or the procedure goes through a list whose length is not known.
     """
     if not profile.tells:
         raise ConfigError("a forecast needs a profile that has seen calls: add up Result.profile", option="profile")
-    length = SegmentLength(segments or Segments(), profile).size(len(procedure))
-    looked = min(len(procedure), _MOST)
-    right = [_right(procedure, index, profile) for index in range(looked)]
+    steps, count = (procedure.steps, len(procedure)) if procedure.straight else _longest(procedure.body, procedure)
+    length = SegmentLength(segments or Segments(), profile).size(count)
+    looked = min(count, _MOST, len(steps))
+    right = [_right(steps[index], profile) for index in range(looked)]
     sums, success = _solve(right, length, profile)
     # Each further part as long as what was looked at costs the same, if the run comes so far.
-    parts = len(procedure) / looked
+    parts = count / looked
     reached = parts if success == 1 else (1 - success**parts) / (1 - success)
     calls, input_tokens, output_tokens, seconds = (amount * reached for amount in sums)
     cost = None
@@ -98,13 +110,46 @@ def forecast(
         seconds=seconds,
         success=success**parts,
         cost=cost,
+        bound=not procedure.straight,
     )
 
 
-def _right(procedure: Procedure, index: int, profile: Profile) -> float | None:
-    """The probability that a step is accepted at first, None where code performs it."""
-    step = procedure.steps[index]
-    if step.performer == "code":
+def _longest(body: Body, procedure: Procedure) -> tuple[Sequence[Step], int]:
+    """The first steps of the longest way through a body, and how many there are on it."""
+    steps: list[Step] = []
+    count = 0
+    for statement in body:
+        rounds = 1
+        inner: Sequence[Step]
+        match statement:
+            case Step():
+                inner, size = [statement], 1
+            case If(branches, otherwise):
+                ways = (_longest(branch, procedure) for branch in (*(branch for _, branch in branches), otherwise))
+                inner, size = max(ways, key=lambda way: way[1])
+            case ProcedureCall(_, called):
+                inner, size = _longest(called.body, procedure)
+            case Repeat(most, repeated):
+                (inner, size), rounds = _longest(repeated, procedure), most
+            case ForEach(variable, ListTerm(items), repeated):
+                (inner, size), rounds = _longest(repeated, procedure), len(items)
+            case ForEach(variable, over):
+                raise ConfigError(
+                    f"{procedure.name} cannot be forecast: how long {format_expression(over)} is, which `for each "
+                    f"{variable}` goes through, shows in a run only; forecast what is done for one item, as a "
+                    "procedure of its own",
+                    option="procedure",
+                )
+        count += size * rounds
+        while rounds and inner and len(steps) < _MOST:
+            steps += inner[: _MOST - len(steps)]
+            rounds -= 1
+    return steps, count
+
+
+def _right(step: Step, profile: Profile) -> float | None:
+    """The probability that a step is accepted at first, None where no model performs it."""
+    if step.performer != "model":
         return None
     kind = step_kind(step, {})  # without signs, since no value is known
     alike = [tries for name, tries in profile.kinds.items() if _without_signs(name) == kind]

@@ -39,7 +39,7 @@ from stepguard.procedure.steps import Input, Step, as_inputs, check_operands, li
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Procedure", "check_procedure", "make_step_error"]
+__all__ = ["Procedure", "check_procedure", "check_straight", "make_step_error"]
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -405,6 +405,46 @@ def check_procedure(value: object) -> None:
             "Procedure.load from a file",
             option="procedure",
         )
+
+
+def check_straight(procedure: Procedure, what: str, remedy: str) -> None:
+    """Refuse a procedure that is more than a list of plain steps, where all of them have to be known beforehand.
+
+    Args:
+        procedure: the procedure.
+        what: what needs to know them, as the beginning of a sentence.
+        remedy: what to do instead, as its end.
+
+    Raises:
+        ConfigError: it is; its first part that makes it so is named.
+    """
+    if not procedure.straight:
+        raise ConfigError(
+            f"{what} needs a procedure that is a list of plain steps, and {procedure.name} has {_more(procedure)}: "
+            f"{remedy}",
+            option="procedure",
+        )
+
+
+def _more(procedure: Procedure) -> str:
+    """What makes a procedure more than a list of plain steps."""
+    for statement in procedure.body:
+        match statement:
+            case If():
+                return "branches"
+            case ForEach() | Repeat():
+                return "a loop"
+            case ProcedureCall(id):
+                return f"a call of another procedure, {id!r}"
+            case Step(id) if statement.performer not in ("model", "code"):
+                return f"the step {id!r}, which a {statement.performer} performs"
+            case Step(id) if not _is_straight(statement):
+                return f"the step {id!r}, which computes with more than numbers"
+    if procedure.tables:
+        return "tables"
+    if not _plain(procedure.answer_term):
+        return "an answer that is an expression"
+    return "an input that is a list or a record"
 
 
 def make_step_error(error: ExpressionError | ProcedureError, line: int) -> ProcedureError:

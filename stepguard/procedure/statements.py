@@ -19,7 +19,7 @@ taken. What a body sets:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,8 @@ __all__ = [
     "as_expression",
     "assigned",
     "check_body",
+    "find_statement",
+    "part_of",
     "steps_in",
 ]
 
@@ -206,6 +208,33 @@ def assigned(body: Body) -> tuple[str, ...]:
             case ForEach(_, _, inner) | Repeat(_, inner):
                 names.update(dict.fromkeys(assigned(inner)))
     return tuple(names)
+
+
+def find_statement(body: Body, site: str) -> Statement | None:
+    """The statement at a site (`stepguard.results.Occurrence.site`), None where there is none."""
+    inside: Statement | Sequence[Statement] | None = body
+    for number in site.split("."):
+        if not number.isdecimal() or inside is None:
+            return None
+        inside = part_of(inside, int(number))
+    return inside if isinstance(inside, Step | If | ForEach | Repeat | ProcedureCall) else None
+
+
+def part_of(inside: Statement | Sequence[Statement], number: int) -> Statement | Sequence[Statement] | None:
+    """What stands at a number of a body, of a loop or of a call; of an `if` a branch, `otherwise` behind the others."""
+    held: Sequence[Statement | Sequence[Statement]]
+    match inside:
+        case Step():
+            return None
+        case If(branches, otherwise):
+            held = (*(branch for _, branch in branches), otherwise)
+        case ForEach(_, _, body) | Repeat(_, body):
+            held = body
+        case ProcedureCall():
+            held = inside.procedure.body
+        case _:
+            held = inside
+    return held[number] if number < len(held) else None
 
 
 def steps_in(body: Body) -> Iterator[Step]:

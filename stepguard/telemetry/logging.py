@@ -117,7 +117,7 @@ class Telemetry:
             for record in action.records:
                 log.info(
                     "step_done",
-                    step=record.occurrence.step if self._run.names_steps else None,
+                    step=str(record.occurrence) if self._run.names_steps else None,
                     index=record.occurrence.index,
                     verified=record.verified,
                     strength=record.strength,
@@ -140,7 +140,7 @@ class Telemetry:
             calls=result.usage.calls,
             tokens=result.usage.tokens,
             seconds=round(result.seconds, 3),
-            step=problem.occurrence.step if problem and self._run.names_steps else None,
+            step=str(problem.occurrence) if problem and self._run.names_steps else None,
             index=problem.occurrence.index if problem else None,
             kind=problem.deviation.kind if problem and problem.deviation else None,
         )

@@ -160,8 +160,9 @@ class OpenTelemetry(Hooks):
             "stepguard.run.id": run.id,
             "gen_ai.operation.name": "invoke_workflow",
             "gen_ai.workflow.name": name,
-            "stepguard.steps.total": len(run.procedure),
         }
+        if run.procedure.straight:  # how many steps others have shows as they run
+            attributes["stepguard.steps.total"] = len(run.procedure)
         if self._content:
             attributes["stepguard.inputs"] = self._values_text(run.values)
         self._runs[run.id] = _Trace(
@@ -222,7 +223,7 @@ class OpenTelemetry(Hooks):
                 span.span.set_attribute("stepguard.attempts.dropped", going.dropped)
             if (stopped := _STOPPED.get(result.status)) is not None:
                 place = result.problem.occurrence if result.problem else None
-                where = "" if place is None else f" at step {_named(place.step) if span.named else place.index}"
+                where = "" if place is None else f" at step {_named(str(place)) if span.named else place.index}"
                 span.span.set_attribute("error.type", _error_type(result, stopped))
                 self._fail(span.span, f"{result.status}{where}")
         span.end()
@@ -316,7 +317,7 @@ class OpenTelemetry(Hooks):
             attributes["stepguard.cost"] = float(result.cost)
         if problem is not None:
             if named:
-                attributes["stepguard.problem.step"] = _named(problem.occurrence.step)
+                attributes["stepguard.problem.step"] = _named(str(problem.occurrence))
             attributes["stepguard.problem.index"] = problem.occurrence.index
             if problem.deviation is not None:
                 attributes["stepguard.problem.kind"] = problem.deviation.kind
@@ -380,7 +381,7 @@ class _Trace:
 
 
 def _where(place: Occurrence, *, named: bool) -> _Attributes:
-    attributes: _Attributes = {"stepguard.step.id": _named(place.step)} if named else {}
+    attributes: _Attributes = {"stepguard.step.id": _named(str(place))} if named else {}
     return {**attributes, "stepguard.step.index": place.index}
 
 

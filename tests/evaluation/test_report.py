@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from stepguard.cli import main
+from stepguard.core.markup import cut, tag
 from stepguard.evaluation import statistics
 from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.families import Arithmetic
@@ -21,7 +22,6 @@ from stepguard.evaluation.report import charts
 from stepguard.evaluation.report.examples import choose_failed, choose_guarded, make_task, mark, replay
 from stepguard.evaluation.report.figures import bound, make_headline, make_studies, percent
 from stepguard.evaluation.report.html_report import make_report, write_reports
-from stepguard.evaluation.report.markup import cut, tag
 from stepguard.evaluation.statistics import compare, wilson
 
 pytestmark = pytest.mark.once

@@ -17,7 +17,13 @@ import stepguard
 PACKAGE: Final = Path(stepguard.__file__).parent
 FLOORS: Final = (
     *(("errors",), ("core",), ("language",), ("backends", "documents", "formulas", "procedure", "results")),
-    *(("checks", "repair", "replies"), ("auditing", "engine"), ("telemetry", "testing"), ("options",), ("guard",)),
+    *(
+        ("checks", "repair", "replies", "show"),
+        ("auditing", "engine"),
+        ("telemetry", "testing"),
+        ("options",),
+        ("guard",),
+    ),
     *(("evaluation", "integrations"), ("serve",), ("cli",), ("__init__",)),
 )
 """From the ground up: a room imports from the floors below its own, and from itself."""

@@ -83,7 +83,7 @@ class BenchProgress(ProgressContext):
             facts.append(f"{calls} calls")
         facts.append(span_of_time(spent))
         left = self._forecast.seconds
-        if left is not None and self.done < self.total:
+        if left is not None and (self.total is None or self.done < self.total):
             facts.append(f"about {span_of_time(left)} left")
         if self._meter.spent is not None:
             limit = "" if self._meter.limit is None else f" of {self._meter.limit:f}"

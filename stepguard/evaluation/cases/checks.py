@@ -14,7 +14,7 @@ from stepguard.language.evaluation import evaluate
 from stepguard.language.strict_json import JsonNumber
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, encodable
-from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.procedure import Procedure, check_straight
 from stepguard.procedure.steps import Step
 
 __all__ = ["Case", "check_case", "check_procedure"]
@@ -45,8 +45,15 @@ def check_procedure(procedure: Procedure) -> None:
     """Refuse a procedure that cannot be measured by cases.
 
     Raises:
-        ConfigError: its answer is an input, or a step may be near its exact value, so that nothing after it is exact.
+        ConfigError: it is more than a list of plain steps, its answer is an input, or a step may be near its exact
+            value, so that nothing after it is exact.
     """
+    check_straight(
+        procedure,
+        "a benchmark",
+        "measure the steps of one way through it, as a procedure of their own, or run it with `Guard` on your cases "
+        "and compare `Result.answer`",
+    )
     if all(step.id != procedure.answer for step in procedure.steps):
         raise ConfigError(
             f"the answer of {procedure.name} is its input {procedure.answer!r}, which nothing has to be done for: name "

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from stepguard.evaluation.report.markup import Html, tag
+from stepguard.core.markup import Html, tag
 
 __all__ = [
     "DASHES",

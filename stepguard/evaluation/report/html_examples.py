@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from stepguard.backends.base import Request
+from stepguard.core.markup import Child, Html, cut, tag
 from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.arms.reading import read_entries
 from stepguard.evaluation.families import Family
@@ -20,7 +21,6 @@ from stepguard.evaluation.report.examples import (
     shown,
 )
 from stepguard.evaluation.report.figures import end_of
-from stepguard.evaluation.report.markup import Child, Html, cut, tag
 from stepguard.procedure.steps import Step
 from stepguard.results import Attempt
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from stepguard.core.markup import Child, tag
 from stepguard.evaluation.families import Family
 from stepguard.evaluation.report.examples import is_transcript, make_task, mark
 from stepguard.evaluation.report.figures import GUARD, Cell, Study
 from stepguard.evaluation.report.html_parts import table
-from stepguard.evaluation.report.markup import Child, tag
 
 __all__ = ["failures"]
 

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from stepguard.core.markup import Child, Html, cut, tag
 from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.report import charts
 from stepguard.evaluation.report.figures import Study
-from stepguard.evaluation.report.markup import Child, Html, cut, tag
 
 __all__ = ["about_section", "figure", "legend", "section", "table"]
 

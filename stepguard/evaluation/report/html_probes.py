@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stepguard.core.markup import Child, tag
 from stepguard.evaluation.arms import Outcome, kind_of
 from stepguard.evaluation.report.figures import percent, share, span
 from stepguard.evaluation.report.html_parts import table
-from stepguard.evaluation.report.markup import Child, tag
 from stepguard.evaluation.report.probes import conditioning, knowing, limited
 from stepguard.evaluation.statistics import upper_bound
 

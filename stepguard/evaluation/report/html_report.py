@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from stepguard.core.markup import Child, Html, tag
 from stepguard.evaluation.arms import Outcome, kind_of
 from stepguard.evaluation.families import Family
 from stepguard.evaluation.report import charts
@@ -34,7 +35,6 @@ from stepguard.evaluation.report.html_examples import failed_section, guarded_se
 from stepguard.evaluation.report.html_failures import failures
 from stepguard.evaluation.report.html_parts import about_section, figure, legend, section, table
 from stepguard.evaluation.report.html_probes import probes
-from stepguard.evaluation.report.markup import Child, Html, tag
 from stepguard.evaluation.report.style import CHART_CSS, CSS, SCRIPT
 from stepguard.evaluation.statistics import clustered, fit_decay, wilson
 

@@ -10,7 +10,7 @@ from stepguard.checks.arithmetic import check_arithmetic
 from stepguard.core.verdicts import Claim, Deviation, DeviationKind
 from stepguard.errors import ConfigError, InputError, ValueRefused
 from stepguard.language.values import Value, show_value
-from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.procedure import Procedure, check_straight
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat
 
@@ -43,9 +43,14 @@ def accept_values(procedure: Procedure, step_id: str, given: Mapping[str, object
     as it stands.
 
     Raises:
-        ConfigError: the procedure has no such step.
+        ConfigError: the procedure has no such step, or is more than a list of plain steps.
         InputError: a value is unknown, not of its type, or missing.
     """
+    check_straight(
+        procedure,
+        "verify_step",
+        "run it with run_procedure, which checks every step, or give the plain steps alone as a procedure",
+    )
     steps = {step.id: step for step in procedure.steps}
     step = steps.get(step_id)
     if step is None:

@@ -16,6 +16,7 @@ from stepguard.auditing import Audit, FindingKind, StepVerdict
 from stepguard.checks import Judgement
 from stepguard.core.verdicts import STRENGTHS, DeviationKind, Strength
 from stepguard.integrations.chat.answers import completion_body
+from stepguard.language.expressions import format_expression
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
@@ -83,7 +84,7 @@ class RunReport(BaseModel):
         status: see `stepguard.results.Status`.
         answered: whether the answer is handed on. Without it there is none, whatever else stands here.
         answer: the value of the answer; numbers that JSON would round are text.
-        values: the values of the steps that are as strong as the server asks.
+        values: the values of the steps that are as strong as the server asks, by their places (``items[2].paid``).
         unverified: the steps that no check vouches for.
         weak: the steps that are less than proved, with what stands behind them.
         strength: what stands behind the weakest step.
@@ -91,7 +92,7 @@ class RunReport(BaseModel):
         kind: the kind of deviation there, None where it was something else.
         error: the class of the error behind ``failed``.
         completed: how many steps were completed.
-        total: how many steps there are.
+        total: how many steps there are; of a procedure with branches or loops, how many came up.
         usage: what it cost, also where there is no answer.
         cost: money, where the server's budget has a price.
         seconds: how long it took.
@@ -102,8 +103,8 @@ class RunReport(BaseModel):
 
     status: Status
     answered: bool
-    answer: bool | int | str | None
-    values: dict[str, bool | int | str]
+    answer: bool | int | str | list[Any] | dict[str, Any] | None
+    values: dict[str, bool | int | str | list[Any] | dict[str, Any]]
     unverified: list[str]
     weak: dict[str, Strength]
     strength: Strength
@@ -255,7 +256,7 @@ def report_run(result: Result, *, model: str, at_least: Strength) -> tuple[RunRe
     problem = data["problem"] or {}
     error = None if data["error"] is None else data["error"]["type"]
     values = {
-        record.occurrence.step: told["value"] if answered else _sized(record.value, told["value"])
+        str(record.occurrence): told["value"] if answered else _sized(record.value, told["value"])
         for record, told in zip(result.steps, data["steps"], strict=True)
         if STRENGTHS.index(record.support) >= STRENGTHS.index(at_least)
     }
@@ -323,7 +324,7 @@ def describe(procedures: Mapping[str, Procedure]) -> ProcedureList:
                         id=step.id,
                         type=str(step.type),
                         reads=list(step.reads),
-                        text=" ".join(filter(None, (step.instruction, step.formula and f"{step.id} = {step.formula}"))),
+                        text=_what(step),
                     )
                     for step in procedure.steps
                 ],
@@ -332,3 +333,10 @@ def describe(procedures: Mapping[str, Procedure]) -> ProcedureList:
             for name, procedure in sorted(procedures.items())
         ]
     )
+
+
+def _what(step: Step) -> str:
+    if step.operation is not None:
+        passed = ", ".join(f"{name}={format_expression(value)}" for name, value in step.arguments)
+        return f"{step.performer} {step.operation}({passed})"
+    return " ".join(filter(None, (step.instruction, step.formula and f"{step.id} = {step.formula}")))

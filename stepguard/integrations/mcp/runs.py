@@ -20,10 +20,10 @@ class Progress:
 
     Args:
         context: the context of the tool call, with ``report_progress``.
-        total: how many steps there are.
+        total: how many steps there are, None where that shows as it goes.
     """
 
-    def __init__(self, context: Any, total: int) -> None:
+    def __init__(self, context: Any, total: int | None) -> None:
         self._context: Final = context
         self._total: Final = total
         self._done = 0
@@ -36,7 +36,7 @@ class Progress:
             for record in action.records:
                 self._done += 1
                 said = "verified" if record.verified else "done, with no check"
-                self._due.put_nowait((self._done, f"{record.occurrence.step} {said}"))
+                self._due.put_nowait((self._done, f"{record.occurrence} {said}"))
 
     async def __aenter__(self) -> None:
         self._telling = asyncio.create_task(self._send_progress())

@@ -333,7 +333,7 @@ class _Tools:
         *,
         found: bool,
     ) -> Result:
-        progress = Progress(ctx, len(procedure.steps))
+        progress = Progress(ctx, len(procedure) if procedure.straight else None)
         observers = [*as_observers(self.options.get("observer")), progress.observe]
         guard = Guard(backend, **{**self.options, "observer": observers})
         run = guard.start(procedure, inputs, label=procedure.name if found else IN_PROMPT)

@@ -29,7 +29,7 @@ from stepguard.language.expressions import Name
 from stepguard.language.strict_json import JsonNumber, JsonObject
 from stepguard.language.value_types import NUMBER, TEXT, ValueType
 from stepguard.language.values import Value
-from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.procedure import Procedure, check_straight
 from stepguard.procedure.steps import Step
 from stepguard.telemetry.logging import call_safely, log_event
 
@@ -85,6 +85,11 @@ class OutputChecker:
         else:
             if procedure.look_back is not None:
                 raise ConfigError("the outputs of a lazy procedure cannot be checked", option="procedure")
+            check_straight(
+                procedure,
+                "the check of an output",
+                "check it against one step, or against the plain steps of it as a procedure of their own",
+            )
             self._types = {each.name: each.type for each in procedure.inputs}
             self.name, self.answer, performed = procedure.name, procedure.answer, list(procedure.steps)
             if self.answer in self._types:

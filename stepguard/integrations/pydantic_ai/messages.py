@@ -103,9 +103,9 @@ class AnswerShape:
         told = result.to_dict()
         answer: object = told["answer"]
         if self._whole:
-            answer = {step.id: told["values"][step.id] for step in self._procedure.steps}
+            answer = {step.id: told["values"][step.id] for step in self._procedure.steps if step.id in told["values"]}
         values = {ONE_VALUE: answer, "answer": told["answer"], **told["values"]}
-        filled = json.dumps({name: values[name] for name in self._names}, ensure_ascii=False)
+        filled = json.dumps({name: values[name] for name in self._names if name in values}, ensure_ascii=False)
         return [TextPart(filled) if self._tool is None else ToolCallPart(self._tool.name, filled)]
 
     def _fillable(self, schema: Mapping[str, Any]) -> tuple[str, ...] | None:

@@ -1,0 +1,105 @@
+"""``stepguard show``: a procedure, and a run on it, as text or as a page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from stepguard.cli.arguments import load_file
+from stepguard.errors import ConfigError
+from stepguard.show.page import draw_html
+from stepguard.show.text import GLYPHS, TextLine, draw_lines
+
+__all__ = ["add_arguments", "main"]
+
+_LEAST: Final = 40
+_MOST: Final = 120
+_ELSEWHERE: Final = 80
+_STYLES: Final = {
+    "head": "bold",
+    "control": "bold",
+    "good": "green",
+    "weak": "yellow",
+    "bad": "bold red",
+    "quiet": "dim",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``stepguard show``."""
+    parser.add_argument("file", metavar="FILE", help="the procedure, as text, YAML or JSON")
+    parser.add_argument(
+        "--run", metavar="RESULT", help="a run of it to draw on it: what `stepguard run --json` printed, or - for stdin"
+    )
+    parser.add_argument("--html", metavar="OUT", help="write one self-contained page instead of printing text")
+    parser.add_argument("--width", metavar="N", type=int, help="characters of a line (default: those of the terminal)")
+    parser.add_argument(
+        "--ascii", action="store_true", help="draw with ASCII alone (default where no more can be shown)"
+    )
+
+
+def main(options: argparse.Namespace) -> int:
+    """Draw a procedure.
+
+    Raises:
+        StepguardError: nothing was drawn, because of the files or the options.
+        OSError: the page cannot be written.
+    """
+    procedure = load_file(options.file)
+    run = None if options.run is None else _read(options.run)
+    if options.html is not None:
+        if options.width is not None or options.ascii:
+            raise ConfigError("--width and --ascii are about text: leave them out beside --html", option="html")
+        Path(options.html).write_text(draw_html(procedure, run), encoding="utf-8")
+        return 0
+    width = options.width
+    if width is None:
+        width = max(_LEAST, min(shutil.get_terminal_size().columns, _MOST)) if sys.stdout.isatty() else _ELSEWHERE
+    _print(draw_lines(procedure, run, width=width, ascii_only=options.ascii or not _drawable()))
+    return 0
+
+
+def _read(path: str) -> Mapping[str, Any]:
+    try:
+        if path == "-" and sys.stdin is None:
+            raise ConfigError("cannot read -: stdin is closed; --run may be a file instead", option="run")
+        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ConfigError(f"--run: cannot read {path}: {error.strerror or error}", option="run") from None
+    except ValueError:  # no UTF-8, or no path
+        raise ConfigError(f"--run: {path} is not UTF-8 text", option="run") from None
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"--run: {path} is no JSON ({error}); `stepguard run {{FILE}} --json` prints it", option="run"
+        ) from None
+    if not isinstance(data, dict):
+        raise ConfigError(f"--run: {path} is no result: it is no JSON object", option="run")
+    return data
+
+
+def _drawable() -> bool:
+    try:
+        GLYPHS.encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _print(lines: Iterable[TextLine]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    if not sys.stdout.isatty():
+        for line in lines:
+            sys.stdout.write(f"{line.text}\n")
+        return
+    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
+    for line in lines:
+        console.print(Text(line.text, style=_STYLES.get(line.kind, "")), soft_wrap=True)
