@@ -21,6 +21,7 @@ A model's own validators judge every value that is read, accepted or computed; w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta
@@ -38,6 +39,7 @@ from stepguard.language.values import Value, show_value
 
 __all__ = ["instance_of", "record_type_of", "to_python", "value_type_of"]
 
+_NO_NAME: Final = re.compile(r"\W+")
 _SCALARS: Final[Mapping[object, str]] = {
     str: "text",
     int: "integer",
@@ -94,10 +96,19 @@ def instance_of(record: RecordType, value: Record) -> object:
     try:
         if validate is None:
             return model(**arguments)
-        aliases = {key: getattr(field, "alias", None) for key, field in cast(Any, model).model_fields.items()}
-        return validate({aliases[key] or key: argument for key, argument in arguments.items()})
+        described = cast(Any, model).model_fields
+        return validate({_given_as(described[key], key): argument for key, argument in arguments.items()})
     except Exception as error:  # whatever a validator of the user's raises
         raise ValueRefused(f"{record.name} does not take it: {_why(error)}", text=show_value(value)) from error
+
+
+def _given_as(field: Any, key: str) -> str:
+    """The name under which a model takes a field."""
+    alias = field.validation_alias
+    for each in getattr(alias, "choices", [alias]):
+        if isinstance(each, str):
+            return each
+    return key
 
 
 def _why(error: Exception) -> str:
@@ -177,6 +188,8 @@ def _unsupported(annotation: Any, origin: object) -> str:
 def _record_of(model: type, outer: tuple[type, ...]) -> RecordType:
     if model in outer:
         raise ConfigError(f"{model.__name__} contains itself, and a value ends somewhere", option="type")
+    if getattr(model, "__pydantic_root_model__", False):
+        raise ConfigError(f"{model.__name__} has no fields: use what is inside it, such as list[int]", option="type")
     described: Mapping[str, Any] = getattr(model, "model_fields", {})
     found: list[tuple[str, ValueType]] = []
     for name, annotation in _hints(model).items():
@@ -185,7 +198,7 @@ def _record_of(model: type, outer: tuple[type, ...]) -> RecordType:
             found.append((name, _type_of(annotation, extras, (*outer, model))))
         except ConfigError as error:
             raise ConfigError(f"{model.__name__}.{name}: {error}", option="type") from None
-    return RecordType(model.__name__, tuple(found), model)
+    return RecordType(_NO_NAME.sub("_", model.__name__).strip("_"), tuple(found), model)
 
 
 def _hints(model: type) -> dict[str, Any]:

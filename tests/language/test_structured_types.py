@@ -10,11 +10,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
 from hypothesis import given, settings
-from pydantic import BaseModel, Field, field_validator
+from pydantic import AliasChoices, BaseModel, Field, RootModel, field_validator
 from values_harness import typed_values
 
 from stepguard.errors import ConfigError, InexactError, ValueRefused
@@ -25,6 +25,7 @@ from stepguard.language.records import Record, RecordType
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value
 
+_T = TypeVar("_T")
 parse = ValueType.parse
 ITEM = RecordType("Item", (("what", parse("text")), ("amount", parse("money(EUR)")), ("spent", parse("date"))))
 ITEMS = parse("list of Item", records={"Item": ITEM})
@@ -224,6 +225,21 @@ def test_a_dataclass_is_a_record_type_too() -> None:
     assert kind.write(kind.accept(visit)) == '{"at": "14:30", "lasted": "5 minutes"}'
 
 
+class _Wrapped(BaseModel, Generic[_T]):
+    """A generic model whose fields have other names in its data."""
+
+    inner: _T = Field(alias="Inner")
+    count: int = Field(validation_alias=AliasChoices("Count", "n"))
+
+
+def test_a_model_is_given_its_fields_by_the_names_that_it_takes_them_by() -> None:
+    """In a reply and in expressions they have those of Python."""
+    kind = parse(_Wrapped[int])
+    wrapped = to_python(kind, kind.read('{"inner": 5, "count": 2}'))
+    assert wrapped == _Wrapped[int].model_validate({"Inner": 5, "n": 2})
+    assert str(kind) == "Wrapped_int"
+
+
 class _Tree(BaseModel):
     inner: list[_Tree]
 
@@ -247,6 +263,7 @@ class _Empty(BaseModel):
         (_Event, "_Event.at: a datetime is a date and a time"),
         (_Note, "_Note.text: str | None may be one thing or another"),
         (_Empty, "0 fields"),
+        (RootModel[list[int]], "use what is inside it"),
         (dict[str, int], "no value has the type dict[str, int]"),
         (complex, "no value has the type complex"),
         (list[bytes], "no value has the type bytes"),
