@@ -42,7 +42,6 @@ class CompletedStep:
         tries: how often it was tried.
         assistance: what the guard did beyond asking plainly.
         deviations: why earlier replies were not accepted: kind and reason.
-        checks: the checks that passed.
     """
 
     place: str
@@ -52,7 +51,6 @@ class CompletedStep:
     tries: int
     assistance: str
     deviations: tuple[tuple[str, str], ...]
-    checks: tuple[str, ...]
 
     @property
     def notable(self) -> bool:
@@ -283,7 +281,6 @@ def _completion(record: Mapping[str, Any]) -> CompletedStep:
     support, strength = _get(record, "support", str), _get(record, "strength", str)
     if support not in STRENGTHS or strength not in STRENGTHS:
         raise _no_result(f"{shorten(support, 40)!r} is no strength")
-    passed = (each for each in _get(record, "verdicts", list) if each.get("outcome") == "pass")
     return CompletedStep(
         place=_get(record, "path", str),
         value=shown_value(record.get("value")),
@@ -292,7 +289,6 @@ def _completion(record: Mapping[str, Any]) -> CompletedStep:
         tries=_get(record, "tries", int),
         assistance=_get(record, "assistance", str),
         deviations=_deviations(record),
-        checks=tuple(shorten(str(each.get("check")), 40) for each in passed),
     )
 
 
