@@ -24,6 +24,7 @@ __all__ = ["CompletedStep", "RunFacts", "SiteFacts", "read_run"]
 
 _EXAMPLES: Final = 8
 """So many occurrences of a step are shown for themselves, and so many more that were not accepted at once."""
+_SHOWN: Final = 3
 _REASONS: Final = 3
 _APPROVAL: Final = ".approval"
 _COMPLETED: Final = ("verified", "checked", "unverified")
@@ -53,9 +54,9 @@ class CompletedStep:
     deviations: tuple[tuple[str, str], ...]
 
     @property
-    def notable(self) -> bool:
-        """Whether it was not simply accepted as proved."""
-        return self.support != "proved" or self.tries > 1 or bool(self.deviations)
+    def retried(self) -> bool:
+        """Whether a reply about it was not accepted."""
+        return self.tries > 1 or bool(self.deviations)
 
 
 @dataclass(slots=True)
@@ -68,7 +69,7 @@ class SiteFacts:
         retried: how often it took more than one try.
         kinds: why replies were not accepted.
         examples: the first completions.
-        notable: the first of the others that were not simply accepted.
+        notable: of the others the first that took more than one try, or have another support than those before.
     """
 
     count: int = 0
@@ -86,7 +87,7 @@ class SiteFacts:
         self.kinds.update(kind for kind, _ in done.deviations)
         if len(self.examples) < _EXAMPLES:
             self.examples.append(done)
-        elif done.notable and len(self.notable) < _EXAMPLES:
+        elif (done.retried or self.supports[done.support] == 1) and len(self.notable) < _EXAMPLES:
             self.notable.append(done)
 
     def merge(self, other: SiteFacts) -> None:
@@ -95,6 +96,12 @@ class SiteFacts:
         self.supports.update(other.supports)
         self.retried += other.retried
         self.kinds.update(other.kinds)
+
+    @property
+    def unlike(self) -> list[CompletedStep]:
+        """Those that are shown beside the first few: more than one try, or not the support that most have."""
+        most = self.supports.most_common(1)[0][0]
+        return [done for done in (*self.examples[_SHOWN:], *self.notable) if done.retried or done.support != most]
 
     @property
     def weakest(self) -> str:

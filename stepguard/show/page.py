@@ -226,10 +226,12 @@ class _Page:
             untaken = run is not None and not ways[number]
             drawn.append(tag("section", head, inner, class_=f"branch{' untaken' if untaken else ''}"))
         reached = run is None or passes > 0
+        # Side by side there is room for plain steps only.
+        flat = all(isinstance(each, Step) for _, body in branches_of(statement) for each in body)
         return tag(
             "li",
             sign("choice", "a choice"),
-            tag("div", drawn, class_="branches"),
+            tag("div", drawn, class_="branches" if flat else "branches stacked"),
             self._stop(site),
             class_=None if reached else "ahead",
         )

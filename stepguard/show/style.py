@@ -50,6 +50,7 @@ margin-left:.4rem;white-space:nowrap}
 overflow-wrap:anywhere}
 summary{cursor:pointer;border-radius:4px}details ul{margin:.2rem 0 .3rem;padding-left:1.1rem;font-size:.8125rem}
 .branches{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(19rem,100%),1fr));gap:.6rem;margin:.3rem 0 0}
+.branches.stacked{grid-template-columns:minmax(0,1fr)}main{overflow-x:auto}.card{min-width:9rem}
 .branch{border:1px solid var(--rule);border-top:3px solid var(--way);border-radius:6px;padding:.35rem .5rem .2rem;
 min-width:0}
 .branch>p{margin:0 0 .4rem}
@@ -64,9 +65,11 @@ td,th{border-bottom:1px solid var(--rule);text-align:left;padding:.1rem .8rem .1
 .legend{display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;font-size:.8125rem;color:var(--muted);padding:0;margin:.6rem 0}
 .legend li{display:flex;gap:.35rem;align-items:center}
 footer{margin:1.5rem auto;color:var(--muted);font-size:.8125rem}
-@media (max-width:34rem){.flow>li{padding-left:1.25rem;margin-left:.5rem}.branch .flow>li,.inside .flow>li{
-padding-left:1.05rem;margin-left:.4rem}.card{padding:.25rem .4rem}.branch,.inside{padding:.3rem .25rem .1rem .3rem}
+@media (max-width:34rem){.flow>li{padding-left:1.25rem;margin-left:.5rem}.flow .flow>li{
+padding-left:.75rem;margin-left:.35rem}.card{padding:.25rem .4rem}.branch,.inside{padding:.3rem 0 .1rem;border-left:0;
+border-right:0;border-bottom:0;border-radius:0}.inside{border-top:3px double var(--way)}
 dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.3rem}svg{width:18px;height:18px}.flow>li>svg{left:-10px}
+.flow .flow>li>svg{width:14px;height:14px;left:-8px;top:.15rem}
 .badge{white-space:normal}}
 @media print{:root{--bg:#fff;--fg:#000;--muted:#444;--rule:#aaa;--panel:#fff;--way:#000;--good:#000;--weak:#000;
 --bad:#000;--badbg:#fff;color-scheme:light}.skip{display:none}.card,.stop{break-inside:avoid}

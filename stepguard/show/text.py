@@ -241,7 +241,7 @@ class _Drawing:
         sign = self._signs.proved if facts.weakest == "proved" else self._signs.weak
         kind = "good" if facts.weakest == "proved" and not facts.retried else "weak"
         yield from self._lines(f"{below}{sign} ", "  ", f"{words}{facts.count:,} times: {summary_of(facts)}", kind)
-        shown = facts.examples[:3] + [each for each in (*facts.examples[3:], *facts.notable) if each.notable]
+        shown = facts.examples[:3] + facts.unlike
         for done in shown:
             yield from self._value(done, f"{below}  ", f"{done.place} = {done.value}", step)
         if facts.count > len(shown):

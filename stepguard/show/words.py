@@ -11,6 +11,7 @@ from stepguard.core.verdicts import shorten
 from stepguard.language.expressions import format_expression
 from stepguard.language.lookup_tables import Table
 from stepguard.language.value_types import NUMBER
+from stepguard.procedure.notation.settings import write_check
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat
 from stepguard.procedure.steps import Input, Step
@@ -79,7 +80,7 @@ def _check_text(check: object) -> str:
     if isinstance(name := getattr(check, "__name__", None), str):  # a function
         return f"check {name}"
     try:
-        return f"check {check!r}"
+        return f"check {write_check(check) or repr(check)}"
     except Exception:  # noqa: BLE001 - it is foreign code
         return f"check {type(check).__name__}"
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from control_flow_harness import make_program
 
 from stepguard import Guard, Input, Procedure, Step
 from stepguard.cli import main
@@ -247,6 +250,49 @@ def test_a_page_loads_nothing_and_runs_nothing() -> None:
     assert "https://" not in text
     assert "url(" not in text
     assert "default-src 'none'" in text.replace("&#x27;", "'")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_run_of_any_procedure_is_drawn(seed: int) -> None:
+    """Also from JSON, and where something in that is damaged it is drawn or refused by name."""
+    program = make_program(seed)
+    result = Guard(SimulatedModel(seed), seed=seed, repair=3).run(program.procedure, program.inputs)
+    data = json.loads(result.to_json())
+    text = draw_text(program.procedure, data)
+    assert text == draw_text(program.procedure, result)
+    assert text.count("STOPPED") == (result.problem is not None)
+    page = Page(draw_html(program.procedure, data))
+    assert len([1 for _, attributes in page.tags if attributes.get("id") == "stop"]) == (result.problem is not None)
+    chance, places = random.Random(seed), list(places_in(data))
+    for _ in range(12):
+        damaged: Any = json.loads(json.dumps(data))
+        *way, last = chance.choice(places)
+        inside = damaged
+        for key in way:
+            inside = inside[key]
+        inside[last] = chance.choice([None, [], {}, "x", -1, 10**30, True, [None], {"a": 1}, "<b>", 1.5, "0.0.0.0"])
+        try:
+            draw_text(program.procedure, damaged)
+            Page(draw_html(program.procedure, damaged))
+        except ConfigError:
+            continue
+
+
+def places_in(data: object, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in a JSON document."""
+    entries: Any = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in entries:
+        yield (*way, key)
+        yield from places_in(value, (*way, key))
+
+
+def test_branches_with_more_than_steps_stand_below_each_other() -> None:
+    """So that what is nested deeply has the width of the page."""
+    flat = Procedure([If([("x > 1", [Step("t", "x + 1")])], [Step("t", "x + 2")])], inputs=["x"])
+    nested = Procedure([If([("x > 1", [*flat.body])], [Step("t", "x + 2")])], inputs=["x"])
+    kinds = [attributes.get("class") for _, attributes in Page(draw_html(nested)).tags]
+    assert kinds.count("branches stacked") == 1
+    assert kinds.count("branches") == 1
 
 
 class TestLength:
