@@ -222,7 +222,8 @@ def _kept_steps(result: Result) -> str:
         return "No step was completed"
     weak = len(result.weak)
     checked = f", {weak} of them not proved" if weak else " and verified"
-    return f"{result.completed} of {result.total} steps are completed{checked}"
+    of = "" if result.ways else f" of {result.total}"
+    return f"{result.completed}{of} steps are completed{checked}"
 
 
 def _cost(result: Result) -> str:

@@ -35,6 +35,7 @@ from stepguard.integrations.outputs.checker import OutputCheck, OutputChecker
 from stepguard.integrations.support import check_support
 from stepguard.integrations.tool_arguments import arguments_schema, read_arguments, shown_value
 from stepguard.language.strict_json import JsonObject, decode
+from stepguard.language.value_types import TEXT
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
@@ -134,7 +135,7 @@ def procedure_tool(
         raise ConfigError(f"{wanted.name} has no step {unknown[0]!r}", option="values")
     told = types.keys() if values is None else set(values)
     answer_type = {each.name: each.type for each in wanted.inputs} | types
-    of_answer = answer_type.get(wanted.answer, wanted.steps[len(wanted) - 1].type)
+    of_answer = answer_type.get(wanted.answer, wanted.steps[len(wanted) - 1].type if wanted.straight else TEXT)
     runs: WeakKeyDictionary[object, str] = WeakKeyDictionary()
 
     def done(context: ToolContext[Any], result: Result) -> None:
@@ -303,9 +304,10 @@ def _tool_name(procedure: Procedure, name: str | None) -> str:
 def _description(procedure: Procedure, at_least: Strength) -> str:
     checked = "each of them proved right" if at_least == "proved" else "and names those that are less than proved"
     given = ", ".join(each.name for each in procedure.inputs)
+    steps = f"{len(procedure)} steps{'' if procedure.straight else ' with branches or loops'}"
     return (
         f"Works out {procedure.answer}{f' from {given}' if given else ''} by the procedure {procedure.name!r}, "
-        f"{len(procedure)} steps, {checked}. Call it rather than working the values out. It gives JSON "
+        f"{steps}, {checked}. Call it rather than working the values out. It gives JSON "
         "with the answer and the values of its steps, or says why there is no verified answer."
     )
 

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from stepguard.core.verdicts import shorten
 from stepguard.errors import InputError, ValueRefused
+from stepguard.language.records import Record
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode
-from stepguard.language.value_types import ValueType
+from stepguard.language.value_types import TEXT, ValueType
 from stepguard.language.values import Value, show_value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Input
@@ -56,7 +57,8 @@ def read_arguments(procedure: Procedure, text: str) -> dict[str, object]:
     fitting: dict[str, object] = {}
     for name, each in declared.items():
         if name not in given:
-            problems.append(f"{name!r} is missing")
+            if each.default is None:
+                problems.append(f"{name!r} is missing")
             continue
         try:
             accept_json(each.type, given[name])
@@ -85,13 +87,24 @@ def accept_json(kind: ValueType, given: object) -> Value:
     return kind.accept(given)
 
 
-def shown_value(kind: ValueType, value: Value) -> bool | int | str:
-    """A value as a model reads it beside its name: with its unit, and exactly."""
+def shown_value(kind: ValueType, value: Value) -> object:
+    """A value as a model reads it beside its name, as JSON: with its unit, and exactly.
+
+    What a step sets in a loop is a list of values of its type.
+    """
+    if isinstance(value, tuple):
+        return [shown_value(kind.items or kind, each) for each in value]
+    if isinstance(value, Record):
+        return {key: shown_value(_field(kind, key), each) for key, each in value.items()}
     if isinstance(value, bool) or (type(value) is int and kind.kind != "percent" and abs(value) < 2**53):
         return value
     if kind.kind == "percent":
         return kind.write(value)
     return f"{show_value(value)} {kind.currency}" if kind.kind == "money" else show_value(value)
+
+
+def _field(kind: ValueType, key: str) -> ValueType:
+    return (None if kind.record is None else kind.record.get(key)) or TEXT
 
 
 def _schema(kind: ValueType) -> dict[str, Any]:

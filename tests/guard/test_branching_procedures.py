@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -218,3 +220,29 @@ def test_an_agent_runs_one_and_is_told_its_values_by_their_places() -> None:
     refused = call(server, "verify_step", arguments)
     assert refused.is_error
     assert "verify_step needs a procedure that is a list of plain steps, and claim has a loop" in text(refused)
+
+
+def test_a_tool_of_an_agent_gives_lists_with_their_units() -> None:
+    """What a loop has set is a list of values, each as it is told alone; an input with a default may be left out."""
+    agents = pytest.importorskip("agents")
+    from agents.tool_context import ToolContext
+
+    from stepguard.integrations.openai_agents import procedure_tool
+
+    listed = ListTerm((Name("x"), Number(50)))
+    procedure = Procedure(
+        [ForEach("n", listed, [Step("paid", "n * y", type="money(EUR)")])],
+        inputs=["x", Input("y", default=2)],
+        answer="paid",
+        name="claim",
+    )
+    tool = procedure_tool(procedure, Guard(SimulatedModel(slips=RIGHT)))
+    context = ToolContext(None, usage=agents.Usage(), tool_name="claim", tool_call_id="1", tool_arguments='{"x": 4}')
+
+    async def called() -> Any:
+        return json.loads(await tool.on_invoke_tool(context, '{"x": 4}'))
+
+    said = asyncio.run(called())
+    assert said["answer"] == ["8.00 EUR", "100.00 EUR"]
+    assert said["values"] == {"paid": ["8.00 EUR", "100.00 EUR"]}
+    assert "1 steps with branches or loops" in tool.description

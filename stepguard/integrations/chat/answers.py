@@ -61,6 +61,8 @@ def refusal(result: Result, *, at_least: Strength = "proved") -> str:
     else:
         where = result.weakness(at_least)
     done = f"{result.completed} of {result.total} steps completed"
+    if result.ways:  # how many would have followed is not known
+        done = f"{result.completed} steps completed"
     return f"stepguard gives no answer: {result.procedure} {result.status}, {where}; {done} (run {result.run_id})"
 
 
