@@ -184,6 +184,8 @@ class Result:
     Attributes:
         status: see `Status`.
         answer: the value of the procedure's answer; None unless the run completed.
+        output: the answer as what the procedure hands it on as (`Procedure.output`), such as the instance of a class;
+            the answer itself where it declares nothing.
         values: inputs and the values of all completed steps, by name, read-only; of a lazy procedure only the values
             that the next step may read.
         steps: the completed steps, in the order of the procedure.
@@ -229,6 +231,7 @@ class Result:
     profiled: bool = False
     notes: tuple[str, ...] = ()
     ways: Mapping[str, int] = field(default_factory=dict)
+    output: object = field(default=None, compare=False)
     problem: Problem | None = None
     error: Exception | None = field(default=None, compare=False)
 

@@ -246,6 +246,7 @@ class Engine:
         return Result(
             status=status,
             answer=schedule.source.answer() if completed else None,
+            output=schedule.source.output() if completed else None,
             values=MappingProxyType(schedule.source.variables()),
             steps=history.records,
             attempts=history.attempts,

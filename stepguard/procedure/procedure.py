@@ -20,6 +20,7 @@ from stepguard.language.expressions import Expression, Name, format_expression
 from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
 from stepguard.language.terms import Operand
+from stepguard.language.value_types import TypeLike, ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.lazy_steps import LazySteps
 from stepguard.procedure.operations import Operation, Tool, operations_of
@@ -56,6 +57,8 @@ class Procedure:
         records: the record types that are declared; types refer to them by name.
         functions: the Python functions that steps call, by name.
         tools: likewise those with effects, as functions or `Tool`.
+        output: what the answer is handed on as (`Result.output`): a class with fields, whose validators judge it, or
+            another annotation of `stepguard.language.models`; None: as it is.
 
     Attributes:
         steps: every step as it is written, in the order of writing; of a straight procedure, also the order of a run.
@@ -78,6 +81,7 @@ class Procedure:
     tables: Mapping[str, Table]
     records: tuple[RecordType, ...]
     operations: Mapping[str, Operation]
+    output: ValueType | None
     _last_read: Mapping[str, int] = field(repr=False)
 
     def __init__(
@@ -91,6 +95,7 @@ class Procedure:
         records: Iterable[RecordType] = (),
         functions: Mapping[str, Callable[..., object]] | None = None,
         tools: Mapping[str, Callable[..., object] | Tool] | None = None,
+        output: TypeLike | None = None,
     ) -> None:
         held = check_body(listed(body, "steps", "[Step('t', 'x + 1')]"))
         steps = tuple(steps_in(held))
@@ -100,6 +105,7 @@ class Procedure:
         straight = (
             all(isinstance(statement, Step) for statement in held)
             and not named
+            and output is None
             and (term is None or _plain(term))
             and all(_is_straight(step) for step in steps)
             and all(each.type.scalar for each in declared)
@@ -109,6 +115,7 @@ class Procedure:
         put(self, "straight", straight)
         put(self, "tables", MappingProxyType(named))
         put(self, "records", tuple(records))
+        put(self, "output", None if output is None else ValueType.parse(output))
         put(self, "operations", operations_of(functions or {}, tools or {}))
         if straight:
             self._check_straight(steps)
@@ -159,6 +166,7 @@ class Procedure:
         put(self, "straight", True)
         put(self, "tables", MappingProxyType({}))
         put(self, "records", ())
+        put(self, "output", None)
         put(self, "operations", MappingProxyType({}))
         put(self, "_last_read", {})
 
@@ -300,7 +308,7 @@ class Procedure:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Procedure):
             return NotImplemented
-        compared = ("body", "inputs", "answer_term", "name", "look_back", "tables", "records")
+        compared = ("body", "inputs", "answer_term", "name", "look_back", "tables", "records", "output")
         return all(getattr(self, name) == getattr(other, name) for name in compared)
 
     def __hash__(self) -> int:

@@ -12,11 +12,12 @@ import pytest
 from control_flow_harness import make_program
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, field_validator
 
 from stepguard import Guard
 from stepguard.errors import RunWaiting, UsageError
 from stepguard.language.expressions import Compare, Name, Number
-from stepguard.language.terms import Aggregate, Item, ListTerm
+from stepguard.language.terms import Aggregate, Item, ListTerm, RecordTerm
 from stepguard.language.values import Value
 from stepguard.procedure import ForEach, If, Input, Procedure, ProcedureCall, Repeat, Step, Tool
 from stepguard.testing import SimulatedModel, Slips
@@ -194,6 +195,38 @@ def test_a_condition_that_cannot_be_decided_is_named_with_its_place() -> None:
     assert result.status == "failed"
     assert result.problem is not None
     assert (str(result.problem.occurrence), result.problem.occurrence.site) == ("n[1].if", "0.0")
+
+
+class Bill(BaseModel):
+    """What a caller wants back."""
+
+    total: int
+    parts: list[int]
+
+    @field_validator("total")
+    @classmethod
+    def not_too_much(cls, total: int) -> int:
+        """Refuse what is over a hundred."""
+        if total > 100:
+            raise ValueError("over a hundred")
+        return total
+
+
+def test_the_answer_is_handed_on_as_an_instance() -> None:
+    """A class of the caller's is the output, and its validators judge the answer."""
+    procedure = Procedure(
+        [
+            ForEach("n", ListTerm((Number(3), Name("x"))), [Step("double", "n * 2", type="integer")]),
+            Step("total", Aggregate("sum", Name("double")), type="integer"),
+        ],
+        inputs=[Input("x", "integer")],
+        answer=RecordTerm((("total", Name("total")), ("parts", Name("double")))),
+        output=Bill,
+    )
+    assert guard().run(procedure, {"x": 4}).output == Bill(total=14, parts=[6, 8])
+    refused = guard().run(procedure, {"x": 90})
+    assert refused.status == "failed"
+    assert "over a hundred" in str(refused.problem)
 
 
 class TestOperations:

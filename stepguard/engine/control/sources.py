@@ -120,6 +120,10 @@ class StepSource(Protocol):
         """The answer, at the end."""
         ...
 
+    def output(self) -> object:
+        """The answer as what the procedure hands it on as."""
+        ...
+
 
 class Straight:
     """The steps of a procedure that is a list of them: all are known from the start.
@@ -160,3 +164,7 @@ class Straight:
     def answer(self) -> Value:
         """See `StepSource.answer`."""
         return self._state.values[self._procedure.answer]
+
+    def output(self) -> object:
+        """See `StepSource.output`."""
+        return self.answer()

@@ -28,6 +28,7 @@ from stepguard.engine.control.scopes import (
 from stepguard.engine.control.sources import Halt, Pending, State
 from stepguard.errors import EvaluationError, ProcedureError, ValueRefused
 from stepguard.language.expressions import Expression, Name, format_expression
+from stepguard.language.models import to_python
 from stepguard.language.term_evaluation import evaluate_term
 from stepguard.language.terms import Operand
 from stepguard.language.values import Value, show_value
@@ -116,6 +117,11 @@ class Unfolding:
                 continue
         return shown
 
+    def output(self) -> object:
+        """See `StepSource.output`."""
+        kind, answer = self._procedure.output, self.answer()
+        return answer if kind is None else to_python(kind, kind.accept(answer))
+
     def answer(self) -> Value:
         """See `StepSource.answer`."""
         term = self._procedure.answer_term
@@ -126,7 +132,9 @@ class Unfolding:
     def _whole(self, procedure: Procedure) -> _Walk:
         yield from self._body(procedure.body, self._scope, "proved")
         # The answer has to be there, too: a value that it needs may be on no way that was taken.
-        yield from self._value(procedure.answer_term, self._scope)
+        answer, _ = yield from self._value(procedure.answer_term, self._scope)
+        if procedure.output is not None:
+            procedure.output.accept(answer)
 
     def _body(self, body: Body, scope: Scope, control: Strength, block: str = "") -> _Walk:
         """The statements of a block, whose site is that of the block and their number."""
