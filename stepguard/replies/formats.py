@@ -171,6 +171,8 @@ class EquationFormat:
             value = encode(leaves_changed(step.type, data, with_point) if self.decimal == "," else data)
         except ValueRefused as error:
             return Deviation("malformed", step.id, f"with a decimal comma: {error}")
+        except ValueError as error:
+            return Deviation("malformed", step.id, str(error))
         return Claim(step.id, (work,) if work else (), value, f"{work} = {value}" if work else value)
 
     def response_model(self, steps: Sequence[Step]) -> type[BaseModel]:

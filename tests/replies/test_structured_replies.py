@@ -95,6 +95,7 @@ def test_a_list_is_read_in_every_form_that_means_it(field: object) -> None:
         {"work": "", "value": 12.5},
         {"work": "", "value": [{**TAXI, "what": "a\u0000b"}]},
         TAXI | {"work": "", "value": []},
+        {"work": "", "value": json.loads("[" * 400 + "]" * 400)},
     ],
 )
 def test_what_is_no_list_is_malformed(field: object) -> None:
