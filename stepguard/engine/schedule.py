@@ -17,7 +17,7 @@ from stepguard.engine.control import Pending, StepSource, Straight, Unfolding
 from stepguard.errors import ProcedureError
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
-from stepguard.procedure.steps import Step
+from stepguard.procedure.steps import EFFECTIVE, Step
 from stepguard.repair.rungs import Rung
 from stepguard.results import Occurrence
 
@@ -145,6 +145,8 @@ class Schedule:
             if step.id in waiting:
                 break
             readable = all(name in self.values or name in ids for name in step.reads)
+            # What has effects waits for everything before it: a step that is given up ends the run ahead of it.
+            readable &= index == self.frontier or step.performer not in EFFECTIVE
             # Who is not the model performs one step at a time.
             if not readable or (indices and (step.performer != "model" or again(index) is not None)):
                 if strict or (indices and readable):

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from stepguard.checks import Check
 
 __all__ = [
+    "EFFECTIVE",
     "Input",
     "Performer",
     "Step",
@@ -63,6 +64,9 @@ person    a person is asked; what the person says is the value
 """
 
 PERFORMERS: tuple[Performer, ...] = get_args(Performer)
+
+EFFECTIVE: frozenset[Performer] = frozenset({"tool", "person"})
+"""Those whose steps are performed in the order of writing, when everything before them is completed."""
 _T = TypeVar("_T")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, field_validator
 
-from stepguard import Guard
+from stepguard import Claim, Guard
 from stepguard.errors import RunWaiting, UsageError
 from stepguard.language.expressions import Compare, Name, Number
 from stepguard.language.terms import Aggregate, Item, ListTerm, RecordTerm
@@ -229,6 +229,13 @@ def test_the_answer_is_handed_on_as_an_instance() -> None:
     assert "over a hundred" in str(refused.problem)
 
 
+class Forbids:
+    """A check that nothing passes."""
+
+    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
+        return False
+
+
 class TestOperations:
     """Functions, tools and persons."""
 
@@ -358,6 +365,27 @@ class TestOperations:
         assert (result.status, result.answer) == ("verified", 0)
         with pytest.raises(UsageError, match="it waits for nobody"):
             run.answer("ok", value=True)
+
+    @pytest.mark.parametrize("parallel", [1, 4])
+    def test_a_tool_waits_for_every_step_before_it(self, parallel: int) -> None:
+        """A check that stands before a payment stops it, also where the payment reads nothing of it."""
+        paid: list[object] = []
+
+        def pay(amount: object) -> str:
+            paid.append(amount)
+            return "paid"
+
+        procedure = Procedure(
+            [
+                Step("ok", instruction="Is it allowed?", type="boolean", checks=[Forbids()]),
+                Step("receipt", operation="pay", arguments={"amount": "x"}, performer="tool", type="text"),
+            ],
+            inputs=["x"],
+            tools={"pay": pay},
+        )
+        model = SimulatedModel(slips=RIGHT, answers={"ok": True})
+        result = Guard(model, parallel=parallel, repair=1).run(procedure, {"x": 5})
+        assert (result.status, paid) == ("abstained", [])
 
     def test_tools_of_later_rounds_wait_for_those_of_earlier_ones(self) -> None:
         """What has effects is performed in the order of writing: a failure ends it there."""

@@ -34,7 +34,7 @@ from stepguard.language.terms import Operand
 from stepguard.language.values import Value, show_value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement, assigned, steps_in
-from stepguard.procedure.steps import Step
+from stepguard.procedure.steps import EFFECTIVE, Step
 
 __all__ = ["Unfolding"]
 
@@ -224,7 +224,7 @@ class Unfolding:
         walks: dict[int, tuple[_Walk, tuple[str, ...]]] = {}
         begun = 0
         # What has effects is performed in the order of writing.
-        window = 1 if any(step.performer in ("tool", "person") for step in steps_in(loop.body)) else _WINDOW
+        window = 1 if any(step.performer in EFFECTIVE for step in steps_in(loop.body)) else _WINDOW
         while begun < len(items) or walks:
             while begun < len(items) and len(walks) < window:
                 inner = self._round(scope, begun, f"{of}[{begun}]")
