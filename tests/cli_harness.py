@@ -35,7 +35,7 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         "stepguard.cli.models.choose_backend", lambda *_: (stepguard.testing.SimulatedModel(), "a model")
     )
     file = tmp_path / "words.txt"
-    file.write_text("inputs: x\nt1 = x + 1\n2. Name a colour.\n", encoding="utf-8")
+    file.write_text('inputs: x\nt1 = x + 1\nstep2 = "Name a colour."\n', encoding="utf-8")
     return str(file)
 
 

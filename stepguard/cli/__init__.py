@@ -1,4 +1,4 @@
-"""The command line: ``stepguard run``, ``show``, ``audit``, ``bench``, ``serve`` and ``mcp``.
+"""The command line: ``stepguard run``, ``show``, ``audit``, ``import``, ``bench``, ``serve`` and ``mcp``.
 
 Results go to stdout, everything else to stderr. Exit codes:
 
@@ -95,6 +95,10 @@ def _dispatch(arguments: list[str]) -> int:
         from stepguard.cli.audit import main as audit
 
         return audit(options)
+    if options.command == "import":
+        from stepguard.cli.importing import main as import_file
+
+        return import_file(options)
     if options.command == "serve":
         from stepguard.cli.serve import main as serve
 
@@ -142,6 +146,19 @@ def _parser(command: str) -> argparse.ArgumentParser:
         from stepguard.cli.audit import add_arguments as add_audit
 
         add_audit(auditing)
+    about = "write a procedure as people write them in the language of procedures"
+    importing = commands.add_parser(
+        "import",
+        help=about,
+        description="Print the procedure that a text comes to, and a note on every line that is not certain.",
+        epilog="exit codes: 0 every line was understood, 1 some were not, or are put to the model in words, 2 the file "
+        "cannot be read, 3 nothing came of it",
+        allow_abbrev=False,
+    )
+    if command == "import":
+        from stepguard.cli.importing import add_arguments as add_import
+
+        add_import(importing)
     about = "measure models with and without the guard, on bundled tasks or your own procedure"
     benchmark = commands.add_parser("bench", help=about, description=about, allow_abbrev=False)
     if command == "bench":

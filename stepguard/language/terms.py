@@ -16,6 +16,7 @@ prompts, checkers and models is arithmetic over plain variables, or the value it
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
@@ -26,6 +27,7 @@ from stepguard.language.values import Value, show_value
 
 __all__ = [
     "AGGREGATES",
+    "TERM_SIGNS",
     "Aggregate",
     "AggregateFunction",
     "Choice",
@@ -42,6 +44,11 @@ __all__ = [
 ]
 
 AggregateFunction = Literal["sum", "count", "min", "max", "all", "any", "first"]
+
+TERM_SIGNS: Final = re.compile(
+    r"[\[\]{}\"]|\w\.[A-Za-z_]|\b(?:if|else|in|of|true|false)\b|[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]\s+[A-Za-z]|[0-9]:[0-9]{2}"
+)
+"""What an expression with operands has somewhere, and arithmetic hardly ever."""
 
 AGGREGATES: Final[tuple[str, ...]] = get_args(AggregateFunction)
 

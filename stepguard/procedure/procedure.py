@@ -263,24 +263,46 @@ class Procedure:
         return procedure
 
     @classmethod
-    def parse(cls, text: str) -> Procedure:
-        """Read a procedure from text; the notation is described in `stepguard.procedure.text_format`.
+    def parse(
+        cls,
+        text: str,
+        *,
+        functions: Mapping[str, Callable[..., object]] | None = None,
+        tools: Mapping[str, Callable[..., object] | Tool] | None = None,
+    ) -> Procedure:
+        """Read a procedure from text; the language is that of `stepguard.procedure.notation`.
+
+        Args:
+            text: the text.
+            functions: the Python functions that its steps call, by name.
+            tools: likewise those with effects.
 
         Raises:
             ProcedureError: the text is no procedure; `line` names where.
         """
-        from stepguard.procedure.text_format import parse_procedure
+        from stepguard.procedure.notation import read_procedure
 
         if not isinstance(text, str):
             raise ProcedureError(
                 f"Procedure.parse takes the text of a procedure, not a {type(text).__name__}; Procedure.load takes the "
                 "path of a file"
             )
-        return parse_procedure(text)
+        return read_procedure(text, functions=functions, tools=tools)
 
     @classmethod
-    def load(cls, path: str | Path) -> Procedure:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        functions: Mapping[str, Callable[..., object]] | None = None,
+        tools: Mapping[str, Callable[..., object] | Tool] | None = None,
+    ) -> Procedure:
         """Read a procedure from a file: YAML or JSON by its suffix, text otherwise (see `stepguard.procedure`).
+
+        Args:
+            path: the file. One that declares no name is called as it, without the suffix.
+            functions: the Python functions that its steps call, by name.
+            tools: likewise those with effects.
 
         Raises:
             ProcedureError: the file holds no procedure, or is of an unknown kind.
@@ -288,9 +310,9 @@ class Procedure:
         """
         from pathlib import Path
 
-        from stepguard.procedure.text_format import load_procedure
+        from stepguard.procedure.notation import load_procedure
 
-        return load_procedure(Path(path))
+        return load_procedure(Path(path), functions=functions, tools=tools)
 
     def __repr__(self) -> str:
         count = f"{len(self)} step{'' if len(self) == 1 else 's'}"
@@ -298,9 +320,9 @@ class Procedure:
         return f"<Procedure {self.name!r}: {count} {inputs}to {self.answer}>"
 
     def __str__(self) -> str:
-        from stepguard.procedure.text_format import format_procedure
+        from stepguard.procedure.notation import print_procedure
 
-        return format_procedure(self)
+        return print_procedure(self)
 
     def __len__(self) -> int:
         return len(self.steps)

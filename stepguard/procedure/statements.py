@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stepguard.errors import ProcedureError
-from stepguard.language.expressions import Expression, parse_expression
-from stepguard.procedure.steps import Step, check_name, check_step, listed
+from stepguard.language.expressions import Expression
+from stepguard.procedure.steps import Step, check_name, check_step, listed, read_expression
 
 if TYPE_CHECKING:
     from stepguard.procedure.procedure import Procedure
@@ -176,7 +176,7 @@ def as_expression(given: str | Expression) -> Expression:
     """
     if not isinstance(given, str):
         return given
-    return parse_expression(given)
+    return read_expression(given)
 
 
 def check_body(given: Iterable[Statement]) -> Body:

@@ -10,7 +10,7 @@ from inspect import isclass, signature
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from stepguard.core.verdicts import shorten
-from stepguard.errors import ProcedureError, ValueRefused
+from stepguard.errors import ExpressionError, ProcedureError, ValueRefused
 from stepguard.language.descriptions import struck, unclear
 from stepguard.language.expressions import (
     RESERVED,
@@ -29,7 +29,7 @@ from stepguard.language.expressions import (
     parts_of,
     truths_in,
 )
-from stepguard.language.terms import operands_in, variables_in
+from stepguard.language.terms import TERM_SIGNS, operands_in, variables_in
 from stepguard.language.value_types import NUMBER, TypeLike, ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
@@ -48,6 +48,7 @@ __all__ = [
     "check_operands",
     "check_step",
     "listed",
+    "read_expression",
     "unknown_name",
 ]
 
@@ -213,7 +214,7 @@ class Step:
             )
         if not isinstance(instruction, str | None):
             raise ProcedureError(f"step {id!r}: an instruction is text, not {_kind_of(instruction)}", step=id)
-        tree = parse_expression(expression) if isinstance(expression, str) else expression
+        tree = read_expression(expression) if isinstance(expression, str) else expression
         if performer not in PERFORMERS:
             raise ProcedureError(
                 f"step {id!r}: performer is one of {', '.join(PERFORMERS)}, not {performer!r}", step=id
@@ -403,7 +404,7 @@ def _arguments_of(
         raise ProcedureError(f"step {id!r} has an expression and an operation: leave one out", step=id)
     for name, _ in pairs:
         check_name(name, f"an argument of step {id!r}")
-    return tuple((name, parse_expression(value) if isinstance(value, str) else value) for name, value in pairs)
+    return tuple((name, read_expression(value) if isinstance(value, str) else value) for name, value in pairs)
 
 
 def _check_words(instruction: str, id: str, named: tuple[str, ...], tree: Expression) -> None:
@@ -418,6 +419,22 @@ def _check_words(instruction: str, id: str, named: tuple[str, ...], tree: Expres
             f'out, or leave the formula out and let words alone say all of it, `{id}: number = "..."{reads}`',
             step=id,
         )
+
+
+def read_expression(text: str) -> Expression:
+    """An expression as it is written, with operands (`stepguard.language.terms`) or without.
+
+    Raises:
+        ExpressionError: it is not in the language.
+    """
+    try:
+        return parse_expression(text)
+    except ExpressionError:
+        if TERM_SIGNS.search(text) is None:
+            raise
+        from stepguard.procedure.notation.parsing import parse_term
+
+        return parse_term(text)
 
 
 def listed(items: Iterable[_T], role: str, example: str) -> tuple[_T, ...]:

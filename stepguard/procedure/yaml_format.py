@@ -1,21 +1,40 @@
-"""Procedures as YAML or JSON.
+"""Procedures as YAML or JSON: what the written language says, as mappings and lists; `schema.json` describes them.
 
 ::
 
     name: loan                                # optional
     inputs:                                   # a mapping from names to types, or a list of names
       principal: decimal(2)
-      rate: number
+      rate: {type: number, default: 5}
+    records:
+      Item: {what: text, amount: money(EUR)}
+    tables:
+      daily: {keys: {country: text}, value: money(EUR), rows: {DE: 28 EUR, otherwise: 24 EUR}}
     steps:
       - id: interest
         instruction: Work out the interest.   # optional where there is an expression
         expression: principal * rate / 100
         type: decimal(2, half_up)             # optional
-      - total: decimal(2) = principal + interest      # a line of the text notation, with or without its number
-      - id: country
-        instruction: Name the country of the customer.
-        reads: [customer]
+      - total: decimal(2) = principal + interest      # a line of the language
+      - if: total > 1000
+        then:
+          - fee = 0
+        else:
+          - fee = 5
+      - for each: item in items
+        do:
+          - paid: money(EUR) = min(item.amount, 100 EUR)
+      - repeat: 60
+        until: balance <= 0
+        do:
+          - balance = balance - payment
+      - {id: receipt, tool: pay, with: {amount: total}, type: text}
+      - {id: approved, ask person: "Approve {total}?", type: boolean}
+      - {id: shipping, call: fee_of, with: {weight: weight}}
     answer: total                             # optional; the last step otherwise
+
+``procedures:`` are further ones, by name, which ``call:`` may name. A table with several keys has a list of rows, each
+a list; one in a file is ``{keys: ..., value: ..., file: daily.csv}``.
 
 Checks stand under their names (see `stepguard.procedure.check_registry`), with their options::
 
@@ -30,9 +49,6 @@ Checks stand under their names (see `stepguard.procedure.check_registry`), with 
 
 In options a plain ``true``, ``false`` or number is one, and what stands in quotes is text.
 
-Beside an expression the instruction only describes it, as in text: what may say whether, when or how often the
-expression applies is refused.
-
 A step may further have ``performer: code``, ``show_work: false`` and ``with_next: true`` (its text is only understood
 with that of the next step). Every other scalar is taken as the text that stands there, so that a name like ``no`` or a
 type of YAML's own cannot change its meaning. What is not known is refused.
@@ -41,26 +57,55 @@ type of YAML's own cannot change its meaning. What is not known is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from stepguard.errors import ConfigError, ExpressionError, ProcedureError
-from stepguard.language.value_types import NUMBER
+from stepguard.errors import ConfigError, ProcedureError
+from stepguard.language.expressions import Expression
+from stepguard.language.terms import LiteralTerm
 from stepguard.procedure.check_registry import make_check
-from stepguard.procedure.procedure import Procedure, make_step_error
-from stepguard.procedure.steps import Input, Performer, Step
-from stepguard.procedure.text_format import make_procedure, parse_line
+from stepguard.procedure.notation.building import build, finish, located
+from stepguard.procedure.notation.parsing import parse_items
+from stepguard.procedure.notation.trees import (
+    AnswerLine,
+    Content,
+    InputLine,
+    InputsBlock,
+    ProcedureBlock,
+    RawForEach,
+    RawIf,
+    RawRepeat,
+    RawStatement,
+    RawStep,
+    RecordBlock,
+    TableBlock,
+    TitleLine,
+)
+from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.steps import read_expression
 
 if TYPE_CHECKING:
     from stepguard.checks import Check
 
 __all__ = ["parse_yaml"]
 
-_TOP: Final = ("name", "inputs", "steps", "answer")
-_STEP: Final = ("id", "expression", "instruction", "type", "reads", "checks", "performer", "show_work", "with_next")
-_NOT_TEXT: Final = ("reads", "checks")
+TOP: Final = ("name", "inputs", "records", "tables", "procedures", "steps", "answer")
+INPUT: Final = ("type", "default")
+TABLE: Final = ("keys", "value", "rows", "file")
+IF: Final = ("if", "then", "else if", "else")
+ELSE_IF: Final = ("if", "then")
+FOR_EACH: Final = ("for each", "do")
+REPEAT: Final = ("repeat", "until", "do")
+STEP: Final = (
+    *("id", "expression", "instruction", "type", "reads", "checks", "performer", "show_work", "with_next"),
+    *("ask person", "tool", "function", "call", "with"),
+)
+_NOT_TEXT: Final = ("reads", "checks", "with", "expression")
+_FOR_EACH: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s+in\s+(\S.*)\Z", re.DOTALL)
+_BARE: Final = re.compile(r"[-+.0-9]|(?:true|false)\Z")
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,100}(\.[0-9]{1,100})?\Z")
 _JSON_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\t', re.DOTALL)
 _TRUTH: Final = {"true": True, "false": False}
@@ -69,13 +114,17 @@ _MOST_NODES: Final = 10_000
 """So many nodes, and ten a character, may there be where each alias is counted as what it stands for."""
 
 
-def parse_yaml(text: str, *, json: bool = False, unnamed: str = "procedure") -> Procedure:
+def parse_yaml(
+    text: str, *, json: bool = False, unnamed: str = "procedure", folder: Path | None = None, **host: Any
+) -> Procedure:
     """Read the notation above.
 
     Args:
         text: the document.
         json: whether it is JSON, which may hold tabs between its tokens.
         unnamed: the name of a procedure that declares none.
+        folder: where the files lie that its tables are read from.
+        host: what the host registers: functions and tools.
 
     Raises:
         ProcedureError: something in the document is wrong; `line` names where.
@@ -98,7 +147,7 @@ def parse_yaml(text: str, *, json: bool = False, unnamed: str = "procedure") -> 
     if root is None:
         raise ProcedureError("the document is empty", line=1)
     _check_size(root, _MOST_NODES + 10 * len(text))
-    return _procedure(root, unnamed)
+    return _procedure(root, unnamed, folder, host)
 
 
 def _check_size(root: Any, most: int) -> None:
@@ -119,95 +168,195 @@ def _check_size(root: Any, most: int) -> None:
             stack += ((child, depth + 1) for child in node.value)
 
 
-def _procedure(root: Any, unnamed: str) -> Procedure:
-    top = _mapping(root, "a procedure", _TOP)
+def _procedure(root: Any, unnamed: str, folder: Path | None, host: Mapping[str, Any]) -> Procedure:
+    return finish(build(_items(root, "a procedure"), folder=folder), unnamed=unnamed, **host)
+
+
+def _items(root: Any, role: str) -> Iterator[Any]:
+    """What a document declares, as the grammar of the language would have found it."""
+    top = _mapping(root, role, TOP)
     if "steps" not in top:
         raise ProcedureError("steps: is missing", line=_line(root))
-    inputs = _inputs(top["inputs"]) if "inputs" in top else []
-    steps: list[Step] = []
-    lines: list[int] = []
-    names, number = {declared.name for declared in inputs}, -1
-    for node in _sequence(top["steps"], "steps"):
-        at = _line(node)
-        try:
-            step, number = _step(node, number, names)
-        except (ProcedureError, ExpressionError) as error:
-            raise error if isinstance(error, ProcedureError) and error.line else make_step_error(error, at) from error
-        except ConfigError as error:
-            raise ProcedureError(str(error), line=at) from error
-        steps.append(step)
-        names.add(step.id)
-        lines.append(at)
+    if "name" in top:
+        yield TitleLine(_line(top["name"]), _text(top["name"], "name"))
+    for name, node in _pairs(top.get("records"), "records"):
+        fields = tuple((_line(kind), key, _text(kind, "a type")) for key, kind in _pairs(node, "a record"))
+        yield RecordBlock(_line(node), name, fields)
+    if "inputs" in top:
+        yield InputsBlock(_line(top["inputs"]), tuple(_inputs(top["inputs"])))
+    for name, node in _pairs(top.get("tables"), "tables"):
+        yield _table(name, node)
+    for name, node in _pairs(top.get("procedures"), "procedures"):
+        yield ProcedureBlock(_line(node), name, tuple(_items(node, "a procedure")))
+    steps = _sequence(top["steps"], "steps")
     if not steps:
         raise ProcedureError("steps: at least one is needed", line=_line(top["steps"]))
-    return make_procedure(
-        steps,
-        lines,
-        inputs=inputs,
-        answer=_text(top["answer"], "answer") if "answer" in top else None,
-        answer_line=_line(top["answer"]) if "answer" in top else 0,
-        name=_text(top["name"], "name") if "name" in top else unnamed,
-    )
+    yield from map(_statement, steps)
+    if "answer" in top:
+        yield AnswerLine(_line(top["answer"]), _expression(top["answer"], "answer"))
 
 
-def _inputs(node: Any) -> list[Input]:
-    pairs: list[tuple[str, str, int]] = []
+def _inputs(node: Any) -> Iterator[InputLine]:
     if node.id == "mapping":
         for key, value in node.value:
-            pairs.append((_text(key, "an input"), _text(value, "the type of an input"), _line(key)))
+            yield _input(_line(key), _text(key, "an input"), value)
+        return
+    for entry in _sequence(node, "inputs"):
+        if entry.id == "mapping" and len(entry.value) == 1:  # `- x: integer`
+            key, value = entry.value[0]
+            yield _input(_line(entry), _text(key, "an input"), value)
+            continue
+        name, _, kind = _text(entry, "an input").partition(":")
+        yield InputLine(_line(entry), name.strip(), kind.strip() or None, None)
+
+
+def _input(line: int, name: str, node: Any) -> InputLine:
+    if node.id != "mapping":
+        return InputLine(line, name, _text(node, "the type of an input"), None)
+    entries = _mapping(node, "an input", INPUT)
+    kind = _text(entries["type"], "type") if "type" in entries else None
+    default = entries.get("default")
+    if default is None:
+        return InputLine(line, name, kind, None)
+    text = _text(default, "default")
+    quoted = default.style is not None or not (kind is None or _BARE.match(text))
+    return InputLine(line, name, kind, LiteralTerm(text) if quoted else _expression(default, "default"))
+
+
+def _table(name: str, node: Any) -> TableBlock:
+    entries = _mapping(node, "a table", TABLE)
+    for key in ("keys", "value"):
+        if key not in entries:
+            raise ProcedureError(f"a table has {key}: it is missing", line=_line(node))
+    columns = tuple((key, _text(kind, "a type")) for key, kind in _pairs(entries["keys"], "keys"))
+    kind = _text(entries["value"], "value")
+    if "file" in entries:
+        return TableBlock(_line(node), name, columns, kind, file=_text(entries["file"], "file"))
+    if "rows" not in entries:
+        raise ProcedureError("a table has rows, or a file: both are missing", line=_line(node))
+    rows = entries["rows"]
+    if rows.id == "mapping":
+        found: list[tuple[int, tuple[str, ...]]] = [
+            (_line(key), (_text(key, "a key"), _text(value, "a value"))) for key, value in rows.value
+        ]
     else:
-        for entry in _sequence(node, "inputs"):
-            if entry.id == "mapping" and len(entry.value) == 1:  # `- x: integer`
-                key, value = entry.value[0]
-                pairs.append((_text(key, "an input"), _text(value, "the type of an input"), _line(entry)))
-                continue
-            name, _, kind = _text(entry, "an input").partition(":")
-            pairs.append((name.strip(), kind.strip(), _line(entry)))
-    inputs: dict[str, Input] = {}
-    for name, kind, at in pairs:
-        try:
-            declared = Input(name, kind or NUMBER)
-        except (ProcedureError, ConfigError) as error:
-            raise ProcedureError(getattr(error, "message", str(error)), line=at) from error
-        if name in inputs:
-            raise ProcedureError(f"duplicate input {name!r}", line=at)
-        inputs[name] = declared
-    return list(inputs.values())
+        found = [
+            (_line(row), tuple(_text(cell, "a cell") for cell in _sequence(row, "a row")))
+            for row in _sequence(rows, "rows")
+        ]
+    return TableBlock(_line(node), name, columns, kind, tuple(found))
 
 
-def _step(node: Any, number: int, names: Collection[str]) -> tuple[Step, int]:
-    """A step, and the number that it or the last step before it bears."""
+def _statement(node: Any) -> RawStatement:
+    at = _line(node)
     if node.id == "scalar":
-        return parse_line(_text(node, "a step"), number, names)
-    if node.id == "mapping" and len(node.value) == 1 and node.value[0][0].value not in _STEP:
-        # `- total: decimal(2) = a + b` is a mapping to YAML, and a line of the text notation to its reader.
+        return _written(_text(node, "a step"), at)
+    keys = [key.value for key, _ in node.value] if node.id == "mapping" else []
+    if "if" in keys:
+        entries = _mapping(node, "if", IF)
+        others = (
+            [_mapping(each, "else if", ELSE_IF) for each in _sequence(entries["else if"], "else if")]
+            if ("else if" in entries)
+            else []
+        )
+        branches = tuple(
+            (_line(each["if"]), _expression(each["if"], "if"), _block(_needed(each, "then", at)))
+            for each in (entries, *others)
+        )
+        return RawIf(at, branches, _block(entries["else"]) if "else" in entries else ())
+    if "for each" in keys:
+        entries = _mapping(node, "for each", FOR_EACH)
+        over = _FOR_EACH.match(_text(entries["for each"], "for each"))
+        if over is None:
+            raise ProcedureError("for each: names an item and its list, as in `item in items`", line=at)
+        return RawForEach(at, over[1], located(at, read_expression, over[2]), _block(_needed(entries, "do", at)))
+    if "repeat" in keys:
+        entries = _mapping(node, "repeat", REPEAT)
+        most = _text(entries["repeat"], "repeat")
+        if not (most.isascii() and most.isdigit() and len(most) <= 12 and int(most)):
+            raise ProcedureError(f"repeat: is the most rounds, a whole number from 1 on, not {most[:20]!r}", line=at)
+        until = _expression(_needed(entries, "until", at), "until")
+        return RawRepeat(at, int(most), until, _block(_needed(entries, "do", at)))
+    if len(keys) == 1 and keys[0] not in STEP:
+        # `- total: decimal(2) = a + b` is a mapping to YAML, and a line of the language to its reader.
         key, value = node.value[0]
-        return parse_line(f"{_text(key, 'a step')}: {_text(value, 'a step')}", number, names)
-    entries = _mapping(node, "a step", _STEP)
+        return _written(f"{_text(key, 'a step')}: {_text(value, 'a step')}", at)
+    return _step(node)
+
+
+def _needed(entries: Mapping[str, Any], key: str, line: int) -> Any:
+    if key not in entries:
+        raise ProcedureError(f"{key}: is missing", line=line)
+    return entries[key]
+
+
+def _block(node: Any) -> tuple[RawStatement, ...]:
+    return tuple(map(_statement, _sequence(node, "a block")))
+
+
+def _written(text: str, line: int) -> RawStatement:
+    """A statement in a line of the language."""
+    try:
+        items = parse_items(text)
+    except ProcedureError as error:
+        raise ProcedureError(error.message, line=line) from error
+    if len(items) != 1 or not isinstance(items[0], RawStep | RawIf | RawForEach | RawRepeat):
+        raise ProcedureError(f"{text[:60]!r} is not one step", line=line)
+    return items[0]._replace(line=line)
+
+
+def _expression(node: Any, role: str) -> Expression:
+    return located(_line(node), read_expression, _text(node, role))
+
+
+def _step(node: Any) -> RawStep:
+    entries = _mapping(node, "a step", STEP)
+    at = _line(node)
     if "id" not in entries:
-        raise ProcedureError("id: is missing", line=_line(node))
+        raise ProcedureError("id: is missing", line=at)
     texts = {key: _text(value, key) for key, value in entries.items() if key not in _NOT_TEXT}
-    truths: dict[str, bool | None] = {}
+    options: dict[str, object] = {}
     for key in ("show_work", "with_next"):
         text = texts.get(key)
         if text is not None and text.lower() not in _TRUTH:
             raise ProcedureError(f"{key} is true or false, not {text!r}", line=_line(entries[key]))
-        truths[key] = None if text is None else _TRUTH[text.lower()]
-    reads = None
+        if text is not None:
+            options[key] = _TRUTH[text.lower()]
     if "reads" in entries:
-        reads = [_text(entry, "a variable") for entry in _sequence(entries["reads"], "reads")]
-    step = Step(
-        texts["id"],
-        texts.get("expression"),
-        instruction=texts.get("instruction"),
-        type=texts.get("type"),
-        reads=reads,
-        checks=[_check(entry) for entry in _sequence(entries["checks"], "checks")] if "checks" in entries else (),
-        performer=cast(Performer, texts.get("performer", "model")),
-        show_work=truths["show_work"],
-        with_next=truths["with_next"],
-    )
-    return step, number
+        options["reads"] = [_text(entry, "a variable") for entry in _sequence(entries["reads"], "reads")]
+    if "performer" in texts:
+        options["performer"] = texts["performer"]
+    if "checks" in entries:
+        options["checks"] = [_check(entry) for entry in _sequence(entries["checks"], "checks")]
+    given = tuple((key, _expression(value, "an argument")) for key, value in _pairs(entries.get("with"), "with"))
+    calls = [key for key in ("tool", "function", "call") if key in texts]
+    if len(calls) > 1 or (given and not calls):
+        raise ProcedureError("with: are the arguments of one of tool:, function: and call:", line=at)
+    words = texts.get("instruction")
+    tree = _expression(entries["expression"], "expression") if "expression" in entries else None
+    if "ask person" in texts:
+        if words is not None or tree is not None:
+            raise ProcedureError("ask person: stands alone, without instruction: and expression:", line=at)
+        content = Content("person", words=texts["ask person"])
+    elif calls:
+        content = Content(cast(Any, calls[0]), operation=texts[calls[0]], arguments=given, words=words)
+    else:
+        content = Content("words" if tree is None else "formula", expression=tree, words=words)
+    return RawStep(at, texts["id"], texts.get("type"), content, (), options=options)
+
+
+def _pairs(node: Any, role: str) -> list[tuple[str, Any]]:
+    if node is None:
+        return []
+    if node.id != "mapping":
+        raise ProcedureError(f"{role}: a mapping is needed", line=_line(node))
+    found: dict[str, Any] = {}
+    for key, value in node.value:
+        name = _text(key, "a name")
+        if name in found:
+            raise ProcedureError(f"{name!r} stands twice", line=_line(key))
+        found[name] = value
+    return list(found.items())
 
 
 def _check(node: Any) -> Check:

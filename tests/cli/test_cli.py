@@ -60,7 +60,7 @@ class TestOutcome:
     def test_nobody_answers_words_without_a_model(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         """The simulated model makes no words up: the command says so, and how to name who can answer."""
         file = tmp_path / "words.txt"
-        file.write_text("inputs: x\nt1 = x + 1\n2. Name a colour.\n", encoding="utf-8")
+        file.write_text('inputs: x\nt1 = x + 1\nstep2 = "Name a colour."\n', encoding="utf-8")
         assert main(["run", str(file), "--input", "x=4"]) == 2
         complaint = capsys.readouterr().err
         assert "step2 is described in words" in complaint

@@ -114,8 +114,8 @@ def test_what_only_resembles_a_procedure_is_none(content: object) -> None:
         ("inputs: x = 12, y = 7\nt1 = x + y", 1, "lines of their own"),
         ("inputs: x, x\nt1 = x + x", 1, "duplicate"),
         ("inputs: x\nx = 1\nt1 = x * 2\nx = 3", 4, "duplicate"),
-        ("inputs: x\nx = 1\n1. Compute t1 = x * 2", 3, "hold a formula"),
-        ("inputs: x\nx = 1\nt1 = x * 2\n## Step 2: t2 = t1 + 1", 4, "would be left out"),
+        ("inputs: x\nx = 1\n1. Compute t1 = x * 2", 3, "not expected"),
+        ("inputs: x\nx = 1\nt1 = x * 2\n## Step 2: t2 = t1 + 1", 4, "looks like a heading"),
     ],
 )
 def test_a_nearly_right_procedure_is_an_error_that_names_its_line(content: object, line: int, words: str) -> None:

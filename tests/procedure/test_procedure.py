@@ -20,11 +20,11 @@ inputs: x, y, rate: decimal(2, half_even)
 
 t1 = x + y
 t2: integer = t1 * 3   # three boxes
-Step 3: t3 = t2 * 4
-4. Take off the fee: t4 = t3 - 5
-5) Name the customer's country.
-- t6: decimal(2, half_up) = by code t4 / 3
-**Step 7:** `t7 = t6 * rate`
+3. t3 = t2 * 4
+4. t4 = t3 - 5  "Take off the fee"
+5) step5 = "Name the customer's country."
+t6: decimal(2, half_up) = by code t4 / 3
+7. t7 = t6 * rate
 answer: t4
 """
 REFUSED: list[tuple[str, int, str]] = [
@@ -41,8 +41,8 @@ REFUSED: list[tuple[str, int, str]] = [
     ("t1 = 1\nanswer: t1\nanswer: t1", 3, "already declared"),
     ("t1 = 1\nanswer:", 2, "nothing follows"),
     ("inputs: x, y, x\nt1 = x\nt2 = y", 1, "duplicate input"),
-    ("inputs: x,, y\nt1 = x", 1, "cannot be an input"),
-    ("inputs: 2x\nt1 = 1", 1, "cannot be an input"),
+    ("inputs: x,, y\nt1 = x", 1, "leave out the comma"),
+    ("inputs: 2x\nt1 = 1", 1, "inputs are declared as"),
     ("inputs: max\nt1 = 1", 1, "word of the expression language"),
     ("inputs: x: money\nt1 = x", 1, "money needs its currency"),
     ("inputs: x\ninputs: y\nt1 = x", 2, "once"),
@@ -68,7 +68,7 @@ REFUSED: list[tuple[str, int, str]] = [
     ("t1 = 1\nt2 = " + "1+" * 9000 + "1", 2, "too long"),
     ("t1 = 1\n" + "a" * 70 + " = 1", 2, "at most 64"),
     ("t1 = 1\r\nt2 = q\r\n", 2, "'q'"),
-    ("t1 = 1\x0c\u2028\nt2 = q", 2, "'q'"),
+    ("t1 = 1\nt2\u2028= q", 2, "not expected"),
     ("inputs: x, y,\nt1 = x", 1, "leave out the comma"),
     ("name: a\nt1 = 1\nname: b", 3, "already has the name 'a'"),
     ("inputs: x\n1. t1 == x", 2, "write = for =="),
@@ -83,82 +83,6 @@ def test_a_wrong_procedure_is_refused_with_its_line(text: str, line: int, messag
     assert refused.value.line == line
     assert message in refused.value.message
     assert str(refused.value).startswith(f"line {line}: ")
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "## Step 2: total = gross + 5",
-        "### total = gross + 5",
-        "## **Step 2:** `total = gross + 5`",
-        "## 2. Name the customer's country.",
-        "## Then total = gross + 5",
-        "## answer: gross",
-        "##inputs: rate",
-    ],
-)
-def test_a_heading_does_not_swallow_a_step(line: str) -> None:
-    """A heading of two or more signs that holds a step or a declaration is refused, and not taken for a comment."""
-    with pytest.raises(ProcedureError, match="would be left out") as refused:
-        Procedure.parse(f"inputs: net\nStep 1: gross = net * 2\n{line}")
-    assert refused.value.line == 3
-
-
-@pytest.mark.parametrize(
-    "line", ["# Step 2: total = gross + 5", "## Step 2", "## The discount", "######", "## Inputs:"]
-)
-def test_a_comment_or_a_heading_of_words_is_skipped(line: str) -> None:
-    """One sign makes a comment of anything; a heading without a step says nothing that is to be done."""
-    text = "inputs: net\ngross = net * 2\ntotal = gross + 5"
-    assert Procedure.parse(text.replace("total", f"{line}\ntotal")) == Procedure.parse(text)
-
-
-@pytest.mark.parametrize(
-    ("line", "hint"),
-    [
-        ("2. Then total = gross + 5", "`Work it out: total = gross + 5`"),
-        ("2. Let total = gross + 5, then stop.", "`Work it out: total = gross + 5`"),
-        ("2. Then total = gross + 5 and write it down", "`Work it out: total = gross + 5`"),
-        ("2. Then total: decimal(2) = gross * 2", "`Work it out: total: decimal(2) = gross * 2`"),
-        ("2. total \u2190 gross", "`Work it out: total = gross`"),
-        ("2. total \uff1d gross", "`Work it out: total = gross`"),
-        ("2. $total = gross + 5$", "`Work it out: total = gross + 5`"),
-        ("Then total = gross + 5", "`Work it out: total = gross + 5`"),
-        ("2. gross + 5.", "`result = gross + 5`"),
-        ("2. `gross`", "`result = gross`"),
-        ("2. 3 * 4", "`result = 3 * 4`"),
-        ("2. gross > 5", "`ok = gross > 5`"),
-    ],
-)
-def test_a_formula_among_words_is_refused(line: str, hint: str) -> None:
-    """Words that hold a formula over known values would go unchecked; the error says how to write it."""
-    with pytest.raises(ProcedureError) as refused:
-        Procedure.parse(f"inputs: net\n1. gross = net * 2\n{line}")
-    assert refused.value.line == 3
-    assert hint in refused.value.message
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "Name the customer's country.",
-        "Is net > gross?",
-        "Multiply net by two",
-        "Find the slope of y = 2 * z + 1.",
-        "Take pi = 3.14 for the area",
-        "Take g = 9.81 m/s^2",
-        "Use a discount of r = 5% of the price",
-        "Say whether the colour = red",
-        "Double-check the read-out",
-        "Pros / cons",
-        "Gross",
-    ],
-)
-def test_words_without_a_formula_are_an_instruction(words: str) -> None:
-    """Signs of arithmetic among words, and formulas over what is no value of the procedure, are words."""
-    procedure = Procedure.parse(f"inputs: net\n1. gross = net * 2\n2. {words}")
-    assert procedure.steps[1] == Step("step2", instruction=words)
-    assert Procedure.parse(str(procedure)) == procedure
 
 
 @pytest.mark.parametrize("given_", [None, b"t1 = 5", Path("invoice.txt"), ["t1 = 5"]])
@@ -193,7 +117,6 @@ def test_the_notation() -> None:
     lambda text: text.replace("\n", "\r"),
     lambda text: "\ufeff" + text,
     lambda text: "\ufeff" + text.lstrip(),
-    lambda text: f"```text\n{text}\n```\n",
     lambda text: "\n".join(f"   {line}\t" for line in text.split("\n")),
 ])  # fmt: skip
 def test_line_ends_and_frames_do_not_matter(change: object) -> None:
@@ -205,13 +128,9 @@ def test_line_ends_and_frames_do_not_matter(change: object) -> None:
 ONE_STEP: list[tuple[str, Step]] = [
     ("0. t = 1", Step("t", "1")),
     ("12.t = 1", Step("t", "1")),
-    ("* t = 1", Step("t", "1")),
-    ("• t = 1", Step("t", "1")),
-    ("Subtotal: t = 1", Step("t", "1", instruction="Subtotal")),
-    ("Mix 3:4, then: note: t: decimal(1) = 1", Step("t", "1", instruction="Mix 3:4, then: note", type="decimal(1)")),
+    ('t = 1  "Subtotal"', Step("t", "1", instruction="Subtotal")),
     ('"x = 1: y": t = 1', Step("t", "1", instruction="x = 1: y")),
-    ("7. Read the page.", Step("step7", instruction="Read the page.")),
-    ("Add up: `t = 1`", Step("t", "1", instruction="Add up")),
+    ('7. t = "Read the page."', Step("t", instruction="Read the page.")),
     ("t = 1 < 2", Step("t", "1 < 2", type="boolean")),
     ("t: Integer = 1", Step("t", "1", type="integer")),
     ('t: integer = "How many?"', Step("t", instruction="How many?", type="integer")),
@@ -220,11 +139,7 @@ ONE_STEP: list[tuple[str, Step]] = [
     ("inputs = 3", Step("inputs", "3")),
     ("step = 5", Step("step", "5")),
     ("t = 1 # one", Step("t", "1")),
-    ("1. \u8ba1\u7b97\uff1at = 1", Step("t", "1", instruction="\u8ba1\u7b97")),
-    ("t\uff1ainteger = 1", Step("t", "1", type="integer")),
-    ("Step 1\uff1aRead the page.", Step("step1", instruction="Read the page.")),
     ("t: decimal (2) = 1", Step("t", "1", type="decimal(2)")),
-    ("Step 1.1: t = 1", Step("t", "1", instruction="Step 1.1")),
 ]
 
 
@@ -303,7 +218,7 @@ def test_a_file_is_loaded(tmp_path: Path) -> None:
     path = tmp_path / "invoice.txt"
     path.write_bytes(INVOICE.replace("\n", "\r\n").encode("utf-8-sig"))
     assert Procedure.load(path) == Procedure.parse(INVOICE)
-    path.write_bytes("1. Naïve: t = 1".encode("latin-1"))
+    path.write_bytes("# Naïve\nt = 1".encode("latin-1"))
     with pytest.raises(ProcedureError, match="UTF-8"):
         Procedure.load(path)
     with pytest.raises(FileNotFoundError):

@@ -144,7 +144,7 @@ def test_a_copy_may_have_another_type_that_can_hold_it(source: str, target: str)
 def test_the_line_of_a_step_over_words_is_named() -> None:
     """The error names the line that computes with the words, not the last one."""
     with pytest.raises(ProcedureError) as refused:
-        Procedure.parse("1. Read the price.\n2. total = step1 * 2\n3. t3 = 4")
+        Procedure.parse('step1 = "Read the price."\ntotal = step1 * 2\nt3 = 4')
     assert refused.value.line == 2
 
 

@@ -13,7 +13,7 @@ from stepguard.errors import ProcedureError
 TEXT = """\
 name: loan
 inputs: principal: decimal(2), rate
-Work out the interest: interest: decimal(2) = principal * rate / 100
+interest: decimal(2) = principal * rate / 100  "Work out the interest"
 total: decimal(2) = by code principal + interest
 country: text = "Name the country: where does rate apply?" (reads rate)
 answer: total
@@ -90,7 +90,7 @@ def test_json_characters_beyond_the_basic_plane_survive(tmp_path: Path) -> None:
         ("steps:\n  a: 1", 2, "list"),
         ("steps:\n  - a = 1\nstpes: 3", 3, "did you mean 'steps'"),
         ("steps:\n  - id: a\n    expresion: 1 + 1", 3, "did you mean 'expression'"),
-        ("steps:\n  - id: a\n    expression: 1 +", 2, "missing"),
+        ("steps:\n  - id: a\n    expression: 1 +", 3, "missing"),
         ("steps:\n  - id: a\n    id: b\n    expression: 1", 3, "twice"),
         ("steps:\n  - a = 1\n  - b = c", 3, "reads 'c'"),
         ("steps:\n  - a = 1\n  - b = 2\n  - a = 3", 4, "duplicate id"),
@@ -113,9 +113,9 @@ def test_json_characters_beyond_the_basic_plane_survive(tmp_path: Path) -> None:
         ("inputs: [x]\nsteps:\n  - id: a\n    expression: x\n    checks:\n      - range: &a {least: *a}", 6, "itself"),
         ("steps:\n  - a = 1\n  - b = \x01", 3, "0x1 cannot stand here"),
         ("steps:\n  - 2. a = 1\n  - 1. b = 2", 3, "must increase"),
-        ("steps:\n  - Read the total", 2, "numbered instruction"),
-        ("inputs: [x]\nsteps:\n  - 1. Then total = x + 1", 3, "hold a formula"),
-        ("steps:\n  - 1. Read it\n  - total = step1 * 2", 3, "declare `step1: number"),
+        ("steps:\n  - Read the total", 2, "words in quotes"),
+        ("inputs: [x]\nsteps:\n  - 1. Then total = x + 1", 3, "not expected"),
+        ('steps:\n  - step1 = "Read it"\n  - total = step1 * 2', 3, "declare `step1: number"),
     ],
 )
 def test_errors_name_the_line(tmp_path: Path, text: str, line: int, words: str) -> None:
@@ -137,12 +137,79 @@ def test_aliases_that_stand_for_very_much_are_refused(tmp_path: Path) -> None:
 
 def test_labels_and_one_input_a_line_are_read(tmp_path: Path) -> None:
     """Numbered lines mean in YAML what they mean in text, and a list of inputs may give their types."""
-    lines = "  - 1. Read it\n  - 'Step 2: b = x'\n  - 3. Double it: c = 2 * b"
+    lines = "  - 1. a = 1\n  - '2. b = x'\n  - 3. c = 2 * b"
     found = load(tmp_path, f"inputs:\n  - x: decimal(2)\n  - y\nsteps:\n{lines}\n")
-    assert found == Procedure.parse("inputs: x: decimal(2), y\n1. Read it\nStep 2: b = x\n3. Double it: c = 2 * b")
+    assert found == Procedure.parse("inputs: x: decimal(2), y\n1. a = 1\n2. b = x\n3. c = 2 * b")
 
 
 def test_broken_json_names_the_line(tmp_path: Path) -> None:
     """A JSON file that is none is refused with the line."""
     with pytest.raises(ProcedureError, match="line 2: not valid JSON"):
         load(tmp_path, '{"steps": [\n"a = 1"', ".json")
+
+
+FLOW = """
+name: claim
+inputs:
+  items: list of Item
+  limit: {type: money(EUR), default: 500 EUR}
+records:
+  Item: {amount: money(EUR), country: text}
+tables:
+  daily: {keys: {country: text}, value: money(EUR), rows: {DE: 28, otherwise: 24}}
+procedures:
+  doubled: {inputs: [n], steps: [m = n * 2]}
+steps:
+  - for each: item in items
+    do:
+      - paid: money(EUR) = min(item.amount, daily[item.country])
+  - total: money(EUR) = sum of paid
+  - if: total > limit
+    then:
+      - {id: approved, ask person: "Approve {total}?", type: boolean}
+    else if:
+      - if: total > 10 EUR
+        then: [approved = true]
+    else: [approved = false]
+  - {id: twice, call: doubled, with: {n: "4"}}
+  - {id: receipt, tool: pay, with: {amount: total}, type: text}
+  - repeat: 9
+    until: twice > 100
+    do: [twice = twice * 2]
+answer: "{total, approved}"
+"""
+
+WRITTEN = """
+name: claim
+inputs: items: list of Item, limit: money(EUR) = 500 EUR
+record Item:
+  amount: money(EUR)
+  country: text
+table daily: country -> money(EUR)
+  DE: 28
+  otherwise: 24
+procedure doubled:
+  inputs: n
+  m = n * 2
+for each item in items:
+  paid: money(EUR) = min(item.amount, daily[item.country])
+total: money(EUR) = sum of paid
+if total > limit:
+  approved: boolean = ask person "Approve {total}?"
+else if total > 10 EUR:
+  approved = true
+else:
+  approved = false
+twice = call doubled(n=4)
+receipt: text = tool pay(amount=total)
+repeat at most 9 times until twice > 100:
+  twice = twice * 2
+answer: {total, approved}
+"""
+
+
+def test_branches_loops_tables_and_calls_mean_the_same_in_yaml(tmp_path: Path) -> None:
+    """Every construct of the language has its form in YAML, and both give equal procedures, which print and parse."""
+    found = load(tmp_path, FLOW)
+    assert found == Procedure.parse(WRITTEN)
+    assert Procedure.parse(str(found)) == found

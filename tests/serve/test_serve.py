@@ -250,7 +250,7 @@ def test_an_error_tells_the_right_value_only_where_reasons_are_asked_for(chat_se
 
 def test_what_nothing_vouches_for_is_an_answer_only_where_that_is_allowed(chat_server: ChatServer) -> None:
     """A procedure with an unchecked step is refused by default, and its answer is marked where it is let through."""
-    words = Procedure.parse("1. Say which colour it is")
+    words = Procedure.parse('step1 = "Say which colour it is"')
     chat_server.play(Reply(completion_body('{"step1": {"work": "", "value": "red"}}')))
     with pytest.raises(ConfigError, match="step1 can be unverified at most"):
         create_app(chat_server.url, procedures={"words": words})

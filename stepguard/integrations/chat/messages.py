@@ -9,8 +9,7 @@ from typing import Any, Final, Literal
 
 from stepguard.errors import ProcedureError
 from stepguard.integrations.chat.trust import ROLES
-from stepguard.procedure.steps import UnclearWords
-from stepguard.procedure.text_format import parse_procedure, parse_step
+from stepguard.procedure.notation import is_written, read_procedure
 
 __all__ = [
     "COMMENT",
@@ -57,6 +56,7 @@ _FORMULA: Final = re.compile(
     r"[A-Za-z_][A-Za-z0-9_]*+\s*+(?::[^=]*+)?=(?!=)\s*+\S",
     re.IGNORECASE,
 )
+_LABEL: Final = re.compile(r"\s*+(?:step\s*+)?[0-9]{1,9}+[:.)]\s{1,20}+\S", re.IGNORECASE)
 _NUMBERED: Final = re.compile(
     r"^[ \t>#*_]*+(?:\(?[0-9]{1,3}+(?:\.[0-9]{1,3}+)*+[.):](?=[\s*_])|step[ \t]++[0-9]{1,3}+\b|\(?[a-z][.)](?=\s))",
     re.IGNORECASE | re.MULTILINE,
@@ -175,21 +175,20 @@ def _get(given: object, name: str) -> Any:
 
 def _means_procedure(lines: Sequence[str]) -> bool:
     """Whether a text is meant as a procedure: ``inputs:`` comes first, and steps follow."""
-    rest = [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
-    if rest and NAME.match(rest[0]):
+    rest = [line for line in lines if line.strip() and not line.strip().startswith("#")]
+    if rest and NAME.match(rest[0].strip()):
         del rest[0]
-    header = INPUTS.match(rest[0]) if rest else None
+    header = INPUTS.match(rest[0].strip()) if rest else None
     if header is None:
         return False
     names = _names(header[1])
-    steps = [line for line in rest[1:] if not _gives_value(line, names)]
-    if _DECLARED.match(header[1]) and any(map(_FORMULA.match, steps)):
-        return True
+    steps = [line for line in rest[1:] if not _gives_value(line.strip(), names)]
+    if _DECLARED.match(header[1]) and any(_FORMULA.match(line.strip()) or _LABEL.match(line) for line in steps):
+        return True  # what is wrong with it is to be complained of, and not to be answered unguarded
     try:
-        parse_procedure("\n".join([rest[0], *steps]))
-    except ProcedureError as error:
-        # To be complained of, and not to be answered unguarded.
-        return isinstance(error, UnclearWords) or isinstance(error.__cause__, UnclearWords)
+        read_procedure("\n".join([rest[0], *steps]))
+    except ProcedureError:
+        return False
     return True
 
 
@@ -231,8 +230,4 @@ def _gives_value(line: str, names: frozenset[str]) -> bool:
 
 
 def _is_step(line: str) -> bool:
-    try:
-        parse_step(line[:_LONGEST_STEP])
-    except ValueError:
-        return False
-    return True
+    return is_written(line[:_LONGEST_STEP])

@@ -4,7 +4,7 @@ Both come from the call. A host may trust messages of some roles, too (`stepguar
 default none are read.
 
 A message of a role that is trusted with procedures is one where it holds nothing else, in the notation of
-`stepguard.procedure.text_format`::
+`stepguard.procedure.notation`::
 
     inputs: price, quantity
     price = 24.90
@@ -51,9 +51,9 @@ from stepguard.integrations.chat.messages import (
 )
 from stepguard.integrations.chat.trust import ROLES, Trust
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode, decode_at
+from stepguard.procedure.notation import read_inputs
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Input
-from stepguard.procedure.text_format import parse_inputs
 
 __all__ = ["IN_PROMPT", "Found", "Job", "find_job", "named_procedure", "why_passed"]
 
@@ -246,7 +246,7 @@ def _declared(header: str, line: int) -> dict[str, Input]:
             f"values stand in lines of their own below: `inputs: {inline[1]}`, then `{header.partition(',')[0]}`",
             line=line,
         )
-    return {each.name: each for each in parse_inputs(header, line)}
+    return {each.name: each for each in read_inputs(header, line)}
 
 
 def _job(

@@ -22,12 +22,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from stepguard.errors import ProcedureError
 from stepguard.procedure.notation.building import build, finish
 from stepguard.procedure.notation.parsing import parse_items, parse_term
 from stepguard.procedure.notation.printing import print_procedure
 from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.steps import Input
 
-__all__ = ["parse_term", "print_procedure", "read_procedure"]
+__all__ = ["is_written", "load_procedure", "parse_term", "print_procedure", "read_inputs", "read_procedure"]
 
 
 def read_procedure(text: str, *, unnamed: str = "procedure", folder: Path | None = None, **host: Any) -> Procedure:
@@ -43,3 +45,48 @@ def read_procedure(text: str, *, unnamed: str = "procedure", folder: Path | None
         ProcedureError: something in the text is wrong; `line` names where.
     """
     return finish(build(parse_items(text), folder=folder), unnamed=unnamed, **host)
+
+
+def load_procedure(path: Path, **host: Any) -> Procedure:
+    """The procedure in a UTF-8 file: YAML or JSON by its suffix, the language otherwise.
+
+    Args:
+        path: the file. One that declares no name is called as it, without the suffix.
+        host: what the host registers: functions and tools.
+
+    Raises:
+        ProcedureError: the file holds no procedure.
+        OSError: the file cannot be read.
+    """
+    suffix = path.suffix.lower()
+    unnamed = " ".join(path.stem.split()) or "procedure"
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ProcedureError(f"{path.name} is not UTF-8 text (byte {error.start})") from error
+    if suffix in (".yaml", ".yml", ".json"):
+        from stepguard.procedure.yaml_format import parse_yaml
+
+        return parse_yaml(text, json=suffix == ".json", unnamed=unnamed, folder=path.parent, **host)
+    return read_procedure(text, unnamed=unnamed, folder=path.parent, **host)
+
+
+def read_inputs(text: str, line: int) -> tuple[Input, ...]:
+    """What stands behind ``inputs:``, in one line.
+
+    Raises:
+        ProcedureError: an input cannot be declared like this.
+    """
+    try:
+        return tuple(build(parse_items(f"inputs: {text}\nt = 1")).inputs.values())
+    except ProcedureError as error:
+        raise ProcedureError(error.message, line=line) from error
+
+
+def is_written(line: str) -> bool:
+    """Whether a line, by itself, is a step or a declaration of the language."""
+    try:
+        parse_items(line)
+    except ProcedureError:
+        return False
+    return True

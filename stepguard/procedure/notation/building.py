@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
-from stepguard.language.expressions import Expression, Name
+from stepguard.language.expressions import Expression, Name, format_expression
 from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
+from stepguard.language.term_types import type_of
+from stepguard.language.terms import operands_in, variables_in
 from stepguard.language.value_types import NUMBER, TEXT, ValueType
 from stepguard.procedure.check_registry import call_check
 from stepguard.procedure.notation.settings import check_setting, constant
@@ -48,6 +50,7 @@ class ParsedProcedure:
     Attributes:
         lines: the line of each statement, under the `id()` of it.
         procedures: the procedures that it may call.
+        inherited: the records that are declared around it.
     """
 
     name: str | None = None
@@ -55,6 +58,7 @@ class ParsedProcedure:
     inputs: dict[str, Input] = field(default_factory=dict)
     inputs_line: int = 0
     records: dict[str, RecordType] = field(default_factory=dict)
+    inherited: frozenset[str] = frozenset()
     tables: dict[str, Any] = field(default_factory=dict)
     procedures: dict[str, Procedure] = field(default_factory=dict)
     body: list[Statement] = field(default_factory=list)
@@ -100,9 +104,11 @@ def build(
     made = ParsedProcedure()
     if outer is not None:
         made.records.update(outer.records)
+        made.inherited = frozenset(outer.records)
         made.procedures.update(outer.procedures)
     builder = _ProcedureBuilder(made, folder, open)
-    for item in items:
+    # Types are known wherever they stand.
+    for item in sorted(items, key=lambda each: not isinstance(each, RecordBlock)):
         builder.add(item)
     if not made.body:
         raise ProcedureError("no step found: write one step a line, such as `t1 = x + y`", line=1)
@@ -125,7 +131,7 @@ def finish(made: ParsedProcedure, *, unnamed: str, **host: Any) -> Procedure:
         "name": unnamed if made.name is None else made.name,
     }
     options |= {"tables": tuple(made.tables.values())} if made.tables else {}
-    options |= {"records": tuple(made.records.values())} if made.records else {}
+    options["records"] = tuple(record for name, record in made.records.items() if name not in made.inherited)
     if made.answer is not None:
         options["answer"] = made.answer.name if type(made.answer) is Name else made.answer
     try:
@@ -135,6 +141,12 @@ def finish(made: ParsedProcedure, *, unnamed: str, **host: Any) -> Procedure:
         if error.line is not None:
             raise
         raise ProcedureError(error.message, line=_line_of(made, error), step=error.step) from error
+
+
+def answer_type(procedure: Procedure) -> ValueType | None:
+    """The type of what a procedure answers, None where that is not known."""
+    types = {each.name: each.type for each in procedure.inputs} | {step.id: step.type for step in procedure.steps}
+    return types.get(procedure.answer)
 
 
 def _cell(text: str) -> str:
@@ -161,6 +173,7 @@ class _ProcedureBuilder:
         self.folder = folder
         self.open = open
         self.labels = [-1]
+        self.types: dict[str, ValueType] = {}
 
     def add(self, item: Any) -> None:
         made = self.made
@@ -181,6 +194,7 @@ class _ProcedureBuilder:
                     if entry.name in made.inputs:
                         raise ProcedureError(f"duplicate input {entry.name!r}", line=entry.line)
                     made.inputs[entry.name] = self._input(entry)
+                    self.types[entry.name] = made.inputs[entry.name].type
             case RecordBlock(line, name, fields):
                 self._new(name, line)
                 kinds = tuple((key, self._type(kind, at)) for at, key, kind in fields)
@@ -255,6 +269,21 @@ class _ProcedureBuilder:
         self.labels.pop()
         return made
 
+    def _rounds(self, raw: RawForEach) -> Body:
+        """The body of `for each`; what it sets is a list behind it."""
+        known = dict(self.types)
+        if known.keys() | self.made.tables.keys() >= set(variables_in(raw.over)):
+            over = located(raw.line, type_of, raw.over, known, self.made.tables)
+            if over.items is None:
+                raise ProcedureError(
+                    f"`for each` goes through a list, and {format_expression(raw.over)!r:.60} is {over}", line=raw.line
+                )
+            self.types[raw.variable] = over.items
+        body = self._block(raw.body)
+        new = self.types.keys() - known.keys() - {raw.variable}
+        self.types = known | {name: ValueType(kind="list", items=self.types[name]) for name in new}
+        return body
+
     def _statement(self, raw: RawStatement) -> Statement:
         if raw.label is not None:
             if raw.label <= self.labels[-1]:
@@ -269,8 +298,8 @@ class _ProcedureBuilder:
             case RawIf(_, branches, otherwise):
                 pairs = [(condition, self._block(body)) for _, condition, body in branches]
                 made = located(raw.line, If, tuple(pairs), self._block(otherwise))
-            case RawForEach(_, variable, over, body):
-                made = located(raw.line, ForEach, variable, over, self._block(body))
+            case RawForEach(_, variable, over, _):
+                made = located(raw.line, ForEach, variable, over, self._rounds(raw))
             case RawRepeat(_, most, until, body):
                 made = located(raw.line, Repeat, most, self._block(body), until=until)
         self.made.lines[id(made)] = raw.line
@@ -281,22 +310,47 @@ class _ProcedureBuilder:
         if content.kind == "call":
             return self._call(raw)
         options: dict[str, Any] = {}
-        if raw.type is not None:
-            options["type"] = self._type(raw.type, raw.line)
+        kind = self._type(raw.type, raw.line) if raw.type is not None else self._kind_of(raw)
+        if kind is not None:
+            options["type"] = kind
         if content.operation is not None:
             options |= {"operation": content.operation, "arguments": content.arguments}
         if content.reads:
             options["reads"] = content.reads
-        return located(
+        made = located(
             raw.line,
             Step,
             raw.id,
             content.expression,
             instruction=content.words,
-            performer=_PERFORMERS.get(content.kind, content.kind),
-            checks=[self._check(each, raw.line) for each in raw.checks],
-            **options,
+            **{
+                "performer": _PERFORMERS.get(content.kind, content.kind),
+                "checks": [self._check(each, raw.line) for each in raw.checks],
+                **options,
+                **raw.options,
+            },
         )
+        self.types[raw.id] = made.type
+        return made
+
+    def _kind_of(self, raw: RawStep) -> ValueType | None:
+        """The type of a step that declares none, where that is not simply a number or a truth value.
+
+        What is set again in a loop stays of its type; what is made of operands is what they make.
+        """
+        if raw.id in self.types:
+            return self.types[raw.id]
+        tree = raw.content.expression
+        if tree is None or (
+            next(operands_in(tree), None) is None and not (type(tree) is Name and self._structured(tree.name))
+        ):
+            return None
+        if not self.types.keys() | self.made.tables.keys() >= set(variables_in(tree)):
+            return None  # which is complained of where the whole is checked
+        return located(raw.line, type_of, tree, self.types, self.made.tables)
+
+    def _structured(self, name: str) -> bool:
+        return name in self.types and not self.types[name].scalar
 
     def _check(self, call: CheckCall, line: int) -> Any:
         values = [check_setting(each) for each in call.values]
@@ -316,4 +370,8 @@ class _ProcedureBuilder:
             raise ProcedureError(
                 f"no procedure {name!r} is declared above ({known}): write a block `procedure {name}:`", line=raw.line
             )
-        return located(raw.line, ProcedureCall, raw.id, self.made.procedures[name], content.arguments)
+        called = self.made.procedures[name]
+        made = located(raw.line, ProcedureCall, raw.id, called, content.arguments)
+        if (kind := answer_type(called)) is not None:
+            self.types[raw.id] = kind
+        return made

@@ -86,7 +86,7 @@ def _check_lines(body: str) -> None:
         if len(line) > _MAX_LINE:
             raise ProcedureError(f"the line is too long: {len(line)} characters, at most {_MAX_LINE}", line=at)
         start = line.lstrip()
-        if "\t" in line[: len(line) - len(start)]:
+        if start and "\t" in line[: len(line) - len(start)]:
             raise ProcedureError("a tab in front of the line: blocks are indented by blanks", line=at)
         if start.startswith("##") and start.strip("# \t"):
             raise ProcedureError(

@@ -16,6 +16,7 @@ from lark.exceptions import UnexpectedInput, UnexpectedToken
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ExpressionError, ProcedureError
 from stepguard.language.expressions import parse_expression
+from stepguard.language.terms import TERM_SIGNS
 
 __all__ = ["explain", "explain_term"]
 
@@ -27,7 +28,6 @@ _WORDS_FIRST: Final = re.compile(
     rf"(?:[0-9]+[.)]\s*)?(?P<words>[^\"=:]*[^\W\d_]{{2}}[^\"=:]*):\s*(?P<step>`?{_NAME}\s*(?::[^=]*)?=(?!=).*)"
 )
 _FORMULA: Final = re.compile(rf"(?:[0-9]+[.)]\s*)?{_NAME}\s*(?::[^=\"]*)?=(?!=)\s*(?:by code\s)?(?P<formula>[^\"]*)\Z")
-_RICH: Final = re.compile(r"[\[\]{}\"]|\w\.[A-Za-z_]|\b(?:if|else|in|of|true|false)\b|[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 _WORDS_ALONE: Final = re.compile(
     rf"(?:[0-9]+[.)]\s*)?(?P<name>{_NAME}\s*(?::[^=]*)?)=\s*(?P<words>"
@@ -159,7 +159,7 @@ def explain(text: str, error: UnexpectedInput) -> ProcedureError:
 
 def explain_term(text: str, error: UnexpectedInput) -> str:
     """What is wrong with an expression, and the remedy."""
-    if not _RICH.search(text):
+    if not TERM_SIGNS.search(text):
         try:
             parse_expression(text)
         except ExpressionError as refused:
@@ -198,7 +198,7 @@ def _sentence(line: str, error: UnexpectedInput, raw: str) -> str:
     if (words := _WORDS_ALONE.match(plain)) is not None:
         return f'words stand in quotes: `{words["name"]} = "{words["words"]}"`'
     formula = _FORMULA.match(plain)
-    if formula is not None and formula["formula"] and not _RICH.search(formula["formula"]):
+    if formula is not None and formula["formula"] and not TERM_SIGNS.search(formula["formula"]):
         try:
             parse_expression(formula["formula"])
         except ExpressionError as refused:

@@ -8,6 +8,8 @@ them steps and procedures.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, cast
 
 from lark import Token, Transformer
@@ -79,6 +81,7 @@ class RawStep(NamedTuple):
     content: Content
     checks: tuple[CheckCall, ...]
     label: int | None = None
+    options: Mapping[str, Any] = MappingProxyType({})
 
 
 class Content(NamedTuple):

@@ -1,0 +1,42 @@
+"""``stepguard import``: a text of a procedure in the language, with a note on every line that is not certain."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Final
+
+from stepguard.cli.text import printable, shortened
+from stepguard.errors import ConfigError
+from stepguard.procedure.importing import import_procedure
+
+__all__ = ["add_arguments", "main"]
+
+_LONGEST: Final = 60
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``stepguard import``."""
+    parser.add_argument("file", metavar="FILE", help="the text: a numbered list, a checklist, Markdown; - for stdin")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print the procedure to standard output, and the notes to standard error.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    try:
+        text = sys.stdin.read() if options.file == "-" else Path(options.file).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{options.file}: cannot be read: {error}", option="file") from error
+    found = import_procedure(text)
+    if found.procedure is not None:
+        sys.stdout.write(str(found.procedure))
+    for note in found.notes:
+        line = printable(shortened(note.text, _LONGEST))
+        sys.stderr.write(f"line {note.line} {note.kind.replace('_', ' ')}: {line}\n    {printable(note.message)}\n")
+    if found.procedure is None:
+        return 3
+    return 0 if found.complete else 1

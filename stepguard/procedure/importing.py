@@ -1,0 +1,279 @@
+"""Import: procedures as people write them, read as far as that is certain, with a note on every line that is not.
+
+Numbered lists, checklists and Markdown, words in front of a formula (``4. Take off the fee: t4 = t3 - 5``), conditions
+in words (``If days is more than 3: fee = rate * 2``, ``Otherwise: fee = rate``) become a procedure of the language
+(`stepguard.procedure.notation`). It is a proposal: each line that is put to the model in words, is left out, or could
+not be understood has its note, and a program takes the procedure only where `ImportedProcedure.complete` says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from stepguard.errors import ConfigError, ExpressionError, ProcedureError
+from stepguard.language.descriptions import governs
+from stepguard.language.expressions import Expression
+from stepguard.language.hidden_formulas import assigns
+from stepguard.language.terms import variables_in
+from stepguard.procedure.free_text import ListItem, label_of, read_free_step, split_lines
+from stepguard.procedure.notation import parse_term, read_inputs
+from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.statements import If, Statement
+from stepguard.procedure.steps import Input, Step, as_inputs
+
+__all__ = ["ImportedProcedure", "Note", "NoteKind", "import_procedure"]
+
+NoteKind = Literal["words", "left_out", "refused"]
+"""What became of a line.
+
+========  ==============================================================================================
+words     it is put to the model as it stands; no formula and no check vouches for what the model answers
+left_out  it says nothing that is to be done, such as a heading, and is not in the procedure
+refused   it says something that could not be understood for certain, and is not in the procedure
+========  ==============================================================================================
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What became of a line that is not simply a step of the procedure.
+
+    Attributes:
+        line: its number, from 1.
+        text: the line.
+        kind: what became of it.
+        message: why, and how it is written in the language.
+    """
+
+    line: int
+    text: str
+    kind: NoteKind
+    message: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedProcedure:
+    """What a text came to.
+
+    Attributes:
+        procedure: the proposal; None where what was understood makes no procedure.
+        notes: one for each line that is put to the model in words, is left out or refused, in their order.
+    """
+
+    procedure: Procedure | None
+    notes: tuple[Note, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every line that says something is in the procedure, and none of it in mere words."""
+        return self.procedure is not None and all(note.kind == "left_out" for note in self.notes)
+
+
+_HEADER: Final = re.compile(r"(name|title|inputs?|answer|result)\s*[:\uff1a]\s*(.*)\Z", re.IGNORECASE)
+_IF: Final = re.compile(
+    r"(?:if|when|in case)\s+(?P<condition>[^,:]+?)(?:\s*[,:]\s*|\s+(?=then\b))(?:then\b[,:]?\s*)?(?P<rest>.*)\Z",
+    re.IGNORECASE,
+)
+_ELSE: Final = re.compile(r"(?:otherwise|else|in all other cases|if not)\s*[,:]?\s*(?P<rest>.*)\Z", re.IGNORECASE)
+_BOX: Final = re.compile(r"\[[ xX]\]\s+")
+_RULE: Final = re.compile(r"(?:[-*_]\s*){3,}\Z")
+_COMPARED: Final = tuple(
+    (re.compile(rf"\s+{words}\s+", re.IGNORECASE), sign)
+    for words, sign in (
+        (r"(?:is\s+)?(?:more|greater|higher|larger|older|longer) than or equal to|is at least", " >= "),
+        (r"(?:is\s+)?(?:less|fewer|lower|smaller|younger|shorter) than or equal to|is at most", " <= "),
+        (r"(?:is\s+)?(?:more|greater|higher|larger|older|longer) than|exceeds|is over|is above", " > "),
+        (r"(?:is\s+)?(?:less|fewer|lower|smaller|younger|shorter) than|is under|is below", " < "),
+        (r"is not equal to|is not", " != "),
+        (r"is equal to|equals|is", " == "),
+    )
+)
+
+
+def import_procedure(text: str, *, unnamed: str = "procedure") -> ImportedProcedure:
+    """Read a procedure as people write it.
+
+    Args:
+        text: prose in lines, a numbered list, Markdown; also the language itself.
+        unnamed: the name of a procedure that declares none.
+    """
+    reader = _Reader()
+    for at, line, indent in split_lines(text):
+        reader.take(at, line, indent)
+    return reader.made(unnamed)
+
+
+@dataclass
+class _Block:
+    """Steps that stand together: those of the procedure, or of a branch that a line of words began."""
+
+    indent: int
+    body: list[Statement]
+    condition: Expression | None = None
+    line: int = 0
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.notes: list[Note] = []
+        self.name: str | None = None
+        self.inputs: tuple[Input, ...] = ()
+        self.answer: str | None = None
+        self.names: set[str] = set()
+        self.number = -1
+        self.body: list[Statement] = []
+        self.blocks: list[_Block] = []
+        self.item = ListItem()
+
+    def note(self, at: int, line: str, kind: NoteKind, message: str) -> None:
+        self.notes.append(Note(at, line, kind, message))
+
+    def take(self, at: int, line: str, indent: int) -> None:
+        """Read the next line."""
+        try:
+            self._take(at, line, indent)
+        except (ProcedureError, ExpressionError, ConfigError) as error:
+            self.note(at, line, "refused", getattr(error, "message", str(error)))
+
+    def _take(self, at: int, line: str, indent: int) -> None:
+        if line.startswith("#"):
+            self._heading(at, line)
+            return
+        if _RULE.match(line):
+            return
+        if line.startswith("|"):
+            self.note(at, line, "refused", "a row of a table: declare it as `table name: key -> type`, its rows below")
+            return
+        header = _HEADER.match(line)
+        if header is not None and not assigns(line.replace(":", " ")):
+            self._header(header[1].lower(), header[2].strip(), at)
+            return
+        label = label_of(line)
+        body = line[label.end() :] if label else line
+        if (box := _BOX.match(body)) is not None:
+            body = body[box.end() :]
+        while self.blocks and indent <= self.blocks[-1].indent:
+            self._close()
+        self._statement(at, line, body, indent)
+
+    def _heading(self, at: int, line: str) -> None:
+        title = line.lstrip("#").strip()
+        if line.startswith("# ") and self.name is None and not self.body and not assigns(title):
+            self.name = title
+        elif line.startswith("##") and _is_step(title):
+            self.note(at, line, "refused", "a heading that holds a step: write it as a line of its own")
+        elif line.startswith("##") and governs(title) is not None:
+            self.note(at, line, "refused", f"{governs(title)!r} may say whether what stands below is carried out")
+        elif title:
+            self.note(at, line, "left_out", "a heading, or a comment")
+
+    def _header(self, key: str, rest: str, at: int) -> None:
+        if key in ("name", "title"):
+            self.name = rest.strip('"') or None
+        elif key in ("answer", "result"):
+            self.answer = rest.strip("`. ")
+        else:
+            self.inputs = as_inputs((*self.inputs, *read_inputs(rest, at)))
+            self.names.update(each.name for each in self.inputs)
+
+    def _statement(self, at: int, line: str, body: str, indent: int) -> None:
+        condition = _IF.match(body)
+        if condition is not None:
+            tree = self._condition(condition["condition"])
+            if condition["rest"]:
+                step = self._step(condition["rest"], line, at)
+                self._add(If(((tree, (step,)),)))
+            else:
+                self.blocks.append(_Block(indent, [], tree, at))
+            return
+        otherwise = _ELSE.match(body)
+        last = self._current()[-1] if self._current() else None
+        if otherwise is not None and isinstance(last, If) and not last.otherwise:
+            if not otherwise["rest"]:
+                raise ProcedureError("write `else:`, and its steps indented below")
+            step = self._step(otherwise["rest"], line, at)
+            self._current()[-1] = If(last.branches, (step,))
+            return
+        label = label_of(line)
+        own = next((group for group in label.groups() if group), None) if label else None
+        number = self.number if own is None else int(own)
+        step = self._step(body, line, at, default=None if own is None else f"step{number}")
+        self.item.goes_on(at, line, indent, step, nested=bool(self.blocks))
+        self.number = number
+        self._add(step)
+        if step.expression is None:
+            self.note(at, line, "words", f"words alone: {step.id!r} is what the model answers, and nothing checks it")
+
+    def _condition(self, words: str) -> Expression:
+        for pattern, sign in _COMPARED:
+            plain, count = pattern.subn(sign, words, count=1)
+            if count:
+                words = plain
+                break
+        try:
+            tree = parse_term(words)
+        except ExpressionError:
+            raise ProcedureError(
+                f"the condition {words[:60]!r} is none that can be worked out: write it as `if days > 3:`, over values "
+                "that are known"
+            ) from None
+        unknown = [name for name in variables_in(tree) if name not in self.names]
+        if unknown:
+            raise ProcedureError(f"the condition reads {unknown[0]!r}, which is no input and set by no step above")
+        return tree
+
+    def _step(self, body: str, line: str, at: int, default: str | None = None) -> Step:
+        step = read_free_step(body, default, self.names)
+        unknown = [name for name in step.reads if name not in self.names]
+        if unknown:
+            raise ProcedureError(f"step {step.id!r} reads {unknown[0]!r}, which is no input and set by no step above")
+        return step
+
+    def _current(self) -> list[Statement]:
+        return self.blocks[-1].body if self.blocks else self.body
+
+    def _add(self, statement: Statement) -> None:
+        self._current().append(statement)
+        self.names.update(_set_by(statement))
+
+    def _close(self) -> None:
+        block = self.blocks.pop()
+        assert block.condition is not None
+        if block.body:
+            self._add(If(((block.condition, tuple(block.body)),)))
+        else:
+            self.note(block.line, "", "refused", "nothing that was understood stands below this condition")
+
+    def made(self, unnamed: str) -> ImportedProcedure:
+        """What all lines came to."""
+        while self.blocks:
+            self._close()
+        procedure = None
+        try:
+            answer = None if self.answer is None else parse_term(self.answer)
+            procedure = Procedure(self.body, inputs=self.inputs, answer=answer, name=self.name or unnamed)
+        except (ProcedureError, ExpressionError) as error:
+            self.note(0, "", "refused", f"what was understood makes no procedure: {error}")
+        return ImportedProcedure(procedure, tuple(sorted(self.notes, key=lambda note: note.line)))
+
+
+def _is_step(heading: str) -> bool:
+    """Whether the words of a heading would be a step, or a declaration, if they stood alone."""
+    header, label = _HEADER.match(heading), label_of(heading)
+    numbered = label is not None and any(label.groups()) and label.end() < len(heading)
+    return numbered or (header is not None and header[2] != "") or assigns(heading)
+
+
+def _set_by(statement: Statement) -> Iterator[str]:
+    if isinstance(statement, If):
+        for body in (*(body for _, body in statement.branches), statement.otherwise):
+            for inner in body:
+                yield from _set_by(inner)
+    elif isinstance(statement, Step):
+        yield statement.id

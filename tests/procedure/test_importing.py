@@ -1,0 +1,182 @@
+"""Import: procedures as people write them, and a note on every line that is not read for certain."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepguard import Procedure, Step
+from stepguard.procedure.importing import import_procedure
+
+
+def read(text: str) -> Procedure:
+    """The procedure that a text comes to."""
+    found = import_procedure(text)
+    assert found.procedure is not None, found.notes
+    assert all(note.kind != "refused" for note in found.notes)
+    return found.procedure
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "## Step 2: total = gross + 5",
+        "### total = gross + 5",
+        "## **Step 2:** `total = gross + 5`",
+        "## 2. Name the customer's country.",
+        "## Then total = gross + 5",
+        "## answer: gross",
+        "##inputs: rate",
+    ],
+)
+def test_a_heading_does_not_swallow_a_step(line: str) -> None:
+    """A heading of two or more signs that holds a step or a declaration is refused, and not taken for a comment."""
+    notes = import_procedure(f"inputs: net\nStep 1: gross = net * 2\n{line}").notes
+    assert [(note.line, note.kind) for note in notes] == [(3, "refused")]
+
+
+@pytest.mark.parametrize(
+    "line", ["# Step 2: total = gross + 5", "## Step 2", "## The discount", "######", "## Inputs:"]
+)
+def test_a_comment_or_a_heading_of_words_is_skipped(line: str) -> None:
+    """One sign makes a comment of anything; a heading without a step says nothing that is to be done."""
+    text = "inputs: net\ngross = net * 2\ntotal = gross + 5"
+    assert read(text.replace("total", f"{line}\ntotal")) == read(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("2. Then total = gross + 5", "`Work it out: total = gross + 5`"),
+        ("2. Let total = gross + 5, then stop.", "`Work it out: total = gross + 5`"),
+        ("2. Then total = gross + 5 and write it down", "`Work it out: total = gross + 5`"),
+        ("2. Then total: decimal(2) = gross * 2", "`Work it out: total: decimal(2) = gross * 2`"),
+        ("2. total \u2190 gross", "`Work it out: total = gross`"),
+        ("2. total \uff1d gross", "`Work it out: total = gross`"),
+        ("2. $total = gross + 5$", "`Work it out: total = gross + 5`"),
+        ("Then total = gross + 5", "`Work it out: total = gross + 5`"),
+        ("2. gross + 5.", "`result = gross + 5`"),
+        ("2. `gross`", "`result = gross`"),
+        ("2. 3 * 4", "`result = 3 * 4`"),
+        ("2. gross > 5", "`ok = gross > 5`"),
+    ],
+)
+def test_a_formula_among_words_is_refused(line: str, hint: str) -> None:
+    """Words that hold a formula over known values would go unchecked; the error says how to write it."""
+    (note,) = import_procedure(f"inputs: net\n1. gross = net * 2\n{line}").notes
+    assert (note.line, note.kind) == (3, "refused")
+    assert hint in note.message
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Name the customer's country.",
+        "Is net > gross?",
+        "Multiply net by two",
+        "Find the slope of y = 2 * z + 1.",
+        "Take pi = 3.14 for the area",
+        "Take g = 9.81 m/s^2",
+        "Use a discount of r = 5% of the price",
+        "Say whether the colour = red",
+        "Double-check the read-out",
+        "Pros / cons",
+        "Gross",
+    ],
+)
+def test_words_without_a_formula_are_an_instruction(words: str) -> None:
+    """Signs of arithmetic among words, and formulas over what is no value of the procedure, are words."""
+    procedure = read(f"inputs: net\n1. gross = net * 2\n2. {words}")
+    assert procedure.steps[1] == Step("step2", instruction=words)
+    assert Procedure.parse(str(procedure)) == procedure
+
+
+INVOICE = """
+Name: invoice
+# The order as it came in.
+Inputs: x, y, rate: decimal(2, half_even)
+
+t1 = x + y
+t2: integer = t1 * 3   # three boxes
+Step 3: t3 = t2 * 4
+4. Take off the fee: t4 = t3 - 5
+5) Name the customer's country.
+- [ ] t6: decimal(2, half_up) = by code t4 / 3
+**Step 7:** `t7 = t6 * rate`
+answer: t4
+"""
+
+
+def test_a_list_of_steps_becomes_a_procedure_of_the_language() -> None:
+    """Labels, words in front, check boxes and Markdown are read; words alone are put to the model, with a note."""
+    found = import_procedure(INVOICE)
+    assert found.procedure == Procedure.parse(
+        """
+        name: invoice
+        inputs: x, y, rate: decimal(2, half_even)
+        t1 = x + y
+        t2: integer = t1 * 3
+        t3 = t2 * 4
+        t4 = t3 - 5  "Take off the fee"
+        step5 = "Name the customer's country."
+        t6: decimal(2, half_up) = by code t4 / 3
+        t7 = t6 * rate
+        answer: t4
+        """
+    )
+    assert [(note.line, note.kind) for note in found.notes if note.kind != "left_out"] == [(10, "words")]
+    assert not found.complete
+
+
+BRANCHES: dict[str, tuple[str, str]] = {
+    "one line": ("1. If x is more than 3, t = x + 1", "if x > 3:\n  t = x + 1"),
+    "words and a formula": ("1. If x exceeds 3, add one: t = x + 1", 'if x > 3:\n  t = x + 1  "add one"'),
+    "then": ("- If x >= 3 then t = x + 1", "if x >= 3:\n  t = x + 1"),
+    "both": (
+        "1. If x is at least 3: t = x + 1\n2. Otherwise: t = x - 1",
+        "if x >= 3:\n  t = x + 1\nelse:\n  t = x - 1",
+    ),
+    "a list below": ("1. If x > 3:\n   - t = x + 1\n   - u = t\n2. v = x", "if x > 3:\n  t = x + 1\n  u = t\nv = x"),
+}
+
+
+@pytest.mark.parametrize(("text", "written"), BRANCHES.values(), ids=BRANCHES)
+def test_a_condition_in_words_becomes_a_branch(text: str, written: str) -> None:
+    """A condition over known values is carried out as one, and the formula behind it only where it holds."""
+    found = import_procedure(f"inputs: x\n{text}\nanswer: x")
+    assert found.procedure == Procedure.parse(f"inputs: x\n{written}\nanswer: x")
+    assert found.complete
+
+
+REFUSED = [
+    *("If it rains: t = x + 1", "Otherwise: t = x - 1", "Repeat 3 times: t = x * 1.1", "For each item: t = x + 1"),
+    *("Do not do this: t = x * 2", "Add one (only for members): t = x + 1", "Members: t = x * 0.9", "x > 3: t = x + 1"),
+    *("1. The next step is optional.", "Add one unless paid: t = x + 1", "t = x + 1  # only if x > 3", "~~t = x + 1~~"),
+    *("> t = x + 1", "t = z + 1", "| a | b |", "Falls es regnet: t = x + 1", "\u5982\u679c\u4e0b\u96e8: t = x + 1"),
+    *("1. <!-- t = x + 1 -->", "If y is more than 3, t = x + 1", "t := x", "## Only for members"),
+]
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_what_is_not_certain_is_refused_with_a_note_and_left_out(line: str) -> None:
+    """Nothing that is not understood becomes a step, and its line is named with the reason."""
+    found = import_procedure(f"inputs: x\nbefore = x * 2\n{line}\nafter = before + 1")
+    refused = [note for note in found.notes if note.kind == "refused"]
+    assert [note.line for note in refused] == [3]
+    assert refused[0].message
+    assert not found.complete
+    assert found.procedure == Procedure.parse("inputs: x\nbefore = x * 2\nafter = before + 1")
+
+
+def test_what_makes_no_procedure_is_told() -> None:
+    """Where too little was understood there is no proposal."""
+    found = import_procedure("Be nice to the customer.\n")
+    assert found.procedure is None
+    assert [note.kind for note in found.notes] == ["refused", "refused"]
+
+
+def test_the_language_is_imported_as_it_is() -> None:
+    """A straight procedure of the language comes out as itself, without a note."""
+    text = "name: order\ninputs: price, quantity: integer\ngoods = price * quantity\ntotal = by code goods * 1.19\n"
+    found = import_procedure(text)
+    assert found.complete
+    assert str(found.procedure) == text
