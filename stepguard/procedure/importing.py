@@ -103,7 +103,7 @@ def import_procedure(text: str, *, unnamed: str = "procedure") -> ImportedProced
         text: prose in lines, a numbered list, Markdown; also the language itself.
         unnamed: the name of a procedure that declares none.
     """
-    reader = _Reader()
+    reader = _ImportReader()
     for at, line, indent in split_lines(text):
         reader.take(at, line, indent)
     return reader.made(unnamed)
@@ -119,7 +119,7 @@ class _Block:
     line: int = 0
 
 
-class _Reader:
+class _ImportReader:
     def __init__(self) -> None:
         self.notes: list[Note] = []
         self.name: str | None = None

@@ -119,6 +119,10 @@ class Procedure:
         put(self, "operations", operations_of(functions or {}, tools or {}))
         if straight:
             self._check_straight(steps)
+        else:
+            from stepguard.procedure.static_checks import check_flow
+
+            check_flow(held, declared, self.answer_term, self.tables)
 
     def _check_straight(self, held: Sequence[Step]) -> None:
         last_read: dict[str, int] = {}

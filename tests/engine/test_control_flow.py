@@ -101,12 +101,12 @@ def test_a_list_of_nothing_has_no_rounds() -> None:
     """The body is not carried out, and the sum of nothing is nothing."""
     procedure = Procedure(
         [
-            ForEach("n", ListTerm(()), [Step("double", "n * 2")]),
+            ForEach("n", "xs", [Step("double", "n * 2")]),
             Step("total", Aggregate("sum", Name("double"))),
         ],
-        inputs=["x"],
+        inputs=[Input("xs", "list of number")],
     )
-    assert guard().run(procedure, {"x": 4}).answer == 0
+    assert guard().run(procedure, {"xs": []}).answer == 0
 
 
 def test_a_bound_that_is_reached_is_an_end_of_its_own() -> None:

@@ -290,7 +290,14 @@ def _deeper(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expressio
 terms = st.recursive(leaves, _deeper, max_leaves=5)
 
 
-@given(terms.map(format_expression))
+@st.composite
+def term_texts(draw: st.DrawFn) -> str:
+    """The text of some term."""
+    return format_expression(draw(terms))
+
+
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
+@given(term_texts())
 @settings(max_examples=400, deadline=None)
 def test_every_term_prints_as_a_text_that_reads_as_one(text: str) -> None:
     """Reading the text of a term and printing that gives the same text, which reads as an equal tree."""

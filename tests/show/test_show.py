@@ -346,7 +346,8 @@ class TestLength:
     def test_no_line_is_longer_than_the_terminal(self, width: int, ascii_only: bool) -> None:
         """Long words are broken, and wide characters count for two."""
         words = "Read 地址地址地址地址地址地址地址地址地址 " + "very" * 40
-        procedure = Procedure([If([("x > 1", [If([("x > 2", [Step("t", instruction=words)])])])])], inputs=["x"])
+        body = [If([("x > 1", [If([("x > 2", [Step("t", instruction=words)])])])])]
+        procedure = Procedure(body, inputs=["x"], answer="x")
         from rich.cells import cell_len
 
         for line in draw_text(procedure, width=width, ascii_only=ascii_only).split("\n"):

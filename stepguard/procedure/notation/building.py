@@ -34,6 +34,7 @@ from stepguard.procedure.notation.trees import (
 )
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement
+from stepguard.procedure.static_checks import check_flow
 from stepguard.procedure.steps import Input, Step
 
 __all__ = ["ParsedProcedure", "build", "finish", "located"]
@@ -134,6 +135,8 @@ def finish(made: ParsedProcedure, *, unnamed: str, **host: Any) -> Procedure:
     options["records"] = tuple(record for name, record in made.records.items() if name not in made.inherited)
     if made.answer is not None:
         options["answer"] = made.answer.name if type(made.answer) is Name else made.answer
+    if not all(isinstance(statement, Step) for statement in made.body):
+        check_flow(tuple(made.body), made.inputs.values(), None, made.tables, made.lines)
     try:
         body: Any = made.body
         return Procedure(body, **options, **host)
@@ -141,12 +144,6 @@ def finish(made: ParsedProcedure, *, unnamed: str, **host: Any) -> Procedure:
         if error.line is not None:
             raise
         raise ProcedureError(error.message, line=_line_of(made, error), step=error.step) from error
-
-
-def answer_type(procedure: Procedure) -> ValueType | None:
-    """The type of what a procedure answers, None where that is not known."""
-    types = {each.name: each.type for each in procedure.inputs} | {step.id: step.type for step in procedure.steps}
-    return types.get(procedure.answer)
 
 
 def _cell(text: str) -> str:
@@ -372,6 +369,7 @@ class _ProcedureBuilder:
             )
         called = self.made.procedures[name]
         made = located(raw.line, ProcedureCall, raw.id, called, content.arguments)
-        if (kind := answer_type(called)) is not None:
+        kind = check_flow(called.body, called.inputs, called.answer_term, called.tables)
+        if kind is not None:
             self.types[raw.id] = kind
         return made
