@@ -47,6 +47,7 @@ __all__ = [
     "Number",
     "Power",
     "check_percent_signs",
+    "find_date",
     "format_expression",
     "inner_comparison",
     "names_in",
@@ -211,17 +212,24 @@ def parse_expression(text: str, *, commas_separate: bool = False) -> Expression:
                 position=point.start(),
             )
         plain = join_blank_groups(text).translate(_SYMBOLS)
-    if not commas_separate and "-" in text and (date := _DATE.search(text)) is not None:
+    if not commas_separate and (date := find_date(text)) is not None:
         raise ExpressionError(
-            f"{date[0]} is a date, and no arithmetic: put blanks around a minus", text=text, position=date.start()
+            f"{date[0]} looks like a date: write one as 2026-01-31, and blanks around signs of arithmetic",
+            text=text,
+            position=date.start(),
         )
     return _Parser(text, plain, commas_separate).parse()
+
+
+def find_date(text: str) -> re.Match[str] | None:
+    """The first digits that a reader takes for a date, and arithmetic would take for a difference or a quotient."""
+    return _DATE.search(text) if "-" in text or "/" in text else None
 
 
 _WORDS: Final = frozenset({"and", "or", "not"})
 _KEYWORDS: Final = RESERVED - FUNCTIONS.keys()
 _CHOICES: Final = frozenset({"if", "else"})
-_DATE: Final = re.compile(r"(?<![0-9.])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9.])")
+_DATE: Final = re.compile(r"(?<![\w.])(?:[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}|[0-9]{1,2}([-/])[0-9]{1,2}\1[0-9]{4})(?![\w.])")
 
 
 def _no_choice(word: str) -> str:

@@ -13,7 +13,7 @@ from lark import Lark
 from lark.exceptions import UnexpectedInput
 
 from stepguard.errors import ExpressionError, ProcedureError
-from stepguard.language.expressions import MAX_LENGTH, Expression, check_percent_signs
+from stepguard.language.expressions import MAX_LENGTH, Expression, check_percent_signs, find_date
 from stepguard.language.unseen import UNSEEN
 from stepguard.procedure.notation.layout import Layout
 from stepguard.procedure.notation.slips import explain, explain_term
@@ -27,6 +27,7 @@ _STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _COMMENT: Final = re.compile(r"#.*")
 _MARGIN: Final = re.compile(r"^( *)[^ \n#]", re.MULTILINE)
 _UNSEEN: Final = re.compile(f"[{UNSEEN}]")
+_ISO: Final = re.compile(r"(?<![\w.])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![\w.-])")
 _POINT: Final = re.compile("(?<=[0-9])[\u00b7\u22c5](?=[0-9])")
 
 
@@ -80,7 +81,7 @@ def parse_term(text: str) -> Expression:
 def _check_lines(body: str) -> None:
     """Refuse what no line may hold, and signs that not every reader takes in the same way."""
     longest = len(body) > _MAX_LINE
-    if not longest and body.isascii() and not ("%" in body or "\t" in body or "##" in body):
+    if not longest and body.isascii() and not ("%" in body or "\t" in body or "##" in body or find_date(body)):
         return
     for at, line in enumerate(body.split("\n"), 1):
         if len(line) > _MAX_LINE:
@@ -93,7 +94,8 @@ def _check_lines(body: str) -> None:
                 f"{start[:40]!r} looks like a heading: a comment begins with one #; `stepguard import` reads Markdown",
                 line=at,
             )
-        if line.isascii() and "%" not in line:
+        dated = find_date(line) is not None
+        if line.isascii() and "%" not in line and not dated:
             continue
         plain = _STRING.sub(lambda found: f'"{"x" * (len(found[0]) - 2)}"', line)
         if (unseen := _UNSEEN.search(plain)) is not None:
@@ -103,6 +105,8 @@ def _check_lines(body: str) -> None:
             raise ProcedureError(
                 f"{point[0]!r} between digits could be a decimal point: write a point, or * for a product", line=at
             )
+        if dated and (date := find_date(_ISO.sub("", plain))) is not None:
+            raise ProcedureError(f"{date[0]} looks like a date: write one as 2026-01-31", line=at)
         if "%" in plain:
             try:
                 check_percent_signs(plain)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, NoReturn, cast
 
 from lark import Token, Transformer
 
 from stepguard.errors import ExpressionError, ProcedureError
 from stepguard.language.expressions import (
     FUNCTIONS,
+    MAX_DEPTH,
     TRUTHS,
     Call,
     Chain,
@@ -354,7 +355,10 @@ class Trees(Transformer[Token, Any]):
 
     def opposite(self, children: list[Any]) -> Expression:
         _check_truth(children[1], children[0])
-        return Not(children[1])
+        inner, depth = children[1], 1
+        while isinstance(inner, Not):
+            inner, depth = inner.operand, depth + 1
+        return Not(children[1]) if depth <= MAX_DEPTH else _too_deep(children[0])
 
     def compared(self, children: list[Any]) -> Expression:
         left, sign, right = children
@@ -374,7 +378,10 @@ class Trees(Transformer[Token, Any]):
         return _signed(sum(_SIGNS.get(each, each) == "-" for each in signs) % 2 == 1, tree)
 
     def raised(self, children: list[Any]) -> Expression:
-        return Power(children[0], children[2])
+        inner, depth = children[2], 1
+        while isinstance(inner, Power):
+            inner, depth = inner.exponent, depth + 1
+        return Power(children[0], children[2]) if depth <= MAX_DEPTH else _too_deep(children[1])
 
     def field(self, children: list[Any]) -> Expression:
         return Field(children[0], str(children[1]))
@@ -446,6 +453,10 @@ def _signed(negative: bool, tree: Expression) -> Expression:
     if not negative:
         return tree
     return Number(-tree.value) if type(tree) is Number else Negate(tree)
+
+
+def _too_deep(token: Token) -> NoReturn:
+    raise refuse(f"nested deeper than {MAX_DEPTH} levels", token)
 
 
 def _check_truth(tree: Expression, word: Token) -> None:
