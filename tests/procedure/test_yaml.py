@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from stepguard import Procedure
 from stepguard.errors import ProcedureError
+from stepguard.procedure import yaml_format
 
 TEXT = """\
 name: loan
@@ -213,3 +215,21 @@ def test_branches_loops_tables_and_calls_mean_the_same_in_yaml(tmp_path: Path) -
     found = load(tmp_path, FLOW)
     assert found == Procedure.parse(WRITTEN)
     assert Procedure.parse(str(found)) == found
+
+
+def test_the_schema_has_the_keys_that_are_read() -> None:
+    """What editors complete is what is read, and the schema takes documents and refuses unknown keys."""
+    import yaml
+
+    schema = json.loads(Path(yaml_format.__file__).with_name("schema.json").read_text(encoding="utf-8"))
+    read = {
+        **{"procedure": yaml_format.TOP, "input": yaml_format.INPUT, "table": yaml_format.TABLE, "if": yaml_format.IF},
+        **{"else_if": yaml_format.ELSE_IF, "for_each": yaml_format.FOR_EACH, "repeat": yaml_format.REPEAT},
+        "step": yaml_format.STEP,
+    }
+    assert {name: set(schema["$defs"][name]["properties"]) for name in read} == {key: set(read[key]) for key in read}
+    validator = import_module("jsonschema").Draft202012Validator(schema)
+    for text in (YAML, FLOW):
+        assert validator.is_valid(yaml.safe_load(text))
+    wrong: list[object] = [{"stpes": []}, {"steps": [{"id": "t", "expresion": "1"}]}, {"steps": [{"if": "a"}]}]
+    assert not any(validator.is_valid(each) for each in wrong)
