@@ -60,7 +60,7 @@ def test_a_decimal_comma_is_refused_by_default(reply: str) -> None:
 
 def test_numbers_of_json_itself_have_a_point() -> None:
     """A bare JSON number is read as JSON writes it, also where text has commas."""
-    procedure = Procedure.parse('inputs: x\n1. Read the weight\nweight: decimal(2) = "Read it" (reads x)')
+    procedure = Procedure.parse('inputs: x\nstep1 = "Read the weight"\nweight: decimal(2) = "Read it" (reads x)')
     model = ScriptedBackend(
         '{"step1": {"work": "", "value": "a, b.c"}, "weight": {"work": "2.5 kg, so", "value": 2.5}}'
     )
