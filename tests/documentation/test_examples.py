@@ -75,6 +75,53 @@ def test_the_client_answers_what_is_verified_and_passes_on_all_else() -> None:
     assert f"to pay: {TOTAL - 5}" in shown
 
 
+def test_the_claim_is_settled_with_its_allowance_and_approved() -> None:
+    """An item over the daily allowance is cut, one that is too old not paid, and the sum goes to a person."""
+    total = Decimal("12.50") + min(Decimal("31.80"), Decimal(28)) + Decimal("22.40")
+    shown = printed("expense_claim")
+    assert f"checked: {{'applicant': 'Ada Byron', 'total': '{total}', 'approved': True}}" in shown
+    assert "caught: wrong_value" in shown
+
+
+def test_the_loan_is_decided_or_waits_for_an_officer() -> None:
+    """Rate by purpose and score, half a point off for a loyal customer, and a run that goes on with the answer."""
+    shown = printed("loan_decision")
+    for rate, months in ((Decimal("0.069"), 36), (Decimal("0.094"), 48)):
+        interest = cents(9000 * rate * months / 12)
+        assert f"'payment': '{cents((9000 + interest) / months)}'" in shown
+    assert "waits for an officer: Grant 9000.00 over 48 months" in shown
+    assert shown.count("verified: {'granted': True") == 2
+
+
+def test_the_line_that_was_multiplied_wrongly_is_told() -> None:
+    """Its difference is named; the totals add up."""
+    off = Decimal("87.00") - 2 * Decimal("38.50")
+    shown = printed("invoice_audit")
+    assert "'lines_differ': True, 'net_differs': False, 'gross_differs': False" in shown
+    assert f"['0.00', '0.00', '{off}']" in shown
+
+
+def test_the_series_is_worked_out_with_its_units() -> None:
+    """Micrograms and milligrams are the same measure; what is taken and filled up makes the volume."""
+    pytest.importorskip("pint")
+    shown = printed("dilution_series")
+    assert "verified: {'take': ['2 mL', '0.8 mL', '0.2 mL'], 'fill': ['2 mL', '3.2 mL', '3.8 mL']" in shown
+
+
+def test_the_worker_is_restarted_until_its_queue_is_short() -> None:
+    """Two restarts halve it below the bound, and the ticket is closed."""
+    shown = printed("runbook")
+    assert "closed: worker-17 is at 75" in shown
+    assert "2 restarts" in shown
+
+
+def test_two_returns_are_settled_by_the_tables() -> None:
+    """An exception, a member's postage, furniture that is late and large."""
+    first = cents(Decimal("320.50") * Decimal("0.70")) - cents(Decimal("4.90") / 2)
+    second = cents(Decimal("500.00") * Decimal("0.20")) - Decimal("24.90") - 15  # after 50 days of 45
+    assert f"verified: {100 + first + second}" in printed("returns_desk")
+
+
 @pytest.mark.slow
 def test_the_agent_reads_what_is_verified_and_nothing_else() -> None:
     """A slip is mended, and neither a stubborn model nor a wrong tool gets a value to the agent."""
