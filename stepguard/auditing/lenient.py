@@ -42,6 +42,10 @@ _CALCULATED: Final = re.compile(
 )
 
 
+_RATE: Final = re.compile(r"\A\s*(?:per|an?|each|every)\s+[a-z]+")
+"""Behind a number, what it is for: an answer of 18 a day is 18."""
+
+
 def bare(text: str) -> str:
     """A text without the markup around it, the full stop behind it and the dollars of mathematics."""
     text = _ended(text)
@@ -70,6 +74,7 @@ def read_bare(kind: ValueType, text: str) -> Value | None:
 
 def find_alone(kind: ValueType, text: str) -> Value | None:
     """The number in a short text, None where there are several, or where what is around it makes it another."""
+    text = text.replace("\\$", "$")  # as Markdown writes a dollar that begins no formula
     side = None if _DENIED.search(text) else last_side(_ASIDE.sub(" ", _MATH.sub(r"\1", text)))
     numbers = [] if side is None else list(find_numbers(side))
     if side is None or len(numbers) != 1:
@@ -80,6 +85,6 @@ def find_alone(kind: ValueType, text: str) -> Value | None:
     around = side[:start] + " " + side[end:]
     if _DIGIT.search(around) or _COUNTED.search(side[:start]) or _CALCULATED.match(side[end:]):
         return None
-    if not amount_stands_alone(side.lower(), start, end):
+    if not amount_stands_alone(side[:end].lower() + _RATE.sub("", side[end:].lower()), start, end):
         return None
     return read_bare(kind, side[start:end])
