@@ -177,6 +177,8 @@ _GROUPED = re.compile(
 _SYMBOLS = str.maketrans({**OPERATORS, **dict.fromkeys("\u00a0\u202f\u2009", " ")})
 _SPELLINGS: Final = {"≤": "<=", "≥": ">=", "≠": "!="}
 _POINTS: Final = re.compile("(?<=[0-9])[\u00b7\u22c5](?=[0-9])")
+_GOES_ON: Final = re.compile(r"(?:if|else|and|or|in|for|where)\b")
+"""Words of the language that a value may stand in front of."""
 _OPERAND: Final = re.compile(r"[\w.(\[]")
 _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _PRODUCT: Final = frozenset({"*", "/", "//", "%"})
@@ -507,8 +509,8 @@ def is_percentage(plain: str, at: int) -> bool:
     Raises:
         ExpressionError: it could be one as well as a remainder.
     """
-    behind = plain[at + 1 :].lstrip()[:1]
-    if behind != "%" and _OPERAND.match(behind) is None:
+    behind = plain[at + 1 : at + 80].lstrip()
+    if behind[:1] != "%" and (_OPERAND.match(behind) is None or _GOES_ON.match(behind)):
         return True
     raise ExpressionError(
         "a % between two values: write `a % b` for a remainder, `10% * x` for a percentage", text=plain, position=at

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stepguard import Step
+from stepguard import Guard, Procedure, Step
 from stepguard.checks import Holds, Length, OneOf, Pattern, Range
 from stepguard.errors import ExpressionError, ProcedureError
 from stepguard.language.expressions import (
@@ -40,6 +41,7 @@ from stepguard.procedure.notation.building import build
 from stepguard.procedure.notation.parsing import parse_items
 from stepguard.procedure.notation.printing import print_body
 from stepguard.procedure.statements import Body, ForEach, If, Repeat, Statement
+from stepguard.testing import SimulatedModel, Slips
 
 REFUSED: dict[str, tuple[str, int, str]] = {
     "prose": ("t = x\nTake off the fee.", 2, "neither a formula"),
@@ -309,3 +311,11 @@ def test_every_term_prints_as_a_text_that_reads_as_one(text: str) -> None:
     tree = parse_term(text)
     assert format_expression(tree) == text
     assert parse_term(format_expression(tree)) == tree
+
+
+def test_a_percentage_stands_in_front_of_a_word_of_the_language() -> None:
+    """`70% if late else 80%` is a choice between percentages; in front of a name a sign is still refused."""
+    procedure = Procedure.parse("inputs: late: boolean\nr: percent = 70% if late else 80%\n")
+    assert Guard(SimulatedModel(slips=Slips.none())).run(procedure, {"late": True}).answer == Fraction(7, 10)
+    with pytest.raises(ProcedureError, match="a % between two values"):
+        Procedure.parse("inputs: iffy\nr = 70% iffy\n")
