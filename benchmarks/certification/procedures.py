@@ -15,6 +15,7 @@ from typing import Any, Final
 from certification.tallies import Tally
 from stepguard import Procedure, Step
 from stepguard.errors import ProcedureError
+from stepguard.procedure.importing import import_procedure
 from stepguard.procedure.yaml_format import parse_yaml
 
 __all__ = ["certify_procedures"]
@@ -121,7 +122,8 @@ def _wrong(seed: int, each: int) -> dict[str, Any]:
                     accepted, text = _accepted_as_field(_sentence(words), name, formula, number), words
                 else:
                     text = _PLACES[place](words, name, formula, chance)
-                    accepted = _accepted(text)
+                    # A comment of the language is one, whatever it says; import heeds what free forms say in it.
+                    accepted = _imported(text) or (place != "a comment" and _parsed(text))
                 tally.add(accepted, text)
             kinds[f"{kind}: {place}"] = tally.to_dict()
     return kinds
@@ -137,7 +139,7 @@ def _right(seed: int, each: int) -> dict[str, Any]:
             operand = second if second.isalpha() else first
             words = _sentence(descriptions[number % len(descriptions)].format(name, operand))
             text = f"{chance.choice(['', '1. ', 'Step 1: '])}{words}: {name} = {formula}"
-            tally.add(not (_accepted(text) and _accepted_as_field(words, name, formula, number)), text)
+            tally.add(not (_imported(text) and _accepted_as_field(words, name, formula, number)), text)
         kinds[kind] = tally.to_dict()
     return kinds
 
@@ -146,11 +148,22 @@ def _sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _accepted(text: str) -> bool:
+def _parsed(text: str) -> bool:
+    """Whether the language reads a formula in it that is carried out always."""
     try:
-        return any(step.expression for step in Procedure.parse(f"inputs: {', '.join(_INPUTS)}\n{text}").steps)
+        return _always(Procedure.parse(f"inputs: {', '.join(_INPUTS)}\n{text}"))
     except ProcedureError:
         return False
+
+
+def _imported(text: str) -> bool:
+    """Whether import takes it without a note, with a formula that is carried out always."""
+    imported = import_procedure(f"inputs: {', '.join(_INPUTS)}\n{text}")
+    return imported.procedure is not None and imported.complete and _always(imported.procedure)
+
+
+def _always(procedure: Procedure) -> bool:
+    return any(isinstance(statement, Step) and statement.expression is not None for statement in procedure.body)
 
 
 def _accepted_as_field(words: str, name: str, formula: str, number: int) -> bool:

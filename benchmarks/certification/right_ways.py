@@ -396,14 +396,10 @@ def _crossed(case: Case) -> object:
     return None if plain is None or shown is None or shown == plain else f"{shown} = {case.plain}"
 
 
-def _signs(name: str, look: Look) -> None:
-    @right_way(f"{name} (not in the expression language)", refused=True)
-    def way(case: Case) -> object:
-        plain, shown = case.work(), case.work(look)
-        return None if plain is None or shown is None or shown == plain else f"{shown} = {case.plain}"
-
-
-_signs("a colon for a division", Look(signs={"/": ":"}))
+@right_way("a colon for a division")
+def _colon(case: Case) -> object:
+    plain, shown = case.work(), case.work(Look(signs={"/": ":"}))
+    return None if plain is None or shown is None or shown == plain else f"{shown} = {case.plain}"
 
 
 @right_way("an arrow to the result (no equation)", refused=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
-from stepguard.language.descriptions import governs
+from stepguard.language.descriptions import begins_clause, governs, steers
 from stepguard.language.expressions import Expression
 from stepguard.language.hidden_formulas import assigns
 from stepguard.language.terms import variables_in
@@ -164,12 +164,14 @@ class _ImportReader:
 
     def _heading(self, at: int, line: str) -> None:
         title = line.lstrip("#").strip()
-        if line.startswith("# ") and self.name is None and not self.body and not assigns(title):
+        above = line.startswith("##") or title.endswith((":", "\uff1a"))
+        word = governs(title) if above else begins_clause(title) or steers(title)
+        if word is not None and not assigns(title):
+            self.note(at, line, "refused", f"{word!r} may say whether what stands below is carried out")
+        elif line.startswith("# ") and self.name is None and not self.body and not assigns(title):
             self.name = title
         elif line.startswith("##") and _is_step(title):
             self.note(at, line, "refused", "a heading that holds a step: write it as a line of its own")
-        elif line.startswith("##") and governs(title) is not None:
-            self.note(at, line, "refused", f"{governs(title)!r} may say whether what stands below is carried out")
         elif title:
             self.note(at, line, "left_out", "a heading, or a comment")
 
