@@ -397,7 +397,7 @@ def _crossed(case: Case) -> object:
 
 
 @right_way("a colon for a division")
-def _colon(case: Case) -> object:
+def _colon_division(case: Case) -> object:
     plain, shown = case.work(), case.work(Look(signs={"/": ":"}))
     return None if plain is None or shown is None or shown == plain else f"{shown} = {case.plain}"
 

@@ -19,10 +19,17 @@ What the grammar does not have is refused with its line; nothing is taken for wo
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 from stepguard.errors import ProcedureError
+
+with warnings.catch_warnings():
+    # Where the package `regex` is there Lark imports it, too, and that asks for the encoding of the locale.
+    warnings.simplefilter("ignore", EncodingWarning)
+    import lark  # noqa: F401 - loaded once, here, for the modules below
+
 from stepguard.procedure.notation.building import build, finish
 from stepguard.procedure.notation.parsing import parse_items, parse_term
 from stepguard.procedure.notation.printing import print_procedure
