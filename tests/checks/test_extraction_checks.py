@@ -220,6 +220,8 @@ def test_of_several_totals_none_is_taken_for_granted() -> None:
 )
 def test_values_of_every_type_are_found_by_what_they_are(kind: str, value: Any, document: str, outcome: str) -> None:
     """In whatever notation they stand there, and not inside a longer one."""
+    if kind.startswith("quantity"):
+        pytest.importorskip("pint")
     assert judged(Grounded("doc"), parse(kind), value, document).outcome == outcome
 
 

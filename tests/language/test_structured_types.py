@@ -15,7 +15,6 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import pytest
 from hypothesis import given, settings
 from pydantic import AliasChoices, BaseModel, Field, RootModel, field_validator
-from values_harness import typed_values
 
 from stepguard.errors import ConfigError, InexactError, ValueRefused
 from stepguard.language.models import to_python, value_type_of
@@ -24,6 +23,9 @@ from stepguard.language.quantities import Amount
 from stepguard.language.records import Record, RecordType
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value
+
+pytest.importorskip("pint")  # the harness makes quantities
+from values_harness import typed_values
 
 _T = TypeVar("_T")
 parse = ValueType.parse

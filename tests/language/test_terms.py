@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from hypothesis import event, given, settings
-from term_harness import TABLES, TYPES, Meaning, NoValue, as_python, parse, terms, values
 
 from stepguard.errors import EvaluationError, InexactError, ProcedureError, TooLargeError, UndefinedError
 from stepguard.language.evaluation import evaluate
@@ -24,6 +23,9 @@ from stepguard.language.term_types import type_of
 from stepguard.language.terms import Aggregate, Choice, Field, Item, ListTerm, LiteralTerm, Member, RecordTerm
 from stepguard.language.type_relations import fits, joined
 from stepguard.language.values import Value
+
+pytest.importorskip("pint")  # the harness makes quantities
+from term_harness import TABLES, TYPES, Meaning, NoValue, as_python, parse, terms, values
 
 N, X, Y = Name("n"), Name("x"), Name("y")
 

@@ -219,6 +219,7 @@ def test_branches_loops_tables_and_calls_mean_the_same_in_yaml(tmp_path: Path) -
 
 def test_the_schema_has_the_keys_that_are_read() -> None:
     """What editors complete is what is read, and the schema takes documents and refuses unknown keys."""
+    pytest.importorskip("jsonschema")
     import yaml
 
     schema = json.loads(Path(yaml_format.__file__).with_name("schema.json").read_text(encoding="utf-8"))

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from values_harness import typed_values
 
 from stepguard import Guard, Procedure, Step
 from stepguard.core.verdicts import Claim, Deviation
@@ -21,6 +20,9 @@ from stepguard.language.values import Value
 from stepguard.replies.formats import EquationFormat
 from stepguard.testing import SimulatedModel
 from stepguard.testing.wrong_values import wrong_value
+
+pytest.importorskip("pint")  # the harness makes quantities
+from values_harness import typed_values
 
 parse = ValueType.parse
 ITEM = RecordType("Item", (("what", parse("text")), ("amount", parse("money(EUR)")), ("late", parse("boolean"))))
