@@ -244,6 +244,10 @@ def test_where_what_is_said_would_have_to_be_read_other_ways_are_refused(
     client: openai.OpenAI, way: str, options: dict[str, Any]
 ) -> None:
     """A host that trusts messages, or wants guarded calls alone, learns at once what leads to a model unread."""
+    try:
+        operator.attrgetter(way)(client)
+    except AttributeError:
+        pytest.skip("this version of the SDK has no such way")
     with pytest.raises(ConfigError, match=r"cannot run guarded: use chat.completions or responses, or .unguarded"):
         operator.attrgetter(way)(wrap(client, **options))
 
