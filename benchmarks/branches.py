@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -86,7 +87,9 @@ def main() -> None:
 
     def run(seed: int) -> tuple[Case, Result]:
         case = make_case(seed, given.returns)
-        return case, Guard(backend, seed=seed).run(procedure, case.inputs)
+        result = Guard(backend, seed=seed).run(procedure, case.inputs)
+        print(f"{seed}: {result}", file=sys.stderr, flush=True)
+        return case, result
 
     with ThreadPoolExecutor(given.slots) as pool:
         ended = list(pool.map(run, range(given.n)))

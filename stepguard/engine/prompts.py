@@ -69,7 +69,8 @@ class Prompter:
         asked = [step for step in _sample(procedure) if step.performer == "model"]
         kinds = frozenset(map(demonstrated_kind, asked))
         self._reply_format = reply_format
-        self._common = kinds <= PLAIN_KINDS and not any(step.examples for step in asked)
+        # What a step of a branching procedure is asked as shows when it comes up: a sum of dates is no formula then.
+        self._common = procedure.straight and kinds <= PLAIN_KINDS and not any(step.examples for step in asked)
         self.prefix: Final[tuple[Message, ...]] = self._prefix_of(kinds)
         self._order = {one.name: place for place, one in enumerate(procedure.inputs)}
 
@@ -229,6 +230,8 @@ def _value_form(step: Step) -> str:
         return "exact (as a fraction where it does not come out)" if divided else ""
     if kind.kind in ("integer", "boolean") and step.expression is not None:
         return ""
+    if kind.kind == "duration" and step.exact is not None:  # mostly between dates
+        return "a duration such as 40 days"
     return _type_form(kind)
 
 

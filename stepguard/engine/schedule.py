@@ -73,6 +73,7 @@ class Schedule:
         self.completed = 0
         self.frontier = 0
         self._look_back = procedure.look_back
+        self._mixed = not procedure.straight
         self._parallel = parallel
         self._ahead: set[int] = set()  # completed steps behind the frontier
         self._flying: dict[int, str] = {}  # the ids of the steps on their way, by index
@@ -118,7 +119,7 @@ class Schedule:
             again: how a step that was not accepted is to be asked, by its index; None for any other. Such a step leads
                 its segment.
         """
-        strict = self._parallel == 1
+        strict = self._parallel == 1 and not self._mixed
         self.source.advance(self.frontier + _AHEAD * size * self._parallel + _MOST_BEFORE)
         end = self.source.known
         if not strict:
@@ -147,6 +148,11 @@ class Schedule:
             readable = all(name in self.values or name in ids for name in step.reads)
             # What has effects waits for everything before it: a step that is given up ends the run ahead of it.
             readable &= index == self.frontier or step.performer not in EFFECTIVE
+            # Small models lose the form of a reply that mixes equations and objects: of those that come up on the way
+            # the ones of one kind are asked together, and the others after them.
+            if self._mixed and steps and (step.expression is None) != (steps[0].expression is None):
+                waiting.add(step.id)
+                continue
             # Who is not the model performs one step at a time.
             if not readable or (indices and (step.performer != "model" or again(index) is not None)):
                 if strict or (indices and readable):

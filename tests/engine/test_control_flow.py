@@ -6,6 +6,7 @@ import asyncio
 import json
 import pickle
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import pytest
@@ -195,6 +196,35 @@ def test_a_condition_that_cannot_be_decided_is_named_with_its_place() -> None:
     assert result.status == "failed"
     assert result.problem is not None
     assert (str(result.problem.occurrence), result.problem.occurrence.site) == ("n[1].if", "0.0")
+
+
+def test_a_segment_holds_steps_that_are_answered_alike() -> None:
+    """Equations and objects are not mixed in a reply, and each is asked behind a demonstration of its own kind."""
+    requests: list[Any] = []
+    model = SimulatedModel(slips=RIGHT)
+
+    class Watched:
+        def complete(self, request: Any) -> Any:
+            requests.append(request)
+            return model.complete(request)
+
+    text = """
+inputs: days: list of date, start: date, fee
+for each day in days:
+  since: duration = day - start
+  cost = fee * 2
+  late: boolean = since > 3 days
+  more = cost + 1
+total = sum of more
+"""
+    days = [date(2026, 1, number) for number in (2, 9, 20)]
+    inputs = {"days": days, "start": date(2026, 1, 1), "fee": 5}
+    result = Guard(Watched(), segment=6).run(Procedure.parse(text), inputs)
+    assert (result.status, result.answer) == ("verified", 33)
+    for request in requests:
+        assert len({step.expression is None for step in request.steps}) == 1
+        assert ('"work"' in request.messages[2].content) == (request.steps[0].expression is None)
+    assert max(len(request.steps) for request in requests) == 6
 
 
 class Bill(BaseModel):
