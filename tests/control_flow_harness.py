@@ -110,16 +110,26 @@ def body_of(statements: list[Tree]) -> list[Statement]:
     return made
 
 
-def carry_out(statements: list[Tree], values: dict[str, Any], path: str, truth: dict[str, object]) -> list[str]:
-    """Carry statements out: enters what they set into `values` and `truth`, and gives the names."""
+def carry_out(
+    statements: list[Tree],
+    values: dict[str, Any],
+    path: str,
+    truth: dict[str, object],
+    repeats: list[int] | None = None,
+) -> list[str]:
+    """Carry statements out: enters what they set into `values` and `truth`, and gives the names.
+
+    `repeats` counts the loops of that kind at one place: the second one is `repeat2`.
+    """
     names: list[str] = []
+    repeats = [0] if repeats is None else repeats
     for statement in statements:
         match statement:
             case ("set", name, tree):
                 values[name] = truth[f"{path}{name}"] = value_of(tree, values)
                 names.append(name)
             case ("if", condition, then, otherwise):
-                names += carry_out(then if value_of(condition, values) else otherwise, values, path, truth)
+                names += carry_out(then if value_of(condition, values) else otherwise, values, path, truth, repeats)
             case ("each", variable, over, inner):
                 gathered: dict[str, list[Any]] = {name: [] for name in _assigned(inner)}
                 of = over[1] if over[0] == "var" else variable
@@ -138,8 +148,10 @@ def carry_out(statements: list[Tree], values: dict[str, Any], path: str, truth: 
                 values.update(gathered)
                 names += gathered
             case ("repeat", most, inner, until):
+                repeats[0] += 1
+                here = "repeat" if repeats[0] == 1 else f"repeat{repeats[0]}"
                 for number in range(most):
-                    names += carry_out(inner, values, f"{path}repeat[{number}].", truth)
+                    names += carry_out(inner, values, f"{path}{here}[{number}].", truth)
                     if value_of(until, values):
                         break
                 else:
@@ -247,7 +259,11 @@ class _Maker:
             known.append(name)
             known += [statement[1] for statement in inside]
             bound = self.chance.choice([rounds + 1, rounds + 1, rounds + 5, 1])
-            return ("seq", first, ("repeat", bound, inner, until))
+            loop: Tree = ("repeat", bound, inner, until)
+            if self.chance.random() < 0.4:  # another one goes on with what the first has left
+                lower: Tree = ("cmp", "<", ("var", name), ("op", "-", until[3], ("num", rounds)))
+                return ("seq", first, loop, ("repeat", rounds + 5, inner, lower))
+            return ("seq", first, loop)
         if kind < 0.55:
             arguments = {self.name("in"): self.operand(known) for _ in range(2)}
             inner = self.body(list(arguments), [], 0, size)

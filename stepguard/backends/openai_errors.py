@@ -28,7 +28,12 @@ _WRITTEN_CALL: Final = re.compile(
 _SHORTEST_SECRET: Final = 8
 _HELD: Final = (
     *(("api_key",), ("auth_token",), ("admin_api_key",), ("_azure_ad_token",)),
-    *(("_api_client", "api_key"), ("sdk_configuration", "security", "api_key"), ("_client_wrapper", "_token")),
+    *(
+        ("kwargs", "api_key"),
+        ("_api_client", "api_key"),
+        ("sdk_configuration", "security", "api_key"),
+        ("_client_wrapper", "_token"),
+    ),
     *(("_request_signer", "_credentials", name) for name in ("secret_key", "token")),
 )
 """Where the clients of vendors hold their keys."""

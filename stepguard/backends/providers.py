@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from stepguard.core.arguments import check_text
 from stepguard.core.redaction import error_text, redact
-from stepguard.errors import ConfigError
+from stepguard.errors import ConfigError, StepguardError
 
 __all__ = [
     "OPENAI",
@@ -198,6 +198,8 @@ def connected(make: Callable[[], _Client], place: str) -> _Client:
     """
     try:
         return make()
+    except StepguardError:
+        raise
     except Exception as error:  # noqa: BLE001 - whatever the HTTP library finds wrong
         why = error_text(error)
     # Outside of the block: what was raised may hold the password of a proxy.

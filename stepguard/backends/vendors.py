@@ -72,6 +72,7 @@ class Vendor:
                 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
             try:
                 sdk = import_module(self.module)
+                import_module("instructor")
             except ImportError as error:
                 raise MissingExtraError(f"asking {self.name} through its own SDK", extra=self.extra) from error
             key = self.key(api_key)

@@ -38,7 +38,7 @@ _LINES: Final = frozenset(_LINE_NAMES.split())
 _INLINE: Final = frozenset(_INLINE_NAMES.split())
 _TAG: Final = re.compile(
     r"<(?P<close>/?)(?P<tag>[A-Za-z][A-Za-z0-9]*+)"
-    r"(?:[\s/][^<>\"']*+(?:(?:\"[^\"]*+\"|'[^']*+')[^<>\"']*+)*+)?>"
+    r"(?:[\s/][^<>\"']*+(?:(?:\"[^\"]*+\"|'[^']*+')[^<>\"']*+)*)?>"
     r"|&(?P<entity>#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});"
 )
 _CELL_SPACE: Final = re.compile(r"(?<!\s)\s++(?=</?t[dhr]\b)|(?P<tag><t[dh](?:\s[^<>]{0,200})?>)\s++", re.IGNORECASE)

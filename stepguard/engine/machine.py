@@ -41,6 +41,7 @@ from stepguard.engine.schedule import Schedule
 from stepguard.engine.settings import Settings
 from stepguard.errors import UsageError
 from stepguard.language.values import Value
+from stepguard.procedure.operations import WrongResult
 from stepguard.procedure.procedure import Procedure
 from stepguard.repair.policy import Repairs
 from stepguard.repair.rungs import person
@@ -196,7 +197,7 @@ class Engine:
             case Committing(), Committed():
                 self._landing.committed(phase, now)
             case Computing(), Failed(_, error):
-                if not self._launcher.perform_again(phase):
+                if isinstance(error, WrongResult) or not self._launcher.perform_again(phase):
                     self._landing.broken(phase.flight, error)
             case Checking() | Committing(), Failed(_, error):
                 self._landing.broken(phase.flight, error, phase.reply, phase.rejection)

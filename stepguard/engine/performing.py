@@ -8,11 +8,11 @@ from typing import cast
 
 from stepguard.core.deadlines import Overrun, awaited, awithin, gave_up, within
 from stepguard.engine.actions import Act, Failed, Performed
-from stepguard.errors import ConfigError, EvaluationError, ValueRefused
+from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.language.term_evaluation import evaluate_term
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
-from stepguard.procedure.operations import KEY
+from stepguard.procedure.operations import KEY, WrongResult
 
 __all__ = ["aperform_step", "perform_step"]
 
@@ -72,10 +72,12 @@ def _of_type(kind: ValueType, value: Value) -> Value:
 def _arguments(action: Act) -> dict[str, object]:
     """The values of the arguments, as Python's own objects."""
     assert action.operation is not None
-    given: dict[str, object] = {name: evaluate_term(value, action.values, {}) for name, value in action.step.arguments}
+    arguments: dict[str, object] = {
+        name: evaluate_term(value, action.values, {}) for name, value in action.step.arguments
+    }
     if action.operation.keyed:
-        given[KEY] = action.key
-    return given
+        arguments[KEY] = action.key
+    return arguments
 
 
 def _performed(action: Act, given: object) -> Performed | Failed:
@@ -85,7 +87,7 @@ def _performed(action: Act, given: object) -> Performed | Failed:
         return Performed(action.id, step.type.accept(given))
     except ValueRefused as error:
         message = f"{operation.name} gave no {step.type} for {step.id!r}: {error}"
-        return Failed(action.id, ConfigError(message, option=operation.name))
+        return Failed(action.id, WrongResult(message, option=operation.name))
 
 
 def _failed(action: Act, error: BaseException) -> Failed:

@@ -52,7 +52,7 @@ _ORDERED: Final = NUMERIC | {"date", "time", "duration", "quantity"}
 _ABOVE: Final = r"(?:over|above|more than)"
 _BELOW: Final = r"(?:under|below|less than)"
 _RANGE: Final = re.compile(
-    rf"(?:(?P<above>{_ABOVE}) |from |at least )?(?P<low>\S.*?) to (?P<below>{_BELOW} )?(?P<high>\S.*)"
+    rf"(?:(?P<above>{_ABOVE}) |from |at least )?(?P<low>(?!up to )\S.*?) to (?P<below>{_BELOW} )?(?P<high>\S.*)"
     rf"|{_ABOVE} (?P<more>\S.*)|(?:from|at least) (?P<least>\S.*)"
     rf"|{_BELOW} (?P<less>\S.*)|(?:up to|at most) (?P<most>\S.*)",
     re.IGNORECASE,

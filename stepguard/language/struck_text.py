@@ -41,8 +41,8 @@ _NOTED: Final = (
 )
 _MARK: Final = re.compile(
     r"(?P<comment><!--)"
-    r"|<(?P<close>/?)(?P<tag>[A-Za-z][A-Za-z0-9:_-]*)(?P<attributes>[^<>\"']*+(?:(?:\"[^\"]*+\"|'[^']*+')[^<>\"']*+)*+)>"
-    rf"|(?P<overlaid>(?:[^\n{_OVERLAY}][{_OVERLAY}]++)++)"
+    r"|<(?P<close>/?)(?P<tag>[A-Za-z][A-Za-z0-9:_-]*)(?P<attributes>[^<>\"']*+(?:(?:\"[^\"]*+\"|'[^']*+')[^<>\"']*+)*)>"
+    rf"|(?P<overlaid>(?:[^\n{_OVERLAY}][{_OVERLAY}]++)+)"
     r"|(?P<critic>\{(?:--|~~|>>))|(?P<wdiff>\[-(?=\S)[^\n\[\]]++(?<=-)\])"
     r"|(?P<tildes>~~++)|(?<![\w~)])(?P<tilde>~(?=[^\s~])[^~\n]*+(?<!\s)~(?![\w~(]))"
     rf"|\\(?P<latex>{_COMMANDS})(?![A-Za-z])\s*+|(?P<typst>#strike)(?=\[)"

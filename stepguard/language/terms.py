@@ -19,7 +19,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, Literal, get_args
+from typing import Final, Literal, TypeGuard, get_args
 
 from stepguard.language.expressions import Expression, Name, format_expression, parts_of
 from stepguard.language.value_types import ValueType
@@ -39,6 +39,7 @@ __all__ = [
     "Operand",
     "RecordTerm",
     "inner",
+    "is_variable",
     "operands_in",
     "variables_in",
 ]
@@ -205,6 +206,11 @@ def inner(operand: Operand) -> tuple[Expression, ...]:
         case RecordTerm(fields):
             return tuple(value for _, value in fields)
     return ()
+
+
+def is_variable(tree: Expression) -> TypeGuard[Name]:
+    """Whether an expression is a variable and nothing else."""
+    return isinstance(tree, Name) and not isinstance(tree, Operand)
 
 
 def operands_in(tree: Expression) -> Iterator[Operand]:

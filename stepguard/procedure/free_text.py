@@ -64,7 +64,7 @@ _ENDS = (".", "!", "?", ":", ";", "`", '"', ")", "\u3002")
 _TYPED = re.compile(rf"(?:(.*)[:\uff1a])?\s*([A-Za-z_][A-Za-z0-9_]*)\s*[:\uff1a]\s*({_TYPE})[.\s]*\Z", re.DOTALL)
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*(?P<closed>")?', re.DOTALL)
 _NO_TEXT = "text cannot hold it, YAML can"
-_MAX_LINE = 4 * MAX_LENGTH
+MAX_LINE = 4 * MAX_LENGTH
 _FENCE = re.compile(r"```\w*\s*\Z")
 
 
@@ -114,7 +114,7 @@ def split_lines(text: str) -> Iterator[tuple[int, str, int]]:
     for at, raw in enumerate(_BREAK.split(text.removeprefix("\ufeff")), 1):
         line = raw.strip()
         if line and not _FENCE.match(line):
-            yield at, line[:_MAX_LINE], len(raw[: len(raw) - len(raw.lstrip())].expandtabs())
+            yield at, line, len(raw[: len(raw) - len(raw.lstrip())].expandtabs())
 
 
 def label_of(line: str) -> re.Match[str] | None:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
-from stepguard.language.descriptions import begins_clause, governs, steers
+from stepguard.language.descriptions import governs
 from stepguard.language.expressions import Expression
 from stepguard.language.hidden_formulas import assigns
 from stepguard.language.terms import variables_in
-from stepguard.procedure.free_text import ListItem, label_of, read_free_step, split_lines
+from stepguard.procedure.free_text import MAX_LINE, ListItem, label_of, read_free_step, split_lines
 from stepguard.procedure.notation import parse_term, read_inputs
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import If, Statement
@@ -86,10 +86,10 @@ _RULE: Final = re.compile(r"(?:[-*_]\s*){3,}\Z")
 _COMPARED: Final = tuple(
     (re.compile(rf"\s+{words}\s+", re.IGNORECASE), sign)
     for words, sign in (
-        (r"(?:is\s+)?(?:more|greater|higher|larger|older|longer) than or equal to|is at least", " >= "),
-        (r"(?:is\s+)?(?:less|fewer|lower|smaller|younger|shorter) than or equal to|is at most", " <= "),
-        (r"(?:is\s+)?(?:more|greater|higher|larger|older|longer) than|exceeds|is over|is above", " > "),
-        (r"(?:is\s+)?(?:less|fewer|lower|smaller|younger|shorter) than|is under|is below", " < "),
+        (r"(?:is\s+)?(?:more|greater|higher|larger|longer) than or equal to|is at least", " >= "),
+        (r"(?:is\s+)?(?:less|fewer|lower|smaller|shorter) than or equal to|is at most", " <= "),
+        (r"(?:is\s+)?(?:more|greater|higher|larger|longer) than|exceeds|is over|is above", " > "),
+        (r"(?:is\s+)?(?:less|fewer|lower|smaller|shorter) than|is under|is below", " < "),
         (r"is not equal to|is not", " != "),
         (r"is equal to|equals|is", " == "),
     )
@@ -142,6 +142,8 @@ class _ImportReader:
             self.note(at, line, "refused", getattr(error, "message", str(error)))
 
     def _take(self, at: int, line: str, indent: int) -> None:
+        if len(line) > MAX_LINE:
+            raise ProcedureError(f"the line is too long: {len(line)} characters, at most {MAX_LINE}")
         if line.startswith("#"):
             self._heading(at, line)
             return
@@ -164,21 +166,26 @@ class _ImportReader:
 
     def _heading(self, at: int, line: str) -> None:
         title = line.lstrip("#").strip()
-        above = line.startswith("##") or title.endswith((":", "\uff1a"))
-        word = governs(title) if above else begins_clause(title) or steers(title)
-        if word is not None and not assigns(title):
+        word = governs(title)
+        if line.startswith("##") and _is_step(title):
+            self.note(at, line, "refused", "a heading that holds a step: write it as a line of its own")
+        elif word is not None and not assigns(title):
             self.note(at, line, "refused", f"{word!r} may say whether what stands below is carried out")
         elif line.startswith("# ") and self.name is None and not self.body and not assigns(title):
             self.name = title
-        elif line.startswith("##") and _is_step(title):
-            self.note(at, line, "refused", "a heading that holds a step: write it as a line of its own")
         elif title:
             self.note(at, line, "left_out", "a heading, or a comment")
 
     def _header(self, key: str, rest: str, at: int) -> None:
         if key in ("name", "title"):
+            if self.name is not None:
+                raise ProcedureError(f"the procedure already has the name {self.name!r}")
+            if (word := governs(rest)) is not None:
+                raise ProcedureError(f"{word!r} may say whether the procedure is carried out: leave it out of the name")
             self.name = rest.strip('"') or None
         elif key in ("answer", "result"):
+            if self.answer is not None:
+                raise ProcedureError(f"the answer is already declared: {self.answer!r}")
             self.answer = rest.strip("`. ")
         else:
             self.inputs = as_inputs((*self.inputs, *read_inputs(rest, at)))

@@ -13,10 +13,10 @@ from inspect import Parameter, signature
 from types import MappingProxyType
 from typing import Final
 
-from stepguard.core.arguments import check_count
+from stepguard.core.arguments import check_count, check_flag
 from stepguard.errors import ConfigError, ProcedureError
 
-__all__ = ["Operation", "Tool", "operations_of"]
+__all__ = ["KEY", "Operation", "Tool", "WrongResult", "operations_of"]
 
 KEY: Final = "idempotency_key"
 """A tool with a parameter of this name is given the key of the call: the run and the place of the step."""
@@ -43,9 +43,12 @@ class Tool:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise ConfigError(f"a tool is a function, not {self.function!r:.60}", option="tools")
-        if not isinstance(self.approval, bool):
-            raise ConfigError(f"approval is true or false, not {self.approval!r:.60}", option="tools")
+        check_flag(self.approval, "approval")
         check_count(self.retries, "retries", least=0)
+
+
+class WrongResult(ConfigError):
+    """A function or tool has returned what is no value of its step: it has run, and is not called again."""
 
 
 @dataclass(frozen=True, slots=True)

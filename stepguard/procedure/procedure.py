@@ -11,7 +11,7 @@ checks every step when it is reached.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,8 @@ from stepguard.errors import ConfigError, ExpressionError, InputError, Procedure
 from stepguard.language.expressions import Expression, Name, format_expression
 from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
-from stepguard.language.terms import Operand
-from stepguard.language.value_types import TypeLike, ValueType
+from stepguard.language.terms import is_variable
+from stepguard.language.value_types import NUMBER, TypeLike, ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.lazy_steps import LazySteps
 from stepguard.procedure.operations import Operation, Tool, operations_of
@@ -32,7 +32,10 @@ from stepguard.procedure.statements import (
     Repeat,
     as_expression,
     assigned,
+    blocks_of,
+    calls_in,
     check_body,
+    performed_in,
     steps_in,
 )
 from stepguard.procedure.steps import Input, Step, as_inputs, check_operands, listed, unknown_name
@@ -82,7 +85,7 @@ class Procedure:
     records: tuple[RecordType, ...]
     operations: Mapping[str, Operation]
     output: ValueType | None
-    _last_read: Mapping[str, int] = field(repr=False)
+    answer_type: ValueType
 
     def __init__(
         self,
@@ -106,7 +109,7 @@ class Procedure:
             all(isinstance(statement, Step) for statement in held)
             and not named
             and output is None
-            and (term is None or _plain(term))
+            and (term is None or is_variable(term))
             and all(_is_straight(step) for step in steps)
             and all(each.type.scalar for each in declared)
         )
@@ -122,10 +125,12 @@ class Procedure:
         else:
             from stepguard.procedure.static_checks import check_flow
 
-            check_flow(held, declared, self.answer_term, self.tables)
+            kind = check_flow(held, declared, self.answer_term, self.tables)
+            assert kind is not None
+            put(self, "answer_type", kind)
+        self._check_operations(self.operations)
 
     def _check_straight(self, held: Sequence[Step]) -> None:
-        last_read: dict[str, int] = {}
         known: dict[str, Input | Step] = {each.name: each for each in self.inputs}
         for index, step in enumerate(held):
             if step.id in known:
@@ -134,13 +139,11 @@ class Procedure:
             for name in step.reads:
                 if name not in known:
                     raise unknown_name(step, name, (later.id for later in held[index:]))
-                last_read[name] = index
             check_operands(step, known)
             known[step.id] = step
         if self.answer not in known:
             raise ProcedureError(f"unreachable answer: no step sets {self.answer!r} and it is no input")
-        last_read[self.answer] = len(held)
-        object.__setattr__(self, "_last_read", last_read)
+        object.__setattr__(self, "answer_type", known[self.answer].type)
 
     def _set(
         self,
@@ -152,13 +155,16 @@ class Procedure:
         *,
         body: Body | None = None,
     ) -> None:
-        if len(steps) == 0 and not any(isinstance(each, ProcedureCall) for each in body or ()):
+        if len(steps) == 0 and next(calls_in(body or ()), None) is None:
             raise ProcedureError("a procedure needs at least one step")
         if len(name.strip().splitlines()) != 1:
             raise ProcedureError(f"{name!r} cannot be the name of a procedure: one line of text is needed")
-        term = answer
-        if term is None:
-            term = Name(steps[len(steps) - 1].id if body is None else assigned(body)[-1])
+        term, kind = answer, NUMBER
+        if body is None:
+            last = steps[len(steps) - 1]
+            term, kind = Name(last.id), last.type
+        elif term is None:
+            term = Name(assigned(body)[-1])
         put = object.__setattr__
         put(self, "body", steps if body is None else body)
         put(self, "steps", steps)
@@ -172,12 +178,12 @@ class Procedure:
         put(self, "records", ())
         put(self, "output", None)
         put(self, "operations", MappingProxyType({}))
-        put(self, "_last_read", {})
+        put(self, "answer_type", kind)
 
     @property
     def names(self) -> frozenset[str]:
         """Every name that is declared in it, and in the procedures that it calls."""
-        called = [*_calls_in(self.body)]
+        called = [*calls_in(self.body)]
         inputs = (declared.name for each in (self, *called) for declared in each.inputs)
         tables = (name for each in (self, *called) for name in each.tables)
         variables = (name for each in (self, *called) for name in _variables_of(each.body))
@@ -186,12 +192,12 @@ class Procedure:
     @property
     def calls(self) -> frozenset[str]:
         """Those of `names` that calls of another procedure set."""
-        return frozenset(id for each in (self, *_calls_in(self.body)) for id in _call_ids_of(each.body))
+        return frozenset(id for each in (self, *calls_in(self.body)) for id in _call_ids_of(each.body))
 
     @property
     def set_by_steps(self) -> frozenset[str]:
         """Those of `names` that steps set."""
-        return frozenset(step.id for each in (self, *_calls_in(self.body)) for step in steps_in(each.body))
+        return frozenset(step.id for each in (self, *calls_in(self.body)) for step in steps_in(each.body))
 
     @property
     def all_operations(self) -> Mapping[str, Operation]:
@@ -203,9 +209,9 @@ class Procedure:
         known = dict(self.operations)
         if self.straight:  # nothing is called in it
             return known
-        for called in _calls_in(self.body):
+        for called in calls_in(self.body):
             known = {**called.operations, **known}
-        for step in self._performed_steps():
+        for step in performed_in(self.body):
             if step.operation is not None and step.operation not in known:
                 raise ConfigError(
                     f"step {step.id!r} calls the {step.performer} {step.operation!r}, which is not registered: "
@@ -214,10 +220,15 @@ class Procedure:
                 )
         return known
 
-    def _performed_steps(self) -> Iterator[Step]:
-        yield from steps_in(self.body)
-        for called in _calls_in(self.body):
-            yield from steps_in(called.body)
+    def _check_operations(self, known: Mapping[str, Operation]) -> None:
+        """Refuse an operation that a step cannot call, or that nothing calls."""
+        called: set[str] = set()
+        for step in () if self.straight else performed_in(self.body):
+            if step.operation is not None and step.operation in known:
+                known[step.operation].check_arguments(tuple(name for name, _ in step.arguments), step.id)
+                called.add(step.operation)
+        if unused := sorted(known.keys() - called):
+            raise ProcedureError(f"no step calls {unused[0]!r}: leave it out, or call it by its name")
 
     def with_operations(
         self,
@@ -234,6 +245,7 @@ class Procedure:
         for name in self.__dataclass_fields__:
             object.__setattr__(made, name, getattr(self, name))
         known = {**self.operations, **operations_of(functions or {}, tools or {})}
+        made._check_operations(known)
         object.__setattr__(made, "operations", MappingProxyType(known))
         return made
 
@@ -340,17 +352,6 @@ class Procedure:
     def __hash__(self) -> int:
         return hash((self.name, self.inputs, self.answer, len(self.steps)))
 
-    def live(self, name: str, index: int) -> bool:
-        """Whether the step at `index`, or any later one, can still read `name` (the answer is read at the end).
-
-        Of a lazy procedure its look-back decides: later steps are not made to find out.
-        """
-        if self.look_back is None:
-            return self._last_read.get(name, -1) >= index
-        if name == self.answer or any(declared.name == name for declared in self.inputs):
-            return True
-        return any(self.steps[back].id == name for back in range(max(0, index - self.look_back), index))
-
     def accept_inputs(self, values: Mapping[str, object]) -> dict[str, Value]:
         """The inputs of a run as exact values.
 
@@ -384,38 +385,15 @@ class Procedure:
         return accepted
 
 
-def _plain(tree: Expression) -> bool:
-    return isinstance(tree, Name) and not isinstance(tree, Operand)
-
-
 def _is_straight(step: Step) -> bool:
     return step.performer in ("model", "code") and not step.rich and (step.expression is None or step.type.scalar)
-
-
-def _calls_in(body: Body) -> Iterator[Procedure]:
-    """The procedures that a body calls, and those that they call."""
-    for statement in body:
-        if isinstance(statement, ProcedureCall):
-            yield statement.procedure
-            yield from _calls_in(statement.procedure.body)
-        for block in _blocks_of(statement):
-            yield from _calls_in(block)
-
-
-def _blocks_of(statement: Step | If | ForEach | Repeat | ProcedureCall) -> tuple[Body, ...]:
-    match statement:
-        case If(branches, otherwise):
-            return (*(branch for _, branch in branches), otherwise)
-        case ForEach(_, _, inner) | Repeat(_, inner):
-            return (inner,)
-    return ()
 
 
 def _variables_of(body: Body) -> Iterator[str]:
     for statement in body:
         if isinstance(statement, ForEach):
             yield statement.variable
-        for block in _blocks_of(statement):
+        for block in blocks_of(statement):
             yield from _variables_of(block)
 
 
@@ -423,7 +401,7 @@ def _call_ids_of(body: Body) -> Iterator[str]:
     for statement in body:
         if isinstance(statement, ProcedureCall):
             yield statement.id
-        for block in _blocks_of(statement):
+        for block in blocks_of(statement):
             yield from _call_ids_of(block)
 
 
@@ -476,7 +454,7 @@ def _more(procedure: Procedure) -> str:
                 return f"the step {id!r}, which computes with more than numbers"
     if procedure.tables:
         return "tables"
-    if not _plain(procedure.answer_term):
+    if not is_variable(procedure.answer_term):
         return "an answer that is an expression"
     return "an input that is a list or a record"
 

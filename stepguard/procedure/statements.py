@@ -39,9 +39,12 @@ __all__ = [
     "Statement",
     "as_expression",
     "assigned",
+    "blocks_of",
+    "calls_in",
     "check_body",
     "find_statement",
     "part_of",
+    "performed_in",
     "steps_in",
 ]
 
@@ -195,18 +198,44 @@ def _block(given: Iterable[Statement], what: str) -> Body:
     return held
 
 
+def blocks_of(statement: Statement) -> tuple[Body, ...]:
+    """The bodies in a statement: the branches of an `if`, with `otherwise` behind them, or that of a loop."""
+    match statement:
+        case If(branches, otherwise):
+            return (*(branch for _, branch in branches), otherwise)
+        case ForEach(_, _, inner) | Repeat(_, inner):
+            return (inner,)
+    return ()
+
+
+def calls_in(body: Body) -> Iterator[Procedure]:
+    """The procedures that a body calls, and those that they call, each once."""
+    seen: set[int] = set()
+    waiting = [body]
+    while waiting:
+        for statement in waiting.pop():
+            if isinstance(statement, ProcedureCall) and id(statement.procedure) not in seen:
+                seen.add(id(statement.procedure))
+                yield statement.procedure
+                waiting.append(statement.procedure.body)
+            waiting.extend(blocks_of(statement))
+
+
+def performed_in(body: Body) -> Iterator[Step]:
+    """The steps of a body, and those of every procedure that it calls."""
+    yield from steps_in(body)
+    for called in calls_in(body):
+        yield from steps_in(called.body)
+
+
 def assigned(body: Body) -> tuple[str, ...]:
     """The variables that a body sets for what comes behind it, each once, in the order of writing."""
     names: dict[str, None] = {}
     for statement in body:
-        match statement:
-            case Step(id) | ProcedureCall(id):
-                names[id] = None
-            case If(branches, otherwise):
-                for branch in (*(branch for _, branch in branches), otherwise):
-                    names.update(dict.fromkeys(assigned(branch)))
-            case ForEach(_, _, inner) | Repeat(_, inner):
-                names.update(dict.fromkeys(assigned(inner)))
+        if isinstance(statement, Step | ProcedureCall):
+            names[statement.id] = None
+        for block in blocks_of(statement):
+            names.update(dict.fromkeys(assigned(block)))
     return tuple(names)
 
 
@@ -240,11 +269,7 @@ def part_of(inside: Statement | Sequence[Statement], number: int) -> Statement |
 def steps_in(body: Body) -> Iterator[Step]:
     """The steps of a body and of all bodies in it, in the order of writing; not those of procedures that it calls."""
     for statement in body:
-        match statement:
-            case Step():
-                yield statement
-            case If(branches, otherwise):
-                for branch in (*(branch for _, branch in branches), otherwise):
-                    yield from steps_in(branch)
-            case ForEach(_, _, inner) | Repeat(_, inner):
-                yield from steps_in(inner)
+        if isinstance(statement, Step):
+            yield statement
+        for block in blocks_of(statement):
+            yield from steps_in(block)

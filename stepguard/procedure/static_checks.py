@@ -6,7 +6,7 @@ Every variable that is read has a value on every way there, is of a type that ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
@@ -18,7 +18,7 @@ from stepguard.language.term_types import type_of
 from stepguard.language.terms import variables_in
 from stepguard.language.type_relations import fits
 from stepguard.language.value_types import ValueType
-from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement
+from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement, assigned
 from stepguard.procedure.steps import Input, Step, check_operands
 
 __all__ = ["check_flow"]
@@ -69,7 +69,7 @@ def check_flow(
         ProcedureError: something cannot be right.
     """
     state = _State({each.name: each.type for each in inputs})
-    checker = _Checker(tables, lines or {}, frozenset(_set_in(body)))
+    checker = _Checker(tables, lines or {}, frozenset(assigned(body)))
     for name in tables:
         if name in state.types:
             raise ProcedureError(f"{name!r} is an input and a table: call one of them otherwise")
@@ -77,18 +77,6 @@ def check_flow(
     if answer is None:
         return None
     return checker.value(answer, state, "the answer", None)
-
-
-def _set_in(body: Body) -> Iterator[str]:
-    for statement in body:
-        match statement:
-            case Step(id) | ProcedureCall(id):
-                yield id
-            case If(branches, otherwise):
-                for inner in (*(inner for _, inner in branches), otherwise):
-                    yield from _set_in(inner)
-            case ForEach(_, _, inner) | Repeat(_, inner):
-                yield from _set_in(inner)
 
 
 class _Checker:
@@ -273,6 +261,4 @@ class _Checker:
                 raise self.error(
                     f"{what} gives {called.name} {name!r} as {found}, and it is {declared[name]} there", statement
                 )
-        kind = check_flow(called.body, called.inputs, called.answer_term, called.tables)
-        assert kind is not None
-        self.set(statement.id, kind, state, statement)
+        self.set(statement.id, called.answer_type, state, statement)

@@ -11,8 +11,8 @@ from calendar import monthrange
 from collections.abc import Mapping
 from datetime import date, timedelta
 
-from stepguard.language.expressions import Chain, Compare, Expression, Name, Number
-from stepguard.language.terms import LiteralTerm, Operand
+from stepguard.language.expressions import Chain, Compare, Expression, Number
+from stepguard.language.terms import LiteralTerm, is_variable
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 from stepguard.repair.rewriting import StandIn
@@ -47,7 +47,7 @@ def split_dates(step: Step, values: Mapping[str, Value]) -> StandIn | None:
 def _value(operand: Expression, values: Mapping[str, Value]) -> Value | None:
     if isinstance(operand, LiteralTerm):
         return operand.value
-    if isinstance(operand, Name) and not isinstance(operand, Operand):
+    if is_variable(operand):
         return values.get(operand.name)
     return None
 

@@ -25,7 +25,7 @@ _MAX_GROUPS: Final = 1000
 # Where JSON, or something that was meant as JSON, begins; other braces belong to prose.
 _GROUP = re.compile(r"""\{(?=[{\[]|\s*(?:\\?["'}/]|[\w-]{1,99}\s{0,9}:))|\[(?=\s*[\[{"])""")
 _INTERESTING = re.compile(r"[\"{}\[\]]")
-_STRING_END = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_STRING_END = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*"', re.DOTALL)
 _KEY = re.compile(r"""(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]{0,99})(?![A-Za-z0-9_])\\?["']?\s{0,9}:""")
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
 _REACH: Final = 120

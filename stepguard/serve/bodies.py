@@ -16,7 +16,7 @@ from stepguard.serve.limits import Limits
 __all__ = ["Body", "check_messages", "read_body", "read_object"]
 
 # A text that is not closed goes to the end, or each quote in it would be tried in turn.
-_TEXT: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?+', re.DOTALL)
+_TEXT: Final = re.compile(rb'"(?:[^"\\]++|\\.)*"?', re.DOTALL)
 _BRACKET: Final = re.compile(rb"[\[\]{}]")
 _LARGE: Final = 64 * 1024
 """Bytes of a body from which on it is read in a thread."""

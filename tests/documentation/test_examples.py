@@ -89,7 +89,7 @@ def test_the_loan_is_decided_or_waits_for_an_officer() -> None:
     for rate, months in ((Decimal("0.069"), 36), (Decimal("0.094"), 48)):
         interest = cents(9000 * rate * months / 12)
         assert f"'payment': '{cents((9000 + interest) / months)}'" in shown
-    assert "waits for an officer: Grant 9000.00 over 48 months" in shown
+    assert "waits for an officer: Grant 9000.00 EUR over 48 months" in shown
     assert shown.count("verified: {'granted': True") == 2
 
 

@@ -14,6 +14,7 @@ from control_flow_harness import make_program
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, field_validator
+from tables import all_rows
 
 from stepguard import Claim, Guard
 from stepguard.errors import RunWaiting, UsageError
@@ -457,3 +458,203 @@ def test_many_rounds_take_no_more_room_than_one() -> None:
         most = max(most, len(run._engine._schedule.values))
     assert run.result().answer == 0
     assert most < 100
+
+
+@all_rows(
+    "text, inputs, answer",
+    [
+        (
+            "inputs: n\nk = by code n\nrepeat at most 5 times until k >= 1:\n  k = by code k + 1\n"
+            "repeat at most 5 times until k >= 2:\n  k = by code k + 1\n",
+            {"n": 0},
+            2,
+        ),
+        (
+            "inputs: n\nk = n\nrepeat at most 9 times until k >= 2:\n  k = k + 1\n"
+            "repeat at most 9 times until k >= 4:\n  k = k + 1\nz = k * 10\n",
+            {"n": 0},
+            40,
+        ),
+        (
+            "inputs: n, m\nrepeat at most 1 times until true:\n  c: boolean = by code n > 0\n"
+            "repeat at most 1 times until true:\n  c: boolean = by code m > 0\n"
+            "  if c:\n    k = 111\n  else:\n    k = 222\n",
+            {"n": 1, "m": 0},
+            222,
+        ),
+        (
+            "procedure f:\n  inputs: v\n  if v > 3:\n    w = v * 1\n  else:\n    w = v - 3\n  answer: w\n"
+            "repeat at most 1 times until true:\n  k = call f(v=5)\n"
+            "repeat at most 1 times until true:\n  k = call f(v=1)\nanswer: k\n",
+            {},
+            -2,
+        ),
+    ],
+)
+def test_a_loop_sees_nothing_of_the_loop_before_it(text: str, inputs: dict[str, int], answer: int) -> None:
+    """Two loops may carry the same variable: a round reads what is set in it, never what another loop has left."""
+    result = guard().run(Procedure.parse(text), inputs)
+    assert (result.status, result.answer) == ("verified", answer)
+    paths = [str(record.occurrence) for record in result.steps]
+    assert len({*paths}) == len(paths)
+
+
+APPROVED = """
+inputs: to: text, limit
+repeat at most 1 times until true:
+  r: text = tool pay(to=to)
+repeat at most 1 times until true:
+  r: text = tool pay(to="Bob")
+"""
+
+
+class Bank:
+    """Keeps what was asked and what was paid."""
+
+    def __init__(self, *answers: bool) -> None:
+        self.answers = [*answers]
+        self.asked: list[str | None] = []
+        self.paid: list[tuple[str, str]] = []
+
+    def ask(self, step: Step, values: Mapping[str, Value]) -> bool:
+        self.asked.append(step.instruction)
+        return self.answers.pop(0)
+
+    def pay(self, to: str, idempotency_key: str) -> str:
+        self.paid.append((to, idempotency_key))
+        return "paid"
+
+    @property
+    def tools(self) -> dict[str, Tool]:
+        return {"pay": Tool(self.pay, approval=True)}
+
+
+class TestApprovals:
+    """Nothing but the person's own answer to the very call lets it through."""
+
+    @pytest.mark.parametrize(("second", "paid"), [(True, ["Ann", "Bob"]), (False, ["Ann"])])
+    def test_each_call_is_approved_for_itself(self, second: bool, paid: list[str]) -> None:
+        """Also where another loop has asked for the same step before; and each has a key of its own."""
+        bank = Bank(True, second)
+        procedure = Procedure.parse(APPROVED).with_operations(tools=bank.tools)
+        result = guard(person=bank.ask).run(procedure, {"to": "Ann", "limit": 3})
+        assert [to for to, _ in bank.paid] == paid
+        assert len({key for _, key in bank.paid}) == len(paid)
+        assert result.status == ("verified" if second else "abstained")
+
+    @pytest.mark.parametrize(
+        "head",
+        [
+            "inputs: to: text, approve_r: boolean\n",
+            "inputs: to: text, x: boolean\napprove_r: boolean = by code x\n",
+            "inputs: to: text, approve_r\n",
+        ],
+    )
+    def test_no_variable_stands_in_for_an_answer(self, head: str) -> None:
+        """One that is called like the question changes nothing, and is not changed."""
+        bank = Bank(False)
+        text = f"{head}r: text = tool pay(to=to)\n"
+        procedure = Procedure.parse(text).with_operations(tools=bank.tools)
+        given = {each.name: True if each.type.kind == "boolean" else 7 for each in procedure.inputs[1:]}
+        result = guard(person=bank.ask).run(procedure, {"to": "Ann", **given})
+        assert (result.status, bank.paid) == ("abstained", [])
+        assert all(result.values[name] == value for name, value in given.items())
+
+    @pytest.mark.parametrize("to", ["{limit}", "{nope}", "Bob, amount=1", "Bob)?\nApprove nothing (", 'Bob" or "Ann'])
+    def test_what_is_paid_is_what_was_shown(self, to: str) -> None:
+        """A text in a question is quoted and never expanded."""
+        bank = Bank(True)
+        text = "inputs: to: text, limit\nr: text = tool pay(to=to)\n"
+        procedure = Procedure.parse(text).with_operations(tools=bank.tools)
+        assert guard(person=bank.ask).run(procedure, {"to": to, "limit": 3}).status == "verified"
+        assert bank.asked == [f"Approve the call pay(to={json.dumps(to)})?"]
+        assert bank.paid[0][0] == to
+
+    def test_a_question_says_the_currency(self) -> None:
+        """A hundred dollars are no hundred euros."""
+        bank = Bank(True)
+        procedure = Procedure.parse('inputs: a: money(USD), who: text\nok: boolean = ask person "Pay {a} to {who}?"\n')
+        guard(person=bank.ask).run(procedure, {"a": "100.00", "who": "Bob\nYes"})
+        assert bank.asked == ['Pay 100.00 USD to "Bob\\nYes"?']
+
+
+def test_a_tool_that_has_returned_is_not_called_again() -> None:
+    """What it gives is no value of its step: it has run all the same."""
+    calls: list[int] = []
+    procedure = Procedure(
+        [Step("receipt", operation="pay", performer="tool", type="integer")],
+        tools={"pay": Tool(lambda: calls.append(1) or "paid", retries=2)},  # type: ignore[func-returns-value]
+    )
+    assert guard().run(procedure).status == "failed"
+    assert len(calls) == 1
+
+
+def test_an_operation_that_cannot_be_called_is_refused_when_it_is_registered() -> None:
+    """Before a tool in front of it has acted; and so is one that nothing calls."""
+    procedure = Procedure.parse("inputs: x\nr: text = tool pay(to=x)\n")
+    with pytest.raises(ValueError, match="step 'r' cannot call pay"):
+        procedure.with_operations(tools={"pay": lambda amount: "ok"})
+    with pytest.raises(ValueError, match="no step calls 'refund'"):
+        procedure.with_operations(tools={"pay": lambda to: "ok", "refund": lambda: "ok"})
+
+
+WEAK = 'inputs: ns: list of number\nc: boolean = "Is it so?"\n'
+
+
+@all_rows(
+    "text",
+    [
+        f"{WEAK}b = 5\nrepeat at most 1 times until true:\n  if c:\n    b = by code 7\nz = by code b * 3\n",
+        "procedure keep:\n  inputs: v\n  u = by code v + 0\n  answer: v\n"
+        f"{WEAK}if c:\n  x = call keep(v=1)\nelse:\n  x = call keep(v=2)\nz = by code x * 2\n",
+        f"{WEAK}repeat at most 1 times until c or not c:\n  for each n in ns:\n    y = by code n * 2\n"
+        "z = by code sum of y\n",
+        f"{WEAK}if c:\n  xs: list of number = by code ns\nelse:\n  xs: list of number = by code ns\n"
+        "z = by code count of xs\n",
+        f"{WEAK}if c:\n  for each n in ns:\n    y = by code n * 2\n  z = by code count of y\nelse:\n  z = by code 0\n",
+    ],
+)
+def test_what_hangs_on_a_weak_condition_is_weak(text: str) -> None:
+    """Also what a branch that was not taken would have set, what a call hands on, and a list that has no items."""
+    for ns in ([], [1, 2]):
+        for said in (True, False):
+            model = SimulatedModel(slips=RIGHT, answers={"c": said})
+            result = Guard(model).run(Procedure.parse(text), {"ns": ns})
+            assert result.answer is not None, result.problem
+            (record,) = [record for record in result.steps if record.occurrence.step == "z"]
+            assert record.support == "unverified"
+
+
+@all_rows(
+    "text, inputs, answer",
+    [
+        (
+            "procedure f:\n  inputs: p: percent\n  y = by code p * 100\ninputs: p: percent\nr = call f(p=p)\n",
+            {"p": "5%"},
+            5,
+        ),
+        (
+            "procedure f:\n  inputs: v\n  y = by code v + 1\ninputs: xs: list of number\n"
+            "for each x in xs:\n  r = call f(v=x)\nanswer: sum of r\n",
+            {"xs": [1, 2]},
+            5,
+        ),
+        (
+            "inputs: age: integer\ntable fees: age: integer -> number\n  up to 18: 5\n  over 18: 9\n"
+            "fee = by code fees[age]\n",
+            {"age": 18},
+            5,
+        ),
+    ],
+)
+def test_arguments_bodies_of_calls_and_ranges_are_read(text: str, inputs: dict[str, object], answer: int) -> None:
+    """A percentage is passed on as it is, a body may hold nothing but calls, and `up to` begins a range."""
+    assert guard().run(Procedure.parse(text), inputs).answer == answer
+
+
+def test_an_argument_is_never_rounded() -> None:
+    """A number with more places than the input has ends the run, and says what to do."""
+    text = "procedure f:\n  inputs: v: decimal(1)\n  y = by code v + 1\ninputs: v\nr = call f(v=v)\n"
+    result = guard().run(Procedure.parse(text), {"v": "2.55"})
+    assert result.status == "failed"
+    assert "2.55 is no decimal(1" in str(result.problem)

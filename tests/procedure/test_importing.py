@@ -180,3 +180,19 @@ def test_the_language_is_imported_as_it_is() -> None:
     found = import_procedure(text)
     assert found.complete
     assert str(found.procedure) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "inputs: a: date, b: date\n1. If a is older than b: fee = 1\n",
+        "# Not used any more\ninputs: a\n1. t = a * 2\n",
+        "title: only for members\ninputs: a\n1. t = a * 2\n",
+        "title: one\ntitle: two\ninputs: a\n1. t = a * 2\n",
+        "inputs: a\nt = a * 2\nu = a\nanswer: t\nanswer: u\n",
+        f"inputs: a\n1. t = a * 2{' ' * 50_000}# only on Mondays\n",
+    ],
+)
+def test_what_may_mean_something_else_is_told(text: str) -> None:
+    """A comparison of ages, words in a title, a second declaration, a line that is too long to be read."""
+    assert not import_procedure(text).complete

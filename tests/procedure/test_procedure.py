@@ -176,14 +176,6 @@ def test_a_procedure_that_cannot_be_right_is_refused(steps: Any, options: dict[s
         Procedure(steps, **options)
 
 
-def test_values_live_until_they_are_last_read() -> None:
-    """A value is live while a step to come, or the answer, can read it."""
-    procedure = Procedure([Step("a", "x"), Step("b", "a"), Step("c", "b")], inputs=["x"], answer="a")
-    assert [procedure.live("x", index) for index in range(4)] == [True, False, False, False]
-    assert [procedure.live("a", index) for index in range(4)] == [True, True, True, True]
-    assert [procedure.live("b", index) for index in range(4)] == [True, True, True, False]
-
-
 @pytest.mark.parametrize("given_", [{}, {"x": 1, "q": 2}, {"x": True}, {"x": "2,34"}, {"x": None}])
 def test_inputs_that_do_not_fit_are_refused(given_: dict[str, object]) -> None:
     """Missing, unknown and unreadable inputs are named before any model is asked."""

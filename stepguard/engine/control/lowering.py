@@ -9,6 +9,7 @@ as it is written, and its value is checked against the exact one (`stepguard.che
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from decimal import Decimal
@@ -43,15 +44,18 @@ from stepguard.language.terms import (
     LiteralTerm,
     Member,
     Operand,
+    is_variable,
 )
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value, to_exact
 from stepguard.procedure.steps import Step
 
-__all__ = ["Lowering", "ValueNames"]
+__all__ = ["Lowering", "ValueNames", "told_to_person"]
 
 _ODD: Final = re.compile(r"[^A-Za-z0-9_]+")
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_PLAIN: Final = re.compile(r"[\w][\w .'-]{0,80}")
+"""Text that may stand in a question as it is: it can end no quote, no line and no list."""
 _LONGEST: Final = 40
 _SCALAR: Final = (int, Fraction, Decimal, bool, str)
 
@@ -69,7 +73,7 @@ class ValueNames:
         self._declared = declared
         self._set = set_by_steps
         separator = "_"
-        behind = "|".join(("[0-9]+", *map(re.escape, sorted(calls))))
+        behind = "|".join(("[a-z]*[0-9]+", *map(re.escape, sorted(calls))))
         while any(re.search(rf"{separator}(?:{behind})\Z", name) for name in declared):
             separator += "_"
         self.separator: Final = separator
@@ -78,17 +82,22 @@ class ValueNames:
     def define(self, label: str, value: Value, support: Strength, scope: Scope, state: State) -> str:
         """A name for a value, as long as the scope lasts; the same one where the scope has given it already."""
         given = scope.given.get(label)
-        if given is not None and state.values.get(given) == value:
+        if given is not None and state.values.get(given) == value and state.support((given,)) == support:
             return given
         name = label
         if not label.isidentifier() or len(label) > _LONGEST:
             name = _ODD.sub("_", label).strip("_")[:_LONGEST] or "value"
             if name[0].isdigit():
                 name = f"v{name}"
-        while name in state.values or self._taken(name):
-            name += "_"
+        name = self.free(name, state)
         state.define(name, value, support)
         scope.given[label] = name
+        return name
+
+    def free(self, name: str, state: State) -> str:
+        """A name that nothing has, and no variable will have."""
+        while name in state.values or self._taken(name):
+            name += "_"
         return name
 
     def _taken(self, name: str) -> bool:
@@ -182,9 +191,7 @@ class Lowering:
         return self._made(step, id, None, text)
 
     def _shown(self, name: str) -> str:
-        value = resolve(self._scope.get(name), self._state)
-        binding = self._scope.get(name)
-        return binding.type.write(value) if isinstance(binding, Variable) else show_value(value)
+        return told_to_person(self._scope.get(name), self._state)
 
     def expression(self, tree: Expression) -> Expression:
         """An expression whose operands are variables of the run, as far as it stays the same for the reader."""
@@ -290,13 +297,14 @@ class Lowering:
         if tree.function in ("count", "first") or tree.variable is not None:
             return None
         binding: Binding | None = None
-        if isinstance(tree.value, Name) and not isinstance(tree.value, Operand):
+        if is_variable(tree.value):
             binding = self._scope.get(tree.value.name)
         if not isinstance(binding, Gathered) or not all(isinstance(item, Variable) for item in binding.items):
             return None
         if tree.function != "sum" and not binding.items:
             return None
         parts: list[Expression] = []
+        self.control = weakest((self.control, binding.control))
         for item in binding.items:
             assert isinstance(item, Variable)
             if not (item.type.numeric if tree.function in ("sum", "min", "max") else item.type.kind == "boolean"):
@@ -310,7 +318,7 @@ class Lowering:
         """Whether a lowered expression is one of the arithmetic core."""
         if not step.type.scalar:
             return False
-        if isinstance(tree, Name) and not isinstance(tree, Operand):
+        if is_variable(tree):
             return self._scalar(tree.name)
         truths: set[str] = set()
         for node in walk(tree):
@@ -330,6 +338,17 @@ class Lowering:
             return kind.numeric or (truth and kind.kind == "boolean")
         value = self._state.values[name]
         return _number(value) is not None or (truth and isinstance(value, bool))
+
+
+def told_to_person(binding: Binding, state: State) -> str:
+    """A value in a question to a person: amounts with their currency, text that is not plain in quotes."""
+    value = resolve(binding, state)
+    if isinstance(value, str):
+        return value if _PLAIN.fullmatch(value) else json.dumps(value, ensure_ascii=False)
+    if not isinstance(binding, Variable):
+        return show_value(value)
+    currency = f" {binding.type.currency}" if binding.type.currency is not None else ""
+    return f"{binding.type.write(value)}{currency}"
 
 
 def _operands(node: Logic | Not) -> tuple[Name, ...]:

@@ -7,7 +7,7 @@ its own in the state of the run (`paid_1`, `paid_2`), and a scope says which one
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from stepguard.core.verdicts import Strength, weakest
@@ -28,6 +28,7 @@ __all__ = [
     "names_of",
     "resolve",
     "support_of",
+    "weakened",
 ]
 
 
@@ -71,16 +72,24 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What the rounds of a loop set, as a list."""
+    """What the rounds of a loop set, as a list.
+
+    Attributes:
+        items: what each round set.
+        control: what stands behind there being these rounds and no others.
+        values: the list, once all of it is there, so that it is put together once.
+    """
 
     items: tuple[Binding, ...]
+    control: Strength = "proved"
+    values: list[tuple[Value, ...]] = field(default_factory=list, compare=False)
 
 
 Binding = Variable | Known | Gathered
 
 
 class Scope:
-    """ValueNames of one body.
+    """Names of one body.
 
     Args:
         parent: the scope around it, whose names it sees; None for the body of a procedure.
@@ -90,9 +99,11 @@ class Scope:
 
     Attributes:
         given: the names that were given here to values that have none, by what they are called after.
+        loops: how many loops have begun here: what a round sets has a name of its own among those of all.
+        repeats: how many of them are `repeat`, whose places are told apart by it.
     """
 
-    __slots__ = ("_bindings", "given", "parent", "path", "suffix", "tables")
+    __slots__ = ("_bindings", "given", "loops", "parent", "path", "repeats", "suffix", "tables")
 
     def __init__(
         self, parent: Scope | None, *, suffix: str = "", path: str = "", tables: Mapping[str, Table] | None = None
@@ -102,6 +113,8 @@ class Scope:
         self.path = path
         self.tables: Mapping[str, Table] = tables if tables is not None else parent.tables if parent else {}
         self.given: dict[str, str] = {}
+        self.loops = 0
+        self.repeats = 0
         self._bindings: dict[str, Binding] = {}
 
     def bind(self, name: str, binding: Binding) -> Binding | None:
@@ -149,9 +162,23 @@ def resolve(binding: Binding, state: State) -> Value:
             return state.values[name]
         case Known(value):
             return value
+        case Gathered(_, _, [values]):
+            return values
         case Gathered(items):
             # The last one first: it is the last to come, so that a list is looked through once and not for each item.
-            return tuple([resolve(item, state) for item in reversed(items)][::-1])
+            binding.values.append(tuple([resolve(item, state) for item in reversed(items)][::-1]))
+            return binding.values[0]
+
+
+def weakened(binding: Binding, control: Strength) -> Binding:
+    """The same, where its being this value and no other rests on something weaker."""
+    if control == "proved":
+        return binding
+    match binding:
+        case Known():
+            return replace(binding, support=weakest((binding.support, control)))
+        case _:
+            return replace(binding, control=weakest((binding.control, control)))
 
 
 def names_of(binding: Binding) -> list[str]:
@@ -172,8 +199,8 @@ def support_of(binding: Binding, state: State) -> Strength:
             return weakest((control, state.support((name,))))
         case Known(_, support):
             return support
-        case Gathered(items):
-            return weakest(support_of(item, state) for item in items)
+        case Gathered(items, control):
+            return weakest((control, *(support_of(item, state) for item in items)))
 
 
 class ScopeValues(Mapping[str, Value]):

@@ -8,12 +8,14 @@ begins when the one before it is over. Nothing is held of what is over, so a mil
 
 from __future__ import annotations
 
+import json
 from collections import Counter, deque
 from collections.abc import Generator, Iterator
+from fractions import Fraction
 from typing import Final
 
 from stepguard.core.verdicts import Strength, weakest
-from stepguard.engine.control.lowering import Lowering, ValueNames
+from stepguard.engine.control.lowering import Lowering, ValueNames, told_to_person
 from stepguard.engine.control.scopes import (
     Binding,
     Gathered,
@@ -24,16 +26,18 @@ from stepguard.engine.control.scopes import (
     Variable,
     names_of,
     resolve,
+    weakened,
 )
 from stepguard.engine.control.sources import Halt, Pending, State
-from stepguard.errors import EvaluationError, ProcedureError, ValueRefused
-from stepguard.language.expressions import Expression, Name, format_expression
+from stepguard.errors import EvaluationError, InexactError, ProcedureError, ValueRefused
+from stepguard.language.expressions import Expression, format_expression
 from stepguard.language.models import to_python
 from stepguard.language.term_evaluation import evaluate_term
-from stepguard.language.terms import Operand
-from stepguard.language.values import Value, show_value
+from stepguard.language.terms import is_variable
+from stepguard.language.value_types import ValueType
+from stepguard.language.values import Value, show_value, to_exact
 from stepguard.procedure.procedure import Procedure
-from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement, assigned, steps_in
+from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement, assigned, performed_in
 from stepguard.procedure.steps import EFFECTIVE, Step
 
 __all__ = ["Unfolding"]
@@ -125,7 +129,7 @@ class Unfolding:
     def answer(self) -> Value:
         """See `StepSource.answer`."""
         term = self._procedure.answer_term
-        if isinstance(term, Name) and not isinstance(term, Operand):
+        if is_variable(term):
             return resolve(self._scope.get(term.name), self._state)
         return evaluate_term(term, ScopeValues(self._scope, self._state), self._scope.tables)
 
@@ -161,6 +165,7 @@ class Unfolding:
                         break
                 self.ways[f"{site}.{taken}"] += 1
                 yield from self._body(body, scope, control, f"{site}.{taken}.")
+                self._weaken(assigned((statement,)), scope, control)
             case ForEach():
                 yield from self._for_each(statement, scope, control, site)
             case Repeat():
@@ -183,23 +188,38 @@ class Unfolding:
         yield Pending(made, path, site, weakest((control, lowering.control)))
         scope.bind(step.id, Variable(id, step.type))
 
+    def _weaken(self, names: tuple[str, ...], scope: Scope, control: Strength) -> None:
+        """What a branch has set, or would have, is what it is because of a condition."""
+        if control == "proved":
+            return
+        for name in names:
+            if (binding := scope.find(name)) is not None:
+                scope.bind(name, weakened(binding, control))
+
     def _approval(self, step: Step, scope: Scope, control: Strength, site: str) -> _Walk:
         """Ask a person before a tool is called; the run ends where the answer is no."""
         shown = []
         for name, tree in step.arguments:
-            value, _ = yield from self._value(tree, scope)
-            shown.append(f"{name}={show_value(value)}")
-        asked = Step(
-            f"approve_{step.id}",
-            instruction=f"Approve the call {step.operation}({', '.join(shown)})?",
-            type="boolean",
-            performer="person",
+            value, support = yield from self._value(tree, scope)
+            binding: Binding = Known(value, support, name)
+            if is_variable(tree):
+                binding = scope.get(tree.name)
+            told = told_to_person(binding, self._state)
+            shown.append(f"{name}={json.dumps(value, ensure_ascii=False) if isinstance(value, str) else told}")
+        # It has a name of its own that no variable has, and is bound to none.
+        id = self._names.free(f"approve_{step.id}{scope.suffix}", self._state)
+        question = f"Approve the call {step.operation}({', '.join(shown)})?"
+        asked = Step(id, instruction="Approve?", type="boolean", performer="person").occurrence(
+            id, {}, expression=None, instruction=question, reads=(), checks=(), show_work=False
         )
-        yield from self._step(asked, scope, control, f"{site}.approval")
-        approved, _ = yield from self._value(Name(asked.id), scope)
-        if not approved:
-            path = f"{scope.path}{step.id}"
-            raise Halt(f"the call of {step.operation} was not approved", status="abstained", path=path)
+        path = f"{scope.path}approve_{step.id}"
+        yield Pending(asked, path, f"{site}.approval", control)
+        while id not in self._state.values:
+            yield (id,)
+        self._drop_later((id,))
+        if not self._state.values[id]:
+            reason = f"the call of {step.operation} was not approved"
+            raise Halt(reason, status="abstained", path=f"{scope.path}{step.id}")
 
     def _drop_later(self, names: tuple[str, ...]) -> None:
         """These values are not needed any more when every step that has come up is completed."""
@@ -219,15 +239,16 @@ class Unfolding:
         if not isinstance(items, tuple):
             raise ProcedureError(f"{format_expression(loop.over)} is no list, and `for each` goes through one")
         control = weakest((control, support))
-        of = loop.over.name if isinstance(loop.over, Name) and not isinstance(loop.over, Operand) else loop.variable
+        of = loop.over.name if is_variable(loop.over) else loop.variable
         rounds: list[Scope] = []
         walks: dict[int, tuple[_Walk, tuple[str, ...]]] = {}
         begun = 0
         # What has effects is performed in the order of writing.
-        window = 1 if any(step.performer in EFFECTIVE for step in steps_in(loop.body)) else _WINDOW
+        window = 1 if any(step.performer in EFFECTIVE for step in performed_in(loop.body)) else _WINDOW
+        loops = self._loop(scope)
         while begun < len(items) or walks:
             while begun < len(items) and len(walks) < window:
-                inner = self._round(scope, begun, f"{of}[{begun}]")
+                inner = self._round(scope, loops, begun, f"{of}[{begun}]")
                 label = f"{loop.variable}{inner.suffix}"
                 inner.bind(loop.variable, Known(items[begun], support, label))
                 rounds.append(inner)
@@ -256,16 +277,28 @@ class Unfolding:
         for name in assigned(loop.body):
             values = [binding for inner in rounds if (binding := inner.own.get(name)) is not None]
             if len(values) == len(rounds):  # what some rounds do not set is no list, and nothing behind may read it
-                scope.bind(name, Gathered(tuple(values)))
+                scope.bind(name, Gathered(tuple(values), control))
 
-    def _round(self, scope: Scope, number: int, path: str) -> Scope:
-        suffix = f"{scope.suffix}{self._names.separator}{number}"
+    def _loop(self, scope: Scope) -> int:
+        """The number of a loop among those that begin in a scope, from 0."""
+        scope.loops += 1
+        return scope.loops - 1
+
+    def _round(self, scope: Scope, loop: int, number: int, path: str) -> Scope:
+        """The scope of a round. What it sets has a name that no round of another loop has: `k_0`, then `k_b0`."""
+        letters = ""
+        while loop:
+            loop, letter = divmod(loop, 26)
+            letters = f"{chr(ord('a') + letter)}{letters}"
+        suffix = f"{scope.suffix}{self._names.separator}{letters}{number}"
         return Scope(scope, suffix=suffix, path=f"{scope.path}{path}.")
 
     def _repeat(self, loop: Repeat, scope: Scope, control: Strength, site: str) -> _Walk:
-        carried = assigned(loop.body)
+        carried, loops = assigned(loop.body), self._loop(scope)
+        scope.repeats += 1
+        here = "repeat" if scope.repeats == 1 else f"repeat{scope.repeats}"
         for number in range(loop.most):
-            inner = self._round(scope, number, f"repeat[{number}]")
+            inner = self._round(scope, loops, number, f"{here}[{number}]")
             self.ways[site] += 1
             yield from self._body(loop.body, inner, control, f"{site}.")
             over, support = yield from self._value(loop.until, inner)
@@ -275,9 +308,7 @@ class Unfolding:
                 binding = inner.own.get(name)
                 if binding is None:
                     continue
-                if isinstance(binding, Variable) and control != "proved":
-                    binding = Variable(binding.name, binding.type, control)
-                before = scope.bind(name, binding)
+                before = scope.bind(name, weakened(binding, control))
                 if number and before is not None:
                     dead += names_of(before)
             if dead:
@@ -288,7 +319,7 @@ class Unfolding:
         raise Halt(
             f"`repeat at most {loop.most} times` is at its bound, and `{until}` does not hold",
             status="exhausted",
-            path=f"{scope.path}repeat[{loop.most - 1}]",
+            path=f"{scope.path}{here}[{loop.most - 1}]",
         )
 
     def _call(self, call: ProcedureCall, scope: Scope, control: Strength, site: str) -> _Walk:
@@ -303,20 +334,31 @@ class Unfolding:
                 inner.bind(declared.name, Known(declared.default, "proved", f"{declared.name}{suffix}"))
                 continue
             value, support = yield from self._value(passed[declared.name], scope)
-            value = declared.type.accept(value)
+            value = _passed(value, declared.type)
             inner.bind(declared.name, Known(value, support, f"{declared.name}{suffix}"))
         self.ways[site] += 1
         yield from self._body(called.body, inner, control, f"{site}.")
         answer = called.answer_term
-        if isinstance(answer, Name) and not isinstance(answer, Operand):
+        if is_variable(answer):
             result = inner.get(answer.name)
         else:
             value, support = yield from self._value(answer, inner)
             result = Known(value, weakest((control, support)), f"{call.id}{scope.suffix}")
-        scope.bind(call.id, result)
+        scope.bind(call.id, weakened(result, control))
         kept = names_of(result)
         own = (name for binding in inner.own.values() for name in names_of(binding) if name not in kept)
         self._drop_later((*own, *inner.given.values()))
+
+
+def _passed(value: Value, kind: ValueType) -> Value:
+    """An argument as the type of its input, without any rounding."""
+    exact = to_exact(value)
+    if isinstance(exact, bool) or not isinstance(exact, int | Fraction) or not kind.numeric:
+        return kind.accept(value)
+    made = kind.convert(exact)
+    if to_exact(made) != exact:
+        raise InexactError(f"{show_value(value)} is no {kind}: give it to the call as one, by a step of that type")
+    return made
 
 
 def _label(statement: Statement) -> str:

@@ -58,7 +58,7 @@ _FORMULA: Final = re.compile(
 )
 _LABEL: Final = re.compile(r"\s*+(?:step\s*+)?[0-9]{1,9}+[:.)]\s{1,20}+\S", re.IGNORECASE)
 _NUMBERED: Final = re.compile(
-    r"^[ \t>#*_]*+(?:\(?[0-9]{1,3}+(?:\.[0-9]{1,3}+)*+[.):](?=[\s*_])|step[ \t]++[0-9]{1,3}+\b|\(?[a-z][.)](?=\s))",
+    r"^[ \t>#*_]*+(?:\(?[0-9]{1,3}+(?:\.[0-9]{1,3}){0,20}[.):](?=[\s*_])|step[ \t]++[0-9]{1,3}+\b|\(?[a-z][.)](?=\s))",
     re.IGNORECASE | re.MULTILINE,
 )
 _MARKED: Final = frozenset({"procedure", "stepguard"})

@@ -369,7 +369,5 @@ class _ProcedureBuilder:
             )
         called = self.made.procedures[name]
         made = located(raw.line, ProcedureCall, raw.id, called, content.arguments)
-        kind = check_flow(called.body, called.inputs, called.answer_term, called.tables)
-        if kind is not None:
-            self.types[raw.id] = kind
+        self.types[raw.id] = called.answer_type
         return made
