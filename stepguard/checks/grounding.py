@@ -24,7 +24,7 @@ from stepguard.checks.built import BuiltCheck
 from stepguard.checks.grounded_parts import MOST_PARTS, Part, Span, crossing, parts_in
 from stepguard.core.arguments import check_flag, check_one_of
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
-from stepguard.documents.currency_layout import currencies_apart, currencies_named
+from stepguard.documents.currency_layout import DocumentCurrencies, currencies_apart
 from stepguard.documents.measured import find_measures
 from stepguard.documents.names import Words
 from stepguard.documents.places import Place
@@ -79,12 +79,13 @@ class Grounded(BuiltCheck):
     The document is read as it is seen: what is struck out or hidden does not stand in it (`stepguard.documents.view`).
     A percentage is found as such (28% is not 28) or as the ratio that it is, an amount of money in its own currency and
     scale, also where the head of its column or a caption above says it (`stepguard.documents.tables`). An amount with
-    no currency beside it, above it or in the next cell is in that of the document's headings; in none for certain where
-    they name several, and in any where they name none. Every other number is found whatever stands beside it, unless
-    that denies it (``not 5``). What `beside` finds is not the value itself. A name is found as whole words and whole
-    numbers, without regard to case, white space and the kind of quotes, unless what stands beside it makes it another
-    one (``not approved``, ``up to 10 mg``); at most 1,000 characters. A document of more than 2,000,000 characters is
-    not searched: the verdict is undecided.
+    no currency beside it, above it or in the next cell is in that of the document's headings, or, where they name none,
+    of its other amounts; in none for certain where these are several, and in any where there are none. Every other
+    number is found whatever stands beside it, unless that denies it (``not 5``). What `beside` finds is not the value
+    itself. A name is found as whole words and whole numbers, without regard to case, white space and the kind of
+    quotes, unless what stands beside it makes it another one (``not approved``, ``up to 10 mg``, ``5 ft`` in
+    ``5 ft 10``); at most 1,000 characters. A document of more than 2,000,000 characters is not searched: the verdict is
+    undecided.
 
     Raises:
         ConfigError: an option is none of those.
@@ -425,7 +426,7 @@ class _Layout:
     def __init__(self, text: str) -> None:
         self._text = text
         self._heads = Heads(text)
-        self._named = [frozenset({each}) for each in currencies_named(text)]
+        self._bare = DocumentCurrencies.read(text).of_bare_amounts
 
     def heads_of(self, found: FoundNumber, *, money: bool) -> tuple[Head, ...]:
         """What is said of a number: the nearest says it, on its line, in a head, on the next lines, or anywhere."""
@@ -436,7 +437,7 @@ class _Layout:
         said = said or currencies_apart(self._text, found.start, found.end)
         if money and found.unit is None and not said and not any(head.percent for head in above):
             powers = above or (Head(),)
-            return tuple(replace(head, currencies=named) for head in powers for named in self._named or [frozenset()])
+            return tuple(replace(head, currencies=named) for head in powers for named in self._bare)
         return tuple(replace(head, currencies=said or head.currencies) for head in above or (Head(),))
 
 

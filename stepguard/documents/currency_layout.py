@@ -11,11 +11,11 @@ What stands right beside an amount, `stepguard.language.amounts` reads itself.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
-from stepguard.language.currencies import MARK, marked
+from stepguard.language.currencies import COUNTRIES, MARK, marked
 
-__all__ = ["currencies_apart", "currencies_named"]
+__all__ = ["DocumentCurrencies", "currencies_apart"]
 
 _GAP: Final = r"[\s|()\[\]*_\"'>{}]"
 _KEY: Final = r"[\"']?,\s{0,20}[\"'][^\"'\n:]{1,20}[\"']\s?:[\s\"']{0,4}"
@@ -37,8 +37,9 @@ _TITLES: Final = (
 )
 _UNIT_BEFORE: Final = re.compile(rf"(?:\b(?:in|en|{_TITLES})[\s:=(\[\"']{{1,3}}|[(\[=:|!]\s?)\Z", re.IGNORECASE)
 _UNIT_BEHIND: Final = re.compile(rf"[)\]]| (?:{_TITLES})\b", re.IGNORECASE)
+_COUNTRY_BEFORE: Final = re.compile(rf"\b(?:{'|'.join(map(re.escape, COUNTRIES))}) \Z", re.IGNORECASE)
 _NUMBER_BEFORE: Final = re.compile(r"[0-9][^\S\n]{0,3}\|?[^\S\n]{0,3}\n?[^\S\n]{0,3}\Z")
-_NUMBER_BEHIND: Final = re.compile(r"[\s|]{0,4}[0-9]")
+_NUMBER_BEHIND: Final = re.compile(r"(?:[^\S\n]|\||(?P<line>\n)){0,4}[-+(]?[0-9][0-9.,]*(?![\w-])")
 _LINE_BEGINS: Final = re.compile(r"(?:\n|\A)[^\w\n]{0,6}\Z")
 _LINE_ENDS: Final = re.compile(r"[^\w\n]{0,6}(?:\n|\Z)")
 _POSSIBLE: Final = re.compile(
@@ -69,29 +70,65 @@ def currencies_apart(text: str, start: int, end: int, *, across: bool = True) ->
     return frozenset(found)
 
 
-def currencies_named(text: str) -> frozenset[str]:
-    """The currencies that a text says its amounts are in, in a heading or in words: ``prices in EUR``, ``Total (EUR)``.
+class DocumentCurrencies(NamedTuple):
+    """The currencies that a text speaks of.
 
-    The currency of one amount says nothing of the others. A code among other words may be a name (``SDN BHD``), ``$``
-    is several currencies, ``pounds`` a weight, and what may be paid in another currency is not.
+    Attributes:
+        headings: those that it says its amounts are in, in a heading or in words: ``prices in EUR``, ``Total (EUR)``.
+        amounts: those that stand at one of its amounts: ``Shipping EUR 5.00``.
     """
-    found: set[str] = set()
-    for mark in _MARK.finditer(text):
-        currency, (start, end) = marked(mark), mark.span()
-        if currency in found or currency in ("$", "\u00a5") or mark[0].lower().startswith("pound"):
-            continue
-        if not _says_unit(text[max(start - 16, 0) : start], text[end : end + 16], code=bool(mark["code"])):
-            continue
-        near = max(start - _REACH, 0)
-        begin = text.rfind("\n", near, start) + 1 or near
-        if not _POSSIBLE.search(text[begin : end + _REACH].partition("\n")[0]):
-            found.add(currency)
-    return frozenset(found)
+
+    headings: frozenset[str]
+    amounts: frozenset[str]
+
+    @property
+    def of_bare_amounts(self) -> tuple[frozenset[str], ...]:
+        """What an amount without a currency has to be in, all of it: nothing where the text is silent.
+
+        A heading counts more than the currencies of other amounts.
+        """
+        return tuple(frozenset({each}) for each in sorted(self.headings or self.amounts)) or (frozenset(),)
+
+    @classmethod
+    def read(cls, text: str) -> DocumentCurrencies:
+        """The currencies of a text.
+
+        A code among other words may be a name (``SDN BHD``), ``pounds`` are a weight, too, and what may be paid in
+        another currency is not.
+        """
+        headings: set[str] = set()
+        amounts: set[str] = set()
+        for mark in _MARK.finditer(text):
+            currency, (start, end) = marked(mark), mark.span()
+            if mark[0].lower().startswith("pound") or (currency in headings and currency in amounts):
+                continue
+            front, behind = text[max(start - 16, 0) : start], text[end : end + 16]
+            if _beside_number(front, behind):
+                amounts.add(currency)
+            elif currency not in headings and _says_unit(mark, front, behind) and not _only_possible(text, start, end):
+                headings.add(currency)
+        return cls(frozenset(headings), frozenset(amounts))
 
 
-def _says_unit(front: str, behind: str, *, code: bool) -> bool:
-    if _NUMBER_BEFORE.search(front) or _NUMBER_BEHIND.match(behind):
-        return False  # the unit of one amount
-    if not code or _UNIT_BEFORE.search(front) or _UNIT_BEHIND.match(behind):
+def _beside_number(front: str, behind: str) -> bool:
+    number = _NUMBER_BEFORE.search(front)
+    if number is not None and ("\n" not in number[0] or _LINE_ENDS.match(behind)):
+        return True
+    number = _NUMBER_BEHIND.match(behind)
+    return number is not None and (number["line"] is None or _LINE_BEGINS.search(front) is not None)
+
+
+def _only_possible(text: str, start: int, end: int) -> bool:
+    near = max(start - _REACH, 0)
+    begin = text.rfind("\n", near, start) + 1 or near
+    return _POSSIBLE.search(text[begin : end + _REACH].partition("\n")[0]) is not None
+
+
+def _says_unit(mark: re.Match[str], front: str, behind: str) -> bool:
+    if mark["name"] and (mark[0].islower() or _COUNTRY_BEFORE.search(front)):
+        return True  # names are no other words
+    if mark["sign"] and marked(mark) not in ("$", "\u00a5"):
+        return True
+    if _UNIT_BEFORE.search(front) or _UNIT_BEHIND.match(behind):
         return True
     return _LINE_BEGINS.search(front) is not None and _LINE_ENDS.match(behind) is not None

@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
-from stepguard.language.neighbours import amount_stands_alone, begins_amount
+from stepguard.language.neighbours import amount_stands_alone, begins_amount, quantity_stands_alone
 from stepguard.language.numerals import MINUS_SIGNS
 from stepguard.language.retraction import denied_before
 from stepguard.language.struck_text import JOINT
@@ -39,6 +39,7 @@ class Words:
     """A document to find names in: without regard to case, white space, and how quotes and dashes are written."""
 
     def __init__(self, document: str) -> None:
+        self._document = document
         pieces: list[str] = []
         self._starts: list[int] = []  # of each word, in the folded text
         self._spans: list[tuple[int, int]] = []  # and in the document
@@ -61,7 +62,9 @@ class Words:
             end = at + len(wanted)
             if _alone(self._text, at, end):
                 first, last = (bisect_right(self._starts, place) - 1 for place in (at, end - 1))
-                yield self._spans[first][0], self._spans[last][1]
+                span = self._spans[first][0], self._spans[last][1]
+                if quantity_stands_alone(self._document, *span):
+                    yield span
             at = self._text.find(wanted, at + 1)
 
 

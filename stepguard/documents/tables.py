@@ -80,7 +80,7 @@ class Head:
         power, percent = 0, False
         for mark in _MARK.finditer(text):
             kind = mark.lastgroup or ""
-            if mark["code"] or mark["sign"] or mark["name"]:
+            if mark["code"] or mark["sign"] or mark["name"] or mark["wide"]:
                 currencies.add(marked(mark))
                 power = _LETTERS.get(mark["prefix"] or mark["suffix"] or "", power)
             elif kind == "percent":

@@ -10,6 +10,7 @@ from typing import Final
 __all__ = [
     "CODE",
     "CODES",
+    "COUNTRIES",
     "MARK",
     "PARTS",
     "SIGN",
@@ -67,13 +68,6 @@ SURE_CODE: Final = "|".join(sorted(CODES - {code.upper() for code in WORD_CODES}
 """Those that are no words in capitals, such as ``TOP``."""
 SIGN: Final = "|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True))
 """The signs, as a regular expression."""
-_SHORT_NAMES: Final = {"RMB": "rmb", "RM": "rm", "Rs": "rs", "Euro": "EUR", "Dollar": "$", "Franken": "franken"}
-_OTHER_NAMES: Final = "yen|yuan|rupees|rupiah|francs|pesos"
-MARK: Final = (
-    rf"(?:(?<![A-Za-z])|(?<=(?<![A-Za-z])[Tkm]))(?P<code>{SURE_CODE})(?![A-Za-z])|(?P<sign>{SIGN})"
-    rf"|(?<!\w)(?P<name>{'|'.join(_SHORT_NAMES)}|(?i:{'|'.join(WORDS)})|{_OTHER_NAMES})(?!\w)"
-)
-"""What says a currency apart from its amounts, in a head or in the next cell, as a regular expression; see `marked`."""
 _MARK: Final = re.compile(
     rf"(?<![0-9A-Za-z_.,$])(?:({SIGN}) ?|([A-Z]{{3}}) )(?=[0-9.])"
     rf"|(?<=[0-9.]) ?(?:({SIGN})|([A-Z]{{3}})(?!\w)|(?<= )({'|'.join(WORDS)})(?!\w))(?! ?[0-9])"
@@ -116,6 +110,8 @@ _OF: Final = {
     "norwegian": "NOK", "swedish": "SEK", "icelandic": "ISK", "czech": "CZK", "turkish": "TRY", "russian": "RUB",
     "brazilian": "BRL", "south african": "ZAR", "french": "", "belgian": "",
 }  # fmt: skip
+COUNTRIES: Final = tuple(_OF)
+"""Adjectives that name a currency together with its name: ``Swiss`` francs."""
 _SMALL_CODES: Final = frozenset(code.lower() for code in CODES) - WORD_CODES
 # Category Sc by its ranges: to walk through all characters would make every import slow.
 _ANY_SIGN: Final = "[$¢-¥֏؋߾߿৲৳৻૱௹฿៛\u20a0-\u20cf\ua838\ufdfc﹩＄￠￡￥￦]"
@@ -140,6 +136,26 @@ _BACK_OF: Final = re.compile(
 )
 _GLUED: Final = re.compile(rf"(?<![\w-])(?:Rs\.?|RMB?|Rp\.?|Kr|{'|'.join(sorted(CODES))})\Z")
 _FIRST_WORDS: Final = frozenset(re.split(r"\W", country)[0] for country in _OF)
+_CAPITALIZED: Final = ("RM", "Rs", "Rp", "TL", "Kr", "kr")
+_ALSO_WORDS: Final = frozenset({
+    "buck", "bucks", "quid", "pfund", "fr", "kr", "krone", "kronen", "crowns", "rs", "rp", "peso", "tl", "ft", "rand",
+    "real", "reais", "won", "lev", "leva", "lei", "leu", "rm", "dong", "pound", "sterling", "lire", "franc",
+})  # fmt: skip
+"""Names of currencies that are other words, too, where no amount stands beside them."""
+_SPELLED: Final = sorted(
+    (name for name, codes in _SHARED.items() if codes and name.isalpha() and not re.search(_WIDE, name)
+     and name not in _ALSO_WORDS),
+    key=len, reverse=True,
+)  # fmt: skip
+_RARE_SIGNS: Final = "".join(
+    name for name, codes in _SHARED.items() if codes and len(name) == 1 and not name.isalnum() and name not in SIGNS
+)
+MARK: Final = (
+    rf"(?:(?<![A-Za-z])|(?<=(?<![A-Za-z])[Tkm]))(?P<code>{SURE_CODE})(?![A-Za-z])|(?P<sign>{SIGN}|[{_RARE_SIGNS}])"
+    rf"|(?<!\w)(?P<name>{'|'.join(_CAPITALIZED)}|(?i:{'|'.join(_SPELLED)}))(?!\w)"
+    rf"|(?<!{_WIDE})(?P<wide>{_WIDE_NAMES})(?!{_WIDE})"
+)
+"""What says a currency apart from its amounts, in a head or in the next cell, as a regular expression; see `marked`."""
 
 
 def minor_places(code: str) -> int:
@@ -158,10 +174,10 @@ def compatible(written: str, code: str) -> bool:
 
 def marked(match: re.Match[str]) -> str:
     """The currency, as `compatible` knows it, that a match of `MARK` says."""
-    if match["sign"]:
-        return SIGNS[match["sign"]]
-    name = match["name"] or ""
-    return match["code"] or _SHORT_NAMES.get(name) or WORDS.get(name.lower(), name)
+    if sign := match["sign"]:
+        return SIGNS.get(sign, sign)
+    name = (match["name"] or match["wide"] or "").casefold()
+    return match["code"] or WORDS.get(name, name)
 
 
 def without_currencies(text: str) -> tuple[str, frozenset[str]]:

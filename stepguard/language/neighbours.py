@@ -10,7 +10,7 @@ import unicodedata
 from typing import Final
 
 from stepguard.language.currencies import CODE, PARTS, SIGN, SURE_CODE
-from stepguard.language.digits import GROUPING, MINUS_SIGNS
+from stepguard.language.digits import GROUPING, MINUS_SIGNS, VULGAR
 from stepguard.language.numerals import WIDE_DIGITS
 from stepguard.language.retraction import denied_before
 from stepguard.language.struck_text import JOINT
@@ -25,6 +25,7 @@ __all__ = [
     "joined_behind",
     "may_be_signed",
     "number_goes_on",
+    "quantity_stands_alone",
     "shared_before",
 ]
 
@@ -109,7 +110,7 @@ _EACH: Final = re.compile(r"/[a-z]+(?![\w/-])")
 
 _SMALLER_UNITS: Final = (
     "days?|h|hrs?|hours?|min|mins|minutes?|s|secs?|seconds?|ft|feet|in|inch(?:es)?|oz|ounces?|lbs?|pounds?|cm|mm|g|grams?|mg|ml"
-    "|months?|weeks?"
+    "|months?|weeks?|m"
     "|c|cts?|cents?|p|pence|rappen"
 )
 _LARGER_UNITS: Final = (
@@ -161,8 +162,16 @@ _REST: Final = re.compile(r"[0-9]{3}(?![0-9])|[0-9]{1,3}[/\u2044]")
 _SHORT_BEFORE: Final = re.compile(r"(?<![0-9A-Za-z])[0-9]{1,3} \Z")
 _SHORT: Final = re.compile(r"(?<![0-9])[0-9]{1,3}\Z")
 _GROUP_BEHIND: Final = re.compile(r" [0-9]{3}(?![0-9A-Za-z])")
-_SMALLER: Final = re.compile(rf"[0-9.,]+ ?(?:{_SMALLER_UNITS})\Z")
+_SMALLER: Final = re.compile(rf"[0-9.,]+ ?(?:{_SMALLER_UNITS}|['\"\u2032\u2033])\Z")
 _LARGER_BEFORE: Final = re.compile(rf"[0-9] ?(?:{_LARGER_UNITS}|['\u2032\u00b0])(?:,? |,? and |)\Z")
+_LARGER_UNIT: Final = re.compile(rf"[0-9][^\S\n]?-?(?:{_LARGER_UNITS}|['\u2032\u2019\u00b0])\Z", re.IGNORECASE)
+_LESS_BEHIND: Final = re.compile(
+    rf"\.?(?:{_BLANKS}|{_BLANKS}?-{_BLANKS}?|)(?![0-9]+(?:\.[0-9])?{_BLANKS}?"
+    rf"(?:(?!(?:{_SMALLER_UNITS})(?!\w))(?:{_UNITS})(?!\w)|[%*\u00d7$\u20ac\u00a3\u00a5/]|(?:{CODE})\b))"
+    rf"[0-9]{{1,3}}(?:\.[0-9])?(?![0-9]|[.,:/-][0-9]|(?![{VULGAR}])[^\W\d_])"
+)
+"""Behind a larger unit, a number that is in the next smaller one, named or not: ``5 ft 10``, ``2 h 30``, ``1 m 80``."""
+_NUMBER_IN_FRONT: Final = re.compile(r"(?:(?<![\w.,:/-])|\A)[0-9]{1,3}[^\S\n]\Z")
 
 
 def changed_before(text: str, start: int, digits: int) -> bool:
@@ -205,6 +214,21 @@ def number_goes_on(text: str, end: int, *, money: bool) -> bool:
 def begins_amount(text: str, start: int, end: int) -> bool:
     """Whether a part of a text begins with a number, whatever signs stand in front of it."""
     return _BEGINS_NUMBER.match(text, start, end) is not None
+
+
+def quantity_stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether an amount with its unit is all of what its line says there.
+
+    It is not where a smaller unit goes on, named or not (``5 ft 10``), and where a number stands right in front of it,
+    which may be its first digits or how many there are (``50 10 mg``).
+    """
+    if not text[start].isdigit():
+        return True
+    end -= text[end - 1] == "."
+    return not (
+        _NUMBER_IN_FRONT.search(text[max(start - 8, 0) : start])
+        or (_LARGER_UNIT.search(text[max(start, end - 24) : end]) and _LESS_BEHIND.match(text, end))
+    )
 
 
 def amount_stands_alone(text: str, start: int, end: int) -> bool:

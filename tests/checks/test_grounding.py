@@ -41,7 +41,7 @@ def found(check: Grounded, claimed: str, *, type: str = "number", doc: str = INV
     ("-18", "integer"), ("30", "integer"), ("40", "integer"), ("1,500,000", "integer"), ("3", "integer"),
     ("5", "integer"), ("2026", "integer"), ("28", "integer"), ("20%", "percent"), ("61%", "percent(1)"),
     ("0.2", "number"), ("20", "number"), ("$1481.40", "money(USD)"), ("1481.40", "money(CAD)"),
-    ("246.90", "money(EUR)"),
+    ("246.90", "money(CAD)"),
 ])  # fmt: skip
 def test_numbers_are_found_by_value(claimed: str, type: str) -> None:
     """A number that stands in the document in another notation passes as grounded."""
@@ -56,7 +56,7 @@ def test_numbers_are_found_by_value(claimed: str, type: str) -> None:
     ("-199", "integer"),
     ("234", "integer"), ("567", "integer"), ("1234567", "integer"), ("0", "integer"), ("88", "integer"),
     ("4", "integer"), ("0.75", "number"), ("50", "integer"), ("2000%", "percent"), ("12%", "percent"),
-    ("1481.40", "money(EUR)"), ("20", "money(USD)"), ("1481.4", "percent"), ("6", "integer"),
+    ("1481.40", "money(EUR)"), ("246.90", "money(EUR)"), ("20", "money(USD)"), ("1481.4", "percent"), ("6", "integer"),
 ])  # fmt: skip
 def test_numbers_that_do_not_stand_alone_are_not_found(claimed: str, type: str) -> None:
     """Parts of ids, versions, times, ranges and other numbers, other signs, units and currencies do not count."""
@@ -118,14 +118,47 @@ def test_a_currency_that_layout_sets_apart_is_that_of_the_amount(layout: str) ->
 @pytest.mark.parametrize(
     "document",
     [
-        *("EUR 20.00 | 50.00", "20.00 EUR\n50.00", "20.00 | EUR\n50.00", "50.00 (EUR 46.00)", "50.00\nEUR 46.00"),
         *("USD\n50.00\nEUR\n46.00", "| USD | 50.00 | EUR | 46.00 |", "50.00\nEUR accounts are free", "TOP\n50.00"),
-        *("EUR\n$50.00", "see USD/EUR: 50.00", "Net 50.00"),
+        *("EUR\n$50.00", "see USD/EUR: 50.00", "Net 50.00", "| USD | 50.00 |\nEUR 46.00"),
     ],
 )
 def test_a_currency_of_another_amount_takes_none_away(document: str) -> None:
-    """A currency that belongs to another amount, or may belong to either, leaves an amount without one as it is."""
+    """A currency that belongs to another amount leaves an amount with one of its own as it is."""
     assert found(Grounded("doc"), "50", type="money(USD)", doc=document) == "pass"
+
+
+_OF_OTHERS = ("EUR 20.00", "20.00 EUR", "\u20ac20.00", "20.00 | EUR", "20 euros")
+
+
+@pytest.mark.parametrize("other", _OF_OTHERS)
+@pytest.mark.parametrize("layout", ["{}\n50.00", "Ship {} / Total 50.00", "| {} |\n| 50.00 |", "50.00\n\nFee {}"])
+def test_an_amount_without_a_currency_is_in_that_of_the_others(other: str, layout: str) -> None:
+    """Where only other amounts of a document have a currency, a bare one is in it, and in none where they differ."""
+    document = layout.format(other)
+    types = ("money(EUR)", "money(USD)", "number")
+    assert [found(Grounded("doc"), "50", type=each, doc=document) for each in types] == ["pass", "fail", "pass"]
+    mixed = f"{document}\nDuty $7.00"
+    assert [found(Grounded("doc"), "50", type=each, doc=mixed) for each in types] == ["fail", "fail", "pass"]
+
+
+@pytest.mark.parametrize("larger", ["5 ft", "5 feet", "2 h", "2 hours", "1 m", "11 lb", "3 years", "2 kg"])
+def test_a_quantity_of_several_units_is_one(larger: str) -> None:
+    """The larger unit alone does not stand where a smaller one goes on, whether that is named or not."""
+    for behind in (" 10", " 10.", " 10 in all", "-10", ", 10", " 10\u00bd"):
+        assert found(Grounded("doc"), larger, type="text", doc=f"It is {larger}{behind}") == (
+            "pass" if behind == ", 10" else "fail"
+        )
+    for behind in ("", ".", " 10 EUR", " 10.50", "\n10", "   10 people", " and 10 people", " $10"):
+        assert found(Grounded("doc"), larger, type="text", doc=f"It is {larger}{behind}") == "pass"
+
+
+@pytest.mark.parametrize("front", ["50 ", "2 ", "Give 3 ", "50\t"])
+def test_a_number_right_in_front_of_an_amount_may_belong_to_it(front: str) -> None:
+    """Behind another number an amount is two of it, the rest of it or one by itself: it does not stand there."""
+    for type in ("text", "quantity(mg)"):
+        assert found(Grounded("doc"), "10 mg", type=type, doc=f"{front}10 mg tablets") == "fail"
+        for other in ("order 50\n", "50: ", "08:00 ", "2026-11-28 ", "28 November 2026 ", "1. ", "| 3 | ", "3   "):
+            assert found(Grounded("doc"), "10 mg", type=type, doc=f"{other}10 mg tablets") == "pass"
 
 
 @pytest.mark.parametrize("sign", ["\u00b4", "`", "\u02bc", "\u066c", "\u2044", "\u2215", " \u2044 ", "**"])

@@ -388,12 +388,26 @@ def test_every_layout_says_the_currency_of_its_amounts(layout: str) -> None:
     ],
 )  # fmt: skip
 def test_a_heading_says_the_currency_of_amounts_without_one(head: str) -> None:
-    """G02: a bare amount is in the currency of the document's headings, and in any where they name none."""
+    """G02: a bare amount is in the currency of the document's headings, and in any where nothing names one."""
     document = f"{head}\n\nItem 1\nTotal 50.00"
     assert grounded(document, "50", "money(EUR)")
     assert not grounded(document, "50", "money(USD)")
-    for silent in ("Invoice", "SDN BHD LTD", "Shipping EUR 5.00", "You can also pay in EUR", "Weight 5 pounds"):
+    for silent in ("Invoice", "SDN BHD LTD", "Shipping $5.00", "You can also pay in EUR", "Weight 5 pounds"):
         assert grounded(f"{silent}\n\nItem 1\nTotal 50.00", "50", "money(USD)")
+    for head in (
+        "Amount (yen)",
+        "YEN",
+        "| Yen |",
+        "Japanese Yen",
+        "in z\u0142",
+        "Kwoty w z\u0142",
+        "\uff08\u5186\uff09",
+        "\u20b1",
+        "$",
+    ):
+        assert not grounded(f"{head}\n\nItem 1\nTotal 50.00", "50", "money(EUR)")
+    for name in ("EURO FOODS LTD", "Yen Yen Restaurant", "sterling silver", "Games won", "Tooth crowns", "Peso: 5 kg"):
+        assert grounded(f"{name}\n\nItem 1\nTotal 50.00", "50", "money(USD)")
     assert not grounded("USD\nNet: 108.00\n\nEUR\nNet: 100.00", "100.00", "money(USD)")  # which is meant is not said
 
 
