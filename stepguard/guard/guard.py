@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from stepguard.backends.base import FORBIDDEN, Backend, Completion, SyncBackend, as_backend, ask
-from stepguard.checks import ajudge_claims
-from stepguard.core.deadlines import Overrun, awaited, gave_up
+from stepguard.backends.base import Backend, SyncBackend, as_backend
 from stepguard.core.profile import Profile
 from stepguard.core.verdicts import shorten
-from stepguard.engine.actions import (
-    Act,
-    Action,
-    Ask,
-    CheckClaims,
-    Checked,
-    Commit,
-    Event,
-    Failed,
-    Replied,
-    Wait,
-    Woke,
-)
+from stepguard.engine.actions import Action, Ask, Event
 from stepguard.engine.machine import Engine
-from stepguard.engine.performing import aperform_step
 from stepguard.engine.run import Run
-from stepguard.errors import BackendError, BackendTimeout, ConfigError, UnexpectedRequest, UsageError
+from stepguard.errors import ConfigError, UsageError
+from stepguard.guard.calls import aperform, as_sync, ask_model, is_quick
 from stepguard.options import GuardKeywords, GuardOptions, check_options, new_seed, show_options
 from stepguard.procedure.procedure import Procedure, check_procedure
 from stepguard.repair.ladder import Ladder
@@ -41,6 +28,7 @@ if TYPE_CHECKING:
     import asyncio
     from types import TracebackType
 
+    from stepguard.engine.batch import Batch, BatchRow, RowKey, RowResult
     from stepguard.engine.forecast import Forecast
     from stepguard.telemetry.logging import Telemetry
 
@@ -121,10 +109,15 @@ class Guard:
             InputError: the inputs do not fit the procedure.
             ConfigError: `procedure` is not a `Procedure`.
         """
+        return self._start(procedure, inputs, new_seed() if self._options.seed is None else self._options.seed, label)
+
+    def _start(
+        self, procedure: Procedure, inputs: Mapping[str, object] | None, seed: int, label: str | None = None
+    ) -> Run:
         started = time.monotonic()  # what is prepared counts for the run
         check_procedure(procedure)
         run_id = os.urandom(6).hex()
-        settings = self._settings if self._options.seed is not None else replace(self._settings, seed=new_seed())
+        settings = replace(self._settings, seed=seed)
         accepted = procedure.accept_inputs(inputs or {})
         return Run(Engine(procedure, accepted, settings, run_id=run_id, now=started), label=label)
 
@@ -150,6 +143,72 @@ class Guard:
         """
         return await self.adrive(self.start(procedure, inputs))
 
+    def map(
+        self,
+        procedure: Procedure,
+        inputs: Iterable[Mapping[str, object]],
+        *,
+        concurrency: int = 16,
+        ordered: bool = True,
+        key: RowKey | None = None,
+    ) -> Iterator[RowResult]:
+        """Run a procedure on many inputs, several at a time, and give what came of each.
+
+        Inputs are read when there is room for them, at most eight rows for each run at a time before the oldest result
+        is taken, so that neither they nor the results are ever held as a whole. A row that cannot be run, or whose run
+        fails, costs no other: its `RowResult` says why. Runs are driven in a thread of their own, inputs are read in
+        the caller's. Where the iteration is given up, the runs under way are cancelled.
+
+        Args:
+            procedure: what to run.
+            inputs: the inputs of each run: an iterable of mappings, read lazily, or a DataFrame, whose empty cells
+                count as not given and whose index is the key.
+            concurrency: how many runs are under way at a time. What the endpoint bears is found out besides (see
+                `stepguard.backends.limiter`).
+            ordered: give results in the order of the inputs; False gives each as it comes.
+            key: what a result calls its row (`RowResult.key`): the name of a field of the row, which need not be an
+                input of the procedure, or a function of the row.
+
+        Raises:
+            ConfigError: an argument cannot work; while iterating: the backend is not set up, so that no row can run.
+        """
+        from stepguard.guard.mapping import map_rows, rows_of
+
+        run, batch = self._batch(procedure, concurrency=concurrency, ordered=ordered, key=key)
+        rows = rows_of(inputs)
+        if not isinstance(rows, Iterable):
+            raise ConfigError("inputs that are awaited go with `guard.amap(...)`", option="inputs")
+        return map_rows(batch, rows, run, self._backend, concurrency)
+
+    def amap(
+        self,
+        procedure: Procedure,
+        inputs: Iterable[Mapping[str, object]] | AsyncIterable[Mapping[str, object]],
+        *,
+        concurrency: int = 16,
+        ordered: bool = True,
+        key: RowKey | None = None,
+    ) -> AsyncIterator[RowResult]:
+        """As `map`, on the running event loop: ``async for row in guard.amap(procedure, rows)``.
+
+        The inputs may be an async iterable. Leaving the loop early cancels the runs under way; where something else
+        holds the iterator, close it (`contextlib.aclosing`).
+        """
+        from stepguard.guard.mapping import amap_rows, rows_of
+
+        run, batch = self._batch(procedure, concurrency=concurrency, ordered=ordered, key=key)
+        return amap_rows(batch, rows_of(inputs), run, self._backend, concurrency)
+
+    def _batch(self, procedure: Procedure, **options: Any) -> tuple[Callable[[BatchRow], Awaitable[Result]], Batch]:
+        from stepguard.engine.batch import Batch
+
+        seed = new_seed() if self._options.seed is None else self._options.seed
+
+        async def run(row: BatchRow) -> Result:
+            return await self.adrive(self._start(procedure, row.inputs, _seed_of(seed, row.index)))
+
+        return run, Batch(procedure, **options)
+
     def drive(self, run: Run) -> Result:
         """Carry a run that `start` made to its end.
 
@@ -169,7 +228,7 @@ class Guard:
                 if action is None:
                     break
                 with telemetry.performing(action):
-                    event = self._ask(backend, action) if isinstance(action, Ask) else run.perform(action)
+                    event = ask_model(backend, action) if isinstance(action, Ask) else run.perform(action)
                 run.send(event)
                 telemetry.performed(action, event)
         except BaseException:
@@ -192,7 +251,7 @@ class Guard:
 
         async def perform(action: Action) -> Event:
             with telemetry.performing(action):
-                return await self._aperform(action)
+                return await aperform(self._backend, action)
 
         async with AsyncExitStack() as stack:
             try:
@@ -208,7 +267,7 @@ class Guard:
                         finished, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                         for task in finished:
                             finish(tasks.pop(task), task.result())
-                    elif _quick(action):
+                    elif is_quick(action):
                         with telemetry.performing(action):
                             event = run.perform(action)
                         finish(action, event)
@@ -236,87 +295,10 @@ class Guard:
         policy = self._settings.repair
         for rung in policy.rungs if isinstance(policy, Ladder) else ():
             if rung.backend is not None:
-                _sync(rung.backend, f"the rung {rung.name} can only be awaited")
+                as_sync(rung.backend, f"the rung {rung.name} can only be awaited")
         for fallback in self._settings.fallbacks:
-            _sync(fallback, "a fallback can only be awaited")
-        return _sync(self._backend, "this backend can only be awaited")
-
-    def _ask(self, backend: SyncBackend, action: Ask) -> Event:
-        try:
-            if action.backend is not None:
-                backend = _sync(action.backend, "a rung asks somebody who can only be awaited")
-            return _replied(action, backend.complete(action.request))
-        except (UsageError, UnexpectedRequest) as error:  # the caller is to mend it; a test double speaks to its test
-            if not _ends_the_rung(action):
-                raise
-            return Failed(action.id, error)
-        except BaseException as error:  # noqa: BLE001 - a backend may be foreign code
-            return _failed(action, error)
-
-    async def _aperform(self, action: Action) -> Event:
-        if isinstance(action, Ask):
-            seconds, backend = action.request.timeout, action.backend or self._backend
-            try:
-                return _replied(action, await awaited(seconds, ask(backend, action.request)))
-            except (UsageError, UnexpectedRequest) as error:
-                if not _ends_the_rung(action):
-                    raise
-                return Failed(action.id, error)
-            except BaseException as error:  # noqa: BLE001 - as in `_ask`
-                if isinstance(error, Overrun):
-                    error = BackendTimeout(f"no answer within {round(seconds or 0, 2):g} s")
-                return _failed(action, error)
-        if isinstance(action, Act):
-            return await aperform_step(action)
-        if isinstance(action, Wait):
-            import asyncio
-
-            await asyncio.sleep(action.seconds)
-            return Woke(action.id)
-        assert isinstance(action, CheckClaims)
-        judgements = await ajudge_claims(
-            action.steps,
-            action.claims,
-            action.values,
-            beyond_failure=action.beyond_failure,
-            timeout=action.timeout,
-            remaining=action.remaining,
-        )
-        return Checked(action.id, judgements)
-
-
-def _quick(action: Action) -> bool:
-    """Whether an action runs no code of the host's that may block."""
-    match action:
-        case Commit():
-            return True
-        case Act():
-            return action.operation is None
-        case CheckClaims():
-            return not action.foreign
-    return False
-
-
-def _ends_the_rung(action: Ask) -> bool:
-    """Whether it was somebody else who was asked, so that their fault ends a rung and not the run."""
-    return action.backend is not None and FORBIDDEN.get() is None
-
-
-def _failed(action: Ask, error: BaseException) -> Failed:
-    """A backend, which may be foreign code, has raised: what asks the program or this task to end passes through."""
-    if gave_up(error):
-        failure = BackendError("the backend cancelled its own call")
-        failure.__cause__ = error
-        return Failed(action.id, failure)
-    if not isinstance(error, Exception):
-        raise error
-    return Failed(action.id, error)
-
-
-def _sync(backend: Backend, refusal: str) -> SyncBackend:
-    if not isinstance(backend, SyncBackend) or getattr(backend, "is_async", False):
-        raise ConfigError(f"{refusal}: use `await guard.arun(...)`", option="backend")
-    return backend
+            as_sync(fallback, "a fallback can only be awaited")
+        return as_sync(self._backend, "this backend can only be awaited")
 
 
 async def _open(session: AbstractAsyncContextManager[object], stack: AsyncExitStack, telemetry: Telemetry) -> None:
@@ -352,8 +334,6 @@ def _ended(run: Run, telemetry: Telemetry) -> Result:
     return result
 
 
-def _replied(action: Ask, completion: object) -> Event:
-    if isinstance(completion, Completion):
-        return Replied(action.id, completion)
-    kind = type(completion).__name__
-    return Failed(action.id, BackendError(f"the backend returned {kind}, not a Completion", retryable=False))
+def _seed_of(seed: int, index: int) -> int:
+    """The seed of a row: with one for all, the runs that an endpoint slows down would all come back at once."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{index}".encode()).digest()[:4], "big")

@@ -1,0 +1,171 @@
+"""Many runs of one procedure: which row is read next, and which result is given next. Nothing here waits or runs.
+
+`Guard.map` and `Guard.amap` drive the same `Batch`: they read a row where it `wants_row`, run what `admit` gives them,
+hand back the outcome with `finish`, and give on what `take` has.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from stepguard.core.arguments import check_count, check_flag
+from stepguard.errors import ConfigError, InputError
+from stepguard.procedure.procedure import Procedure, check_procedure
+from stepguard.results import Result, Status
+
+__all__ = ["READ_AHEAD", "Batch", "BatchRow", "RowKey", "RowResult", "RowStatus"]
+
+RowKey = str | Callable[[Mapping[str, object]], object]
+RowStatus = Status | Literal["invalid"]
+"""That of the run, or ``invalid`` where there was none: the row is no inputs of the procedure."""
+
+READ_AHEAD: Final = 8
+"""So many rows for each run at a time are read, under way or finished before the oldest result is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRow:
+    """The inputs of one run in a batch.
+
+    Attributes:
+        index: counts the rows from 0.
+        key: what the caller calls the row, None where that is only its index.
+        inputs: the values of the procedure's inputs, by name.
+    """
+
+    index: int
+    key: object
+    inputs: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class RowResult:
+    """What came of one row.
+
+    Attributes:
+        index: that of the row.
+        key: that of the row.
+        result: the run's, None where there was no run.
+        error: why there was none: an `InputError` that names the input.
+    """
+
+    index: int
+    key: object
+    result: Result | None = None
+    error: Exception | None = None
+
+    @property
+    def status(self) -> RowStatus:
+        """How it ended."""
+        return "invalid" if self.result is None else self.result.status
+
+    def raise_for_status(self) -> Result:
+        """The result of a run that is verified.
+
+        Raises:
+            InputError: there was no run.
+            RunError: as `Result.raise_for_status` does.
+        """
+        if self.result is None:
+            assert self.error is not None
+            raise self.error
+        return self.result.raise_for_status()
+
+
+class Batch:
+    """The rows of one batch between being read and being given on as results.
+
+    Args:
+        procedure: what is run.
+        concurrency: how many runs are under way at a time.
+        ordered: give results in the order of the rows, not as they come.
+        key: what a row is called: the name of one of its fields, which is left out of the inputs where the procedure
+            has no such input, or a function of the row.
+
+    Raises:
+        ConfigError: an argument cannot work.
+    """
+
+    def __init__(self, procedure: Procedure, *, concurrency: int, ordered: bool, key: RowKey | None) -> None:
+        check_procedure(procedure)
+        check_count(concurrency, "concurrency")
+        check_flag(ordered, "ordered")
+        if key is not None and not isinstance(key, str) and not callable(key):
+            raise ConfigError("key is the name of a field, or a function of a row", option="key")
+        self._inputs: Final = frozenset(each.name for each in procedure.inputs)
+        self._most: Final = READ_AHEAD * concurrency
+        self._concurrency: Final = concurrency
+        self._ordered: Final = ordered
+        self._key: Final = key
+        self._admitted = self._taken = self._unfinished = 0
+        self._ended = False
+        self._early: Final[dict[int, RowResult]] = {}
+        """Where the order counts: what has finished before one that was read earlier, by when it was read."""
+        self._ready: Final[deque[RowResult]] = deque()
+        self._next = 0
+
+    @property
+    def wants_row(self) -> bool:
+        """Whether another row is to be read now: few are under way, and the oldest result is not too far behind."""
+        if self._ended or self._admitted - self._taken >= self._most:
+            return False
+        return not self._ready or self._unfinished < self._concurrency
+
+    @property
+    def done(self) -> bool:
+        """Whether no row will be read any more, and every result was taken."""
+        return self._ended and self._admitted == self._taken
+
+    def admit(self, item: object) -> tuple[int, BatchRow] | None:
+        """Take what was read: a mapping, a `BatchRow` with an index of its own, or an `InputError` in a row's place.
+
+        Returns:
+            The row to run with the number that `finish` takes, None where nothing is to be run.
+        """
+        number, self._admitted = self._admitted, self._admitted + 1
+        self._unfinished += 1
+        row = item if isinstance(item, BatchRow) else BatchRow(number, None, {})
+        try:
+            return number, row if isinstance(item, BatchRow) else self._named(number, item)
+        except InputError as error:
+            self.finish(number, RowResult(row.index, row.key, error=error))
+            return None
+
+    def _named(self, number: int, item: object) -> BatchRow:
+        if isinstance(item, InputError):
+            raise item
+        if not isinstance(item, Mapping):
+            raise InputError(f"a row is a mapping from the names of inputs to values, not a {type(item).__name__}")
+        if self._key is None:
+            return BatchRow(number, None, item)
+        if not isinstance(self._key, str):
+            return BatchRow(number, self._key(item), item)
+        if self._key not in item:
+            raise InputError(f"the row has no {self._key!r}, which is its key", name=self._key)
+        inputs = item if self._key in self._inputs else {k: v for k, v in item.items() if k != self._key}
+        return BatchRow(number, item[self._key], inputs)
+
+    def end(self) -> None:
+        """There are no more rows."""
+        self._ended = True
+
+    def finish(self, number: int, outcome: RowResult) -> None:
+        """What `admit` gave under this number has come to an end."""
+        self._unfinished -= 1
+        if not self._ordered:
+            self._ready.append(outcome)
+            return
+        self._early[number] = outcome
+        while self._next in self._early:
+            self._ready.append(self._early.pop(self._next))
+            self._next += 1
+
+    def take(self) -> RowResult | None:
+        """The next result, None where there is none yet."""
+        if not self._ready:
+            return None
+        self._taken += 1
+        return self._ready.popleft()

@@ -1,0 +1,105 @@
+"""Performs the actions of a run: asks the model, awaits checks, functions and waits, and says what came of each."""
+
+from __future__ import annotations
+
+from stepguard.backends.base import FORBIDDEN, Backend, Completion, SyncBackend, ask
+from stepguard.checks import ajudge_claims
+from stepguard.core.deadlines import Overrun, awaited, gave_up
+from stepguard.engine.actions import Act, Action, Ask, CheckClaims, Checked, Commit, Event, Failed, Replied, Wait, Woke
+from stepguard.engine.performing import aperform_step
+from stepguard.errors import BackendError, BackendTimeout, ConfigError, UnexpectedRequest, UsageError
+
+__all__ = ["aperform", "as_sync", "ask_model", "is_quick"]
+
+
+def ask_model(backend: SyncBackend, action: Ask) -> Event:
+    """What came of asking, blocking."""
+    try:
+        if action.backend is not None:
+            backend = as_sync(action.backend, "a rung asks somebody who can only be awaited")
+        return _replied(action, backend.complete(action.request))
+    except (UsageError, UnexpectedRequest) as error:  # the caller is to mend it; a test double speaks to its test
+        if not _ends_the_rung(action):
+            raise
+        return Failed(action.id, error)
+    except BaseException as error:  # noqa: BLE001 - a backend may be foreign code
+        return _failed(action, error)
+
+
+async def aperform(backend: Backend, action: Action) -> Event:
+    """What came of an action that may wait; the backend is asked where the action names no other."""
+    if isinstance(action, Ask):
+        seconds, asked = action.request.timeout, action.backend or backend
+        try:
+            return _replied(action, await awaited(seconds, ask(asked, action.request)))
+        except (UsageError, UnexpectedRequest) as error:
+            if not _ends_the_rung(action):
+                raise
+            return Failed(action.id, error)
+        except BaseException as error:  # noqa: BLE001 - as in `ask_model`
+            if isinstance(error, Overrun):
+                error = BackendTimeout(f"no answer within {round(seconds or 0, 2):g} s")
+            return _failed(action, error)
+    if isinstance(action, Act):
+        return await aperform_step(action)
+    if isinstance(action, Wait):
+        import asyncio
+
+        await asyncio.sleep(action.seconds)
+        return Woke(action.id)
+    assert isinstance(action, CheckClaims)
+    judgements = await ajudge_claims(
+        action.steps,
+        action.claims,
+        action.values,
+        beyond_failure=action.beyond_failure,
+        timeout=action.timeout,
+        remaining=action.remaining,
+    )
+    return Checked(action.id, judgements)
+
+
+def is_quick(action: Action) -> bool:
+    """Whether an action runs no code of the host's that may block."""
+    match action:
+        case Commit():
+            return True
+        case Act():
+            return action.operation is None
+        case CheckClaims():
+            return not action.foreign
+    return False
+
+
+def as_sync(backend: Backend, refusal: str) -> SyncBackend:
+    """The backend, which can be asked without an event loop.
+
+    Raises:
+        ConfigError: it cannot, as `refusal` says.
+    """
+    if not isinstance(backend, SyncBackend) or getattr(backend, "is_async", False):
+        raise ConfigError(f"{refusal}: use `await guard.arun(...)`", option="backend")
+    return backend
+
+
+def _ends_the_rung(action: Ask) -> bool:
+    """Whether it was somebody else who was asked, so that their fault ends a rung and not the run."""
+    return action.backend is not None and FORBIDDEN.get() is None
+
+
+def _failed(action: Ask, error: BaseException) -> Failed:
+    """A backend, which may be foreign code, has raised: what asks the program or this task to end passes through."""
+    if gave_up(error):
+        failure = BackendError("the backend cancelled its own call")
+        failure.__cause__ = error
+        return Failed(action.id, failure)
+    if not isinstance(error, Exception):
+        raise error
+    return Failed(action.id, error)
+
+
+def _replied(action: Ask, completion: object) -> Event:
+    if isinstance(completion, Completion):
+        return Replied(action.id, completion)
+    kind = type(completion).__name__
+    return Failed(action.id, BackendError(f"the backend returned {kind}, not a Completion", retryable=False))
