@@ -10,8 +10,9 @@ from typing import Final
 from stepguard.auditing.lenient import bare, find_alone, last_side, read_bare
 from stepguard.auditing.names import Names
 from stepguard.auditing.surroundings import stands_alone_after
-from stepguard.language.attribution import another_answer, attributed_after
+from stepguard.language.attribution import another_answer, another_box, attributed_after
 from stepguard.language.retraction import (
+    contrast_length,
     denied_next,
     doubted_before,
     find_retractions,
@@ -135,7 +136,7 @@ def _changed(stated: Stated, body: str) -> bool:
     """Whether what stands in front of an answer or behind it denies it, or makes it another number."""
     line = body.rfind("\n", 0, stated.start) + 1
     front = body[max(line, stated.start - _REACH) : stated.start]
-    if doubted_before(front) is not None or another_answer(front) or (stated.boxed and _IN_FRONT.search(front)):
+    if doubted_before(front) is not None or another_answer(front) or (stated.boxed and _boxed_otherwise(front)):
         return True
     if isinstance(stated.value, str | bool):
         return False
@@ -160,12 +161,17 @@ def _changed(stated: Stated, body: str) -> bool:
     around = _SET_AROUND.match(behind.partition("\n")[0])
     assert around is not None
     rest = behind.partition("\n")[0][around.end() :]
+    rest = rest[contrast_length(stated.text, rest) :]
     spaced = f" {rest}" if around[0][-1:].isspace() else rest
     if re.match(r"!(?:\s|\Z)", rest):
         return False
     if stands_alone_after(spaced) == "no" or taken_back_after(rest):
         return True
     return rest[:1] not in (".", "") and goes_back(rest)
+
+
+def _boxed_otherwise(front: str) -> bool:
+    return _IN_FRONT.search(front) is not None or another_box(front)
 
 
 def _parted(stated: Stated, body: str) -> tuple[str, str]:

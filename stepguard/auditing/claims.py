@@ -18,7 +18,14 @@ from stepguard.language.attribution import attributed_after
 from stepguard.language.currencies import CODES, SIGNS, WORDS
 from stepguard.language.expressions import Number, parse_expression
 from stepguard.language.numerals import format_exact
-from stepguard.language.retraction import Doubt, denied_next, goes_back, taken_back_after, withdrawn_later
+from stepguard.language.retraction import (
+    Doubt,
+    contrast_length,
+    denied_next,
+    goes_back,
+    taken_back_after,
+    withdrawn_later,
+)
 from stepguard.language.value_types import NUMBER, ValueType
 from stepguard.language.values import round_exact
 from stepguard.procedure.steps import Step
@@ -248,6 +255,7 @@ def read_value(body: str, first: int, last: int, names: Names, kind: ValueType =
         return None, stop
     stop = first + len(run)
     said = body[stop : min(last, stop + _REACH)].partition("\n")[0]
+    said = said[contrast_length(run, said) :]
     suffix = ""
     unit = _UNIT.match(said)
     if unit is not None:

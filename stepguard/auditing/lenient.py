@@ -14,6 +14,7 @@ from stepguard.errors import ValueRefused
 from stepguard.language.amounts import find_numbers
 from stepguard.language.currencies import compatible
 from stepguard.language.neighbours import amount_stands_alone
+from stepguard.language.retraction import contrast_length
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 
@@ -23,6 +24,7 @@ _MARKUP: Final = " \t\r*_`\"'"
 _LINK: Final = re.compile(r"(?<![<>=!:~])=(?![=>])|\u2248")
 _RELATION: Final = re.compile(r"[<>~\u2260\u2264\u2265]|[!:]=|==")
 _DIGIT: Final = re.compile("[0-9]")
+_NUMBER: Final = re.compile(r"[0-9](?:[0-9.,]*[0-9])?%?")
 _MATH: Final = re.compile(r"\$([^$\n]{1,40})\$")
 _ASIDE: Final = re.compile(r"\([^()]*\)")
 _GROUPS: Final = re.compile(r"(?<=[0-9])(?:\{,\}|\\,)(?=[0-9]{3}(?![0-9]))")
@@ -75,6 +77,10 @@ def read_bare(kind: ValueType, text: str) -> Value | None:
 def find_alone(kind: ValueType, text: str) -> Value | None:
     """The number in a short text, None where there are several, or where what is around it makes it another."""
     text = text.replace("\\$", "$")  # as Markdown writes a dollar that begins no formula
+    first = _NUMBER.search(text)
+    if first is not None:
+        behind = text[first.end() :]
+        text = text[: first.end()] + behind[contrast_length(first[0], behind) :]
     side = None if _DENIED.search(text) else last_side(_ASIDE.sub(" ", _MATH.sub(r"\1", text)))
     numbers = [] if side is None else list(find_numbers(side))
     if side is None or len(numbers) != 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["another_answer", "attributed_after", "attributed_before", "heads_another"]
+__all__ = ["another_answer", "another_box", "attributed_after", "attributed_before", "heads_another"]
 
 _TEXT: Final = (
     r"(?:book|textbook|(?:answer |solution )?key|internet|web(?:site|page)?|forum|google|wikipedia|chatgpt|gpt\S{0,9}"
@@ -76,15 +76,31 @@ _REMARK: Final = re.compile(
     rf"|(?:says?|said|claims?|wrote) {_THE}{_SPEAKER}\b|source ?:)"
     rf"|[^\w\n]{{0,4}}[(\[,;\u2014\u2013-] ?(?:from|per) (?:the|an?|my|his|her"
     rf"|their) (?:[^\W\d_]{{1,15}} )?{_SPEAKER}\b"
-    r"|[^\w\n]{0,4}[(\[] ?(?:(?:an?|just|only|not|my|rough) )*"
+    r"|[^\w\n]{0,4}[(\[] ?(?:(?:an?|the|just|only|not|my|rough) )*"
     r"(?:copied|quoted|cited|borrowed|hint|theirs|his|hers|yours|guess|guessed|placeholder|not mine|not my own|made up"
-    r"|invented|old|outdated|unverified|example|sample|draft|to be checked)[)\],;]",
+    r"|invented|old|outdated|unverified|example|sample|draft|to be checked)"
+    r"(?: (?:one|box|value|answer|result))?[)\],;]",
     re.IGNORECASE,
 )
 _ANOTHER: Final = re.compile(
     r"\b(?:previous|old|earlier|former|outdated|original|initial|first|suggested|proposed|sample|example|template"
     rf"|possible|tentative|provisional|candidate|alternative|hypothetical|guessed|estimated|predicted"
-    rf"|{_OWNER})[\s*_]*\Z",
+    rf"|{_OWNER}(?: (?:own|last|first|boxed))?)[\s*_]*\Z",
+    re.IGNORECASE,
+)
+
+_HELD: Final = (
+    r"(?:box(?:ed (?:answer|value|number|result))?|numbers?|tags?|(?:final )?(?:answer|value|result|solution|guess))"
+)
+_BOXED_BY_ANOTHER: Final = re.compile(
+    rf"(?:\b{_OWNER}(?: (?:own|final|last|first|boxed))? {_HELD}|\b{_HELD} (?:of|by|from) {_THE}{_SPEAKER}"
+    rf"|\b(?:theirs|hers|yours|his)|\bnot (?:my|our|the|an?) (?:final )?{_HELD})"
+    r"[\s*_$]*(?:[:=\uff1a]|(?:is|was|says|said|reads|contains|holds|shows|goes)\b)?[\s*_$:]*\Z"
+    rf"|\bin(?:to)? {_OWNER} {_HELD}\b[^.!?\n]{{0,20}}\Z"
+    r"|(?:\be\.g\.|\bfor (?:example|instance)|\bsuch as|\blike(?: this| so)?|\b(?:format|template|syntax|sample)"
+    r"|(?:^|[.!?;:\n] *)(?:please )?(?:write|put|give|return|enclose|box|state)"
+    r" (?:it|that|this|(?:your|the) [^.:\n]{1,30}?) (?:as|like|in the form))[\s*_$]*[,:]?[\s*_$]*\Z"
+    r"|(?:\bnot|n['\u2019]t) (?:box|answer|write|say|give|put)\b[^.!?;\n]{0,12}\Z",
     re.IGNORECASE,
 )
 
@@ -116,6 +132,11 @@ def attributed_after(behind: str) -> bool:
 def another_answer(said: str) -> bool:
     """Whether the words right in front of the word "answer" say that it is another one: ``Your answer: 52``."""
     return _ANOTHER.search(said) is not None
+
+
+def another_box(said: str) -> bool:
+    """Whether the words right in front of a box or a tag say that another fills it, or how: ``Your box:``, ``like``."""
+    return _BOXED_BY_ANOTHER.search(said) is not None
 
 
 def heads_another(head: str) -> bool:

@@ -16,6 +16,7 @@ from stepguard.language.attribution import attributed_before
 __all__ = [
     "Doubt",
     "called_false",
+    "contrast_length",
     "denied_before",
     "denied_next",
     "doubted_before",
@@ -137,6 +138,13 @@ _DENIAL: Final = re.compile(
     r")\s{0,9}(?:[.!,;)\n]|\Z)|\s{0,3}(?:[\u2717\u2718\u274c\u2612]|[Xx](?=\s*(?:\n|\Z)))",
     re.IGNORECASE,
 )
+_PLAIN: Final = r"[-+$\u20ac\u00a3]{0,2}[0-9][0-9.,]*(?<![.,])%?"
+_CONTRAST: Final = re.compile(
+    rf"\s{{0,3}}(?P<open>[,;\u2014\u2013]|- |\()?\s{{0,3}}(?:and |but )?not (?:equal to |just )?{_PLAIN}"
+    rf"(?:(?: or| nor|,? and not|,? not) {_PLAIN}){{0,3}}(?P<close>\))?(?=\s*(?:[.!]?\s*(?:\n|\Z)|[.!]\s))",
+    re.IGNORECASE,
+)
+_NUMBERS: Final = re.compile(r"[0-9][0-9.,]*(?<![.,])")
 _ELSE: Final = re.compile(
     r"\W*(?:[0-9]|(?:or|no|not|wait|actually|maybe|perhaps|hmm+|but|sorry|scratch|strike|oops|correction)\b)",
     re.IGNORECASE,
@@ -204,6 +212,25 @@ def taken_back_after(behind: str) -> bool:
 def denied_next(behind: str) -> bool:
     """Whether a remark or the sentence behind a value is a denial and nothing else: ``42. No.``, ``42 (wrong)``."""
     return _DENIAL.match(behind) is not None
+
+
+def contrast_length(value: str, behind: str) -> int:
+    """How long the remark right behind a value is by which a writer denies other numbers: ``42 (not 41)``; else 0.
+
+    Args:
+        value: the number as it is written.
+        behind: what stands behind it.
+    """
+    found = _CONTRAST.match(behind)
+    if found is None or (found["open"] == "(") != bool(found["close"]):
+        return 0
+    own, others = ({_without_zeros(each) for each in _NUMBERS.findall(text)} for text in (value, found[0]))
+    return 0 if own & others else found.end()
+
+
+def _without_zeros(digits: str) -> str:
+    whole, point, part = digits.replace(",", "").partition(".")
+    return f"{whole}{point}{part}".rstrip("0").rstrip(".") if point else whole
 
 
 def withdrawn_later(value: str, behind: str) -> bool:

@@ -39,7 +39,7 @@ def verdict(procedure: Procedure, inputs: Mapping[str, object], text: str) -> st
         *("19 hundredths", "19 eighths", "19 twentieths", "19 thousandths", "19 tens", "19 zeros", "19 basis points"),
         *("19 negative", "19 (negative)", "19 doubled", "19 halved", "19 promille", "19 below zero", "19 short of 38"),
         *("19 * k", "19*half", "19* rate", "19 * ten", "19 R2", "19 i", "19/half"),
-        *("19 => 20", "19, no, 20", "19, or maybe 20", "19 (should be 20)", "19; 20", "19, i.e. 20", "19, not 20"),
+        *("19 => 20", "19, no, 20", "19, or maybe 20", "19 (should be 20)", "19; 20", "19, i.e. 20"),
         *("19?", "19 apples?", "19 = 20 thousand", "19 apples = 20 apples", "19, which is wrong", "19 is wrong"),
         *("19 apples + 1", "19 -> 20 lakh", "19. No, 20", "19. Make that 20."),
     ],

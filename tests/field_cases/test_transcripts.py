@@ -352,3 +352,31 @@ def test_objects_and_columns_of_another_are_no_claims(text: str) -> None:
 def test_own_objects_and_columns_stay_claims(text: str) -> None:
     """A04, the other side: plain objects and columns that praise leave the steps right."""
     assert [each.verdict for each in steps(text).steps] == ["right"] * 3
+
+
+@pytest.mark.parametrize(
+    "denied", ["(not {})", ", not {}", "\u2014 not {}", "(and not {})", "(not {} or 44)", "not {}."]
+)
+def test_a_number_that_is_denied_beside_a_value_leaves_it(denied: str) -> None:
+    """A03: "42 (not 41)" is 42, and "42 (not 42)" is none; the same of an answer and of a box."""
+    working = RIGHT.replace("t1 = 6 * 7 = 42", f"t1 = 6 * 7 = 42 {denied}")
+    assert steps(f"{working.format(41)}Answer: 52").ok
+    assert steps(f"{working.format(42)}Answer: 52").steps[0].verdict != "right"
+    for answer in ("Answer: 52 ", "The answer is 52 ", "\\boxed{{52}} "):
+        assert steps(RIGHT + (answer + denied).format(53)).answer_right_lenient
+        assert not steps(RIGHT + (answer + denied).format(52)).answer_right_lenient
+        assert not steps(RIGHT + (answer.replace("52", "53") + denied).format(52)).answer_right_lenient
+
+
+_FILLED = r"{}: \boxed{{52}}", r"{} is $\boxed{{52}}$", r"{} \boxed{{52}}", r"**{}:** \boxed{{52}}"
+
+
+@pytest.mark.parametrize("shown", _FILLED)
+def test_a_box_that_another_fills_is_no_answer(shown: str) -> None:
+    """A02: whose box it is, and whether it only shows how, counts like the label of an answer."""
+    for whose in ("Your box", "Their final box", "Anna's box", "The box of your friend", "Theirs", "Not my box"):
+        assert not steps(RIGHT + shown.format(whose)).answer_right
+    for whose in ("My box", "The final box", "Your total", "The farmer's total", "So it", "Therefore the result"):
+        assert steps(RIGHT + shown.format(whose)).answer_right
+    for how in ("Write it as", "For example", "Put your answer in a box like", "Answer format:", "e.g."):
+        assert not steps(f"{RIGHT}{how} \\boxed{{52}}").answer_right
