@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Final
 
 from stepguard.language.evaluation import evaluate, substitute
@@ -40,6 +41,10 @@ EXAMPLE_VALUES: Final[Mapping[str, Value]] = {
     "c": "Lyon, France",
     "d": "Lease of 3 May 2024: a room of 35 m^2, keys at 9:30 am, for 18 months; deposit back within 14 days.",
     "e": "2 chairs at 40.00, 1 desk at 120.50",
+    "f": date(2023, 12, 30),
+    "g": date(2024, 3, 2),
+    "h": timedelta(days=40),
+    "i": timedelta(days=28),
 }
 """What the steps of demonstrations read."""
 
@@ -48,6 +53,7 @@ PLAIN_KINDS: Final = frozenset({"words", "value", "fraction", "percent", "boolea
 
 _IN_WORDS: Final = frozenset(
     {"words", "date", "time", "duration", "period", "quantity", "record", "list", "records", "cited"}
+    | {"elapsed", "later", "compared", "copied"}
 )
 _DATE: Final = ValueType(kind="date")
 _LEASE: Final = ValueType(
@@ -86,7 +92,20 @@ _BUILT_IN: Final[Mapping[str, tuple[str, str, ValueType, str, str]]] = {
         "List the goods in e, each with its price.", "e", _GOODS, 'e says "chairs at 40.00" and "desk at 120.50"',
         '[{"what": "chairs", "price": "40.00"}, {"what": "desk", "price": "120.50"}]',
     ),
+    "elapsed": (
+        "Work out g - f.", "g f", ValueType(kind="duration"),
+        "31 - 30 = 1 day is left of December, then 31 of January, 29 of February, 2 of March: 1 + 31 + 29 + 2 = 63",
+        "63 days",
+    ),
+    "later": (
+        "Work out f + h.", "f h", _DATE,
+        "December 30 + 40 = 70; less the 31 days of December 39; less the 31 of January 8: February 8", "2024-02-08",
+    ),
+    "compared": ("Work out h <= i.", "h i", ValueType(kind="boolean"), "40 days is more than 28 days", "false"),
+    "copied": ("Work out c.", "c", TEXT, "c is Lyon, France", "Lyon, France"),
 }  # fmt: skip
+_COMPUTED: Final = {"duration": "elapsed", "date": "later", "boolean": "compared", "text": "copied", "one_of": "copied"}
+"""The kinds of steps that are worked out in words, by the type of their value."""
 _FIRST: Final = 10
 """The number of the first of these built-in demonstrations; the others have fixed ones."""
 _WORD: Final = re.compile(r"\w+")
@@ -105,6 +124,8 @@ def demonstrated_kind(step: Step) -> str:
     """The kind of a step, of which one is demonstrated."""
     if step.expression is None:
         kind = step.type.kind
+        if step.exact is not None and kind in _COMPUTED:
+            return _COMPUTED[kind]
         if not step.type.structured and any(getattr(check, "request", None) for check in step.checks):
             return "cited"
         if step.type.items is not None:
@@ -159,7 +180,8 @@ def own_demonstration(kind: str) -> DemonstratedStep:
         return example_steps({"words"})[0]
     instruction, reads, value_type, work, value = _BUILT_IN[kind]
     number = _FIRST + list(_BUILT_IN).index(kind)
-    return DemonstratedStep(Step(f"s{number}", instruction=instruction, reads=[reads], type=value_type), work, value)
+    step = Step(f"s{number}", instruction=instruction, reads=reads.split(), type=value_type)
+    return DemonstratedStep(step, work, value)
 
 
 def authored(step: Step, example: Example, number: int) -> tuple[DemonstratedStep, dict[str, Value]]:

@@ -230,8 +230,6 @@ def _value_form(step: Step) -> str:
         return "exact (as a fraction where it does not come out)" if divided else ""
     if kind.kind in ("integer", "boolean") and step.expression is not None:
         return ""
-    if kind.kind == "duration" and step.exact is not None:  # mostly between dates
-        return "a duration such as 40 days"
     return _type_form(kind)
 
 
@@ -271,7 +269,7 @@ _FORMS: Final = {
     "boolean": "true or false",
     "date": "a date such as 2026-01-31",
     "time": "a time such as 14:30",
-    "duration": "a duration such as 90 minutes",
+    "duration": "a number of days, hours or minutes",
     "period": "a period such as 3 months or 5 working days",
 }
 

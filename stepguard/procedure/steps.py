@@ -21,6 +21,7 @@ from stepguard.language.expressions import (
     Logic,
     Name,
     Not,
+    Number,
     Power,
     format_expression,
     inner_comparison,
@@ -29,7 +30,7 @@ from stepguard.language.expressions import (
     parts_of,
     truths_in,
 )
-from stepguard.language.terms import TERM_SIGNS, operands_in, variables_in
+from stepguard.language.terms import TERM_SIGNS, LiteralTerm, is_variable, operands_in, variables_in
 from stepguard.language.value_types import NUMBER, TypeLike, ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
@@ -352,6 +353,12 @@ class Step:
     def exact(self) -> Expression | None:
         """What its value is held against where that is no arithmetic (`stepguard.checks.evaluates`); None elsewhere."""
         return next((check.expression for check in self.checks if getattr(check, "name", None) == "evaluates"), None)  # type: ignore[attr-defined]
+
+    @property
+    def copied(self) -> bool:
+        """Whether its value is that of one variable or a constant: it is looked up, and nothing is decided."""
+        tree = self.expression or self.exact
+        return tree is not None and (is_variable(tree) or isinstance(tree, LiteralTerm | Number))
 
     @property
     def formula(self) -> str | None:

@@ -2,16 +2,19 @@
 
 The days between two dates are those left of the first month, those of the months between and those of the last; a date
 some days later is the day of the month plus these days, less the days of every month that is over. Models fail on
-``2026-04-02 - 2026-01-05`` and find ``26 + 28 + 31 + 2``.
+``2026-04-02 - 2026-01-05`` and find ``26 + 28 + 31 + 2``. Spans of whole days beside them are terms of the same sum,
+and a comparison is the difference whose sign decides.
 """
 
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import Literal, cast
 
-from stepguard.language.expressions import Chain, Compare, Expression, Number
+from stepguard.language.expressions import Chain, Compare, Expression, Name, Number
 from stepguard.language.terms import LiteralTerm, is_variable
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
@@ -32,24 +35,80 @@ def split_dates(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     """
     tree = step.exact
     if isinstance(tree, Compare):
-        return _compared(step, tree, values)
-    if not isinstance(tree, Chain) or len(tree.operands) != 2 or tree.operators[0] not in "+-":
+        left, right = (_linear(side, values) for side in (tree.left, tree.right))
+        return None if left is None or right is None else _elapsed(step, left.less(right), compared=tree.operator)
+    linear = None if tree is None else _linear(tree, values)
+    if linear is None or isinstance(tree, Name):
         return None
-    left, right = (_value(operand, values) for operand in tree.operands)
-    if isinstance(left, date) and isinstance(right, date) and tree.operators == ("-",):
-        return _between(step, right, left)
-    days = _days(right)
-    if isinstance(left, date) and days is not None:
-        return _later(step, left, days if tree.operators == ("+",) else -days)
-    return None
+    return _later(step, linear) if len(linear.added) > len(linear.taken) else _elapsed(step, linear)
+
+
+@dataclass(frozen=True, slots=True)
+class _Linear:
+    """A sum of dates and of days.
+
+    Attributes:
+        added: the dates that are added.
+        taken: those that are taken off.
+        days: numbers of days and products of them, each with its sign.
+    """
+
+    added: tuple[date, ...] = ()
+    taken: tuple[date, ...] = ()
+    days: tuple[tuple[int, Expression], ...] = ()
+
+    def plus(self, other: _Linear) -> _Linear:
+        return _Linear(self.added + other.added, self.taken + other.taken, self.days + other.days)
+
+    def less(self, other: _Linear) -> _Linear:
+        turned = tuple((-sign, term) for sign, term in other.days)
+        return self.plus(_Linear(other.taken, other.added, turned))
+
+
+def _linear(tree: Expression, values: Mapping[str, Value]) -> _Linear | None:
+    """An expression as a sum of dates and days; None where it is none."""
+    if not isinstance(tree, Chain):
+        value = _value(tree, values)
+        days = _days(value)
+        if days is not None:
+            return _Linear(days=((-1 if days < 0 else 1, Number(abs(days))),))
+        return _Linear((value,)) if isinstance(value, date) else None
+    if not tree.additive:
+        return _product(tree, values)
+    parts = [_linear(operand, values) for operand in tree.operands]
+    total = parts[0]
+    for operator, part in zip(tree.operators, parts[1:], strict=True):
+        if total is None or part is None:
+            return None
+        total = total.plus(part) if operator == "+" else total.less(part)
+    return total
+
+
+def _product(tree: Chain, values: Mapping[str, Value]) -> _Linear | None:
+    """A number of days times numbers: ``window * 1 days``."""
+    if set(tree.operators) != {"*"}:
+        return None
+    numbers: list[int] = []
+    spans = 0
+    for value in (_value(operand, values) for operand in tree.operands):
+        days = _days(value)
+        number = days if days is not None else None if value is None else to_exact(value)
+        if type(number) is not int:
+            return None
+        numbers.append(number)
+        spans += days is not None
+    sign = -1 if sum(number < 0 for number in numbers) % 2 else 1
+    factors = [Number(abs(number)) for number in numbers if abs(number) != 1] or [Number(1)]
+    term = factors[0] if len(factors) == 1 else Chain(tuple(factors), ("*",) * (len(factors) - 1))
+    return _Linear(days=((sign, term),)) if spans == 1 else None
 
 
 def _value(operand: Expression, values: Mapping[str, Value]) -> Value | None:
     if isinstance(operand, LiteralTerm):
         return operand.value
-    if is_variable(operand):
-        return values.get(operand.name)
-    return None
+    if isinstance(operand, Number):
+        return operand.value
+    return values.get(operand.name) if is_variable(operand) else None
 
 
 def _days(value: Value | None) -> int | None:
@@ -59,39 +118,70 @@ def _days(value: Value | None) -> int | None:
     return value // timedelta(days=1)
 
 
-def _sum(terms: list[int]) -> Expression | None:
-    """Terms as a sum, with those below zero taken off; None where there are not two."""
-    if len(terms) < 2:
+def _sum(terms: Sequence[tuple[int, Expression]]) -> tuple[Expression, bool] | None:
+    """Terms with their signs as a sum, and whether it is that of the other sign; None where nothing is added up.
+
+    What is added stands first.
+    """
+    turned = all(sign < 0 for sign, _ in terms)
+    ordered = sorted(((-sign if turned else sign, term) for sign, term in terms), key=lambda term: term[0] < 0)
+    if len(ordered) < 2:
         return None
-    operators = tuple("-" if term < 0 else "+" for term in terms[1:])
-    return Chain((Number(terms[0]), *(Number(abs(term)) for term in terms[1:])), operators)
+    operators = tuple("-" if sign < 0 else "+" for sign, _ in ordered[1:])
+    return Chain(tuple(term for _, term in ordered), operators), turned
 
 
-def _between(step: Step, first: date, last: date) -> StandIn | None:
-    if last < first:
-        turned = _between(step, last, first)
-        return None if turned is None else StandIn(turned.steps, negated=True, measure="days")
+def _numbers(terms: Sequence[int]) -> list[tuple[int, Expression]]:
+    return [(-1 if term < 0 else 1, Number(abs(term))) for term in terms]
+
+
+def _elapsed(step: Step, linear: _Linear, *, compared: str | None = None) -> StandIn | None:
+    """The days that a sum comes to, where its dates are two or none."""
+    terms, turned = list(linear.days), False
+    match linear.added, linear.taken:
+        case (), ():
+            pass
+        case (last,), (first,):
+            between = _between(min(first, last), max(first, last))
+            if between is None:
+                return None
+            turned = last < first
+            terms = [*_numbers(between), *((-sign if turned else sign, term) for sign, term in terms)]
+        case _:
+            return None
+    made = _sum(terms)
+    if made is None:
+        return None
+    tree, negated = made
+    # The sign of a difference decides a comparison; a span has a measure of its own.
+    measure: Literal["number", "days"] = "days" if compared is None else "number"
+    return StandIn((Step(step.id, tree),), negated=negated != turned, compared=compared, measure=measure)
+
+
+def _between(first: date, last: date) -> list[int] | None:
     months = _months(first, last)
     if len(months) > _MAX_MONTHS:
         return None
-    terms = [last.day, -first.day] if len(months) == 1 else [months[0] - first.day, *months[1:-1], last.day]
-    tree = _sum(terms)
-    return None if tree is None else StandIn((Step(step.id, tree),), measure="days")
+    return [last.day, -first.day] if len(months) == 1 else [months[0] - first.day, *months[1:-1], last.day]
 
 
-def _later(step: Step, start: date, days: int) -> StandIn | None:
+def _later(step: Step, linear: _Linear) -> StandIn | None:
+    """The day of the month that a date some days away has."""
+    if len(linear.added) != 1 or linear.taken or not all(isinstance(term, Number) for _, term in linear.days):
+        return None
+    start, days = linear.added[0], [sign * int(cast(Number, term).value) for sign, term in linear.days]
     try:
-        end = start + timedelta(days=days)
+        end = start + timedelta(days=sum(days))
     except OverflowError:
         return None
-    over = _months(start, end)[:-1] if days >= 0 else _months(end, start)[:-1]
+    forward = end >= start
+    over = _months(start, end)[:-1] if forward else _months(end, start)[:-1]
     if len(over) > _MAX_MONTHS:
         return None
-    terms = [start.day, days, *(-length if days >= 0 else length for length in over)]
-    tree = _sum(terms)
-    if tree is None:
+    made = _sum(_numbers([start.day, *days, *(-length if forward else length for length in over)]))
+    if made is None or made[1]:
         return None
-    return StandIn((Step(step.id, tree),), measure="date", since=end.replace(day=1))
+    return StandIn((Step(step.id, made[0]),), measure="date", since=end.replace(day=1))
 
 
 def _months(first: date, last: date) -> list[int]:
@@ -102,18 +192,3 @@ def _months(first: date, last: date) -> list[int]:
         lengths.append(monthrange(year, month)[1])
         year, month = (year + 1, 1) if month == 12 else (year, month + 1)
     return lengths
-
-
-def _compared(step: Step, tree: Compare, values: Mapping[str, Value]) -> StandIn | None:
-    """The difference in days whose sign decides."""
-    left, right = _value(tree.left, values), _value(tree.right, values)
-    if isinstance(left, date) and isinstance(right, date):
-        between = _between(step, right, left)
-        if between is None:
-            return None
-        return StandIn(between.steps, negated=between.negated, compared=tree.operator)
-    one, other = _days(left), _days(right)
-    if one is None or other is None:
-        return None
-    difference = Chain((Number(to_exact(one)), Number(to_exact(other))), ("-",))  # type: ignore[arg-type]
-    return StandIn((Step(step.id, difference),), compared=tree.operator)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from stepguard.core.verdicts import Deviation, DeviationKind
 from stepguard.language.values import is_document
+from stepguard.repair.date_splitting import split_dates
 from stepguard.repair.rewriting import StandIn
 from stepguard.repair.rungs import Rung, Vote
 
@@ -70,8 +71,13 @@ class Failures:
 
     @property
     def choices(self) -> int | None:
-        """How many values the step can have, None where that is not limited."""
-        return self.step.type.choices
+        """How many values the step can have; None where that is not limited, and for a copy, which is no choice."""
+        return None if self.step.copied else self.step.type.choices
+
+    @property
+    def needs_calendar(self) -> bool:
+        """Whether it computes with dates that a sum of days can be asked for."""
+        return self.step.expression is None and split_dates(self.step, self.values) is not None
 
     @property
     def reads_document(self) -> bool:
@@ -91,7 +97,9 @@ class Failures:
     def is_choice(self, rung: Rung) -> bool:
         """Whether what a rung asks has few values, so that a wrong one says much about the right one."""
         stand_in = rung.stand_in(self.step, self.values)
-        return any(step.type.choices is not None for step in ((self.step,) if stand_in is None else stand_in.steps))
+        if stand_in is None:
+            return self.choices is not None
+        return any(step.type.choices is not None for step in stand_in.steps)
 
     def can(self, rung: Rung) -> bool:
         """Whether a rung asks anything, and anything that was not asked before."""

@@ -13,7 +13,7 @@ from stepguard.backends import Completion, Request
 from stepguard.language.expressions import Chain, Compare, Expression, Name
 from stepguard.language.terms import LiteralTerm
 from stepguard.repair.rungs import Split
-from stepguard.testing import SimulatedModel, Slips
+from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 
 DATES = st.dates(date(1990, 1, 1), date(2040, 12, 31))
 SPANS = st.integers(min_value=-600, max_value=600)
@@ -71,3 +71,36 @@ def test_an_order_of_dates_is_decided_by_a_difference(start: date, days: int) ->
     other = start + timedelta(days=days)
     answer, _ = worked_out(Compare("<=", Name("a"), Name("b")), "boolean", {"a": start, "b": other})
     assert answer is (start <= other)
+
+
+SUMS = {
+    text: Procedure.parse(f"inputs:\n  a: date\n  b: date\n  n: integer\n  k: integer\n\nt: boolean = {text}\n")
+    for text in ("b - a <= n * k * 1 days", "a + k * 1 days >= b - n * 1 days", "k * 7 days > n * 1 days + 2 days")
+}
+
+
+@given(DATES, SPANS, st.integers(min_value=0, max_value=60), st.integers(min_value=1, max_value=9))
+def test_spans_and_dates_are_terms_of_one_sum(start: date, days: int, n: int, k: int) -> None:
+    """Products of spans, spans added to dates, two dates on one side: the difference decides all of them."""
+    truths = (days <= n * k, start + timedelta(days=k) >= start + timedelta(days=days - n), k * 7 > n + 2)
+    inputs = {"a": start, "b": start + timedelta(days=days), "n": n, "k": k}
+    for (text, procedure), truth in zip(SUMS.items(), truths, strict=True):
+        result = Guard(NoCalendar(), repair=Ladder([Split()])).run(procedure, inputs)
+        assert result.answer is truth, (text, result.problem)
+
+
+def test_a_step_that_needs_a_calendar_is_not_asked_again_as_it_stands() -> None:
+    """The sum of days comes before any resample: a model without a calendar has none the second time either."""
+    model = NoCalendar()
+    procedure = Procedure.parse("inputs:\n  a: date\n  b: date\n\nt: duration = b - a\n")
+    result = Guard(model).run(procedure, {"a": date(2025, 6, 26), "b": date(2025, 8, 3)})
+    assert (result.status, result.usage.calls) == ("verified", 2)
+    assert dict(result.assisted) == {"split": 1}
+
+
+def test_a_constant_that_was_copied_wrongly_is_asked_again() -> None:
+    """A choice of few values gets no second guess; what stands in the step is no choice."""
+    model = ScriptedBackend({"t": {"work": "", "value": "small"}}, {"t": {"work": "", "value": "large"}})
+    procedure = Procedure.parse('inputs:\n  n: integer\n\nt: one_of(small, large) = "large" if n > 3 else "small"\n')
+    result = Guard(model).run(procedure, {"n": 5})
+    assert (result.status, result.answer) == ("verified", "large")
