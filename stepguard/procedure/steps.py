@@ -349,6 +349,19 @@ class Step:
         put(made, "origin", Origin(self, tuple(names.items())))
         return made
 
+    def unworked(self) -> Step:
+        """The same step, asked for its value alone."""
+        return self.occurrence(
+            self.id,
+            {},
+            expression=self.expression,
+            instruction=self.instruction,
+            reads=self.reads,
+            checks=self.checks,
+            show_work=False,
+            arguments=self.arguments,
+        )
+
     @property
     def exact(self) -> Expression | None:
         """What its value is held against where that is no arithmetic (`stepguard.checks.evaluates`); None elsewhere."""

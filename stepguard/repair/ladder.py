@@ -155,8 +155,8 @@ class Ladder:
         """The rungs that are left: the last one again while its bound allows, and those that were not used.
 
         Among rungs that follow each other, and on which the run's own model is asked, those that seldom cured such
-        steps come last; nobody else is asked earlier for that. A step that needs a calendar is not asked again as it
-        stands before the sum of days was.
+        steps come last; nobody else is asked earlier for that. A step that is hard as it stands is not asked again so
+        before what can be asked in its place was.
         """
         tried = zip(failures.rungs, failures.kinds, failures.advanced, strict=True)
         used = [rung for rung, kind, advanced in tried if kind != "truncated" and not advanced]
@@ -174,10 +174,11 @@ class Ladder:
         def seldom(rung: Rung) -> bool:
             return rung.name in failures.useless and rung != last and not rung.independent
 
-        dated = failures.needs_calendar and "wrong_value" in failures.kinds
+        hard = "wrong_value" in failures.kinds and failures.hard_as_it_stands
 
         def late(rung: Rung) -> bool:
-            return seldom(rung) or (dated and rung.assistance != "split" and rung != last)
+            replaced = not hard or rung == last or rung.stand_in(failures.step, failures.values) is not None
+            return seldom(rung) or not replaced
 
         groups = groupby(candidates, key=lambda rung: rung.independent)
         return [rung for _, group in groups for rung in sorted(group, key=late)]

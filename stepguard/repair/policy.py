@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from stepguard.core.verdicts import Deviation, DeviationKind
 from stepguard.language.values import is_document
 from stepguard.repair.date_splitting import split_dates
-from stepguard.repair.rewriting import StandIn
+from stepguard.repair.rewriting import StandIn, is_plain_percentage
 from stepguard.repair.rungs import Rung, Vote
 
 if TYPE_CHECKING:
@@ -75,9 +75,14 @@ class Failures:
         return None if self.step.copied else self.step.type.choices
 
     @property
-    def needs_calendar(self) -> bool:
-        """Whether it computes with dates that a sum of days can be asked for."""
-        return self.step.expression is None and split_dates(self.step, self.values) is not None
+    def hard_as_it_stands(self) -> bool:
+        """Whether a model that fails at it fails again: it wants a calendar, or a number written as a percentage.
+
+        ``1 - 0.3 = 0.7%`` came back whenever it was asked so, and was right as the number ``0.7``.
+        """
+        if self.step.expression is None:
+            return split_dates(self.step, self.values) is not None
+        return is_plain_percentage(self.step)
 
     @property
     def reads_document(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -66,6 +67,25 @@ def test_a_draft_that_is_none_is_not_used(draft: Completion, kind: str) -> None:
     assert result.status == "abstained"
     assert next(each.kind for attempt in result.attempts[1:] for each in attempt.deviations) == kind
     assert all(request.reply_format is None for request in model.requests[1:])
+
+
+def test_the_working_of_a_draft_need_not_be_shown_again() -> None:
+    """The value alone is taken and checked; working that stands beside it is checked as ever."""
+    wrong, draft = {"t1": "-96 - (-106) = 11"}, "-96 + 106 is 10"
+    model = ScriptedBackend(wrong, draft, {"t1": "10"}, {"t2": "10 * 3 = 30"})
+    assert Guard(model, segment=1, repair=Ladder([Draft()])).run(MINUS, INPUTS).verified
+    for reply in ({"t1": "11"}, {"t1": "96 - 86 = 10"}):
+        result = Guard(ScriptedBackend(wrong, draft, reply), segment=1, repair=Ladder([Draft()])).run(MINUS, INPUTS)
+        assert result.status == "abstained"
+
+
+def test_a_percentage_is_asked_as_a_number_before_it_is_asked_again() -> None:
+    """``1 - 0.3 = 0.7%`` is what models write for it, whenever they are asked."""
+    procedure = Procedure.parse("inputs:\n  base: percent\n\nt: percent = base - 0.3\n")
+    model = ScriptedBackend({"t": "0.8 - 0.3 = 0.5%"}, {"t": "0.8 - 0.3 = 0.5"})
+    with model:
+        result = Guard(model).run(procedure, {"base": "80%"})
+    assert (result.status, result.answer, dict(result.assisted)) == ("verified", Decimal("0.5"), {"rewritten": 1})
 
 
 def test_a_draft_may_hold_anything() -> None:
