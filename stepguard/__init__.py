@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stepguard.integrations.decorator import guarded
     from stepguard.integrations.openai.client import wrap
     from stepguard.language.value_types import ValueType
+    from stepguard.policy.policy import Policy
     from stepguard.procedure.procedure import Procedure
     from stepguard.procedure.steps import Input, Step
     from stepguard.repair.ladder import Ladder
@@ -37,6 +38,7 @@ __all__ = [
     "Guard",
     "Input",
     "Ladder",
+    "Policy",
     "Price",
     "Procedure",
     "Profile",
@@ -61,6 +63,7 @@ _HOME = {
     "Guard": "stepguard.guard",
     "Input": "stepguard.procedure.steps",
     "Ladder": "stepguard.repair.ladder",
+    "Policy": "stepguard.policy.policy",
     "Price": "stepguard.core.usage",
     "Procedure": "stepguard.procedure.procedure",
     "Profile": "stepguard.core.profile",

@@ -5,6 +5,7 @@
     StepguardError
     |-- UsageError (also ValueError)        the caller can mend it before any model is called
     |   |-- ProcedureError                  a procedure that cannot be right; names the line
+    |   |   `-- PolicyError                 a policy that cannot be right; names the line
     |   |-- ExpressionError                 text that is no expression of the language; names the position
     |   |-- InputError                      inputs that do not fit the procedure
     |   |-- ConfigError                     an option or a combination of options that cannot work
@@ -52,6 +53,7 @@ __all__ = [
     "InexactError",
     "InputError",
     "MissingExtraError",
+    "PolicyError",
     "ProcedureError",
     "RateLimited",
     "ReplyMissing",
@@ -96,6 +98,10 @@ class ProcedureError(UsageError):
         self.message = message
         self.line = line
         self.step = step
+
+
+class PolicyError(ProcedureError):
+    """A policy is wrong. `line` is its 1-based line where it came from text."""
 
 
 class ExpressionError(UsageError):

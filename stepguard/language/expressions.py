@@ -177,7 +177,7 @@ _GROUPED = re.compile(
 _SYMBOLS = str.maketrans({**OPERATORS, **dict.fromkeys("\u00a0\u202f\u2009", " ")})
 _SPELLINGS: Final = {"≤": "<=", "≥": ">=", "≠": "!="}
 _POINTS: Final = re.compile("(?<=[0-9])[\u00b7\u22c5](?=[0-9])")
-_GOES_ON: Final = re.compile(r"(?:if|else|and|or|in|for|where)\b")
+_GOES_ON: Final = re.compile(r"(?:if|else|and|or|in|for|where|unless|only)\b")
 """Words of the language that a value may stand in front of."""
 _OPERAND: Final = re.compile(r"[\w.(\[]")
 _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})

@@ -15,7 +15,20 @@ import stepguard
 
 ROOT = Path(__file__).parents[2]
 NAMES = [
-    *("Budget", "Claim", "Guard", "Input", "Ladder", "Price", "Procedure", "Profile", "Result", "RetryPolicy", "Run"),
+    *(
+        "Budget",
+        "Claim",
+        "Guard",
+        "Input",
+        "Ladder",
+        "Policy",
+        "Price",
+        "Procedure",
+        "Profile",
+        "Result",
+        "RetryPolicy",
+        "Run",
+    ),
     *("Segments", "Step", "StepguardError", "Trust", "Usage", "ValueType", "Verdict", "audit", "guarded", "wrap"),
 ]
 

@@ -18,7 +18,7 @@ PACKAGE: Final = Path(stepguard.__file__).parent
 FLOORS: Final = (
     *(("errors",), ("core",), ("language",), ("backends", "documents", "formulas", "procedure", "results")),
     *(
-        ("checks", "repair", "replies", "show"),
+        ("checks", "policy", "repair", "replies", "show"),
         ("auditing", "engine"),
         ("telemetry", "testing"),
         ("options",),

@@ -37,7 +37,7 @@ from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Rep
 from stepguard.procedure.static_checks import check_flow
 from stepguard.procedure.steps import Input, Step
 
-__all__ = ["ParsedProcedure", "build", "finish", "located"]
+__all__ = ["ParsedProcedure", "ProcedureBuilder", "build", "finish", "located"]
 
 _T = TypeVar("_T")
 _ROW: Final = re.compile(r", row ([0-9]+)")
@@ -107,7 +107,7 @@ def build(
         made.records.update(outer.records)
         made.inherited = frozenset(outer.records)
         made.procedures.update(outer.procedures)
-    builder = _ProcedureBuilder(made, folder, open)
+    builder = ProcedureBuilder(made, folder, open)
     # Types are known wherever they stand.
     for item in sorted(items, key=lambda each: not isinstance(each, RecordBlock)):
         builder.add(item)
@@ -164,7 +164,7 @@ def _line_of(made: ParsedProcedure, error: ProcedureError) -> int:
     return made.answer_line or made.lines[id(made.body[-1])]
 
 
-class _ProcedureBuilder:
+class ProcedureBuilder:
     def __init__(self, made: ParsedProcedure, folder: Path | None, open: frozenset[str]) -> None:
         self.made = made
         self.folder = folder
@@ -194,7 +194,7 @@ class _ProcedureBuilder:
                     self.types[entry.name] = made.inputs[entry.name].type
             case RecordBlock(line, name, fields):
                 self._new(name, line)
-                kinds = tuple((key, self._type(kind, at)) for at, key, kind in fields)
+                kinds = tuple((key, self.read_type(kind, at)) for at, key, kind in fields)
                 made.records[name] = located(line, RecordType, name, kinds)
             case TableBlock():
                 self._new(item.name, item.line)
@@ -216,7 +216,7 @@ class _ProcedureBuilder:
             raise ProcedureError(f"{name!r} is already declared", line=line)
 
     def _input(self, entry: Any) -> Input:
-        kind = NUMBER if entry.type is None else self._type(entry.type, entry.line)
+        kind = NUMBER if entry.type is None else self.read_type(entry.type, entry.line)
         if entry.default is None:
             return located(entry.line, Input, entry.name, kind)
         try:
@@ -225,17 +225,17 @@ class _ProcedureBuilder:
             raise ProcedureError(str(error), line=entry.line) from None
         return located(entry.line, Input, entry.name, kind, default=value)
 
-    def _type(self, text: str, line: int) -> ValueType:
+    def read_type(self, text: str, line: int) -> ValueType:
         records = self.made.records
         return (
             located(line, ValueType.parse, text, records=records) if records else located(line, ValueType.parse, text)
         )
 
     def _table(self, block: TableBlock) -> Any:
-        keys = {name: TEXT if kind is None else self._type(kind, block.line) for name, kind in block.columns}
+        keys = {name: TEXT if kind is None else self.read_type(kind, block.line) for name, kind in block.columns}
         if len(keys) < len(block.columns):
             raise ProcedureError(f"table {block.name!r} has two keys of one name", line=block.line)
-        value = self._type(block.type, block.line)
+        value = self.read_type(block.type, block.line)
         if block.file is not None:
             return located(block.line, Table.from_csv, block.name, self._file(block), keys=keys, value=value)
         try:
@@ -307,7 +307,7 @@ class _ProcedureBuilder:
         if content.kind == "call":
             return self._call(raw)
         options: dict[str, Any] = {}
-        kind = self._type(raw.type, raw.line) if raw.type is not None else self._kind_of(raw)
+        kind = self.read_type(raw.type, raw.line) if raw.type is not None else self._kind_of(raw)
         if kind is not None:
             options["type"] = kind
         if content.operation is not None:

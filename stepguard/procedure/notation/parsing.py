@@ -19,7 +19,7 @@ from stepguard.procedure.notation.layout import Layout
 from stepguard.procedure.notation.slips import explain, explain_term
 from stepguard.procedure.notation.trees import Trees
 
-__all__ = ["parse_items", "parse_term"]
+__all__ = ["check_lines", "parse_items", "parse_term", "prepared"]
 
 _MAX_LINE: Final = 4 * MAX_LENGTH
 _BREAK: Final = re.compile(r"\r\n|\r")
@@ -51,16 +51,26 @@ def parse_items(text: str) -> list[Any]:
     Raises:
         ProcedureError: the text is not in the language; `line` names where.
     """
+    body = prepared(text)
+    try:
+        return cast("list[Any]", _parser().parse(body, start="start"))
+    except UnexpectedInput as error:
+        raise explain(body, error) from None
+
+
+def prepared(text: str) -> str:
+    """A text as the grammar takes it: with one kind of line ends, and one behind its last line.
+
+    Raises:
+        ProcedureError: a line holds what no line may hold; `line` names it.
+    """
     body = text.removeprefix("\ufeff")
     if "\r" in body:
         body = _BREAK.sub("\n", body)
     margin = _MARGIN.search(body)
     body = f"{body.rstrip()}\n{margin[1] if margin else ''}"
-    _check_lines(body)
-    try:
-        return cast("list[Any]", _parser().parse(body, start="start"))
-    except UnexpectedInput as error:
-        raise explain(body, error) from None
+    check_lines(body)
+    return body
 
 
 def parse_term(text: str) -> Expression:
@@ -70,7 +80,7 @@ def parse_term(text: str) -> Expression:
         ExpressionError: it is not in the language.
     """
     try:
-        _check_lines(text)
+        check_lines(text)
         return cast(Expression, _parser().parse(text, start="lone_expression"))
     except UnexpectedInput as error:
         raise ExpressionError(explain_term(text, error), text=text, position=max(0, (error.column or 1) - 1)) from None
@@ -78,7 +88,7 @@ def parse_term(text: str) -> Expression:
         raise ExpressionError(error.message, text=text, position=0) from None
 
 
-def _check_lines(body: str) -> None:
+def check_lines(body: str) -> None:
     """Refuse what no line may hold, and signs that not every reader takes in the same way."""
     longest = len(body) > _MAX_LINE
     if not longest and body.isascii() and not ("%" in body or "\t" in body or "##" in body or find_date(body)):

@@ -1,0 +1,83 @@
+"""The arguments of a call: as values for the rules, and as data for the tool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from stepguard.errors import ValueRefused
+from stepguard.language.strict_json import JsonNumber, JsonObject, decode
+from stepguard.language.values import Value
+from stepguard.policy.reading import Reader, folded
+
+if TYPE_CHECKING:
+    from stepguard.policy.policy import DeclaredTool
+
+__all__ = ["given_data", "plain_data", "read_arguments_of"]
+
+_MAX_ARGUMENTS: Final = 1_000_000
+
+
+def read_arguments_of(tool: DeclaredTool, given: object, reader: Reader) -> tuple[dict[str, Value], dict[str, Any]]:
+    """The arguments of a call as values by name, and as the tool is given them.
+
+    Raises:
+        ValueRefused: they are not those of the tool.
+    """
+    if isinstance(given, str):
+        if len(given) > _MAX_ARGUMENTS:
+            raise ValueRefused("they are too long", text="")
+        try:
+            given = decode(given.strip() or "{}")
+        except ValueError:
+            raise ValueRefused("they are no JSON object", text="") from None
+    if not isinstance(given, Mapping):
+        raise ValueRefused("they are no JSON object", text="")
+    if isinstance(given, JsonObject) and given.repeated:
+        raise ValueRefused(f"{min(given.repeated)[:40]!r} is given twice", text="")
+    names = {each.name for each in tool.parameters}
+    values: dict[str, Value] = {}
+    data: dict[str, Any] = {}
+    for name in given:
+        if name in names:
+            continue
+        plain = folded(name) if isinstance(name, str) else name
+        if not tool.more or not isinstance(name, str) or any(folded(each) == plain for each in names):
+            raise ValueRefused(f"there is no argument {str(name)[:40]!r}", text="")
+        data[name] = plain_data(given[name])
+    for each in tool.parameters:
+        if each.name in given:
+            try:
+                values[each.name], data[each.name] = reader.argument(each.type, given[each.name])
+            except ValueRefused as error:
+                raise ValueRefused(f"{each.name}: {error.reason}", text="") from None
+        elif each.value is not None:
+            values[each.name] = each.value
+        else:
+            raise ValueRefused(f"{each.name!r} is missing", text="")
+    return values, data
+
+
+def given_data(arguments: object) -> dict[str, Any]:
+    """Arguments that no rule reads, as they came."""
+    if isinstance(arguments, str):
+        try:
+            arguments = decode(arguments.strip() or "{}")
+        except ValueError:
+            return {}
+    plain = plain_data(arguments)
+    return plain if isinstance(plain, dict) else {}
+
+
+def plain_data(value: Any) -> Any:
+    """Data as it can be saved: JSON's numbers as Python's, everything that JSON does not know as text."""
+    if isinstance(value, JsonNumber):
+        return json.loads(str(value))
+    if isinstance(value, Mapping):
+        return {str(key): plain_data(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_data(each) for each in value]
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

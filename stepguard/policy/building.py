@@ -1,0 +1,138 @@
+"""From what stands in a text or in YAML to a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from stepguard.errors import ConfigError, PolicyError, ProcedureError
+from stepguard.policy.parsing import parse_policy_items
+from stepguard.policy.policy import Policy
+from stepguard.policy.rules import MOMENT, CallPattern, Fact, Parameter, Rule, ToolSignature
+from stepguard.policy.trees import AllowLine, FactLine, ParameterLine, ToolLine, ViewBlock
+from stepguard.procedure.notation.building import ParsedProcedure, ProcedureBuilder
+from stepguard.procedure.notation.settings import constant
+from stepguard.procedure.notation.trees import RecordBlock, TableBlock, TitleLine
+
+__all__ = ["assemble", "build_policy", "load_policy"]
+
+
+def build_policy(text: str, *, name: str = "policy", folder: Path | None = None) -> Policy:
+    """The policy that a text is.
+
+    Raises:
+        PolicyError: something in it is wrong; `line` names where.
+    """
+    return assemble(parse_policy_items(text), name=name, folder=folder)
+
+
+def load_policy(path: Path) -> Policy:
+    """The policy in a file.
+
+    Raises:
+        PolicyError: the file holds none.
+        OSError: it cannot be read.
+    """
+    name = " ".join(path.stem.split()) or "policy"
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PolicyError(f"{path.name} is not UTF-8 text (byte {error.start})") from None
+    return build_policy(text, name=name, folder=path.parent)
+
+
+def assemble(items: Iterable[Any], *, name: str, folder: Path | None) -> Policy:
+    """The policy of what was declared.
+
+    Raises:
+        PolicyError: the parts do not make one; `line` names where.
+    """
+    try:
+        return _Assembly(folder).policy(items, name)
+    except PolicyError:
+        raise
+    except ProcedureError as error:
+        raise PolicyError(error.message, line=error.line) from None
+    except ConfigError as error:
+        raise PolicyError(str(error)) from None
+
+
+class _Assembly:
+    def __init__(self, folder: Path | None) -> None:
+        self.made = ParsedProcedure()
+        assert MOMENT.record is not None
+        self.made.records["moment"] = MOMENT.record
+        self.builder = ProcedureBuilder(self.made, folder, frozenset())
+        self.defaults: dict[str, dict[str, object]] = {}
+        self.tools: list[ToolSignature] = []
+        self.facts: list[Fact] = []
+        self.rules: list[Rule] = []
+        self.title: str | None = None
+
+    def policy(self, items: Iterable[Any], name: str) -> Policy:
+        # Types are known wherever they stand, tools above and below the rules.
+        for item in sorted(items, key=lambda each: not isinstance(each, ViewBlock)):
+            self.add(item)
+        return Policy(
+            self.tools,
+            self.rules,
+            facts=self.facts,
+            records=[each for key, each in self.made.records.items() if key != "moment"],
+            tables=self.made.tables.values(),
+            defaults=self.defaults,
+            name=self.title or name,
+        )
+
+    def add(self, item: Any) -> None:
+        match item:
+            case TitleLine(line, text):
+                if self.title is not None or not text:
+                    raise PolicyError("a policy has one name, and it is not empty", line=line)
+                self.title = text
+            case ViewBlock(line, name, fields):
+                self.builder.add(RecordBlock(line, name, tuple((each.line, each.name, each.type) for each in fields)))
+                known = {each.name: _default(each) for each in fields if each.default is not None}
+                if known:
+                    self.defaults[name] = known
+            case TableBlock():
+                self.builder.add(item)
+            case ToolLine(line, name, parameters, result, effect):
+                plain = [each for each in parameters if each.name != "..."]
+                if len(plain) < len(parameters) - 1 or any(each.name == "..." for each in parameters[:-1]):
+                    raise PolicyError("`...` stands once, behind the arguments that rules read", line=line)
+                self.tools.append(
+                    ToolSignature(
+                        name,
+                        tuple(map(_parameter, plain)),
+                        result,
+                        "reads" if effect == "reads" else "changes",
+                        _changes(effect),
+                        more=len(plain) < len(parameters),
+                        line=line,
+                    )
+                )
+            case FactLine(line, name, keys, kind, question):
+                if any(each.name == "..." for each in keys):
+                    raise PolicyError("a fact has keys with names", line=line)
+                self.facts.append(Fact(name, kind, tuple(map(_parameter, keys)), question, line=line))
+            case AllowLine(line, tools):
+                self.rules += [Rule(tool, line=line) for tool in tools]
+            case Rule():
+                self.rules.append(item)
+
+
+def _changes(effect: object) -> tuple[CallPattern, ...] | None:
+    return effect if isinstance(effect, tuple) else None
+
+
+def _parameter(given: ParameterLine) -> Parameter:
+    return Parameter(given.name, given.type, None if given.default is None else _default(given))
+
+
+def _default(given: ParameterLine) -> object:
+    assert given.default is not None
+    try:
+        return constant(given.default)
+    except ValueError as error:
+        raise PolicyError(str(error), line=given.line) from None

@@ -1,0 +1,143 @@
+"""What a gate says of a call: allowed, refused, to be asked of a person, or to be taken over by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, get_args
+
+from stepguard.language.values import Value, show_value
+
+__all__ = ["Decision", "FactQuestion", "Outcome", "Reason", "ReasonKind"]
+
+Outcome = Literal["allow", "refuse", "ask", "hand_over"]
+
+ReasonKind = Literal[
+    "unknown_tool", "arguments", "forbidden", "unseen", "stale", "unanswered", "not_done", "done_already", "broken",
+    "spent", "undecided", "unknown_fact", "unconfirmed", "repeated", "handed_over",
+]  # fmt: skip
+"""Why a call is not let through.
+
+``unknown_tool``: no such tool is declared. ``arguments``: they cannot be read as the one value that they say.
+``forbidden``: never. ``unseen``: a result that the rule needs was never got; ``stale``: something was changed since;
+``unanswered``: a call whose outcome decides is still on its way. ``not_done``, ``done_already``: of ``done`` and ``not
+done``. ``broken``: a relation does not hold. ``spent``: the limit is reached. ``undecided``: a value is missing or of
+another type. ``unknown_fact``, ``unconfirmed``: somebody has to answer first. ``repeated``: the identifier of another
+call. ``handed_over``: a person has taken over.
+"""
+
+REASON_KINDS: Final[tuple[str, ...]] = get_args(ReasonKind)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a call is not let through.
+
+    Attributes:
+        kind: one of a closed list.
+        rule: the tool of the rule, and its line where it came from text.
+        words: what the agent may be told: the words of the rule, and nothing that it does not know.
+        first: what to do first, for the agent; empty where nothing helps.
+        detail: what was found, for logs and people; it may hold values of the host.
+        line: where the demand stands in the text.
+    """
+
+    kind: ReasonKind
+    rule: str
+    words: str
+    first: str = ""
+    detail: str = field(default="", compare=False)
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FactQuestion:
+    """A fact that a rule needs, and nobody has given yet.
+
+    Attributes:
+        fact: its name.
+        keys: what it is about.
+        words: what is asked; empty where only the host can know it.
+        type: the type of the answer, as it is written.
+    """
+
+    fact: str
+    keys: tuple[Value, ...]
+    words: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of a call.
+
+    Attributes:
+        outcome: ``allow``, ``refuse``, ``ask`` (a person, by `questions` and `confirmations`) or ``hand_over``.
+        tool: the tool.
+        call: the identifier of the call.
+        arguments: what the tool is to be called with, as this policy has read it: never call it with anything else.
+        key: an idempotency key, where it is let through: the same if the call is offered again.
+        number: the number of the call in the conversation, where it is let through.
+        reasons: why it is not let through.
+        questions: the facts that have to be known first.
+        confirmations: who has to say yes to this call.
+    """
+
+    outcome: Outcome
+    tool: str
+    call: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    key: str | None = None
+    number: int | None = None
+    reasons: tuple[Reason, ...] = ()
+    questions: tuple[FactQuestion, ...] = ()
+    confirmations: tuple[str, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the call may be made."""
+        return self.outcome == "allow"
+
+    @property
+    def message(self) -> str:
+        """What the agent is told in place of a result: the rule in the words of the host, and what to do first."""
+        if self.outcome == "allow":
+            return ""
+        said: dict[str, None] = {}
+        for reason in self.reasons:
+            said[f"{reason.words.rstrip('.')}.{f' {reason.first}' if reason.first else ''}"] = None
+        why = " ".join(said)
+        match self.outcome:
+            case "refuse":
+                return f"The call of {self.tool} was refused and nothing was done. {why}"
+            case "ask":
+                return (
+                    f"The call of {self.tool} waits for {_listed(self.confirmations) or 'an answer'}, and nothing was "
+                    f"done. {why}"
+                )
+        return (
+            f"The call of {self.tool} was refused and nothing was done. {why} A person takes over now: do not try it "
+            "again, and say so."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The decision as plain data."""
+        return {
+            "outcome": self.outcome,
+            "tool": self.tool,
+            "call": self.call,
+            "number": self.number,
+            "key": self.key,
+            "reasons": [
+                {"kind": each.kind, "rule": each.rule, "words": each.words, "detail": each.detail, "line": each.line}
+                for each in self.reasons
+            ],
+            "questions": [
+                {"fact": each.fact, "keys": [show_value(key) for key in each.keys]} for each in self.questions
+            ],
+            "confirmations": list(self.confirmations),
+        }
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return f"a yes of the {' and the '.join(names)}" if names else ""

@@ -1,0 +1,470 @@
+"""The gate between an agent and its tools: it is offered every call, and told every result. It does no I/O itself.
+
+::
+
+    gate = policy.gate(conversation="c-17", facts={"customer": "C-1"})
+    decision = gate.offer("refund", '{"order": "A1", "amount": 20}', id="call_1", now=datetime.now(UTC))
+    if decision.allowed:
+        gate.result("call_1", refund(**decision.arguments, idempotency_key=decision.key))
+    else:
+        tell_the_agent(decision.message)
+
+Two calls that are offered at once are judged one after the other, and one that was let through counts from then on,
+answered or not: a limit cannot be used up twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta, tzinfo
+from threading import Lock
+from typing import Any, Final, cast
+
+from stepguard.core.arguments import check_count, check_text
+from stepguard.errors import ConfigError, EvaluationError, ValueRefused
+from stepguard.language.lookup_tables import Table
+from stepguard.language.term_evaluation import evaluate_term
+from stepguard.language.values import Value, to_exact
+from stepguard.policy.arguments import given_data, plain_data, read_arguments_of
+from stepguard.policy.decisions import Decision, FactQuestion, Reason
+from stepguard.policy.history import CallHistory, LetThrough, Sight
+from stepguard.policy.judging import judge_call, pattern_values
+from stepguard.policy.policy import DeclaredFact, DeclaredTool, FactMissing, Policy
+from stepguard.policy.reading import Reader, read_moment, result_data
+from stepguard.policy.rules import MOMENT, Confirmation, nodes_of
+from stepguard.policy.spelling import KnownTexts, read_parameters, texts_in
+
+__all__ = ["PolicyGate"]
+
+_VERSION: Final = 1
+_MAX_ID: Final = 512
+_STRENGTHS: Final = ("proved", "constrained", "grounded", "agreed")
+
+
+class PolicyGate:
+    """The gate of one conversation; see `Policy.gate`. It may be used from several threads.
+
+    Attributes:
+        policy: the policy.
+        decisions: every decision so far, as plain data, with its moment.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        conversation: str | None = None,
+        zone: tzinfo = UTC,
+        refusals: int = 3,
+        facts: Mapping[str, object] | None = None,
+        state: Mapping[str, Any] | None = None,
+    ) -> None:
+        check_text(conversation, "conversation", optional=True)
+        check_count(refusals, "refusals")
+        self.policy = policy
+        self.decisions: list[dict[str, Any]] = []
+        self._conversation = conversation or secrets.token_hex(16)
+        self._refusals = refusals
+        self._reader = Reader(policy.defaults, zone)
+        self._zone = zone
+        self._lock = Lock()
+        self._history = CallHistory()
+        self._open: set[int] = set()
+        self._plain: dict[str, Value] = {}
+        self._keyed: dict[str, dict[tuple[Value, ...], Value]] = {
+            fact.name: {} for fact in policy.facts.values() if fact.keys
+        }
+        self._tables: dict[str, Table] = {
+            **policy.tables, **{name: policy.facts[name].table.over(known) for name, known in self._keyed.items()}
+        }  # fmt: skip
+        self._learned: list[dict[str, Any]] = []
+        self._yeses: set[str] = set()
+        self._in_a_row: dict[str, int] = {}
+        self._handed_over = False
+        self._known = KnownTexts(policy)
+        self._compared = {tool.name: read_parameters(tool) for tool in policy.tools.values()}
+        if state is not None:
+            self._resume(state)
+        for name, value in (facts or {}).items():
+            self.learn(name, value=value)
+
+    # ---- calls
+
+    def offer(self, tool: str, arguments: str | Mapping[str, Any], *, id: str, now: datetime | None = None) -> Decision:
+        """What becomes of a call. It is not made here.
+
+        The same call under the same `id` gets the same decision again where it was let through, so that nothing is done
+        twice; where it was not, it is judged anew.
+
+        Args:
+            tool: the name of the tool, as the agent gave it.
+            arguments: the arguments, as JSON text or as what was read from that. Text is better: it still shows a key
+                that stands twice.
+            id: the identifier of the call, such as that of OpenAI.
+            now: the moment; needed where rules read the clock.
+        """
+        check_text(id, "id")
+        with self._lock:
+            decision = self._decide(tool, arguments, id[:_MAX_ID], now)
+            self.decisions.append({**decision.to_dict(), "at": None if now is None else now.isoformat()})
+            return decision
+
+    def result(self, id: str, value: object = None) -> None:
+        """What a call gave back: it succeeded.
+
+        Args:
+            id: the identifier of a call that was let through and is not answered yet.
+            value: the result, as JSON text or as data.
+
+        Raises:
+            ConfigError: no such call waits for its result.
+        """
+        with self._lock:
+            call = self._waiting(id)
+            call.status, call.result = "succeeded", plain_data(value)
+            self._see(call, value)
+
+    def failed(self, id: str, *, done: bool = True) -> None:
+        """A call has failed.
+
+        Args:
+            id: as for `result`.
+            done: whether it may have done something all the same; False only where the tool says that it has not.
+
+        Raises:
+            ConfigError: no such call waits for its result.
+        """
+        with self._lock:
+            call = self._waiting(id)
+            call.status = "failed" if done else "not_done"
+            if not done:
+                for by in call.yeses:
+                    self._say_yes(by, call.tool, call.data)
+
+    @property
+    def pending(self) -> tuple[Decision, ...]:
+        """The calls that were let through and are not answered: after a crash make them again, with the same key."""
+        return tuple(_allowed(call) for call in self._history.calls if call.status == "pending")
+
+    # ---- what the host knows
+
+    def learn(self, fact: str, *keys: object, value: object, strength: str = "proved") -> None:
+        """What the host, a person or a checked judgement says; it replaces what was known before.
+
+        Args:
+            fact: the name of the fact.
+            keys: what it is about.
+            value: the value.
+            strength: how strong a judgement is (``Result.steps[...].strength``); one that nothing checked is refused.
+
+        Raises:
+            ConfigError: there is no such fact, or the value is not of its type.
+        """
+        known = self.policy.facts.get(fact)
+        if known is None:
+            raise ConfigError(f"the policy has no fact {fact!r}", option="fact")
+        if strength not in _STRENGTHS:
+            raise ConfigError(
+                f"{fact}: a value is given by the host, or by a judgement that was checked ({', '.join(_STRENGTHS)}), "
+                f"not {strength!r}",
+                option="strength",
+            )
+        if len(keys) != len(known.keys):
+            raise ConfigError(f"{fact} is told by {len(known.keys)} keys, {len(keys)} are given", option="keys")
+        read = self._fact_value(known, value)
+        given = tuple(
+            self._accepted(each.type, key, f"{fact}, {each.name}") for each, key in zip(known.keys, keys, strict=True)
+        )
+        if known.keys:
+            self._keyed[fact][tuple(cast(Value, to_exact(each)) for each in given)] = read
+        else:
+            self._plain[fact] = read
+        self._known.add(texts_in(read))
+        self._learned.append(
+            {
+                "fact": fact,
+                "keys": [plain_data(each) for each in keys],
+                "value": plain_data(value),
+                "strength": strength,
+            }
+        )
+
+    def confirm(self, decision: Decision, *, by: str) -> None:
+        """Somebody has said yes to this very call; it counts once.
+
+        Args:
+            decision: the decision that asked for it.
+            by: who, by the name that the rule has.
+        """
+        check_text(by, "by")
+        with self._lock:
+            self._say_yes(by, decision.tool, decision.arguments)
+
+    def withdraw(self, decision: Decision, *, by: str) -> None:
+        """A yes does not hold any more."""
+        with self._lock:
+            self._yeses.discard(_yes(by, decision.tool, decision.arguments))
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether a person has taken over: no call that changes something is let through until `take_back`."""
+        return self._handed_over
+
+    def take_back(self) -> None:
+        """The person hands the conversation back to the agent."""
+        self._handed_over = False
+        self._in_a_row.clear()
+
+    # ---- state
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything of the conversation as plain data, for `Policy.gate(state=...)`."""
+        with self._lock:
+            return {
+                "version": _VERSION,
+                "policy": self.policy.digest,
+                "conversation": self._conversation,
+                "calls": [
+                    {
+                        "id": call.id, "tool": call.tool, "arguments": call.data, "key": call.key,
+                        "status": call.status, "read": call.values is not None,
+                        "at": None if call.at is None else call.at // timedelta(microseconds=1),
+                        "spent": [list(each) for each in call.spent], "yeses": list(call.yeses),
+                        "open": list(call.open), "result": call.result,
+                    }
+                    for call in self._history.calls
+                ],
+                "facts": [dict(each) for each in self._learned],
+                "yeses": sorted(self._yeses),
+                "refused": dict(self._in_a_row),
+                "handed_over": self._handed_over,
+                "decisions": [dict(each) for each in self.decisions],
+            }  # fmt: skip
+
+    def _resume(self, state: Mapping[str, Any]) -> None:
+        if state.get("version") != _VERSION or state.get("policy") != self.policy.digest:
+            raise ConfigError(
+                "the state is that of another policy or version: go on with the policy that it was saved under",
+                option="state",
+            )
+        self._conversation = str(state["conversation"])
+        for each in state["facts"]:
+            self.learn(each["fact"], *each["keys"], value=each["value"], strength=each["strength"])
+        for each in state["calls"]:
+            tool = self.policy.tools[each["tool"]]
+            values = None
+            if each["read"]:
+                try:
+                    values, _ = read_arguments_of(tool, each["arguments"], self._reader)
+                except ValueRefused as error:
+                    raise ConfigError(f"the state was changed: {error}", option="state") from None
+            call = LetThrough(
+                len(self._history.calls),
+                each["id"],
+                tool.name,
+                values,
+                dict(each["arguments"]),
+                each["key"],
+                each["status"],
+                None if each["at"] is None else timedelta(microseconds=each["at"]),
+                tuple((path, key) for path, key in each["spent"]),
+                tuple(each["yeses"]),
+                each["result"],
+                tuple(each["open"]),
+            )
+            self._add(call, tool)
+        for call in self._history.calls:
+            if call.status == "succeeded":
+                self._see(call, call.result)
+        self._yeses = set(state["yeses"])
+        self._in_a_row = dict(state["refused"])
+        self._handed_over = bool(state["handed_over"])
+        self.decisions = [dict(each) for each in state["decisions"]]
+
+    # ---- the parts of a decision
+
+    def _decide(self, name: str, arguments: str | Mapping[str, Any], id: str, now: datetime | None) -> Decision:
+        tool = self.policy.tools.get(name)
+        if tool is None:
+            shown = f"There is no tool {str(name)[:60]!r}"
+            return self._refused(str(name), id, {}, Reason("unknown_tool", "", shown))
+        free = tool.reads and not tool.rules
+        values: dict[str, Value] | None = None
+        try:
+            values, data = read_arguments_of(tool, arguments, self._reader)
+        except ValueRefused as error:
+            if not free:
+                words = f"Its arguments cannot be taken as they are: {error.reason}"
+                return self._refused(name, id, {}, Reason("arguments", name, words))
+            data = given_data(arguments)
+        before = self._history.by_id.get(id)
+        if before is not None and before.status != "not_done":
+            if before.status == "pending" and (before.tool, before.data) == (name, data):
+                return _allowed(before)
+            words = "A call with this identifier was made already"
+            return self._refused(name, id, data, Reason("repeated", name, words), counted=False)
+        if free or not any(rule.demands for rule in tool.rules):
+            if self._handed_over and not tool.reads:
+                return self._over(name, id, data)
+            return self._let(tool, id, values, data, now)
+        if self._handed_over:
+            return self._over(name, id, data)
+        assert values is not None
+        return self._judged(tool, id, values, data, now)
+
+    def _judged(
+        self, tool: DeclaredTool, id: str, values: dict[str, Value], data: dict[str, Any], now: datetime | None
+    ) -> Decision:
+        for name in self._compared[tool.name]:
+            if self._known.misspelt(values[name]):
+                words = f"Its arguments cannot be taken as they are: {name} is spelt otherwise than what is known"
+                return self._refused(
+                    tool.name, id, data, Reason("arguments", tool.name, words, "Copy it as it is known.")
+                )
+        roles = {by for by in self._asked(tool) if _yes(by, tool.name, data) in self._yeses}
+        clock = None if now is None else read_moment(now, self._zone)
+        judgement = judge_call(
+            self.policy,
+            tool,
+            values,
+            self._history,
+            facts=self._plain,
+            tables=self._tables,
+            clock=clock,
+            confirmed=frozenset(roles),
+        )
+        if judgement.reasons:
+            return self._refused(tool.name, id, data, *judgement.reasons)
+        if judgement.pending:
+            questions = tuple(self._question(name, keys) for name, keys in judgement.open)
+            waiting = tuple(by for by in judgement.yeses if by not in roles)
+            return Decision(
+                "ask", tool.name, id, data, reasons=tuple(judgement.pending), questions=questions, confirmations=waiting
+            )
+        yeses = tuple(by for by in judgement.yeses)
+        for by in yeses:
+            self._yeses.discard(_yes(by, tool.name, data))
+        return self._let(tool, id, values, data, now, spent=tuple(judgement.spent), yeses=yeses)
+
+    def _asked(self, tool: DeclaredTool) -> Iterator[str]:
+        for rule in tool.rules:
+            for node in nodes_of(rule):
+                if isinstance(node, Confirmation):
+                    yield node.by
+
+    def _let(
+        self,
+        tool: DeclaredTool,
+        id: str,
+        values: dict[str, Value] | None,
+        data: dict[str, Any],
+        now: datetime | None,
+        *,
+        spent: tuple[tuple[str, str], ...] = (),
+        yeses: tuple[str, ...] = (),
+    ) -> Decision:
+        number = len(self._history.calls)
+        text = "\0".join([self._conversation, str(number), tool.name, _dumped(data)])
+        key = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+        at = None if now is None else cast(timedelta, read_moment(now, self._zone)["at"])
+        waiting = tuple(sorted(self._open))
+        call = LetThrough(number, id, tool.name, values, data, key, "pending", at, spent, yeses, None, waiting)
+        self._add(call, tool)
+        self._in_a_row.pop(tool.name, None)
+        return _allowed(call)
+
+    def _add(self, call: LetThrough, tool: DeclaredTool) -> None:
+        self._history.add(call)
+        if tool.reads:
+            return
+        if call.status == "pending":
+            self._open.add(call.number)
+        if tool.changes is None or call.values is None:
+            self._history.changed_all(call.number)
+            return
+        for name, wanted in self._changes(tool, call):
+            self._history.changed(name, wanted, call.number)
+
+    def _changes(self, tool: DeclaredTool, call: LetThrough) -> list[tuple[str, dict[str, Value]]]:
+        """The calls whose results a call makes stale: the tool, and the arguments that are given."""
+        values = cast("dict[str, Value]", call.values)
+        found: list[tuple[str, dict[str, Value]]] = []
+        for pattern in tool.changes or ():
+            target = self.policy.tools[pattern.tool]
+            try:
+                wanted = pattern_values(target, pattern, lambda tree: evaluate_term(tree, values, self._tables))
+            except (EvaluationError, FactMissing, KeyError):
+                wanted = {}  # which ones is not known: all of this tool
+            found.append((pattern.tool, wanted))
+        return found
+
+    def _waiting(self, id: str) -> LetThrough:
+        call = self._history.by_id.get(id[:_MAX_ID] if isinstance(id, str) else id)
+        if call is None or call.status != "pending":
+            raise ConfigError(f"no call {id!r:.80} waits for its result", option="id")
+        self._open.discard(call.number)
+        return call
+
+    def _see(self, call: LetThrough, value: object) -> None:
+        """Keep what a result says, for the rules to look at."""
+        if call.values is None:
+            return
+        tool = self.policy.tools[call.tool]
+        read = None if tool.result is None else self._reader.result(tool.result, result_data(value))
+        self._known.add(texts_in(read))
+        self._history.see(tool.name, Sight(call.values, read, call.number, call.open))
+        if tool.reads or read is None:
+            return
+        for name, wanted in self._changes(tool, call):
+            target = self.policy.tools[name]
+            if target.result == tool.result and len(wanted) == len(target.parameters):
+                self._history.see(name, Sight(wanted, read, call.number, call.open))
+
+    def _fact_value(self, fact: DeclaredFact, value: object) -> Value:
+        if fact.type == MOMENT:
+            try:
+                return read_moment(value, self._zone)
+            except ValueRefused as error:
+                raise ConfigError(f"{fact.name}: {error}", option="value") from None
+        return self._accepted(fact.type, value, fact.name)
+
+    def _accepted(self, kind: Any, value: object, what: str) -> Value:
+        try:
+            return cast(Value, kind.accept(value))
+        except ValueRefused as error:
+            raise ConfigError(f"{what}: {error}", option="value") from None
+
+    def _question(self, name: str, keys: tuple[Value, ...]) -> FactQuestion:
+        fact = self.policy.facts[name]
+        return FactQuestion(name, keys, fact.question or "", str(fact.type))
+
+    def _say_yes(self, by: str, tool: str, data: Mapping[str, Any]) -> None:
+        self._yeses.add(_yes(by, tool, data))
+
+    def _refused(self, tool: str, id: str, data: dict[str, Any], *reasons: Reason, counted: bool = True) -> Decision:
+        counter = tool if tool in self.policy.tools else ""
+        if counted:
+            self._in_a_row[counter] = self._in_a_row.get(counter, 0) + 1
+        if self._in_a_row.get(counter, 0) >= self._refusals:
+            self._handed_over = True
+            return Decision("hand_over", tool, id, data, reasons=reasons)
+        return Decision("refuse", tool, id, data, reasons=reasons)
+
+    def _over(self, tool: str, id: str, data: dict[str, Any]) -> Decision:
+        words = "A person has taken over this conversation"
+        return Decision("hand_over", tool, id, data, reasons=(Reason("handed_over", tool, words),))
+
+
+def _allowed(call: LetThrough) -> Decision:
+    return Decision("allow", call.tool, call.id, call.data, key=call.key, number=call.number)
+
+
+def _dumped(data: object) -> str:
+    return json.dumps(data, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def _yes(by: str, tool: str, data: Mapping[str, Any]) -> str:
+    return hashlib.sha256("\0".join([by, tool, _dumped(data)]).encode("utf-8", "backslashreplace")).hexdigest()

@@ -1,0 +1,158 @@
+"""What has happened in a conversation, as the rules look at it: calls let through, results, facts, yeses, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Literal
+
+from stepguard.language.values import Value
+from stepguard.policy.reading import folded
+
+__all__ = ["CallHistory", "CallStatus", "LetThrough", "Sight"]
+
+CallStatus = Literal["pending", "succeeded", "failed", "not_done"]
+"""``pending``: not answered yet. ``failed``: it failed, and may have done something all the same. ``not_done``: it is
+known to have done nothing."""
+
+
+@dataclass(slots=True)
+class LetThrough:
+    """A call that was let through.
+
+    Attributes:
+        number: its number in the conversation, from 0.
+        values: its arguments by name, None where they could not be read.
+        data: its arguments as the tool was given them.
+        status: what came of it.
+        at: when it was let through, since 1970; None where the host gave no time.
+        spent: the limits that it counts against, each with its key.
+        yeses: who said yes to it.
+        result: what it gave back, as it came.
+        open: the numbers of the calls that change something and were not answered when it was let through.
+    """
+
+    number: int
+    id: str
+    tool: str
+    values: dict[str, Value] | None
+    data: dict[str, Any]
+    key: str
+    status: CallStatus = "pending"
+    at: timedelta | None = None
+    spent: tuple[tuple[str, str], ...] = ()
+    yeses: tuple[str, ...] = ()
+    result: Any = None
+    open: tuple[int, ...] = ()
+
+    @property
+    def counts(self) -> bool:
+        """Whether it has done something, or may have."""
+        return self.status != "not_done"
+
+
+@dataclass(slots=True)
+class Sight:
+    """A result that rules may look at.
+
+    Attributes:
+        values: the arguments of the call that it answers, by name.
+        value: what of it is declared; None where no type is, or it is no value of that.
+        number: the call that brought it.
+        open: the calls that were not answered when that one was made: whether they came before is not known.
+        stale_by: the calls that make it stale, unless they have done nothing.
+    """
+
+    values: dict[str, Value]
+    value: Value | None
+    number: int
+    open: tuple[int, ...] = ()
+    stale_by: list[int] = field(default_factory=list)
+
+
+class CallHistory:
+    """Everything of one conversation that a rule can depend on."""
+
+    def __init__(self) -> None:
+        self.calls: list[LetThrough] = []
+        self.by_tool: dict[str, list[LetThrough]] = {}
+        self.by_id: dict[str, LetThrough] = {}
+        self.limits: dict[tuple[str, str], list[LetThrough]] = {}
+        self._sights: dict[str, dict[tuple[Value, ...], list[Sight]]] = {}
+        self._changes: dict[str, list[tuple[dict[str, Value], int]]] = {}
+        self._all_changed: list[int] = []
+
+    def add(self, call: LetThrough) -> None:
+        """A call that was let through."""
+        self.calls.append(call)
+        self.by_tool.setdefault(call.tool, []).append(call)
+        self.by_id[call.id] = call
+        for limit in call.spent:
+            self.limits.setdefault(limit, []).append(call)
+
+    def see(self, tool: str, sight: Sight) -> None:
+        """A result that rules may look at; it takes the place of an older one of the same call."""
+        same = self._sights.setdefault(tool, {}).setdefault(_key(sight.values), [])
+        if any(each.values == sight.values and each.number > sight.number for each in same):
+            return
+        same[:] = [each for each in same if each.values != sight.values]
+        same.append(sight)
+        for wanted, number in reversed(self._changes.get(tool, ())):
+            if number < min(sight.open, default=sight.number):
+                break
+            if (number > sight.number or number in sight.open) and _fits(sight, wanted):
+                sight.stale_by.append(number)
+
+    def changed(self, tool: str, wanted: dict[str, Value], number: int) -> None:
+        """A call makes the results of these calls stale."""
+        plain = {name: folded(value) for name, value in wanted.items()}
+        self._changes.setdefault(tool, []).append((plain, number))
+        for sight in self._candidates(tool, plain):
+            if sight.number < number and _fits(sight, plain):
+                sight.stale_by.append(number)
+
+    def changed_all(self, number: int) -> None:
+        """A call makes every result stale that was got before it."""
+        self._all_changed.append(number)
+
+    def matching(self, tool: str, wanted: dict[str, Value]) -> list[Sight]:
+        """The results of calls with such arguments, and of those that a reader takes for the same."""
+        plain = {name: folded(value) for name, value in wanted.items()}
+        return [each for each in self._candidates(tool, plain) if _fits(each, plain)]
+
+    def made(self, tool: str, wanted: dict[str, Value]) -> Iterator[LetThrough]:
+        """The calls that count, with such arguments as a reader takes for the same; those that were not read count."""
+        plain = {name: folded(value) for name, value in wanted.items()}
+        for call in self.by_tool.get(tool, ()):
+            if not call.counts:
+                continue
+            if call.values is None or all(folded(call.values[name]) == value for name, value in plain.items()):
+                yield call
+
+    def state_of(self, sight: Sight) -> Literal["fresh", "stale", "unanswered"]:
+        """Whether nothing has changed what a result says."""
+        since = [number for number in reversed(self._all_changed) if number in sight.open]
+        for number in reversed(self._all_changed):
+            if number <= sight.number:
+                break
+            since.append(number)
+        status = [self.calls[number].status for number in (*sight.stale_by, *since)]
+        if "pending" in status:
+            return "unanswered"
+        return "stale" if any(each != "not_done" for each in status) else "fresh"
+
+    def _candidates(self, tool: str, plain: dict[str, Value]) -> list[Sight]:
+        sights = self._sights.get(tool, {})
+        some = next(iter(sights.values()), None)
+        if some and plain.keys() == some[0].values.keys():
+            return sights.get(tuple(plain[name] for name in sorted(plain)), [])
+        return [sight for same in sights.values() for sight in same]
+
+
+def _fits(sight: Sight, plain: dict[str, Value]) -> bool:
+    return all(folded(sight.values[name]) == value for name, value in plain.items())
+
+
+def _key(values: dict[str, Value]) -> tuple[Value, ...]:
+    return tuple(folded(values[name]) for name in sorted(values))

@@ -1,0 +1,314 @@
+"""`Policy`: the rules about an agent's calls of tools, checked as a whole when they are made."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stepguard.errors import ConfigError, PolicyError, ValueRefused
+from stepguard.language.lookup_tables import Table
+from stepguard.language.records import RecordType
+from stepguard.language.value_types import TypeLike, ValueType
+from stepguard.language.values import Value
+from stepguard.policy.rules import MOMENT, CallPattern, Fact, Parameter, Rule, ToolSignature
+from stepguard.policy.static_checks import check_rules
+
+if TYPE_CHECKING:
+    from stepguard.policy.gate import PolicyGate
+
+__all__ = ["DeclaredFact", "DeclaredParameter", "DeclaredTool", "FactMissing", "FactTable", "Policy"]
+
+
+class FactMissing(Exception):
+    """A rule reads a fact that nobody has given yet."""
+
+    def __init__(self, name: str, keys: tuple[Value, ...] = ()) -> None:
+        super().__init__(name)
+        self.name = name
+        self.keys = keys
+
+
+class FactTable(Table):
+    """A fact with keys, where expressions look it up; what is known of it stands in `known`."""
+
+    __slots__ = ("known",)
+
+    known: Mapping[tuple[Value, ...], Value]
+
+    def __init__(self, name: str, keys: Mapping[str, ValueType], value: ValueType) -> None:
+        # A table without rows: nothing is known by itself.
+        self.name, self.keys, self.value, self.rows = name, tuple(keys.items()), value, ()
+        self.known = {}
+
+    def over(self, known: Mapping[tuple[Value, ...], Value]) -> FactTable:
+        """The same fact with what is known of it in one conversation."""
+        made = FactTable(self.name, dict(self.keys), self.value)
+        made.known = known
+        return made
+
+    def look_up(self, keys: Sequence[Value]) -> Value:
+        """What is known.
+
+        Raises:
+            FactMissing: nothing is.
+        """
+        given = tuple(self._comparable(keys))
+        if given not in self.known:
+            raise FactMissing(self.name, given)
+        return self.known[given]
+
+    def has_row(self, keys: Sequence[Value]) -> bool:
+        """Whether something is known, which no rule may make anything of."""
+        raise FactMissing(self.name, tuple(self._comparable(keys)))
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredParameter:
+    """An argument with its type; `value` holds where it is left out."""
+
+    name: str
+    type: ValueType
+    value: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTool:
+    """A tool with everything that its declaration comes to.
+
+    Attributes:
+        record: its arguments as a record, None where it has none.
+        reads: whether it changes nothing.
+        rules: the rules that its calls have to keep.
+    """
+
+    name: str
+    parameters: tuple[DeclaredParameter, ...]
+    result: ValueType | None
+    record: RecordType | None
+    reads: bool
+    changes: tuple[CallPattern, ...] | None
+    more: bool
+    rules: tuple[Rule, ...]
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredFact:
+    """A fact with its types."""
+
+    name: str
+    type: ValueType
+    keys: tuple[DeclaredParameter, ...]
+    question: str | None
+    table: FactTable
+    line: int | None
+
+
+class Policy:
+    """The rules that the calls of an agent have to keep.
+
+    A policy never changes and may be shared between threads and conversations; each conversation has a gate of its own.
+
+    Args:
+        tools: the tools that the agent may call; a call of any other one is refused.
+        rules: the rules, in order. Every tool that may change something needs one; a `Rule` without demands allows it.
+        facts: what the host, persons and judgements may say.
+        records: the record types that tools and facts name.
+        tables: the tables that rules look up.
+        defaults: fields that may be missing in a record, by its name, with what holds then.
+        name: a name for people.
+
+    Raises:
+        PolicyError: it cannot be right, or holds what is of no use; `line` names where it came from text.
+    """
+
+    __slots__ = ("defaults", "digest", "facts", "name", "records", "rules", "signatures", "tables", "tools")
+
+    def __init__(
+        self,
+        tools: Iterable[ToolSignature],
+        rules: Iterable[Rule] = (),
+        *,
+        facts: Iterable[Fact] = (),
+        records: Iterable[RecordType] = (),
+        tables: Iterable[Table] = (),
+        defaults: Mapping[str, Mapping[str, object]] | None = None,
+        name: str = "policy",
+    ) -> None:
+        self.name = name
+        self.records = _by_name(records, "record")
+        self.tables = _by_name(tables, "table")
+        self.defaults = self._defaults(defaults or {})
+        self.rules = tuple(rules)
+        self.signatures = (tuple(tools), tuple(facts))
+        self.facts = {each.name: each for each in map(self._fact, _unique(self.signatures[1], "fact"))}
+        self.tools = {each.name: each for each in map(self._tool, _unique(self.signatures[0], "tool"))}
+        for kind in (self.facts, self.tables):
+            for each in kind:
+                if each in self.tools or each in ("now", "today") or (kind is self.facts and each in self.tables):
+                    raise PolicyError(f"{each!r} has a meaning already: choose another name")
+        check_rules(self.rules, self.tools, self.facts, self.tables, self.records)
+        self.digest = hashlib.sha256(repr(self._parts()).encode()).hexdigest()[:32]
+
+    @classmethod
+    def parse(cls, text: str, *, name: str = "policy", folder: Path | None = None) -> Policy:
+        """The policy that a text is (`stepguard.policy`, and docs/how-to/policies.md).
+
+        Args:
+            text: the text.
+            name: what it is called where it has no ``name:``.
+            folder: where the files lie that its tables are read from; None: it may name no file.
+
+        Raises:
+            PolicyError: something in it is wrong; `line` names where.
+        """
+        from stepguard.policy.building import build_policy
+
+        return build_policy(text, name=name, folder=folder)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Policy:
+        """The policy in a UTF-8 file: YAML or JSON by its suffix, text otherwise.
+
+        Raises:
+            PolicyError: the file holds none.
+            OSError: it cannot be read.
+        """
+        from stepguard.policy.building import load_policy
+
+        return load_policy(Path(path))
+
+    def gate(
+        self,
+        *,
+        conversation: str | None = None,
+        zone: tzinfo = UTC,
+        refusals: int = 3,
+        facts: Mapping[str, object] | None = None,
+        state: Mapping[str, Any] | None = None,
+    ) -> PolicyGate:
+        """A gate for one conversation.
+
+        Args:
+            conversation: what the keys of its calls are made of; something new for each conversation. None: made up.
+            zone: the time zone of moments that name none, from tools and from the host.
+            refusals: after so many refusals of one tool in a row a person takes over.
+            facts: what the host knows from the start; of facts without keys.
+            state: what `PolicyGate.to_dict` gave, to go on from there.
+
+        Raises:
+            ConfigError: an option cannot work, or the state is that of another policy.
+        """
+        from stepguard.policy.gate import PolicyGate
+
+        return PolicyGate(self, conversation=conversation, zone=zone, refusals=refusals, facts=facts or {}, state=state)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Policy) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"<Policy {self.name!r}: {len(self.tools)} tools, {len(self.rules)} rules>"
+
+    def _parts(self) -> tuple[object, ...]:
+        defaults = {name: dict(fields) for name, fields in self.defaults.items()}
+        tools = [
+            (each.name, each.parameters, each.result, each.reads, each.changes, each.more)
+            for each in self.tools.values()
+        ]
+        facts = [(each.name, each.type, each.keys, each.question) for each in self.facts.values()]
+        rules = [(each.tool, each.names, _bare(each.demands)) for each in self.rules]
+        return (self.name, tools, rules, facts, dict(self.records), dict(self.tables), defaults)
+
+    def _type(self, given: TypeLike, line: int | None) -> ValueType:
+        try:
+            return ValueType.parse(given, records={**self.records, "moment": MOMENT.record})  # type: ignore[dict-item]
+        except ConfigError as error:
+            raise PolicyError(str(error), line=line) from None
+
+    def _parameters(self, given: Iterable[Parameter], line: int | None, owner: str) -> tuple[DeclaredParameter, ...]:
+        made: list[DeclaredParameter] = []
+        for each in given:
+            kind = self._type(each.type, line)
+            if any(other.name == each.name for other in made):
+                raise PolicyError(f"{owner} has two arguments {each.name!r}", line=line)
+            try:
+                value = None if each.default is None else kind.accept(each.default)
+            except ValueRefused as error:
+                raise PolicyError(f"{owner}, {each.name}: {error}", line=line) from None
+            made.append(DeclaredParameter(each.name, kind, value))
+        return tuple(made)
+
+    def _tool(self, tool: ToolSignature) -> DeclaredTool:
+        parameters = self._parameters(tool.parameters, tool.line, tool.name)
+        try:
+            record = (
+                RecordType("arguments", tuple((each.name, each.type) for each in parameters)) if parameters else None
+            )
+        except ConfigError as error:
+            raise PolicyError(str(error), line=tool.line) from None
+        return DeclaredTool(
+            tool.name,
+            parameters,
+            None if tool.result is None else self._type(tool.result, tool.line),
+            record,
+            tool.effect == "reads",
+            () if tool.effect == "reads" else tool.changes,
+            tool.more,
+            tuple(each for each in self.rules if each.tool == tool.name),
+            tool.line,
+        )
+
+    def _fact(self, fact: Fact) -> DeclaredFact:
+        kind = self._type(fact.type, fact.line)
+        keys = self._parameters(fact.keys, fact.line, fact.name)
+        for key in keys:
+            if key.type.structured or key.type.kind == "period":
+                raise PolicyError(f"the key {key.name!r} of {fact.name} is {key.type}: use its fields", line=fact.line)
+        table = FactTable(fact.name, {each.name: each.type for each in keys}, kind)
+        return DeclaredFact(fact.name, kind, keys, fact.question, table, fact.line)
+
+    def _defaults(self, given: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, Value]]:
+        made: dict[str, dict[str, Value]] = {}
+        for name, fields in given.items():
+            record = self.records.get(name)
+            for key, value in fields.items():
+                kind = None if record is None else record.get(key)
+                if kind is None:
+                    raise PolicyError(f"there is no field {key!r} of a record {name!r} to have a default")
+                try:
+                    made.setdefault(name, {})[key] = kind.accept(value)
+                except ValueRefused as error:
+                    raise PolicyError(f"{name}.{key}: {error}") from None
+        return made
+
+
+def _bare(demands: Iterable[object]) -> str:
+    """Demands as text, wherever they stand."""
+    import re
+
+    return re.sub(r", line=(?:None|[0-9]+)|line=(?:None|[0-9]+), ", "", repr(tuple(demands)))
+
+
+def _by_name(given: Iterable[Any], role: str) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for each in given:
+        if each.name in made or each.name == "moment":
+            raise PolicyError(f"the {role} {each.name!r} is declared twice, or has a name of the language")
+        made[each.name] = each
+    return made
+
+
+def _unique(given: Iterable[Any], role: str) -> list[Any]:
+    made: dict[str, Any] = {}
+    for each in given:
+        if each.name in made:
+            raise PolicyError(f"there are two declarations of the {role} {each.name!r}", line=each.line)
+        made[each.name] = each
+    return list(made.values())

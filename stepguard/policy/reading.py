@@ -1,0 +1,303 @@
+"""Arguments and results as values: arguments strictly, since an agent wrote them; results as far as they are declared.
+
+An argument is taken as the one value that it says, and goes on to the tool as this policy has read it. What could be
+read in two ways is refused by name: text for a truth value, digits that are no plain decimal, further arguments. Of a
+result the declared fields are read, and one that is missing or of another type is not there for any rule.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta, tzinfo
+from decimal import Decimal
+from typing import Any, Final, cast
+from unicodedata import normalize
+
+from stepguard.errors import ValueRefused
+from stepguard.language.numerals import format_exact
+from stepguard.language.records import Record
+from stepguard.language.strict_json import JsonNumber, JsonObject, decode
+from stepguard.language.unseen import has_unseen, without_unseen
+from stepguard.language.value_types import ValueType
+from stepguard.language.values import Value, encodable, show_value, to_exact
+from stepguard.policy.rules import MOMENT
+
+__all__ = ["Reader", "folded", "read_moment", "result_data", "shown_argument"]
+
+_PLAIN: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?")
+_NUMBER: Final = re.compile(r"-?[0-9.]{1,60}(?:[eE][-+]?[0-9]{1,3})?")
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_MOMENT: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?"
+)
+_TIME: Final = re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
+_EPOCH: Final = datetime(1970, 1, 1)
+_MAX_DEPTH: Final = 12
+_MAX_TEXT: Final = 100_000
+
+Defaults = Mapping[str, Mapping[str, Value]]
+"""For each record by its name, the fields that may be missing, with what holds then."""
+
+
+def read_moment(given: object, zone: tzinfo) -> Record:
+    """A date and a time as a record; one without a time zone is one of `zone`.
+
+    Raises:
+        ValueRefused: it is none.
+    """
+    if isinstance(given, str):
+        if not _MOMENT.fullmatch(given):
+            raise ValueRefused("a date and a time such as 2026-01-31T14:30:00Z was expected", text=given)
+        try:
+            moment = datetime.fromisoformat(given)
+        except ValueError:
+            raise ValueRefused("there is no such moment", text=given) from None
+    elif isinstance(given, datetime):
+        moment = given
+    else:
+        raise ValueRefused("a date and a time was expected", text=type(given).__name__)
+    local = moment.replace(tzinfo=zone) if moment.tzinfo is None else moment
+    try:
+        local = local.astimezone(zone)
+        passed = local.replace(tzinfo=None) - cast(timedelta, local.utcoffset()) - _EPOCH
+    except (OverflowError, ValueError):
+        raise ValueRefused("a moment outside of the years 1 to 9999", text=str(given)) from None
+    clock = time(local.hour, local.minute, local.second)
+    return Record({"date": local.date(), "time": clock, "at": passed})
+
+
+def result_data(given: object) -> object:
+    """What a tool gave back as JSON data whose numbers are still text; text that is no JSON stays text."""
+    if isinstance(given, str):
+        try:
+            return decode(given)
+        except ValueError:
+            return given
+    return given
+
+
+def folded(value: Value) -> Value:
+    """A value as it is counted: texts that a reader takes for the same are one."""
+    if isinstance(value, str):
+        return "".join(without_unseen(normalize("NFKC", value)).casefold().split())
+    if isinstance(value, tuple):
+        return tuple(map(folded, value))
+    if isinstance(value, Record):
+        return Record({key: folded(each) for key, each in value.items()})
+    return cast(Value, to_exact(value))
+
+
+class Reader:
+    """Reads JSON data as values of declared types.
+
+    Args:
+        defaults: the fields of records that may be missing.
+        zone: the time zone of moments that name none.
+    """
+
+    def __init__(self, defaults: Defaults, zone: tzinfo) -> None:
+        self.defaults = defaults
+        self.zone = zone
+
+    def argument(self, kind: ValueType, given: object) -> tuple[Value, object]:
+        """The value of an argument, and the JSON data that the tool is given for it.
+
+        Raises:
+            ValueRefused: it is none of this type, or says it in a way that could be read in another one.
+        """
+        return self._argument(kind, given, "", 0)
+
+    def _argument(self, kind: ValueType, given: object, place: str, depth: int) -> tuple[Value, object]:
+        if depth > _MAX_DEPTH:
+            raise ValueRefused("nested too deeply", text=place)
+        if kind == MOMENT:
+            if not isinstance(given, str) or isinstance(given, JsonNumber):
+                raise _refused(place, "a date and a time such as 2026-01-31T14:30:00Z was expected")
+            return read_moment(given, self.zone), given
+        if kind.items is not None:
+            if not isinstance(given, list | tuple):
+                raise _refused(place, f"a list was expected, found {_named(given)}")
+            pairs = [self._argument(kind.items, each, f"{place}[{at}]", depth + 1) for at, each in enumerate(given)]
+            return tuple(value for value, _ in pairs), [data for _, data in pairs]
+        if kind.record is not None:
+            return self._record_argument(kind, given, place, depth)
+        return self._plain_argument(kind, given, place)
+
+    def _record_argument(self, kind: ValueType, given: object, place: str, depth: int) -> tuple[Value, object]:
+        assert kind.record is not None
+        if not isinstance(given, Mapping):
+            raise _refused(place, f"an object was expected, found {_named(given)}")
+        if isinstance(given, JsonObject) and given.repeated:
+            raise _refused(place, f"{min(given.repeated)!r} stands twice")
+        known = self.defaults.get(kind.record.name, {})
+        values: dict[str, Value] = {}
+        data: dict[str, object] = {}
+        for key in given:
+            if not isinstance(key, str) or kind.record.get(key) is None:
+                raise _refused(place, f"{str(key)[:40]!r} is no field of it")
+        for key, inner in kind.record.fields:
+            if key in given:
+                values[key], data[key] = self._argument(inner, given[key], f"{place}.{key}", depth + 1)
+            elif key in known:
+                values[key] = known[key]
+            else:
+                raise _refused(place, f"{key!r} is missing")
+        return Record(values), data
+
+    def _plain_argument(self, kind: ValueType, given: object, place: str) -> tuple[Value, object]:
+        number = _number_text(given)
+        try:
+            if kind.numeric:
+                if number is not None:
+                    value = kind.accept(f"{number}%" if kind.kind == "percent" else number)
+                    return value, _json_number(kind, value)
+                if (
+                    kind.kind == "percent"
+                    and isinstance(given, str)
+                    and _PLAIN.fullmatch(given[:-1])
+                    and given[-1] == "%"
+                ):
+                    return kind.accept(given), given
+                if isinstance(given, str) and kind.kind != "percent" and _PLAIN.fullmatch(given):
+                    value = kind.accept(given)
+                    return value, format_exact(cast(Any, to_exact(value)))
+                raise _refused(place, f"a number such as 12.50 was expected, found {_named(given)}")
+            if kind.kind == "boolean":
+                if not isinstance(given, bool):
+                    raise _refused(place, f"true or false was expected, found {_named(given)}")
+                return given, given
+            if not isinstance(given, str) or isinstance(given, JsonNumber):
+                raise _refused(place, f"text was expected, found {_named(given)}")
+            if len(given) > _MAX_TEXT or not encodable(given):
+                raise _refused(place, "the text is too long, or holds half of a character")
+            if kind.kind == "text":
+                if has_unseen(given):
+                    raise _refused(place, "the text holds a character that cannot be seen")
+                return str(given), str(given)
+            if kind.kind == "one_of":
+                if given not in kind.options:
+                    raise _refused(place, f"one of {', '.join(kind.options)} was expected")
+                return str(given), str(given)
+            if (kind.kind == "date" and not _DATE.fullmatch(given)) or (
+                kind.kind == "time" and not _TIME.fullmatch(given)
+            ):
+                raise _refused(
+                    place, f"a {kind.kind} such as {'2026-01-31' if kind.kind == 'date' else '14:30'} was expected"
+                )
+            if not given.isascii():
+                raise _refused(place, "plain letters and digits were expected")
+            value = kind.accept(str(given))
+        except ValueRefused as error:
+            raise _refused(place, error.reason) from None
+        return value, kind.write(value)
+
+    def result(self, kind: ValueType, given: object) -> Value | None:
+        """What is declared of a result; None where it is no value of its type."""
+        return self._result(kind, given, 0)
+
+    def _result(self, kind: ValueType, given: object, depth: int) -> Value | None:
+        if given is None or depth > _MAX_DEPTH:
+            return None
+        if kind == MOMENT:
+            try:
+                return read_moment(given, self.zone)
+            except ValueRefused:
+                return None
+        if kind.items is not None:
+            return self._list_result(kind.items, given, depth)
+        if kind.record is not None:
+            if not isinstance(given, Mapping) or (isinstance(given, JsonObject) and given.repeated):
+                return None
+            known = self.defaults.get(kind.record.name, {})
+            found: dict[str, Value] = {}
+            for key, inner in kind.record.fields:
+                if given.get(key) is None and key in known:
+                    found[key] = known[key]
+                elif (value := self._result(inner, given.get(key), depth + 1)) is not None:
+                    found[key] = value
+            return Record(found)
+        return _plain_result(kind, given)
+
+    def _list_result(self, kind: ValueType, given: object, depth: int) -> Value | None:
+        keyed = kind.record is not None and kind.record.get("key") is not None and isinstance(given, Mapping)
+        if keyed and not (isinstance(given, JsonObject) and given.repeated):
+            assert isinstance(given, Mapping)
+            given = [{**each, "key": key} if isinstance(each, Mapping) else None for key, each in given.items()]
+        if not isinstance(given, list | tuple):
+            return None
+        read = [self._result(kind, each, depth + 1) for each in given]
+        return None if any(each is None for each in read) else tuple(cast("list[Value]", read))
+
+
+def _plain_result(kind: ValueType, given: object) -> Value | None:
+    try:
+        number = _number_text(given)
+        if number is not None:
+            if kind.kind == "text":
+                return number if number.isdecimal() else None
+            if not kind.numeric or kind.kind == "percent":
+                return None
+            return kind.accept(number)
+        if isinstance(given, datetime):
+            return None
+        if kind.kind == "text":
+            return given if isinstance(given, str) else None
+        if kind.kind == "one_of":
+            return given if isinstance(given, str) and given in kind.options else None
+        if isinstance(given, bool):
+            return given if kind.kind == "boolean" else None
+        if isinstance(given, str):
+            return None if kind.kind == "boolean" else kind.accept(given)
+        return kind.accept(given) if isinstance(given, date | time | timedelta) else None
+    except ValueRefused:
+        return None
+
+
+def _number_text(given: object) -> str | None:
+    """The digits of a JSON number, None where it is none."""
+    if isinstance(given, bool):
+        return None
+    if isinstance(given, JsonNumber):
+        text = str(given)
+    elif isinstance(given, int):
+        text = str(given) if abs(given) < 10**60 else ""
+    elif isinstance(given, float | Decimal):
+        text = str(given)
+    else:
+        return None
+    if not _NUMBER.fullmatch(text):
+        raise ValueRefused("no number that is read here", text=text[:40])
+    return format_exact(cast(Any, to_exact(Decimal(text)))) if "e" in text.lower() else text
+
+
+def _json_number(kind: ValueType, value: Value) -> object:
+    exact = to_exact(value)
+    if type(exact) is int:
+        return exact if kind.kind != "percent" else exact * 100
+    text = kind.write(value).rstrip("%") if kind.kind == "percent" else format_exact(cast(Any, exact))
+    return json.loads(text) if "/" not in text else text
+
+
+def _refused(place: str, reason: str) -> ValueRefused:
+    where = place.removeprefix(".")
+    return ValueRefused(f"{where}: {reason}" if where else reason, text="")
+
+
+def _named(data: object) -> str:
+    if data is None:
+        return "null"
+    if isinstance(data, bool):
+        return "a truth value"
+    if isinstance(data, JsonNumber | int | float | Decimal):
+        return "a number"
+    if isinstance(data, str):
+        return "text"
+    return "a list" if isinstance(data, list | tuple) else "an object"
+
+
+def shown_argument(value: Value) -> str:
+    """A value as it stands in the call that an agent is told to make."""
+    shown = show_value(value)
+    return json.dumps(shown, ensure_ascii=False) if isinstance(value, str) else shown

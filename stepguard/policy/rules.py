@@ -1,0 +1,309 @@
+"""What a policy is made of: tools, facts and rules, as text, YAML and Python have them alike.
+
+An expression may be given as text. `line` is where a node stands in a text; two nodes that say the same are equal
+wherever they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Final, Literal
+
+from stepguard.core.arguments import check_count
+from stepguard.errors import ConfigError
+from stepguard.language.expressions import Expression
+from stepguard.language.records import RecordType
+from stepguard.language.terms import Operand
+from stepguard.language.value_types import TEXT, TypeLike, ValueType
+from stepguard.procedure.notation import parse_term
+
+__all__ = [
+    "MOMENT",
+    "Binding",
+    "Branching",
+    "CallPattern",
+    "Confirmation",
+    "Demand",
+    "Done",
+    "Earlier",
+    "Exemption",
+    "Fact",
+    "Limit",
+    "Parameter",
+    "Prohibition",
+    "Repetition",
+    "Requirement",
+    "Rule",
+    "Seen",
+    "ToolSignature",
+    "bound_names",
+    "nodes_of",
+]
+
+ExpressionLike = Expression | str
+
+MOMENT: Final = ValueType(
+    kind="record",
+    record=RecordType(
+        "moment",
+        (("date", ValueType(kind="date")), ("time", ValueType(kind="time")), ("at", ValueType(kind="duration"))),
+    ),
+)
+"""A date and a time, such as ``2026-01-31T14:30:00Z``: its ``date``, its ``time``, and ``at``, the time that has passed
+since 1970, by which two moments are compared (``now.at - order.placed.at <= 24 hours``)."""
+
+
+def _tree(given: ExpressionLike) -> Expression:
+    return parse_term(given) if isinstance(given, str) else given
+
+
+def _read(node: object, *names: str) -> None:
+    for name in names:
+        given = getattr(node, name)
+        if isinstance(given, str):
+            object.__setattr__(node, name, parse_term(given))
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An argument of a tool, or a key of a fact.
+
+    Attributes:
+        name: its name.
+        type: its type.
+        default: what holds where it is left out; None: it may not be.
+    """
+
+    name: str
+    type: TypeLike = TEXT
+    default: object | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallPattern:
+    """Calls of a tool: with these arguments, by position or by name; with all of them, or with some.
+
+    Attributes:
+        tool: the name of the tool.
+        positional: the first arguments.
+        named: further arguments by name; those that are not named may be any.
+    """
+
+    tool: str
+    positional: tuple[ExpressionLike, ...] = ()
+    named: tuple[tuple[str, ExpressionLike], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "positional", tuple(map(_tree, self.positional)))
+        object.__setattr__(self, "named", tuple((name, _tree(each)) for name, each in self.named))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSignature:
+    """A tool that the agent may call.
+
+    Attributes:
+        name: its name.
+        parameters: its arguments, in order.
+        result: the type of what it gives back, None where no rule reads that. Of a record only the fields that are
+            declared are read.
+        effect: ``reads`` where it changes nothing.
+        changes: what is not known any more once it was called: the calls whose results it makes stale. None: all.
+        more: whether it takes further arguments, which no rule reads and which are passed on as they are.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...] = ()
+    result: TypeLike | None = None
+    effect: Literal["reads", "changes"] = "changes"
+    changes: tuple[CallPattern, ...] | None = None
+    more: bool = False
+    line: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that only the host, a person or a checked judgement knows: read as `name`, or as `name[key]`.
+
+    Attributes:
+        name: its name.
+        type: the type of its value.
+        keys: what it is about; none for a fact about the conversation as a whole.
+        question: what is asked where it is not known; None: only the host can give it.
+    """
+
+    name: str
+    type: TypeLike
+    keys: tuple[Parameter, ...] = ()
+    question: str | None = None
+    line: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Exemption:
+    """When a demand does not count: ``unless condition``, or ``only if condition``.
+
+    Attributes:
+        condition: a truth value.
+        counts: whether the demand counts where the condition holds (``only if``), or where it does not (``unless``).
+    """
+
+    condition: ExpressionLike
+    counts: bool = False
+
+    def __post_init__(self) -> None:
+        _read(self, "condition")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Worded:
+    """A demand with the words that are said of it, and what exempts from it."""
+
+    exemption: Exemption | None = None
+    words: str | None = None
+    line: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(_Worded):
+    """``seen get_order(id) as order``: the last result of one of these calls, still as it was, under a name."""
+
+    patterns: tuple[CallPattern, ...]
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done(_Worded):
+    """``done verify(customer)``: such a call succeeded; ``not done``: none was let through."""
+
+    pattern: CallPattern
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """``earlier refund(order=id) as refunds``: the arguments of every such call that was let through, as a list."""
+
+    pattern: CallPattern
+    name: str
+    line: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement(_Worded):
+    """``require amount <= 100``, or ``refuse if amount > 100``."""
+
+    condition: ExpressionLike
+    negated: bool = False
+
+    def __post_init__(self) -> None:
+        _read(self, "condition")
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation(_Worded):
+    """``confirmed by user``: the host was told yes by them, for this very call, once."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limit(_Worded):
+    """``at most 3 times per customer within 24 hours``."""
+
+    most: int
+    per: tuple[ExpressionLike, ...] = ()
+    within: ExpressionLike | None = None
+
+    def __post_init__(self) -> None:
+        check_count(self.most, "most")
+        object.__setattr__(self, "per", tuple(map(_tree, self.per)))
+        _read(self, "within")
+
+
+@dataclass(frozen=True, slots=True)
+class Prohibition(_Worded):
+    """``never delete_account``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """``rest = order.paid - order.refunded``: a name for what an expression comes to."""
+
+    name: str
+    value: ExpressionLike
+    line: int | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        _read(self, "value")
+
+
+@dataclass(frozen=True, slots=True)
+class Branching:
+    """``if``, ``else if``, ``else``: the demands of the first branch whose condition holds."""
+
+    branches: tuple[tuple[ExpressionLike, tuple[Demand, ...]], ...]
+    otherwise: tuple[Demand, ...] = ()
+    line: int | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "branches", tuple((_tree(each), tuple(body)) for each, body in self.branches))
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """``for each item in items:`` the demands hold for every one of them."""
+
+    variable: str
+    over: ExpressionLike
+    body: tuple[Demand, ...]
+    line: int | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        _read(self, "over")
+
+
+Demand = Seen | Done | Earlier | Requirement | Confirmation | Limit | Prohibition | Binding | Branching | Repetition
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """``before refund(order, amount):`` what has to hold before a tool is called.
+
+    Attributes:
+        tool: the tool.
+        demands: what is demanded, in order; what one binds, those below it may read. None at all: it may be called.
+        names: the names of its first arguments in this rule; those of the tool where fewer are given.
+    """
+
+    tool: str
+    demands: tuple[Demand, ...] = ()
+    names: tuple[str, ...] = ()
+    line: int | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.tool, str) or not self.tool:
+            raise ConfigError("a rule names its tool", option="tool")
+
+
+def bound_names(rule: Rule, parameters: Iterable[str]) -> tuple[str, ...]:
+    """What the arguments of a tool are called in a rule."""
+    given = tuple(parameters)
+    return (*rule.names, *given[len(rule.names) :])
+
+
+def nodes_of(root: object) -> Iterator[object]:
+    """Every node of a rule: demands, patterns, expressions."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, tuple):
+            stack.extend(node)
+        elif is_dataclass(node) and not isinstance(node, type):
+            yield node
+            stack.extend(
+                getattr(node, each.name)
+                for each in fields(node)
+                if not (isinstance(node, Operand) and each.name == "name")
+            )

@@ -1,0 +1,272 @@
+"""What can be known of a policy when it is made: names, types, and whether everything in it is of use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from stepguard.errors import ConfigError, ExpressionError, PolicyError, ProcedureError
+from stepguard.language.evaluation import shortened
+from stepguard.language.expressions import Expression, Name
+from stepguard.language.lookup_tables import Table
+from stepguard.language.records import RecordType
+from stepguard.language.term_types import type_of
+from stepguard.language.terms import variables_in
+from stepguard.language.type_relations import DATE, fits
+from stepguard.language.value_types import ValueType
+from stepguard.policy.rules import (
+    MOMENT,
+    Binding,
+    Branching,
+    CallPattern,
+    Demand,
+    Done,
+    Earlier,
+    Exemption,
+    Limit,
+    Repetition,
+    Requirement,
+    Rule,
+    Seen,
+    bound_names,
+    nodes_of,
+)
+
+if TYPE_CHECKING:
+    from stepguard.policy.policy import DeclaredFact, DeclaredTool
+
+__all__ = ["BUILT_IN", "check_rules"]
+
+BUILT_IN: Final[Mapping[str, ValueType]] = {"now": MOMENT, "today": DATE}
+"""What every rule may read: the moment of the call, and its day."""
+
+
+@dataclass
+class _Scope:
+    """What the rule of one tool may read where a demand stands, and which of it is of use so far."""
+
+    types: dict[str, ValueType]
+    bound: dict[str, int | None] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+
+    def inner(self) -> _Scope:
+        return _Scope(dict(self.types), {}, self.used)
+
+
+class _RuleChecker:
+    def __init__(
+        self, tools: Mapping[str, DeclaredTool], facts: Mapping[str, DeclaredFact], tables: Mapping[str, Table]
+    ) -> None:
+        self.tools = tools
+        self.facts = facts
+        self.plain = {fact.name: fact.type for fact in facts.values() if not fact.keys}
+        self.tables: dict[str, Table] = {**tables, **{fact.name: fact.table for fact in facts.values() if fact.keys}}
+        self.used: set[str] = set()
+        self.line: int | None = None
+
+    def refusal(self, message: str, line: int | None = None) -> PolicyError:
+        return PolicyError(message, line=self.line if line is None else line)
+
+    def type(self, tree: Expression, scope: _Scope) -> ValueType:
+        names = variables_in(tree)
+        self.used.update(names)
+        scope.used.update(names)
+        try:
+            return type_of(tree, scope.types, self.tables)
+        except (ProcedureError, ConfigError, ExpressionError) as error:
+            text = error.message if isinstance(error, ProcedureError) else str(error)
+            text = text.replace(
+                "is no input, no table, and set by no step before", "is no argument, fact, table or name bound above"
+            )
+            raise self.refusal(text) from None
+
+    def truth(self, tree: Expression, scope: _Scope) -> None:
+        kind = self.type(tree, scope)
+        if kind.kind != "boolean":
+            raise self.refusal(f"a truth value is needed, and {shortened(tree)!r} is {kind}: compare it with something")
+
+    def tool(self, name: str) -> DeclaredTool:
+        found = self.tools.get(name)
+        if found is None:
+            near = get_close_matches(name, self.tools, 1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise self.refusal(f"no tool {name!r} is declared{hint}: write `tool {name}(...)`")
+        self.used.add(name)
+        return found
+
+    def pattern(self, pattern: CallPattern, scope: _Scope) -> DeclaredTool:
+        tool = self.tool(pattern.tool)
+        kinds = {each.name: each.type for each in tool.parameters}
+        if len(pattern.positional) > len(kinds):
+            raise self.refusal(f"{tool.name} takes {len(kinds)} arguments, {len(pattern.positional)} are given")
+        pairs = [*zip(kinds, pattern.positional, strict=False), *pattern.named]
+        taken: set[str] = set()
+        for name, tree in pairs:
+            if name not in kinds:
+                near = get_close_matches(name, kinds, 1)
+                hint = f" (did you mean {near[0]!r}?)" if near else f": it has {', '.join(kinds) or 'none'}"
+                raise self.refusal(f"{tool.name} has no argument {name!r}{hint}")
+            if name in taken:
+                raise self.refusal(f"the argument {name!r} of {tool.name} is given twice")
+            taken.add(name)
+            found = self.type(tree, scope)  # type: ignore[arg-type]  # text became an expression
+            if not fits(found, kinds[name]):
+                shown = shortened(tree)  # type: ignore[arg-type]
+                raise self.refusal(f"the argument {name!r} of {tool.name} is {kinds[name]}, and {shown!r} is {found}")
+        return tool
+
+    def bind(self, name: str, kind: ValueType, scope: _Scope) -> None:
+        if name in scope.types or name in self.tables or name in self.tools:
+            raise self.refusal(f"{name!r} has a meaning already: choose another name")
+        scope.types[name] = kind
+        scope.bound[name] = self.line
+
+    def exempt(self, exemption: Exemption | None, scope: _Scope) -> None:
+        if exemption is not None:
+            self.truth(exemption.condition, scope)  # type: ignore[arg-type]
+
+    def rule(self, rule: Rule) -> None:
+        self.line = rule.line
+        tool = self.tool(rule.tool)
+        names = bound_names(rule, [each.name for each in tool.parameters])
+        if len(rule.names) > len(tool.parameters):
+            raise self.refusal(f"{tool.name} takes {len(tool.parameters)} arguments, the rule names {len(rule.names)}")
+        if len(set(names)) < len(names):
+            raise self.refusal(f"two arguments of {tool.name} have the same name in this rule")
+        types = {**BUILT_IN, **self.plain}
+        read = {each.name for each in nodes_of(rule) if type(each) is Name}
+        for name, parameter in zip(names, tool.parameters, strict=True):
+            if name in read and (name in types or name in self.tables):
+                raise self.refusal(
+                    f"{name!r} is an argument of {tool.name} and something else: name it anew in the rule"
+                )
+            if name in read or name not in types:
+                types[name] = parameter.type
+        self.body(rule.demands, _Scope(types))
+
+    def body(self, demands: Iterable[Demand], scope: _Scope) -> None:
+        for demand in demands:
+            self.line = demand.line
+            self.demand(demand, scope)
+        for name, line in scope.bound.items():
+            if name not in scope.used:
+                raise self.refusal(f"nothing reads {name!r}: leave it out", line)
+
+    def demand(self, demand: Demand, scope: _Scope) -> None:
+        match demand:
+            case Seen():
+                self.exempt(demand.exemption, scope)
+                self.seen(demand, scope)
+            case Done(pattern=pattern):
+                self.exempt(demand.exemption, scope)
+                self.pattern(pattern, scope)
+            case Earlier(pattern, name):
+                tool = self.pattern(pattern, scope)
+                if tool.record is None:
+                    raise self.refusal(f"{tool.name} has no arguments: count its calls with `at most`")
+                self.bind(name, ValueType(kind="list", items=ValueType(kind="record", record=tool.record)), scope)
+            case Requirement(condition=condition):
+                self.exempt(demand.exemption, scope)
+                self.truth(condition, scope)  # type: ignore[arg-type]
+            case Limit(per=per, within=within):
+                self.exempt(demand.exemption, scope)
+                for each in per:
+                    self.type(each, scope)  # type: ignore[arg-type]
+                if within is not None and self.type(within, scope).kind != "duration":  # type: ignore[arg-type]
+                    raise self.refusal("a limit counts within a duration, such as `within 24 hours`")
+            case Binding(name, value):
+                self.bind(name, self.type(value, scope), scope)  # type: ignore[arg-type]
+            case Branching(branches, otherwise):
+                for condition, body in branches:
+                    self.line = demand.line
+                    self.truth(condition, scope)  # type: ignore[arg-type]
+                    self.body(body, scope.inner())
+                self.body(otherwise, scope.inner())
+            case Repetition(variable, over, body):
+                kind = self.type(over, scope)  # type: ignore[arg-type]
+                if kind.items is None:
+                    raise self.refusal(f"`for each` goes through a list, and {shortened(over)!r} is {kind}")  # type: ignore[arg-type]
+                inner = scope.inner()
+                self.bind(variable, kind.items, inner)
+                self.body(body, inner)
+            case _:
+                self.exempt(demand.exemption, scope)
+
+    def seen(self, demand: Seen, scope: _Scope) -> None:
+        tools = [self.pattern(each, scope) for each in demand.patterns]
+        if demand.name is None:
+            return
+        if demand.exemption is not None:
+            raise self.refusal(f"{demand.name!r} may be unknown where the condition exempts: write it in an `if` block")
+        kinds = [each.result for each in tools]
+        for tool, kind in zip(tools, kinds, strict=True):
+            if kind is None:
+                raise self.refusal(f"the result of {tool.name} has no type: declare it, as `-> Order`")
+            if kind != kinds[0]:
+                raise self.refusal(
+                    f"{tools[0].name} gives {kinds[0]}, and {tool.name} gives {kind}: they need one type"
+                )
+        assert kinds[0] is not None
+        self.bind(demand.name, kinds[0], scope)
+
+
+def check_rules(
+    rules: Iterable[Rule],
+    tools: Mapping[str, DeclaredTool],
+    facts: Mapping[str, DeclaredFact],
+    tables: Mapping[str, Table],
+    records: Mapping[str, RecordType],
+) -> None:
+    """Refuse a policy that cannot be right, or holds what is of no use.
+
+    Raises:
+        PolicyError: with the line.
+    """
+    checker = _RuleChecker(tools, facts, tables)
+    ruled: dict[str, bool] = {}
+    for rule in rules:
+        checker.rule(rule)
+        free = not rule.demands
+        if ruled.setdefault(rule.tool, free) != free or (free and tools[rule.tool].reads):
+            reason = "it only reads" if tools[rule.tool].reads else "a rule speaks of it"
+            raise PolicyError(f"`allow {rule.tool}` is of no use: {reason}; leave one of them out", line=rule.line)
+    for tool in tools.values():
+        scope = _Scope({each.name: each.type for each in tool.parameters})
+        checker.line = tool.line
+        for pattern in tool.changes or ():
+            checker.pattern(pattern, scope)
+        if not tool.reads and tool.name not in ruled:
+            raise PolicyError(
+                f"no rule speaks of {tool.name}, which may change something: write `before {tool.name}: ...`, "
+                f"`allow {tool.name}`, or `reads` behind its declaration",
+                line=tool.line,
+            )
+    for fact in facts.values():
+        if fact.name not in checker.used:
+            raise PolicyError(f"no rule reads the fact {fact.name!r}: leave it out", line=fact.line)
+    for table in tables:
+        if table not in checker.used:
+            raise PolicyError(f"no rule looks anything up in the table {table!r}: leave it out")
+    used = _used_records(tools.values(), facts.values())
+    for record in records:
+        if record not in used:
+            raise PolicyError(f"nothing is a record {record!r}: leave it out")
+
+
+def _used_records(tools: Iterable[DeclaredTool], facts: Iterable[DeclaredFact]) -> set[str]:
+    stack: list[ValueType] = []
+    for tool in tools:
+        stack += [each.type for each in tool.parameters]
+        stack += [tool.result] if tool.result is not None else []
+    stack += [fact.type for fact in facts]
+    found: set[str] = set()
+    while stack:
+        kind = stack.pop()
+        if kind.items is not None:
+            stack.append(kind.items)
+        if kind.record is not None and kind.record.name not in found:
+            found.add(kind.record.name)
+            stack += [each for _, each in kind.record.fields]
+    return found

@@ -1,0 +1,253 @@
+"""From the tokens of a policy to its nodes: what the rules of its grammar stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, cast
+
+from lark import Token
+
+from stepguard.language.expressions import Expression
+from stepguard.policy.rules import (
+    Binding,
+    Branching,
+    CallPattern,
+    Confirmation,
+    Demand,
+    Done,
+    Earlier,
+    Exemption,
+    Limit,
+    Prohibition,
+    Repetition,
+    Requirement,
+    Rule,
+    Seen,
+)
+from stepguard.procedure.notation.trees import Trees, refuse, unquote
+
+__all__ = ["AllowLine", "FactLine", "ParameterLine", "PolicyTrees", "ToolLine", "ViewBlock"]
+
+
+class ParameterLine(NamedTuple):
+    """``amount: money(EUR) = 0``; a name of ``...`` stands for further arguments."""
+
+    line: int
+    name: str
+    type: str = ""
+    default: Expression | None = None
+
+
+class ViewBlock(NamedTuple):
+    """``record Order:`` with the fields that rules read of it."""
+
+    line: int
+    name: str
+    fields: tuple[ParameterLine, ...]
+
+
+class ToolLine(NamedTuple):
+    """``tool refund(order: text) -> Receipt changes get_order(order)``."""
+
+    line: int
+    name: str
+    parameters: tuple[ParameterLine, ...]
+    result: str | None
+    effect: tuple[CallPattern, ...] | str | None
+
+
+class FactLine(NamedTuple):
+    """``fact reason[order: text]: text "Why?"``."""
+
+    line: int
+    name: str
+    keys: tuple[ParameterLine, ...]
+    type: str
+    question: str | None
+
+
+class AllowLine(NamedTuple):
+    """``allow think, calculate``."""
+
+    line: int
+    tools: tuple[str, ...]
+
+
+class PolicyTrees(Trees):
+    """One method for each rule of the grammar; holds nothing, so that threads may share it."""
+
+    def policy(self, children: list[Any]) -> list[Any]:
+        return _flat(children)
+
+    def lone_demand(self, children: list[Any]) -> Demand:
+        return cast(Demand, children[0])
+
+    lone_declaration = lone_target = lone_pattern = lone_demand
+
+    # ---- declarations
+
+    def view(self, children: list[Any]) -> ViewBlock:
+        return ViewBlock(children[0].line, str(children[1]), tuple(children[2:]))
+
+    def view_field(self, children: list[Any]) -> ParameterLine:
+        return self.parameter(children)
+
+    def parameter(self, children: list[Any]) -> ParameterLine:
+        if children[0].type == "REST":
+            return ParameterLine(children[0].line, "...")
+        name, kind, default = children
+        return ParameterLine(name.line, str(name), str(kind), default)
+
+    def tool(self, children: list[Any]) -> ToolLine:
+        word, name, *parameters, result, effect = children
+        given = tuple(each for each in parameters if each is not None)
+        return ToolLine(word.line, str(name), given, None if result is None else str(result), effect)
+
+    def reads_only(self, _: list[Any]) -> str:
+        return "reads"
+
+    def changes_nothing(self, _: list[Any]) -> tuple[CallPattern, ...]:
+        return ()
+
+    def changes(self, children: list[Any]) -> tuple[CallPattern, ...]:
+        return tuple(children[1:])
+
+    def fact(self, children: list[Any]) -> FactLine:
+        word, name, *keys, kind, question = children
+        given = tuple(each for each in keys if each is not None)
+        return FactLine(word.line, str(name), given, str(kind), None if question is None else unquote(question))
+
+    # ---- rules
+
+    def allow(self, children: list[Any]) -> AllowLine:
+        return AllowLine(children[0].line, tuple(map(str, children[1:])))
+
+    def never(self, children: list[Any]) -> list[Rule]:
+        word, *names, exemption, words = children
+        demand = Prohibition(exemption=exemption, words=_words(words), line=word.line)
+        return [Rule(str(name), (demand,), line=word.line) for name in names]
+
+    def before(self, children: list[Any]) -> list[Rule]:
+        word, *targets, body = children
+        return [Rule(tool, body, names, line=word.line) for tool, names in targets]
+
+    def target(self, children: list[Any]) -> tuple[str, tuple[str, ...]]:
+        name, *names = children
+        return str(name), tuple(str(each) for each in names if each is not None)
+
+    def rule_block(self, children: list[Any]) -> tuple[Demand, ...]:
+        return tuple(children)
+
+    def seen(self, children: list[Any]) -> Seen:
+        word, *rest = children
+        patterns = tuple(each for each in rest if isinstance(each, CallPattern))
+        name, exemption, words = rest[-3:]
+        return Seen(patterns, _text(name), exemption=exemption, words=_words(words), line=word.line)
+
+    def done(self, children: list[Any]) -> Done:
+        word, pattern, exemption, words = children
+        negated = word.type == "NOT_DONE"
+        return Done(pattern, negated, exemption=exemption, words=_words(words), line=word.line)
+
+    not_done = done
+
+    def earlier(self, children: list[Any]) -> Earlier:
+        word, pattern, _, name = children
+        return Earlier(pattern, str(name), line=word.line)
+
+    def require(self, children: list[Any]) -> Requirement:
+        word, condition, exemption, words = children
+        negated = word.type == "REFUSE_IF"
+        return Requirement(condition, negated, exemption=exemption, words=_words(words), line=word.line)
+
+    refuse_if = require
+
+    def confirmed(self, children: list[Any]) -> Confirmation:
+        word, by, exemption, words = children
+        return Confirmation(str(by), exemption=exemption, words=_words(words), line=word.line)
+
+    def at_most(self, children: list[Any]) -> Limit:
+        word, number, unit, *rest = children
+        if (number is None) != (unit.type == "ONCE"):
+            raise refuse("write `at most once` or `at most 3 times`", word)
+        if number is not None and not (number.isdecimal() and 0 < int(number[:12]) < 10**9):
+            raise refuse(f"a limit is a whole number from 1 on, not {number[:20]!s}: `never` forbids a tool", number)
+        *behind, exemption, words = rest
+        per: list[Expression] = []
+        within = None
+        kind = ""
+        for each in behind:
+            if isinstance(each, Token):
+                kind = each.type
+            elif each is not None and kind == "WITHIN":
+                within = each
+            elif each is not None:
+                per.append(each)
+        most = 1 if number is None else int(number)
+        return Limit(most, tuple(per), within, exemption=exemption, words=_words(words), line=word.line)
+
+    def bind(self, children: list[Any]) -> Binding:
+        name, value = children
+        return Binding(str(name), value, line=name.line)
+
+    def when(self, children: list[Any]) -> Branching:
+        word, condition, body, *rest = children
+        others = [(each.condition, each.body) for each in rest if isinstance(each, _OtherBranch)]
+        otherwise = () if rest[-1] is None else rest[-1]
+        return Branching(((condition, body), *others), otherwise, line=word.line)
+
+    def other_when(self, children: list[Any]) -> _OtherBranch:
+        return _OtherBranch(children[1], children[2])
+
+    def every(self, children: list[Any]) -> Repetition:
+        word, variable, over, body = children
+        return Repetition(str(variable), over, body, line=word.line)
+
+    def unless(self, children: list[Any]) -> Exemption:
+        return Exemption(children[1])
+
+    def only_if(self, children: list[Any]) -> Exemption:
+        return Exemption(children[1], counts=True)
+
+    def pattern(self, children: list[Any]) -> CallPattern:
+        name, *given = children
+        positional: list[Expression] = []
+        named: dict[str, Expression] = {}
+        for each in given:
+            if isinstance(each, _Named):
+                if each.name in named:
+                    raise refuse(f"the argument {each.name!r} stands twice", name)
+                named[each.name] = each.value
+            elif each is not None and not isinstance(each, Token):
+                if named:
+                    raise refuse("arguments by position stand before those with names", name)
+                positional.append(each)
+        return CallPattern(str(name), tuple(positional), tuple(named.items()))
+
+    def named_argument(self, children: list[Any]) -> _Named:
+        return _Named(str(children[0]), children[1])
+
+
+class _Named(NamedTuple):
+    name: str
+    value: Expression
+
+
+class _OtherBranch(NamedTuple):
+    condition: Expression
+    body: tuple[Demand, ...]
+
+
+def _flat(children: Iterable[Any]) -> list[Any]:
+    found: list[Any] = []
+    for each in children:
+        found.extend(each if isinstance(each, list) else [each])
+    return found
+
+
+def _text(token: Token | None) -> str | None:
+    return None if token is None else str(token)
+
+
+def _words(token: Token | None) -> str | None:
+    return None if token is None else unquote(token)

@@ -1,0 +1,174 @@
+"""Policies as text and in Python: what is read, and what is refused when a policy is made, with its line."""
+
+from __future__ import annotations
+
+import pytest
+from policy_harness import SHOP
+from tables import all_rows
+
+from stepguard import Policy
+from stepguard.errors import PolicyError
+from stepguard.language.records import RecordType
+from stepguard.language.value_types import ValueType
+from stepguard.policy import (
+    Binding,
+    Branching,
+    CallPattern,
+    Confirmation,
+    Exemption,
+    Fact,
+    Limit,
+    Parameter,
+    Prohibition,
+    Requirement,
+    Rule,
+    Seen,
+    ToolSignature,
+)
+
+
+def test_python_says_the_same_as_text() -> None:
+    """Nodes made in Python are those that the text has, and the policies are equal."""
+    text = Policy.parse("""
+    name: p
+    record Order:
+      paid: money(EUR)
+    tool get_order(id: text) -> Order reads
+    tool refund(order: text, amount: money(EUR)) changes get_order(order)
+    tool drop()
+    fact vip: boolean
+    never drop "No."
+    before refund(id):
+      seen get_order(id) as order
+      rest = order.paid - amount
+      require rest >= 0 unless vip "Too much."
+      if amount > 100:
+        confirmed by manager
+      at most 2 times per id within 24 hours
+    """)
+    made = Policy(
+        [
+            ToolSignature("get_order", (Parameter("id"),), "Order", "reads"),
+            ToolSignature(
+                "refund",
+                (Parameter("order"), Parameter("amount", "money(EUR)")),
+                changes=(CallPattern("get_order", ("order",)),),
+            ),
+            ToolSignature("drop"),
+        ],
+        [
+            Rule("drop", (Prohibition(words="No."),)),
+            Rule(
+                "refund",
+                (
+                    Seen((CallPattern("get_order", ("id",)),), "order"),
+                    Binding("rest", "order.paid - amount"),
+                    Requirement("rest >= 0", exemption=Exemption("vip"), words="Too much."),
+                    Branching((("amount > 100", (Confirmation("manager"),)),)),
+                    Limit(2, ("id",), "24 hours"),
+                ),
+                ("id",),
+            ),
+        ],
+        facts=[Fact("vip", "boolean")],
+        records=[RecordType("Order", (("paid", ValueType.parse("money(EUR)")),))],
+        name="p",
+    )
+    assert text == made
+    assert text.digest == made.digest
+    assert text.rules == made.rules
+
+
+BASE = """record Order:
+  paid: money(EUR)
+  days: integer
+tool get_order(id: text) -> Order reads
+tool refund(order: text, amount: money(EUR)) changes get_order(order)
+"""
+WRONG = [
+    ("before refnd: require amount > 1", 6, "did you mean 'refund'"),
+    ("before refund: require amnt > 1", 6, "did you mean 'amount'"),
+    ("before refund(id):\n  seen get_order(id) as o\n  require o.payd > 1", 8, "did you mean 'paid'"),
+    ("before refund(id):\n  seen get_ordr(id)", 7, "did you mean 'get_order'"),
+    ("before refund(id):\n  seen get_order(number=id)", 7, "has no argument 'number'"),
+    ("before refund(id):\n  seen get_order(id, id)", 7, "takes 1 arguments"),
+    ("before refund(id):\n  seen get_order(amount)", 7, "is text, and 'amount' is money"),
+    ("before refund(id):\n  seen get_order(id) as o\n  require amount > 0", 7, "nothing reads 'o'"),
+    ("before refund:\n  x = amount + 1\n  require amount > 0", 7, "nothing reads 'x'"),
+    ("before refund: require amount > \"much\"", 6, "never equal"),
+    ("before refund: require amount", 6, "truth value"),
+    ("before refund: require amount > 5 USD", 6, "two currencies"),
+    ("before refund(a, a): require a == a", 6, "same name"),
+    ("before refund(a, b, c): require b > 0", 6, "takes 2 arguments, the rule names 3"),
+    ("before refund:\n  seen get_order(order) as now\n  require now.paid > 0", 7, "a meaning already"),
+    ("before refund: at most 0 times", 6, "`never` forbids"),
+    ("before refund: at most 3 times within 5", 6, "duration"),
+    ("before refund: at most times", 6, "`at most once`"),
+    ("before refund: seen refund(order) as x", 6, "has no type"),
+    ("fact vip: boolean\nbefore refund: require amount > 0", 6, "no rule reads the fact 'vip'"),
+    ("before refund: require amount > 0\nallow refund", 7, "is of no use"),
+    ("before refund: require amount > 0\nallow get_order", 7, "it only reads"),
+    ("", 5, "no rule speaks of refund"),
+    ("before refund require amount > 0", 6, "not expected"),
+    ("before refund:\nrequire amount > 0", 7, "not expected"),
+    ("require amount > 0", 6, "not expected"),
+    ("befor refund: require amount > 0", 6, "no declaration and no rule"),
+    ("before refund: require amount > 0 \"open", 6, "quoted words are not closed"),
+    ("before refund: require amount > 0 \"a\" \"b\"", 6, "not expected"),
+    ("before refund: eval(\"1\")", 6, "not expected"),
+    ("before refund: require amount > 0 and", 6, "not expected"),
+    ("before refund:\n  for each x in amount:\n    require x > 0", 7, "goes through a list"),
+    ("before refund(id):\n  seen get_order(id) as o unless amount > 5\n  require o.days > 1", 7, "`if` block"),
+    ("tool refund(order: text)\nbefore refund: require amount > 0", 6, "two declarations"),
+    ("tool x(a: txt)\nallow x\nbefore refund: require amount > 0", 6, "unknown type"),
+    ("record Item:\n  what: text\nbefore refund: require amount > 0", None, "nothing is a record 'Item'"),
+    ("table t: a -> integer\n  x: 1\nbefore refund: require amount > 0", None, "looks anything up"),
+    ("fact get_order: text\nbefore refund: require amount > 0", None, "has a meaning already"),
+    ("before refund: not done refund(order=amount)", 6, "is text, and"),
+    ("before refund:\n  earlier refund(order=order) as all_of\n  require count of all_of < x", 8, "no argument, fact"),
+]  # fmt: skip
+
+
+@all_rows("text, line, words", WRONG)
+def test_a_policy_that_cannot_be_right_is_refused(text: str, line: int | None, words: str) -> None:
+    """What is wrong in a policy is said when it is made, with its line and what to do."""
+    with pytest.raises(PolicyError) as caught:
+        Policy.parse(BASE + text)
+    assert words in str(caught.value)
+    assert caught.value.line == line
+
+
+@all_rows(
+    "text",
+    [
+        "before refund(id): seen get_order(id)",
+        "before refund(id, much): require much <= 5 unless much > 4 and today < 2027-01-01",
+        "before refund: refuse if amount > 5% * 100",
+        "before refund:\n  if amount > 1: confirmed by a\n  else if amount > 0: confirmed by b\n  else: done refund",
+        "before refund(o):\n  seen get_order(o) or refund(order=o)",
+        "before refund:\n  for each x in [1, 2]:\n    require amount > x  # why\n",
+        "before refund: at most once per order, amount within 2 days unless amount < 5 \"words\"",
+        "before refund: require amount > 0\nbefore refund: at most once\n",
+        "before refund, drop:\n  require order == \"x\"\ntool drop(order: text)",
+        "never refund only if 1 > 2",
+        "table most: order -> money(EUR)\n  A: 5\n  otherwise: 3\nbefore refund: require amount <= most[order]",
+    ],
+)  # fmt: skip
+def test_rules_may_be_written_so(text: str) -> None:
+    """What the language has can be written on one line or as a block, with exceptions, words and comments."""
+    assert Policy.parse(BASE + text).rules
+
+
+def test_a_policy_is_the_same_wherever_its_lines_stand() -> None:
+    """Blank lines and comments change nothing, other words do."""
+    policy = Policy.parse(SHOP)
+    assert policy == Policy.parse("# a comment\n\n" + SHOP.replace("\nallow", "\n\n# free\nallow"))
+    assert policy != Policy.parse(SHOP.replace("at most 2", "at most 3"))
+
+
+def test_without_the_last_demand_every_other_one_still_counts() -> None:
+    """No demand of the text is lost on the way to the nodes."""
+    (rule,) = (each for each in Policy.parse(SHOP).rules if each.tool == "refund")
+    assert [type(each).__name__ for each in rule.demands] == [
+        *("Seen", "Requirement", "Requirement", "Requirement", "Branching", "Requirement", "Limit"),
+    ]
