@@ -58,6 +58,7 @@ class RecordedBackend:
         path: the SQLite file, made where it is not there; ``":memory:"`` keeps nothing; a file ending in ``.jsonl``,
             as `export` writes it, can only be replayed.
         backend: the model to ask for what is missing; None replays only, and leaves the file as it is.
+        requests: keep the text of each request beside its reply; without it the file is smaller and holds no prompts.
 
     Raises:
         ConfigError: the file is no recording, or of another model, other settings or another version of stepguard
@@ -65,8 +66,9 @@ class RecordedBackend:
         OSError: the file cannot be read.
     """
 
-    def __init__(self, path: str | Path, backend: Backend | None = None) -> None:
+    def __init__(self, path: str | Path, backend: Backend | None = None, *, requests: bool = True) -> None:
         self._backend: Final = backend
+        self._requests: Final = requests
         self._lock: Final = threading.Lock()
         self._asking: Final[dict[str, threading.Lock]] = {}
         self._awaiting: Final[dict[tuple[object, str], asyncio.Lock]] = {}
@@ -211,7 +213,7 @@ class RecordedBackend:
         with self._lock:
             self._spent = self._spent + completion.usage
         if wanted.key:
-            self._store.put(wanted.key, wanted.text, json.dumps(asdict(completion)), seconds)
+            self._store.put(wanted.key, wanted.text if self._requests else "", json.dumps(asdict(completion)), seconds)
         return RecordedReply(completion, seconds, replayed=False)
 
 

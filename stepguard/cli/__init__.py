@@ -120,7 +120,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    _add_run(commands)
+    _add_run(commands, many=command == "run")
     about = "draw a procedure, and a run on it, in the terminal or as a page"
     showing = commands.add_parser(
         "show",
@@ -187,7 +187,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _add_run(commands: Any) -> None:
+def _add_run(commands: Any, *, many: bool) -> None:
     parser = commands.add_parser(
         "run",
         help="run a procedure from a file",
@@ -200,6 +200,10 @@ def _add_run(commands: Any) -> None:
 
     parser.add_argument("file", metavar="FILE", help="the procedure: YAML or JSON by its suffix, otherwise text")
     add_inputs(parser)
+    if many:
+        from stepguard.cli.batch import add_batch
+
+        add_batch(parser)
     model = parser.add_argument_group("the model", "Without any of these a simulated model is run.")
     model.add_argument(
         "--model",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ __all__ = [
     "read_guard",
     "read_inputs",
     "read_price",
+    "read_values",
 ]
 
 
@@ -145,7 +146,23 @@ def read_inputs(given: Iterable[str], procedure: Procedure, path: str | None = N
     Raises:
         InputError: an input is missing, unknown, given twice or not of its type, or a file cannot be read.
     """
-    inputs: dict[str, object] = {} if path is None else _from_json(path)
+    inputs = read_values(given, {} if path is None else _from_json(path))
+    missing = [each for each in procedure.inputs if each.name not in inputs and each.default is None]
+    if missing and inputs.keys() <= {each.name for each in procedure.inputs}:
+        wanted = ", ".join(f"{each.name} ({each.type})" for each in missing)
+        hint = " ".join(f"--input {each.name}=..." for each in missing)
+        raise InputError(f"{procedure.name} needs more inputs: {wanted}; add {hint}", name=missing[0].name)
+    procedure.accept_inputs(inputs)
+    return inputs
+
+
+def read_values(given: Iterable[str], known: Mapping[str, object] | None = None) -> dict[str, object]:
+    """What ``name=value`` options say, beside what is known already; see `read_inputs`.
+
+    Raises:
+        InputError: an input is given twice, or a file cannot be read.
+    """
+    inputs = dict(known or {})
     for pair in given:
         name, equals, value = pair.partition("=")
         name = name.strip()
@@ -158,12 +175,6 @@ def read_inputs(given: Iterable[str], procedure: Procedure, path: str | None = N
         if value.startswith("@"):
             value = value[1:] if value.startswith("@@") else _text_of(value[1:], f"--input {name}=@", name)
         inputs[name] = value
-    missing = [each for each in procedure.inputs if each.name not in inputs and each.default is None]
-    if missing and inputs.keys() <= {each.name for each in procedure.inputs}:
-        wanted = ", ".join(f"{each.name} ({each.type})" for each in missing)
-        hint = " ".join(f"--input {each.name}=..." for each in missing)
-        raise InputError(f"{procedure.name} needs more inputs: {wanted}; add {hint}", name=missing[0].name)
-    procedure.accept_inputs(inputs)
     return inputs
 
 

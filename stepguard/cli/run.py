@@ -19,6 +19,9 @@ from stepguard.results import Result, Status
 
 __all__ = ["EXIT_CODES", "exit_code", "run"]
 
+BATCH_OPTIONS: Final = ("out", "resume", "key", "ignore", "ordered", "details")
+"""What makes no sense with one run."""
+
 EXIT_CODES: Final[Mapping[Status, int]] = {
     "verified": 0,
     "checked": 1,
@@ -51,6 +54,11 @@ def run(options: argparse.Namespace) -> int:
     from stepguard.cli.models import choose_backend
     from stepguard.cli.progress import RunProgress
 
+    if options.inputs is not None or any(getattr(options, name) for name in BATCH_OPTIONS):
+        from stepguard.cli.batch import is_batch, run_rows
+
+        if is_batch(options):
+            return run_rows(options)
     procedure = load_file(options.file)
     inputs = read_inputs(options.input, procedure, options.inputs)
     price = read_price(options.price, options.max_cost)

@@ -7,7 +7,7 @@ hand back the outcome with `finish`, and give on what `take` has.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -16,7 +16,7 @@ from stepguard.errors import ConfigError, InputError
 from stepguard.procedure.procedure import Procedure, check_procedure
 from stepguard.results import Result, Status
 
-__all__ = ["READ_AHEAD", "Batch", "BatchRow", "RowKey", "RowResult", "RowStatus"]
+__all__ = ["READ_AHEAD", "Batch", "BatchRow", "RowKey", "RowResult", "RowStatus", "as_row"]
 
 RowKey = str | Callable[[Mapping[str, object]], object]
 RowStatus = Status | Literal["invalid"]
@@ -34,11 +34,13 @@ class BatchRow:
         index: counts the rows from 0.
         key: what the caller calls the row, None where that is only its index.
         inputs: the values of the procedure's inputs, by name.
+        error: why it cannot be run, None where it can.
     """
 
     index: int
     key: object
     inputs: Mapping[str, object]
+    error: InputError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,28 @@ class RowResult:
             assert self.error is not None
             raise self.error
         return self.result.raise_for_status()
+
+
+def as_row(index: int, item: object, key: RowKey | None, names: Collection[str]) -> BatchRow:
+    """The row that an item stands for.
+
+    Args:
+        index: of the row.
+        item: a mapping, or an `InputError` in its place.
+        key: as `Batch` takes it.
+        names: those of the procedure's inputs.
+    """
+    if isinstance(item, InputError):
+        return BatchRow(index, None, {}, item)
+    if not isinstance(item, Mapping):
+        kind = type(item).__name__
+        return BatchRow(index, None, {}, InputError(f"a row is a mapping from names of inputs to values, not a {kind}"))
+    if not isinstance(key, str):
+        return BatchRow(index, None if key is None else key(item), item)
+    if key not in item:
+        return BatchRow(index, None, item, InputError(f"the row has no {key!r}, which is its key", name=key))
+    inputs = item if key in names else {name: value for name, value in item.items() if name != key}
+    return BatchRow(index, item[key], inputs)
 
 
 class Batch:
@@ -127,26 +151,11 @@ class Batch:
         """
         number, self._admitted = self._admitted, self._admitted + 1
         self._unfinished += 1
-        row = item if isinstance(item, BatchRow) else BatchRow(number, None, {})
-        try:
-            return number, row if isinstance(item, BatchRow) else self._named(number, item)
-        except InputError as error:
-            self.finish(number, RowResult(row.index, row.key, error=error))
-            return None
-
-    def _named(self, number: int, item: object) -> BatchRow:
-        if isinstance(item, InputError):
-            raise item
-        if not isinstance(item, Mapping):
-            raise InputError(f"a row is a mapping from the names of inputs to values, not a {type(item).__name__}")
-        if self._key is None:
-            return BatchRow(number, None, item)
-        if not isinstance(self._key, str):
-            return BatchRow(number, self._key(item), item)
-        if self._key not in item:
-            raise InputError(f"the row has no {self._key!r}, which is its key", name=self._key)
-        inputs = item if self._key in self._inputs else {k: v for k, v in item.items() if k != self._key}
-        return BatchRow(number, item[self._key], inputs)
+        row = item if isinstance(item, BatchRow) else as_row(number, item, self._key, self._inputs)
+        if row.error is None:
+            return number, row
+        self.finish(number, RowResult(row.index, row.key, error=row.error))
+        return None
 
     def end(self) -> None:
         """There are no more rows."""

@@ -24,7 +24,7 @@ FLOORS: Final = (
         ("options",),
         ("guard",),
     ),
-    *(("evaluation", "integrations"), ("serve",), ("cli",), ("__init__",)),
+    *(("batches", "evaluation", "integrations"), ("serve",), ("cli",), ("__init__",)),
 )
 """From the ground up: a room imports from the floors below its own, and from itself."""
 FLOOR_OF: Final = {room: number for number, floor in enumerate(FLOORS) for room in floor}

@@ -1,0 +1,9 @@
+"""Batches in files: rows from CSV, JSONL or a DataFrame, results to CSV or JSONL, gone on with after a kill."""
+
+from __future__ import annotations
+
+from stepguard.batches.frames import to_frame
+from stepguard.batches.rows import count_rows, read_rows
+from stepguard.batches.running import BatchSummary, CostLimit, run_batch
+
+__all__ = ["BatchSummary", "CostLimit", "count_rows", "read_rows", "run_batch", "to_frame"]

@@ -1,0 +1,116 @@
+"""Results as they stand in a file: a JSON object on a line, or a row of a table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from stepguard.core.redaction import error_words
+from stepguard.engine.batch import RowResult
+from stepguard.errors import ConfigError
+from stepguard.language.strict_json import JsonNumber
+
+__all__ = ["RecordFormat", "record_format", "record_of"]
+
+_KEPT: Final = ("status", "strength", "answer", "values", "problem", "error", "usage", "cost", "seconds")
+_COLUMNS: Final = (
+    *("index", "key", "status", "strength", "answer", "problem", "error", "values"),
+    *("calls", "input_tokens", "output_tokens", "cost", "seconds"),
+)
+_LARGEST: Final = 2**53
+"""Readers of JSON keep integers exact only up to it."""
+
+
+def record_of(row: RowResult, *, inputs: Collection[str] = (), details: bool = False) -> dict[str, Any]:
+    """A row's result as JSON data.
+
+    Args:
+        row: the result.
+        inputs: the names of the inputs, which are left out of the values: documents are among them.
+        details: with every step and attempt, as `Result.to_dict` has them.
+    """
+    head: dict[str, Any] = {"index": row.index, "key": _plain(row.key), "status": row.status}
+    if row.result is None:
+        assert row.error is not None
+        return {**head, "error": {"type": type(row.error).__name__, "message": error_words(row.error)}}
+    whole = row.result.to_dict()
+    whole["values"] = {name: value for name, value in whole["values"].items() if name not in inputs}
+    return {**head, **(whole if details else {name: whole[name] for name in _KEPT})}
+
+
+def _plain(key: object) -> object:
+    if isinstance(key, JsonNumber) and key.lstrip("-").isdecimal() and abs(int(key)) < _LARGEST:
+        return int(key)
+    if key is None or isinstance(key, bool | str) or (type(key) is int and abs(key) < _LARGEST):
+        return key
+    return str(key)
+
+
+class RecordFormat:
+    """How results are written to a file.
+
+    Attributes:
+        head: what stands before the first one.
+    """
+
+    def __init__(self, head: bytes, encode: Callable[[Mapping[str, Any]], bytes], count: Callable[[str], int]) -> None:
+        self.head: Final = head
+        self._encode: Final = encode
+        self._count: Final = count
+
+    def encode(self, record: Mapping[str, Any]) -> bytes:
+        """A record with the end of its line."""
+        return self._encode(record)
+
+    def is_torn(self, tail: bytes) -> bool:
+        """Whether this can be what a kill left of the one record that was being written."""
+        return self._count(tail.decode("utf-8", "replace")) <= 1
+
+
+def record_format(path: str | Path) -> RecordFormat:
+    """The format that the name of a file asks for.
+
+    Raises:
+        ConfigError: it asks for none.
+    """
+    match Path(path).suffix.lower():
+        case ".jsonl" | ".ndjson":
+            return RecordFormat(b"", _as_line, lambda tail: len(tail.splitlines()))
+        case ".csv":
+            return RecordFormat(_as_cells(_COLUMNS), lambda record: _as_cells(_cells(record)), _count_cells)
+    raise ConfigError(f"{path}: results are written to a file that ends in .jsonl or .csv", option="out")
+
+
+def _as_line(record: Mapping[str, Any]) -> bytes:
+    return json.dumps(record, allow_nan=False).encode() + b"\n"
+
+
+def _cells(record: Mapping[str, Any]) -> list[object]:
+    usage = record.get("usage") or {}
+    flat = {**record, **{name: usage.get(name) for name in ("calls", "input_tokens", "output_tokens")}}
+    for name in ("problem", "error"):
+        about = record.get(name)
+        if about:
+            where = f"step {about['path']}: {about['reason']}" if name == "problem" else about["message"]
+            flat[name] = where
+    for name in ("answer", "values"):
+        if isinstance(flat.get(name), dict | list):
+            flat[name] = json.dumps(flat[name])
+    return [flat.get(name) for name in _COLUMNS]
+
+
+def _as_cells(cells: Any) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(cells)
+    return text.getvalue().encode("utf-8", "replace")
+
+
+def _count_cells(tail: str) -> int:
+    try:
+        return sum(1 for _ in csv.reader(io.StringIO(tail, newline="")))
+    except csv.Error:
+        return 1
