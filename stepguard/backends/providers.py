@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -84,10 +84,10 @@ class Provider:
             )
         return None if self is OPENAI else self.url
 
-    def key(self) -> str | None:
-        """The key in the environment; a placeholder where none is needed, None where there is none."""
-        found = (os.environ.get(variable, "").strip() for variable in self.keys)
-        return next(filter(None, found), None) if self.keys else _NO_KEY
+    def key(self, given: str | None, *, base_url: str | None) -> str | None:
+        """The key that is given, or that of the environment; see `read_key`."""
+        # An endpoint of one's own rarely wants a key.
+        return read_key(given, self.keys, otherwise=None if self.keys and base_url is None else _NO_KEY)
 
     def _completed(self, address: str) -> str:
         usual = urlsplit(self.url)
@@ -226,10 +226,25 @@ def account_of(provider: Provider, base_url: str | None, api_key: str | None) ->
     def account() -> tuple[str, str]:
         url = provider.endpoint() if base_url is None else base_url
         return (provider.url if url is None else url).rstrip("/"), digest(
-            (api_key or "").strip() or provider.key() or ""
+            provider.key(api_key, base_url=base_url) or ""
         )
 
     return account
+
+
+def read_key(given: str | None, variables: Sequence[str], *, otherwise: str | None = None) -> str | None:
+    """The key that is given, or the first that one of these variables of the environment holds.
+
+    Raises:
+        ConfigError: there is none although there are variables for it, or no header can carry it.
+    """
+    known = (os.environ.get(variable, "").strip() for variable in variables)
+    key = (given or "").strip() or next(filter(None, known), otherwise)
+    if variables and key is None:
+        raise ConfigError(f"no API key: set {' or '.join(variables)}, or pass api_key", option="api_key")
+    if key is not None and not (key.isascii() and key.isprintable()):  # the errors of HTTP libraries would show it
+        raise ConfigError("the API key holds a character that no header can carry, a line break?", option="api_key")
+    return key
 
 
 def digest(key: str) -> str:
@@ -249,12 +264,7 @@ def client_maker(
             raise ConfigError(
                 f"asking {provider.name} needs the package 'openai': pip install openai", option="backend"
             ) from None
-        # An endpoint of one's own rarely wants a key.
-        key = (api_key or "").strip() or provider.key() or (None if base_url is None else _NO_KEY)
-        if key is None:
-            raise ConfigError(f"no API key: set {' or '.join(provider.keys)}, or pass api_key", option="api_key")
-        if not (key.isascii() and key.isprintable()):  # the errors of HTTP libraries would show it
-            raise ConfigError("the API key holds a character that no header can carry, a line break?", option="api_key")
+        key = provider.key(api_key, base_url=base_url)
         url = provider.endpoint() if base_url is None else base_url
         client = connected(
             lambda: getattr(openai, kind)(api_key=key, base_url=url, timeout=None, max_retries=0), provider.name

@@ -16,7 +16,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final
 
-from stepguard.backends.providers import connected, digest
+from stepguard.backends.providers import connected, digest, read_key
 from stepguard.backends.sdk_errors import field
 from stepguard.errors import ConfigError, MissingExtraError
 
@@ -51,18 +51,8 @@ class Vendor:
     blocking: bool = False
 
     def key(self, given: str | None) -> str | None:
-        """The key that is given, or that of the environment.
-
-        Raises:
-            ConfigError: there is none, or no header can carry it.
-        """
-        found = (os.environ.get(variable, "").strip() for variable in self.keys)
-        key = (given or "").strip() or next(filter(None, found), None)
-        if self.keys and key is None:
-            raise ConfigError(f"no API key: set {' or '.join(self.keys)}, or pass api_key", option="api_key")
-        if key is not None and not (key.isascii() and key.isprintable()):
-            raise ConfigError("the API key holds a character that no header can carry, a line break?", option="api_key")
-        return key
+        """The key that is given, or that of the environment; see `read_key`."""
+        return read_key(given, self.keys)
 
     def connector(self, model: str, base_url: str | None, api_key: str | None) -> Callable[[bool], Any]:
         """A maker of clients: a closure, so that no attribute holds the key."""

@@ -41,7 +41,7 @@ from stepguard.language.vocabulary import (
     VERBS,
 )
 
-__all__ = ["Place", "begins_clause", "governs", "steers", "struck", "struck_or_hidden", "unclear"]
+__all__ = ["Place", "governs", "steers", "struck", "struck_or_hidden", "unclear"]
 
 Place = Literal["field", "text", "comment"]
 
@@ -125,13 +125,6 @@ def governs(title: str) -> str | None:
     if found and (found[0] in CONTROL | LEADING | DOUBTFUL or all(word in _GROUP for word in found)):
         return found[0]
     return _control(title, found, _Names(()), frozenset())
-
-
-def begins_clause(title: str) -> str | None:
-    """The word with which a title begins that is a condition, a repetition or a ban; None where it begins with none."""
-    found = _words(title)
-    each = found[:1] == ["for"] and found[1:2] in _EACH
-    return found[0] if found and (each or found[0] in _HEADS) else None
 
 
 def steers(words: str) -> str | None:

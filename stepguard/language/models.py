@@ -37,7 +37,7 @@ from stepguard.language.records import Record, RecordType
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value
 
-__all__ = ["instance_of", "record_type_of", "to_python", "value_type_of"]
+__all__ = ["instance_of", "to_python", "value_type_of"]
 
 _NO_NAME: Final = re.compile(r"\W+")
 _SCALARS: Final[Mapping[object, str]] = {
@@ -60,15 +60,6 @@ def value_type_of(annotation: Any) -> ValueType:
         ConfigError: it, or a field of it, stands for none; the message names it.
     """
     return _type_of(annotation, (), ())
-
-
-def record_type_of(model: type) -> RecordType:
-    """The record type of a pydantic model or a dataclass.
-
-    Raises:
-        ConfigError: it has no fields, or one of a type that no value can have.
-    """
-    return _record_of(model, ())
 
 
 def to_python(kind: ValueType, value: Value) -> object:

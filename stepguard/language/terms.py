@@ -19,14 +19,13 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeGuard, get_args
+from typing import Final, Literal, TypeGuard
 
 from stepguard.language.expressions import Expression, Name, format_expression, parts_of
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value
 
 __all__ = [
-    "AGGREGATES",
     "TERM_SIGNS",
     "Aggregate",
     "AggregateFunction",
@@ -51,7 +50,6 @@ TERM_SIGNS: Final = re.compile(
 )
 """What an expression with operands has somewhere, and arithmetic hardly ever."""
 
-AGGREGATES: Final[tuple[str, ...]] = get_args(AggregateFunction)
 
 
 @dataclass(frozen=True, slots=True)

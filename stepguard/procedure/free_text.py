@@ -33,7 +33,6 @@ from stepguard.procedure.steps import Performer, Step, UnclearWords
 
 __all__ = ["HiddenFormula", "ListItem", "label_of", "read_free_step", "split_lines"]
 
-_HEADER = re.compile(r"(name|inputs?|answer)\s*[:\uff1a]\s*(.*)\Z", re.IGNORECASE)
 _BREAK = re.compile(r"\r\n|\r|\n")
 _LABEL = re.compile(
     r"(?:step\s+([0-9]{1,9})\s*(?:[:)\uff1a]|\.(?![0-9]))|\*\*step\s+([0-9]{1,9})\s*(?:[:.)]\*\*|\*\*[:.)])"
@@ -48,7 +47,6 @@ _FORMULA = re.compile(
 )
 _WORDS = re.compile(rf"([A-Za-z_][A-Za-z0-9_]*)\s*[:\uff1a]\s*({_TYPE})\s*=\s*({_STRING})\s*(?:\(reads ([^()]*)\))?\Z")
 _COLON = re.compile(r"[:\uff1a]")
-_COMMA = re.compile(rf"{_STRING}|\((?:{_STRING}|[^()\"])*\)|(?P<comma>,)")
 _BACKTICKS = re.compile(r"\s*`([^`]*)`\Z")
 _BLANKS = re.compile(r"\s*")
 _COMMENT = re.compile(r"\s#(?=\s|\Z).*\Z")

@@ -196,7 +196,7 @@ class _ImportReader:
         if condition is not None:
             tree = self._condition(condition["condition"])
             if condition["rest"]:
-                step = self._step(condition["rest"], line, at)
+                step = self._step(condition["rest"])
                 self._add(If(((tree, (step,)),)))
             else:
                 self.blocks.append(_Block(indent, [], tree, at))
@@ -206,13 +206,13 @@ class _ImportReader:
         if otherwise is not None and isinstance(last, If) and not last.otherwise:
             if not otherwise["rest"]:
                 raise ProcedureError("write `else:`, and its steps indented below")
-            step = self._step(otherwise["rest"], line, at)
+            step = self._step(otherwise["rest"])
             self._current()[-1] = If(last.branches, (step,))
             return
         label = label_of(line)
         own = next((group for group in label.groups() if group), None) if label else None
         number = self.number if own is None else int(own)
-        step = self._step(body, line, at, default=None if own is None else f"step{number}")
+        step = self._step(body, default=None if own is None else f"step{number}")
         self.item.goes_on(at, line, indent, step, nested=bool(self.blocks))
         self.number = number
         self._add(step)
@@ -237,7 +237,7 @@ class _ImportReader:
             raise ProcedureError(f"the condition reads {unknown[0]!r}, which is no input and set by no step above")
         return tree
 
-    def _step(self, body: str, line: str, at: int, default: str | None = None) -> Step:
+    def _step(self, body: str, default: str | None = None) -> Step:
         step = read_free_step(body, default, self.names)
         unknown = [name for name in step.reads if name not in self.names]
         if unknown:

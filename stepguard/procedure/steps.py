@@ -73,7 +73,8 @@ _T = TypeVar("_T")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _MAX_NAME = 64
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""A value that an instruction names in braces."""
 _LEADS_ON = re.compile(r"(?:[:,]|\b(?:and|or|then))\Z", re.IGNORECASE)
 
 
@@ -234,7 +235,7 @@ class Step:
                 raise ProcedureError(f"step {id!r}: code can only perform a step with an expression", step=id)
             if show_work:
                 raise ProcedureError(f"step {id!r}: working can only be checked against an expression", step=id)
-            placed = _PLACEHOLDER.findall(instruction or "") if performer == "person" else ()
+            placed = PLACEHOLDER.findall(instruction or "") if performer == "person" else ()
             named = tuple(dict.fromkeys((*listing, *placed)))
         else:
             if (inner := inner_comparison(tree)) is not None:
@@ -377,11 +378,6 @@ class Step:
     def formula(self) -> str | None:
         """The expression as text, None where there is none."""
         return None if self.expression is None else format_expression(self.expression)
-
-    @property
-    def checkable(self) -> bool:
-        """Whether at least one check applies to what the model claims for this step."""
-        return self.expression is not None or bool(self.checks)
 
 
 def _read_examples(

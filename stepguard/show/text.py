@@ -173,7 +173,7 @@ class _Drawing:
             case Step():
                 yield from self._step(statement, site, rail, entered=entered)
             case If():
-                yield from self._choice(statement, site, rail, entered=entered)
+                yield from self._choice(statement, site, rail)
             case ForEach(_, _, body) | Repeat(_, body):
                 rounds = None if run is None else run.ways.get(site, 0)
                 tail = "" if rounds is None else f"  ({rounds:,} round{'' if rounds == 1 else 's'})"
@@ -191,7 +191,7 @@ class _Drawing:
                 yield from self._body(called.body, f"{site}.", inner, entered=carried)
                 yield from self._lines(f"{inner}{signs.end} ", "  ", f"{statement.id} = {called.answer}", "control")
 
-    def _choice(self, statement: If, site: str, rail: str, *, entered: bool) -> Iterator[TextLine]:
+    def _choice(self, statement: If, site: str, rail: str) -> Iterator[TextLine]:
         signs, run = self._signs, self._run
         passes = 0
         if run is not None:

@@ -48,12 +48,11 @@ from stepguard.language.terms import (
 )
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value, to_exact
-from stepguard.procedure.steps import Step
+from stepguard.procedure.steps import PLACEHOLDER, Step
 
 __all__ = ["Lowering", "ValueNames", "told_to_person"]
 
 _ODD: Final = re.compile(r"[^A-Za-z0-9_]+")
-_PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _PLAIN: Final = re.compile(r"[\w][\w .'-]{0,80}")
 """Text that may stand in a question as it is: it can end no quote, no line and no list."""
 _LONGEST: Final = 40
@@ -182,10 +181,10 @@ class Lowering:
             self._variable(name)
         text = step.instruction or ""
         if step.performer == "person":
-            text = _PLACEHOLDER.sub(lambda found: self._shown(found[1]), text)
+            text = PLACEHOLDER.sub(lambda found: self._shown(found[1]), text)
         elif self._renamed:
             renamed = self._renamed
-            text = _PLACEHOLDER.sub(lambda found: renamed.get(found[1], found[0]), text)
+            text = PLACEHOLDER.sub(lambda found: renamed.get(found[1], found[0]), text)
         if not self._renamed and text == step.instruction and id == step.id:
             return step
         return self._made(step, id, None, text)

@@ -143,7 +143,6 @@ class Straight:
         self._steps = steps.for_one_run() if isinstance(steps, LazySteps) else steps
         self._procedure = procedure
         self._state = state
-        self._pending: dict[int, Pending] = {}
         self.known = len(procedure)
 
     def advance(self, upto: int) -> None:

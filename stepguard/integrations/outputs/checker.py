@@ -39,7 +39,6 @@ ANSWER: Final = "answer"
 """A field of this name is the answer of the procedure, where no step or input has it."""
 
 _BREATH: Final = 64
-_MOST_NAMES: Final = 5
 _BOOLEAN: Final = ValueType(kind="boolean")
 
 

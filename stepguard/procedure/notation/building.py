@@ -55,7 +55,6 @@ class ParsedProcedure:
     """
 
     name: str | None = None
-    name_line: int = 0
     inputs: dict[str, Input] = field(default_factory=dict)
     inputs_line: int = 0
     records: dict[str, RecordType] = field(default_factory=dict)
@@ -182,7 +181,7 @@ class ProcedureBuilder:
                     raise ProcedureError("the name stands before the first step", line=line)
                 if not text:
                     raise ProcedureError("name: nothing follows", line=line)
-                made.name, made.name_line = text, line
+                made.name = text
             case InputsBlock(line, inputs):
                 if made.inputs_line or made.body:
                     raise ProcedureError("inputs are declared once, before the first step", line=line)

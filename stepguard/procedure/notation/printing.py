@@ -12,12 +12,12 @@ from stepguard.language.terms import LiteralTerm
 from stepguard.language.value_types import NUMBER, TEXT
 from stepguard.procedure.notation.settings import quoted, write_check
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat
-from stepguard.procedure.steps import Input, Step
+from stepguard.procedure.steps import PLACEHOLDER, Input, Step
 
 if TYPE_CHECKING:
     from stepguard.procedure.procedure import Procedure
 
-__all__ = ["print_body", "print_procedure"]
+__all__ = ["print_procedure"]
 
 _NO_TEXT: Final = "text cannot hold it, YAML can"
 _PLAIN_NAME: Final = re.compile(r"[^\W\d_](?:[\w ,.()/+\'&-]*[\w.)])?\Z")
@@ -34,11 +34,6 @@ def print_procedure(procedure: Procedure) -> str:
     return "\n".join(_Printer().lines(procedure)) + "\n"
 
 
-def print_body(body: Body) -> str:
-    """The text of steps and statements that call no procedure."""
-    return "\n".join(_Printer().body(body, "")) + "\n"
-
-
 class _Printer:
     def __init__(self) -> None:
         self.called: dict[int, str] = {}
@@ -50,10 +45,10 @@ class _Printer:
             yield f"name: {procedure.name if plain else quoted(procedure.name)}"
         if procedure.inputs:
             yield f"inputs: {', '.join(map(_input, procedure.inputs))}"
-        for record in getattr(procedure, "records", ()):
+        for record in procedure.records:
             yield f"record {record.name}:"
             yield from (f"  {key}: {kind}" for key, kind in record.fields)
-        for table in dict(getattr(procedure, "tables", {})).values():
+        for table in procedure.tables.values():
             yield from _table(table)
         body: Any = getattr(procedure, "body", procedure.steps)
         yield from self._procedures(body)
@@ -123,8 +118,7 @@ def _identifier(name: str, taken: set[str]) -> str:
 
 def _input(declared: Input) -> str:
     text = declared.name if declared.type == NUMBER else f"{declared.name}: {declared.type}"
-    default = getattr(declared, "default", None)
-    return text if default is None else f"{text} = {_default(declared, default)}"
+    return text if declared.default is None else f"{text} = {_default(declared, declared.default)}"
 
 
 def _default(declared: Input, value: object) -> str:
@@ -139,12 +133,11 @@ def _arguments(arguments: tuple[tuple[str, Expression], ...]) -> str:
     return ", ".join(f"{name}={format_expression(value)}" for name, value in arguments)
 
 
-def _step(step: Any) -> list[str]:
+def _step(step: Step) -> list[str]:
     line = step.id if step.type == NUMBER and step.expression is not None else f"{step.id}: {step.type}"
     words = None if step.instruction is None else quoted(step.instruction)
-    operation = getattr(step, "operation", None)
-    if operation is not None:
-        line = f"{line} = {step.performer} {operation}({_arguments(step.arguments)})"
+    if step.operation is not None:
+        line = f"{line} = {step.performer} {step.operation}({_arguments(step.arguments)})"
     elif step.expression is not None:
         shown = format_expression(step.expression)
         if isinstance(step.expression, LiteralTerm) and isinstance(step.expression.value, str):
@@ -167,18 +160,17 @@ def _step(step: Any) -> list[str]:
 
 
 def _usual(step: Step) -> Mapping[str, bool]:
-    if getattr(step, "operation", None) is not None:
+    if step.operation is not None:
         return {}
     instruction = None if step.expression is not None else step.instruction
     plain = Step("usual", step.expression, instruction=instruction)
     return {"show_work": plain.show_work, "with_next": plain.with_next}
 
 
-def _declared_reads(step: Any) -> tuple[str, ...]:
+def _declared_reads(step: Step) -> tuple[str, ...]:
     """What a step of words reads beside the values that its words name in braces."""
-    reads: tuple[str, ...] = step.reads
-    placed = tuple(dict.fromkeys(re.findall(r"\{([A-Za-z_][A-Za-z0-9_]*)\}", step.instruction or "")))
-    return () if step.performer == "person" and reads == placed else reads
+    placed = tuple(dict.fromkeys(PLACEHOLDER.findall(step.instruction or "")))
+    return () if step.performer == "person" and step.reads == placed else step.reads
 
 
 def _table(table: Table) -> Iterator[str]:
