@@ -107,6 +107,10 @@ _TAKEN_BACK: Final = re.compile(
     r"|\b(?:should|ought|rather(?! than)|instead(?! of)|supposed|expected|meant|make that|that is|i\.e)\b.*[0-9]",
     re.IGNORECASE,
 )
+_WITHDRAWING: Final = re.compile(
+    r" (?:is|was|were) |\b(?:not|no longer|instead of|rather than|(?:isn|wasn)['\u2019]t) ", re.IGNORECASE
+)
+"""Words without which nothing is withdrawn: what is looked for then has the value in it, and is compiled anew."""
 _NONE_OF: Final = re.compile(r"(?<![\w.])no \Z")  # in front of digits it is the short form of number
 _DIRECTLY: Final = re.compile(
     r"\b(?:not|never|neither|nor|isn['\u2019]t|wasn['\u2019]t|aren['\u2019]t|instead of|rather than|other than"
@@ -235,7 +239,7 @@ def _without_zeros(digits: str) -> str:
 
 def withdrawn_later(value: str, behind: str) -> bool:
     """Whether what follows names a value again and calls it old or wrong: ``52 was the old one``."""
-    if value not in behind:
+    if value not in behind or not _WITHDRAWING.search(behind):
         return False
     number = rf"(?<![\w.,-]){re.escape(value)}(?![.,]?[\w%])"
     return (

@@ -124,12 +124,12 @@ def test_endings(chat_server: ChatServer, part: Any, fields: dict[str, Any], kin
 def test_failures(chat_server: ChatServer, ask: Ask) -> None:
     """A response that failed, a refused request and a rate limit are told apart, with the delay that is asked for."""
     failed = response(None, status="failed", error={"code": "server_error", "message": "it broke"})
-    slow = response(None, status="failed", error={"code": "rate_limit_exceeded", "message": "try again in 2s"})
+    slow = response(None, status="failed", error={"code": "rate_limit_exceeded", "message": "try again in 0.1s"})
     chat_server.play(
         [
             Reply(failed),
             Reply(slow),
-            Reply({"error": {"message": "slow down"}}, 429, {"Retry-After": "3"}),
+            Reply({"error": {"message": "slow down"}}, 429, {"Retry-After": "0.2"}),
             Reply({"error": {"message": "no such model"}}, 404),
             Reply(response(None, status="in_progress")),
         ]
@@ -138,7 +138,7 @@ def test_failures(chat_server: ChatServer, ask: Ask) -> None:
     broken = failure(ask, asked)
     assert "it broke" in str(broken)
     assert broken.retryable
-    for seconds in (2.0, 3.0):
+    for seconds in (0.1, 0.2):
         limited = failure(ask, asked)
         assert isinstance(limited, RateLimited)
         assert limited.retry_after == seconds

@@ -37,6 +37,17 @@ def recorded() -> tuple[list[Outcome], dict[str, Any]]:
 
 OUTCOMES, RESULTS = recorded()
 META: dict[str, Any] = RESULTS["meta"]
+FEW = [each for each in OUTCOMES if each.seed in sorted({other.seed for other in OUTCOMES})[:2]]
+"""Two programs of each length in every arm."""
+
+
+@pytest.fixture(name="few_draws")
+def draw_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Intervals are drawn roughly: they take time, and no place."""
+    monkeypatch.setattr(statistics, "_BOOTSTRAP_DRAWS", 40)
+
+
+few_draws = pytest.mark.usefixtures("few_draws")
 
 
 def outcome(arm: str, *, right: bool = True, length: int = 5, **changed: Any) -> Outcome:
@@ -151,6 +162,7 @@ def test_the_figures_are_those_of_the_results() -> None:
     assert ("chunk", "trace", 50) in found
 
 
+@few_draws
 def test_the_recorded_report_shows_every_row() -> None:
     """The tables hold the recorded shares, and both runs are shown step by step."""
     text = words(OUTCOMES, **META)
@@ -304,12 +316,12 @@ def test_lenient_reading_is_told_where_it_matters() -> None:
     assert compare([True], [True]).difference == 0
 
 
-@pytest.mark.slow
+@few_draws
 def test_a_simulated_model_is_said_at_the_top() -> None:
     """Nobody takes the simulated model's figures for a real one's."""
-    text = words(OUTCOMES, simulated=True)
+    text = words(FEW, simulated=True)
     assert text.index("SIMULATED MODEL") < text.index("At 50 steps")
-    assert "SIMULATED" not in words(OUTCOMES, simulated=False)
+    assert "SIMULATED" not in words(FEW, simulated=False)
 
 
 def test_no_outcomes_make_a_report_that_says_so() -> None:
@@ -334,10 +346,10 @@ def test_a_bound_is_rounded_up() -> None:
 # The document
 
 
-@pytest.mark.slow
+@few_draws
 @pytest.mark.parametrize(
     "outcomes",
-    [OUTCOMES, OUTCOMES[:1], [OUTCOMES[2]], [replace(each, task=f"task {each.length}") for each in OUTCOMES], []],
+    [FEW, OUTCOMES[:1], [OUTCOMES[2]], [replace(each, task=f"task {each.length}") for each in FEW], []],
     ids=["recorded", "one", "one guarded", "several tasks", "none"],
 )
 def test_the_document_is_well_formed(outcomes: list[Outcome]) -> None:
@@ -355,10 +367,10 @@ def test_the_document_is_well_formed(outcomes: list[Outcome]) -> None:
     assert all(head.get("scope") for head in found.all("th"))
 
 
-@pytest.mark.slow
+@few_draws
 def test_the_document_needs_nothing_else() -> None:
     """No address, no source, no font and no import: it can be read without a network."""
-    document, found = read(OUTCOMES, **META)
+    document, found = read(FEW, **META)
     assert not re.search(r"https?:|//[a-z]|@import|src=|url\((?!#)", document)
     assert not {"link", "img", "iframe", "object", "embed", "base", "form"} & {tag for tag, _ in found.found}
     (policy,) = [each["content"] for each in found.all("meta") if each.get("http-equiv")]
@@ -371,7 +383,7 @@ NASTY = (
 )
 
 
-@pytest.mark.slow
+@few_draws
 def test_foreign_text_is_escaped_everywhere(tmp_path: Path) -> None:
     """Whatever a model, a name or a fact holds stands in the file as text, and the file is ASCII."""
     outcomes = [
@@ -383,11 +395,11 @@ def test_foreign_text_is_escaped_everywhere(tmp_path: Path) -> None:
             stopped_at=NASTY,
             deviations={NASTY: 2},
         )
-        for each in OUTCOMES
+        for each in FEW
     ]
     write_reports(tmp_path, outcomes, {NASTY: NASTY, "model": NASTY, "versions": {NASTY: [NASTY]}})
     document = (tmp_path / "report.html").read_bytes().decode("ascii")
-    plain = make_report(OUTCOMES, META)
+    plain = make_report(FEW, META)
     found = Checker(document)
     assert document.count("<script") == plain.count("<script") == 1
     assert found.all("img") == []
@@ -411,15 +423,15 @@ def test_the_shown_replies_are_escaped() -> None:
     assert "&lt;/pre&gt;&lt;script&gt;alert(1)" in document
 
 
-@pytest.mark.slow
+@few_draws
 def test_the_same_outcomes_give_the_same_bytes() -> None:
     """Nothing of the clock, the machine or chance is in it."""
-    assert make_report(OUTCOMES, META) == make_report(list(OUTCOMES), dict(META))
+    assert make_report(FEW, META) == make_report(list(FEW), dict(META))
 
 
-def test_many_outcomes_and_long_texts_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
+@few_draws
+def test_many_outcomes_and_long_texts_stay_small() -> None:
     """Ten thousand outcomes with long replies make a file of bounded size; what is cut says so."""
-    monkeypatch.setattr(statistics, "_BOOTSTRAP_DRAWS", 40)  # they take time, and no place
     long = "t1 = 1\n" * 100_000
     outcomes = [
         outcome(arm, right=seed % 3 != 0, seed=seed, texts=(long,) if seed < 3 else ("x",), deviations={"empty": 1})
@@ -431,6 +443,7 @@ def test_many_outcomes_and_long_texts_stay_small(monkeypatch: pytest.MonkeyPatch
     assert "more characters are left out here" in "".join(found.text)
 
 
+@few_draws
 def test_a_replayed_run_that_does_not_match_is_shown_as_it_came() -> None:
     """Replies of a guard that would go another way today are still there to be read."""
     changed = [replace(each, calls=each.calls, deviations={"undecided": 9}) for each in OUTCOMES if each.arm == "guard"]
@@ -465,11 +478,12 @@ def test_the_bench_command_writes_the_report(tmp_path: Path, capsys: pytest.Capt
     assert "SIMULATED MODEL" in "".join(found.text)
 
 
+@few_draws
 @pytest.mark.parametrize("several", [False, True], ids=["one task", "two tasks"])
 def test_a_chart_is_drawn_for_each_task(tmp_path: Path, several: bool) -> None:
     """It is SVG that stands by itself: every arm and interval, the model, no reference outside and no variable."""
-    other = [replace(each, task="other <task>") for each in OUTCOMES] if several else []
-    write_reports(tmp_path, [*OUTCOMES, *other], {**META, "simulated": True})
+    other = [replace(each, task="other <task>") for each in FEW] if several else []
+    write_reports(tmp_path, [*FEW, *other], {**META, "simulated": True})
     names = ["accuracy-1.svg", "accuracy-2.svg"] if several else ["accuracy.svg"]
     assert sorted(path.name for path in tmp_path.glob("*.svg")) == names
     for name in names:
