@@ -51,7 +51,6 @@ TERM_SIGNS: Final = re.compile(
 """What an expression with operands has somewhere, and arithmetic hardly ever."""
 
 
-
 @dataclass(frozen=True, slots=True)
 class Operand(Name):
     """A leaf that is more than a number or a variable. `name` is its text in the notation."""
