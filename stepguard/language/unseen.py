@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["BLANKS", "UNSEEN", "without_unseen"]
+__all__ = ["BLANKS", "UNSEEN", "has_unseen", "without_unseen"]
 
 UNSEEN: Final = (
     "\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
@@ -26,6 +26,11 @@ BLANKS: Final = "\t \u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000"
 """Blanks within a line, for a character class."""
 
 _UNSEEN: Final = re.compile(f"[{UNSEEN}]+")
+
+
+def has_unseen(text: str) -> bool:
+    """Whether a text holds a character that is not shown."""
+    return _UNSEEN.search(text) is not None
 
 
 def without_unseen(text: str) -> str:
