@@ -46,7 +46,7 @@ class ClaimJudge:
         """Have claims judged, which are about the first of the steps that were asked."""
         flight, steps = checking.flight, expected[: len(claims)]
         if flight.rung.draft:  # the working stands in the draft
-            steps = tuple(step if claim.work else step.unworked() for step, claim in zip(steps, claims, strict=True))
+            steps = tuple(step.unworked() for step in steps)
         stand_in = flight.stand_in is not None and not checking.restored
         values = flight.parts if stand_in else self._schedule.read(steps)
         foreign = any(step.checks for step in steps)

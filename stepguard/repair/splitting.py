@@ -40,10 +40,10 @@ _TOO_LONG: Final = 10**30
 def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> StandIn | None:
     """A step in smaller ones; None where it cannot be made smaller.
 
-    A step of several operations becomes one step for each, whatever the way; one operation on two numbers is taken
-    apart in that way. Of a comparison the difference of its sides is asked, as a number whose sign decides; it has no
-    other ways but to turn it (``round_numbers``). Of a step with dates the sum of days is asked. No small step holds
-    the value of the step as a number, unless the step itself does.
+    A step of several operations becomes one step for each, with ``round_numbers`` several for a product; one operation
+    on two numbers is taken apart in that way. Of a comparison the difference of its sides is asked, as a number whose
+    sign decides; it has no other ways but to turn it (``round_numbers``). Of a step with dates the sum of days is
+    asked. No small step holds the value of the step as a number, unless the step itself does.
 
     Args:
         step: the step.
@@ -57,7 +57,7 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
     if not step.show_work:
         return None
     try:
-        parts = _Parts((step.id, *step.reads), values)
+        parts = _Parts((step.id, *step.reads), values, fine=way == "round_numbers")
         if isinstance(tree, Compare):
             return _difference(step, tree, parts, way)
         last: Expression | None = parts.top(tree)
@@ -109,19 +109,24 @@ def _stand_in_of(step: Step, last: Expression | None, parts: _Parts, *, negated:
 
 
 class _Parts:
-    """The small steps of an expression, each one operation; their values stand for what they work out."""
+    """The small steps of an expression, each one operation; their values stand for what they work out.
 
-    def __init__(self, used_names: tuple[str, ...], values: Mapping[str, Value]) -> None:
+    Args:
+        used_names: names that no small step may have.
+        values: what the expression reads.
+        fine: whether products in it are taken apart by digits, too.
+    """
+
+    def __init__(self, used_names: tuple[str, ...], values: Mapping[str, Value], *, fine: bool = False) -> None:
         self.steps: list[Step] = []
+        self._fine = fine
         self._names = (f"p{number}" for number in count(1) if f"p{number}" not in used_names)
         self._values = values
         self._results: dict[str, Value] = {}
 
     def add(self, left: Expression, operator: str, right: Expression) -> Name:
         """One more small step; its name."""
-        name = next(self._names)
-        self.steps.append(Step(name, Chain((left, right), (operator,))))
-        return Name(name)
+        return self._named(Chain((left, right), (operator,)))
 
     def sum_of(self, terms: Sequence[Expression], operator: str = "+") -> Expression:
         """All but the last operation as small steps; the last one is given back."""
@@ -168,6 +173,15 @@ class _Parts:
         return self._step(self.top(tree)) if number is None else Number(number)
 
     def _step(self, written: Expression) -> Expression:
+        return self._named((self._fine and self._digits_of(written)) or written)
+
+    def _digits_of(self, written: Expression) -> Expression | None:
+        match written:
+            case Chain((Number(left), Number(right)), ("*",)) if min(left, right) >= 0:
+                return _product(left, right, self, turned=True)
+        return None
+
+    def _named(self, written: Expression) -> Name:
         value = evaluate(written, self._results)
         if not _comes_out(value):  # nobody writes an endless fraction down
             raise _NoParts

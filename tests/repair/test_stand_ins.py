@@ -84,6 +84,7 @@ FINER: list[tuple[str, int, int, list[str] | None]] = [
     *(("x - y", 137, 8, ["137 - 7", "p1 - 1"]), ("x - y", 220, 30, ["220 - 20", "p1 - 10"])),
     ("x - y", 217, 88, ["217 - 10", "p1 - 70", "p2 - 7", "p3 - 1"]),
     ("x * y", 85, 3, ["80 * 3", "5 * 3", "p1 + p2"]),
+    ("x * y + 4", 85, 3, ["80 * 3", "5 * 3", "p1 + p2", "p3 + 4"]),
     ("x + y", 999, 1, None),  # it ends on the round number
     ("x + y", 45, 3, None),  # nothing carries
     ("x - y", 12, 7, None),  # one part would be 5, which is the value
