@@ -40,6 +40,7 @@ from stepguard.policy.rules import (
     Requirement,
     Rule,
     Seen,
+    SeenAll,
     ToolSignature,
 )
 
@@ -64,5 +65,6 @@ __all__ = [
     "Requirement",
     "Rule",
     "Seen",
+    "SeenAll",
     "ToolSignature",
 ]

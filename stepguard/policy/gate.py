@@ -19,11 +19,13 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from threading import Lock
 from typing import Any, Final, cast
 
-from stepguard.core.arguments import check_count, check_text
+from stepguard.core.arguments import check_count, check_flag, check_text
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
 from stepguard.language.lookup_tables import Table
 from stepguard.language.term_evaluation import evaluate_term
@@ -59,15 +61,18 @@ class PolicyGate:
         conversation: str | None = None,
         zone: tzinfo = UTC,
         refusals: int = 3,
+        observe: bool = False,
         facts: Mapping[str, object] | None = None,
         state: Mapping[str, Any] | None = None,
     ) -> None:
         check_text(conversation, "conversation", optional=True)
         check_count(refusals, "refusals")
+        check_flag(observe, "observe")
         self.policy = policy
         self.decisions: list[dict[str, Any]] = []
         self._conversation = conversation or secrets.token_hex(16)
         self._refusals = refusals
+        self._observe = observe
         self._reader = Reader(policy.defaults, zone)
         self._zone = zone
         self._lock = Lock()
@@ -109,6 +114,8 @@ class PolicyGate:
         check_text(id, "id")
         with self._lock:
             decision = self._decide(tool, arguments, id[:_MAX_ID], now)
+            if self._observe and not decision.allowed:
+                decision = self._made_anyway(decision, arguments, now)
             self.decisions.append({**decision.to_dict(), "at": None if now is None else now.isoformat()})
             return decision
 
@@ -349,6 +356,17 @@ class PolicyGate:
             self._yeses.discard(_yes(by, tool.name, data))
         return self._let(tool, id, values, data, now, spent=tuple(judgement.spent), yeses=yeses)
 
+    def _made_anyway(self, decision: Decision, arguments: object, now: datetime | None) -> Decision:
+        """A call that is only observed: it is made whatever was decided of it."""
+        tool = self.policy.tools.get(decision.tool)
+        if tool is None or any(reason.kind == "repeated" for reason in decision.reasons):
+            return decision
+        values, data = None, given_data(arguments)
+        with suppress(ValueRefused):
+            values, data = read_arguments_of(tool, arguments, self._reader)
+        made = self._let(tool, decision.call, values, data, now)
+        return replace(decision, arguments=data, key=made.key, number=made.number)
+
     def _asked(self, tool: DeclaredTool) -> Iterator[str]:
         for rule in tool.rules:
             for node in nodes_of(rule):
@@ -446,9 +464,9 @@ class PolicyGate:
 
     def _refused(self, tool: str, id: str, data: dict[str, Any], *reasons: Reason, counted: bool = True) -> Decision:
         counter = tool if tool in self.policy.tools else ""
-        if counted:
+        if counted and not self._observe:
             self._in_a_row[counter] = self._in_a_row.get(counter, 0) + 1
-        if self._in_a_row.get(counter, 0) >= self._refusals:
+        if self._in_a_row.get(counter, 0) >= self._refusals and not self._observe:
             self._handed_over = True
             return Decision("hand_over", tool, id, data, reasons=reasons)
         return Decision("refuse", tool, id, data, reasons=reasons)

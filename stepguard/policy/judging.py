@@ -41,6 +41,7 @@ from stepguard.policy.rules import (
     Repetition,
     Requirement,
     Seen,
+    SeenAll,
     bound_names,
 )
 
@@ -271,6 +272,8 @@ class _RuleJudge:
         match demand:
             case Seen():
                 self.seen(demand, scope)
+            case SeenAll(pattern, name):
+                scope[name] = self.seen_all(pattern, demand, scope)
             case Done():
                 self.done(demand, scope)
             case Earlier(pattern, name):
@@ -367,6 +370,18 @@ class _RuleJudge:
             if best.value is None:
                 self.undecided(demand, EvaluationError(f"the result of {demand.patterns[0].tool} is not of its type"))
             scope[demand.name] = cast(Value, best.value)
+
+    def seen_all(self, pattern: CallPattern, demand: Demand, scope: _Values) -> Value:
+        wanted = self.wanted(pattern, demand, scope)
+        found: list[Value] = []
+        for sight in self.history.matching(pattern.tool, wanted):
+            exact = all(same_value(sight.values[name], value) for name, value in wanted.items())
+            if not exact or self.history.state_of(sight) != "fresh":
+                continue
+            if sight.value is None:
+                self.undecided(demand, EvaluationError(f"a result of {pattern.tool} is not of its type"))
+            found.append(cast(Value, sight.value))
+        return tuple(found)
 
     def call_text(self, pattern: CallPattern, scope: _Values) -> str:
         """The call that an agent is told to make; what only the host knows is left out."""

@@ -188,6 +188,7 @@ class Policy:
         conversation: str | None = None,
         zone: tzinfo = UTC,
         refusals: int = 3,
+        observe: bool = False,
         facts: Mapping[str, object] | None = None,
         state: Mapping[str, Any] | None = None,
     ) -> PolicyGate:
@@ -197,6 +198,8 @@ class Policy:
             conversation: what the keys of its calls are made of; something new for each conversation. None: made up.
             zone: the time zone of moments that name none, from tools and from the host.
             refusals: after so many refusals of one tool in a row a person takes over.
+            observe: whether calls are made whatever the decisions say, which are only recorded: to measure a policy
+                before it is switched on. The host makes every call then, and tells every result.
             facts: what the host knows from the start; of facts without keys.
             state: what `PolicyGate.to_dict` gave, to go on from there.
 
@@ -205,7 +208,15 @@ class Policy:
         """
         from stepguard.policy.gate import PolicyGate
 
-        return PolicyGate(self, conversation=conversation, zone=zone, refusals=refusals, facts=facts or {}, state=state)
+        return PolicyGate(
+            self,
+            conversation=conversation,
+            zone=zone,
+            refusals=refusals,
+            observe=observe,
+            facts=facts or {},
+            state=state,
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Policy) and self._parts() == other._parts()

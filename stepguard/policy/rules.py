@@ -36,6 +36,7 @@ __all__ = [
     "Requirement",
     "Rule",
     "Seen",
+    "SeenAll",
     "ToolSignature",
     "bound_names",
     "nodes_of",
@@ -191,6 +192,15 @@ class Earlier:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenAll:
+    """``seen all get_order(customer=c) as orders``: every result of such calls that is still as it was, as a list."""
+
+    pattern: CallPattern
+    name: str
+    line: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Requirement(_Worded):
     """``require amount <= 100``, or ``refuse if amount > 100``."""
 
@@ -264,7 +274,7 @@ class Repetition:
         _read(self, "over")
 
 
-Demand = Seen | Done | Earlier | Requirement | Confirmation | Limit | Prohibition | Binding | Branching | Repetition
+Demand = Seen | SeenAll | Done | Earlier | Requirement | Confirmation | Limit | Prohibition | Binding | Branching | Repetition
 
 
 @dataclass(frozen=True, slots=True)

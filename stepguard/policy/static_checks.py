@@ -30,6 +30,7 @@ from stepguard.policy.rules import (
     Requirement,
     Rule,
     Seen,
+    SeenAll,
     bound_names,
     nodes_of,
 )
@@ -167,6 +168,11 @@ class _RuleChecker:
                 if tool.record is None:
                     raise self.refusal(f"{tool.name} has no arguments: count its calls with `at most`")
                 self.bind(name, ValueType(kind="list", items=ValueType(kind="record", record=tool.record)), scope)
+            case SeenAll(pattern, name):
+                tool = self.pattern(pattern, scope)
+                if tool.result is None:
+                    raise self.refusal(f"the result of {tool.name} has no type: declare it, as `-> Order`")
+                self.bind(name, ValueType(kind="list", items=tool.result), scope)
             case Requirement(condition=condition):
                 self.exempt(demand.exemption, scope)
                 self.truth(condition, scope)  # type: ignore[arg-type]

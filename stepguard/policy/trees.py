@@ -23,6 +23,7 @@ from stepguard.policy.rules import (
     Requirement,
     Rule,
     Seen,
+    SeenAll,
 )
 from stepguard.procedure.notation.trees import Trees, refuse, unquote
 
@@ -143,6 +144,10 @@ class PolicyTrees(Trees):
         patterns = tuple(each for each in rest if isinstance(each, CallPattern))
         name, exemption, words = rest[-3:]
         return Seen(patterns, _text(name), exemption=exemption, words=_words(words), line=word.line)
+
+    def seen_all(self, children: list[Any]) -> SeenAll:
+        word, pattern, _, name = children
+        return SeenAll(pattern, str(name), line=word.line)
 
     def done(self, children: list[Any]) -> Done:
         word, pattern, exemption, words = children
