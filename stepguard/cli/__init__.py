@@ -95,6 +95,10 @@ def _dispatch(arguments: list[str]) -> int:
         from stepguard.cli.audit import main as audit
 
         return audit(options)
+    if options.command == "replay-policy":
+        from stepguard.cli.replay_policy import main as replay_policy
+
+        return replay_policy(options)
     if options.command == "import":
         from stepguard.cli.importing import main as import_file
 
@@ -146,6 +150,20 @@ def _parser(command: str) -> argparse.ArgumentParser:
         from stepguard.cli.audit import add_arguments as add_audit
 
         add_audit(auditing)
+    about = "say which recorded calls of an agent a policy would have refused"
+    replaying = commands.add_parser(
+        "replay-policy",
+        help=about,
+        description="Judge every call of recorded conversations by what was known when it was made, and say which rule "
+        "would have refused it, and where.",
+        epilog="exit codes: 0 all would have been let through, 1 some would have waited for somebody, 2 nothing was "
+        "replayed, 3 some would have been refused",
+        allow_abbrev=False,
+    )
+    if command == "replay-policy":
+        from stepguard.cli.replay_policy import add_arguments as add_replay
+
+        add_replay(replaying)
     about = "write a procedure as people write them in the language of procedures"
     importing = commands.add_parser(
         "import",

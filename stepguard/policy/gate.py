@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -36,8 +36,8 @@ from stepguard.policy.history import CallHistory, LetThrough, Sight
 from stepguard.policy.judging import judge_call, pattern_values
 from stepguard.policy.policy import DeclaredFact, DeclaredTool, FactMissing, Policy
 from stepguard.policy.reading import Reader, read_moment, result_data
-from stepguard.policy.rules import MOMENT, Confirmation, nodes_of
-from stepguard.policy.spelling import KnownTexts, read_parameters, texts_in
+from stepguard.policy.rules import MOMENT
+from stepguard.policy.spelling import KnownTexts, texts_in
 
 __all__ = ["PolicyGate"]
 
@@ -89,8 +89,7 @@ class PolicyGate:
         self._yeses: set[str] = set()
         self._in_a_row: dict[str, int] = {}
         self._handed_over = False
-        self._known = KnownTexts(policy)
-        self._compared = {tool.name: read_parameters(tool) for tool in policy.tools.values()}
+        self._known = KnownTexts(policy.known)
         if state is not None:
             self._resume(state)
         for name, value in (facts or {}).items():
@@ -210,6 +209,15 @@ class PolicyGate:
         with self._lock:
             self._say_yes(by, decision.tool, decision.arguments)
 
+    def confirm_call(self, tool: str, arguments: str | Mapping[str, Any], *, by: str) -> None:
+        """Somebody has said yes to a call that is not offered yet; arguments that cannot be read agree to nothing."""
+        check_text(by, "by")
+        declared = self.policy.tools.get(tool)
+        if declared is None:
+            return
+        with self._lock, suppress(ValueRefused):
+            self._say_yes(by, tool, read_arguments_of(declared, arguments, self._reader)[1])
+
     def withdraw(self, decision: Decision, *, by: str) -> None:
         """A yes does not hold any more."""
         with self._lock:
@@ -325,13 +333,13 @@ class PolicyGate:
     def _judged(
         self, tool: DeclaredTool, id: str, values: dict[str, Value], data: dict[str, Any], now: datetime | None
     ) -> Decision:
-        for name in self._compared[tool.name]:
+        for name in tool.compared:
             if self._known.misspelt(values[name]):
                 words = f"Its arguments cannot be taken as they are: {name} is spelt otherwise than what is known"
                 return self._refused(
                     tool.name, id, data, Reason("arguments", tool.name, words, "Copy it as it is known.")
                 )
-        roles = {by for by in self._asked(tool) if _yes(by, tool.name, data) in self._yeses}
+        roles = {by for by in tool.roles if _yes(by, tool.name, data) in self._yeses}
         clock = None if now is None else read_moment(now, self._zone)
         judgement = judge_call(
             self.policy,
@@ -366,12 +374,6 @@ class PolicyGate:
             values, data = read_arguments_of(tool, arguments, self._reader)
         made = self._let(tool, decision.call, values, data, now)
         return replace(decision, arguments=data, key=made.key, number=made.number)
-
-    def _asked(self, tool: DeclaredTool) -> Iterator[str]:
-        for rule in tool.rules:
-            for node in nodes_of(rule):
-                if isinstance(node, Confirmation):
-                    yield node.by
 
     def _let(
         self,

@@ -14,7 +14,8 @@ from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
 from stepguard.language.value_types import TypeLike, ValueType
 from stepguard.language.values import Value
-from stepguard.policy.rules import MOMENT, CallPattern, Fact, Parameter, Rule, ToolSignature
+from stepguard.policy.rules import MOMENT, CallPattern, Confirmation, Fact, Parameter, Rule, ToolSignature, nodes_of
+from stepguard.policy.spelling import KnownTexts, compared_names
 from stepguard.policy.static_checks import check_rules
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ class DeclaredTool:
         record: its arguments as a record, None where it has none.
         reads: whether it changes nothing.
         rules: the rules that its calls have to keep.
+        roles: who may have to say yes to a call of it.
+        compared: the arguments whose texts rules read.
     """
 
     name: str
@@ -93,6 +96,8 @@ class DeclaredTool:
     changes: tuple[CallPattern, ...] | None
     more: bool
     rules: tuple[Rule, ...]
+    roles: tuple[str, ...]
+    compared: tuple[str, ...]
     line: int | None
 
 
@@ -126,7 +131,7 @@ class Policy:
         PolicyError: it cannot be right, or holds what is of no use; `line` names where it came from text.
     """
 
-    __slots__ = ("defaults", "digest", "facts", "name", "records", "rules", "signatures", "tables", "tools")
+    __slots__ = ("defaults", "digest", "facts", "known", "name", "records", "rules", "signatures", "tables", "tools")
 
     def __init__(
         self,
@@ -152,6 +157,7 @@ class Policy:
                 if each in self.tools or each in ("now", "today") or (kind is self.facts and each in self.tables):
                     raise PolicyError(f"{each!r} has a meaning already: choose another name")
         check_rules(self.rules, self.tools, self.facts, self.tables, self.records)
+        self.known = KnownTexts.of_policy(self.rules, self.tables)
         self.digest = hashlib.sha256(repr(self._parts()).encode()).hexdigest()[:32]
 
     @classmethod
@@ -218,6 +224,11 @@ class Policy:
             state=state,
         )
 
+    def roles(self, tool: str) -> tuple[str, ...]:
+        """Who may have to say yes to a call of a tool."""
+        declared = self.tools.get(tool)
+        return () if declared is None else declared.roles
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Policy) and self._parts() == other._parts()
 
@@ -258,6 +269,8 @@ class Policy:
 
     def _tool(self, tool: ToolSignature) -> DeclaredTool:
         parameters = self._parameters(tool.parameters, tool.line, tool.name)
+        rules = tuple(each for each in self.rules if each.tool == tool.name)
+        nodes = [node for rule in rules for node in nodes_of(rule)]
         try:
             record = (
                 RecordType("arguments", tuple((each.name, each.type) for each in parameters)) if parameters else None
@@ -272,7 +285,9 @@ class Policy:
             tool.effect == "reads",
             () if tool.effect == "reads" else tool.changes,
             tool.more,
-            tuple(each for each in self.rules if each.tool == tool.name),
+            rules,
+            tuple(dict.fromkeys(node.by for node in nodes if isinstance(node, Confirmation))),
+            compared_names(rules, [each.name for each in parameters]),
             tool.line,
         )
 

@@ -274,7 +274,19 @@ class Repetition:
         _read(self, "over")
 
 
-Demand = Seen | SeenAll | Done | Earlier | Requirement | Confirmation | Limit | Prohibition | Binding | Branching | Repetition
+Demand = (
+    Seen
+    | SeenAll
+    | Done
+    | Earlier
+    | Requirement
+    | Confirmation
+    | Limit
+    | Prohibition
+    | Binding
+    | Branching
+    | Repetition
+)
 
 
 @dataclass(frozen=True, slots=True)

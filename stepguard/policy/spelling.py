@@ -7,36 +7,44 @@ its case, its blanks, its width or in characters that cannot be seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from stepguard.language.expressions import Name
+from stepguard.language.lookup_tables import Table
 from stepguard.language.records import Record
-from stepguard.language.terms import LiteralTerm
+from stepguard.language.terms import Aggregate, LiteralTerm
 from stepguard.language.values import Value
 from stepguard.policy.reading import folded
-from stepguard.policy.rules import bound_names, nodes_of
+from stepguard.policy.rules import Rule, bound_names, nodes_of
 
-if TYPE_CHECKING:
-    from stepguard.policy.policy import DeclaredTool, Policy
-
-__all__ = ["KnownTexts", "read_parameters", "texts_in"]
+__all__ = ["KnownTexts", "compared_names", "texts_in"]
 
 _LONGEST: Final = 200
 """A longer text is no identifier."""
 
 
 class KnownTexts:
-    """The texts of a policy and of one conversation, by how a reader takes them."""
+    """The texts that are known, by how a reader takes them.
 
-    def __init__(self, policy: Policy) -> None:
+    Args:
+        base: others that are known besides, and are never added to.
+    """
+
+    def __init__(self, base: KnownTexts | None = None) -> None:
+        self._base = base
         self._spellings: dict[Value, set[str]] = {}
-        for rule in policy.rules:
-            self.add(
-                each.value for each in nodes_of(rule) if isinstance(each, LiteralTerm) and isinstance(each.value, str)
-            )
-        for table in policy.tables.values():
-            self.add(cell.strip('"') for row in table.rows for cell in row)
+
+    @classmethod
+    def of_policy(cls, rules: Iterable[Rule], tables: Mapping[str, Table]) -> KnownTexts:
+        """The texts that stand in rules and tables."""
+        made = cls()
+        for node in (node for rule in rules for node in nodes_of(rule)):
+            if isinstance(node, LiteralTerm):
+                made.add([node.value])
+        for table in tables.values():
+            made.add(cell.strip('"') for row in table.rows for cell in row)
+        return made
 
     def add(self, texts: Iterable[object]) -> None:
         """Texts that are known."""
@@ -47,9 +55,15 @@ class KnownTexts:
     def misspelt(self, value: Value) -> bool:
         """Whether a text in a value is another spelling of what is known, and not itself known."""
         for text in texts_in(value):
-            if len(text) <= _LONGEST and (known := self._spellings.get(folded(text))) is not None and text not in known:
-                return True
+            if len(text) <= _LONGEST:
+                known = self._known(folded(text))
+                if known and text not in known:
+                    return True
         return False
+
+    def _known(self, key: Value) -> set[str]:
+        own = self._spellings.get(key, set())
+        return own if self._base is None else own | self._base._known(key)
 
 
 def texts_in(value: Value | None) -> Iterator[str]:
@@ -65,11 +79,19 @@ def texts_in(value: Value | None) -> Iterator[str]:
             stack.extend(each.values())
 
 
-def read_parameters(tool: DeclaredTool) -> tuple[str, ...]:
-    """The arguments of a tool that its rules read."""
-    own = [each.name for each in tool.parameters]
+def compared_names(rules: Iterable[Rule], parameters: Iterable[str]) -> tuple[str, ...]:
+    """The arguments of a tool whose texts its rules read; those that are only counted are not among them."""
+    own = tuple(parameters)
     read: set[str] = set()
-    for rule in tool.rules:
-        named = dict(zip(bound_names(rule, own), own, strict=True))
-        read |= {named[each.name] for each in nodes_of(rule) if type(each) is Name and each.name in named}
+    for rule in rules:
+        named = dict(zip(bound_names(rule, own), own, strict=False))
+        nodes = list(nodes_of(rule))
+        counted = [node.value for node in nodes if isinstance(node, Aggregate) and _counts(node)]
+        for node in nodes:
+            if type(node) is Name and node.name in named and not any(node is each for each in counted):
+                read.add(named[node.name])
     return tuple(name for name in own if name in read)
+
+
+def _counts(node: Aggregate) -> bool:
+    return node.function == "count" and node.variable is None

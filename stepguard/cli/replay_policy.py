@@ -1,0 +1,148 @@
+"""``stepguard replay-policy``: what a policy would have said of recorded conversations."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from stepguard.cli.text import printable, shortened
+from stepguard.errors import ConfigError
+from stepguard.policy.policy import Policy
+from stepguard.policy.replay import ReplayedCall, read_conversations, replay_conversation, summary_of
+
+__all__ = ["add_arguments", "main"]
+
+_LET_THROUGH: Final = 0
+_ASKED: Final = 1
+_REFUSED: Final = 3
+_LONGEST: Final = 160
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``stepguard replay-policy``."""
+    parser.add_argument("file", metavar="POLICY", help="the policy: YAML or JSON by its suffix, otherwise text")
+    parser.add_argument(
+        "conversations",
+        metavar="CONVERSATIONS",
+        help="JSON lines: each an object with `messages`, or a list of messages, as OpenAI's chats have them; - for "
+        "stdin",
+    )
+    parser.add_argument("--now", metavar="MOMENT", help="when the calls were made, such as 2026-01-31T14:30:00")
+    parser.add_argument("--zone", metavar="NAME", default="UTC", help="the time zone of moments that name none")
+    parser.add_argument(
+        "--fact", metavar="NAME=VALUE", action="append", default=[], help="a fact without keys that the host knew"
+    )
+    parser.add_argument(
+        "--confirmed",
+        metavar="ROLE",
+        action="append",
+        default=[],
+        help="take it that they had said yes to every call; otherwise such calls would have waited",
+    )
+    parser.add_argument(
+        "--failure",
+        metavar="TEXT",
+        default="Error",
+        help="a result that begins so says that nothing was done (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Replay and print.
+
+    Raises:
+        StepguardError: the policy, the conversations or an option cannot be read.
+    """
+    try:
+        policy = Policy.load(options.file)
+    except OSError as error:
+        raise ConfigError(f"cannot read {error.filename}: {error.strerror or error}", option="file") from None
+    facts, now, zone = _facts(options.fact), _moment(options.now), _zone(options.zone)
+    calls: list[ReplayedCall] = []
+    for number, messages in read_conversations(_lines(options.conversations)):
+        calls += replay_conversation(
+            policy,
+            messages,
+            number=number,
+            now=now,
+            zone=zone,
+            facts=facts,
+            confirmed=lambda role, before: role in options.confirmed,
+            failure=lambda content: bool(options.failure) and content.startswith(options.failure),
+        )
+    if options.json:
+        listed = [
+            {"line": each.conversation, "message": each.message, **each.decision.to_dict()}
+            for each in calls
+            if not each.decision.allowed
+        ]
+        sys.stdout.write(json.dumps({**summary_of(calls), "not_let_through": listed}, ensure_ascii=False) + "\n")
+    else:
+        _print(calls)
+    outcomes = {each.decision.outcome for each in calls}
+    if "refuse" in outcomes:
+        return _REFUSED
+    return _ASKED if "ask" in outcomes else _LET_THROUGH
+
+
+def _lines(path: str) -> Iterator[str]:
+    """The lines of a file, or of stdin; never all of them at once."""
+    if path == "-" and sys.stdin is None:
+        raise ConfigError("cannot read -: stdin is closed", option="conversations")
+    try:
+        if path == "-":
+            yield from sys.stdin
+            return
+        with Path(path).open(encoding="utf-8-sig") as source:
+            yield from source
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}", option="conversations") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not UTF-8 text", option="conversations") from None
+
+
+def _print(calls: list[ReplayedCall]) -> None:
+    for each in calls:
+        for reason in dict.fromkeys(each.decision.reasons):
+            rule = f"rule in line {reason.line}" if reason.line is not None else reason.kind
+            said = printable(reason.words if reason.line is None else f"{reason.words} ({reason.kind})")
+            sys.stdout.write(
+                f"line {each.conversation}, message {each.message}: {each.decision.outcome} "
+                f"{shortened(printable(each.decision.tool), 80)}: {rule}: {shortened(said, _LONGEST)}\n"
+            )
+    counts = Counter(each.decision.outcome for each in calls)
+    conversations = len({each.conversation for each in calls})
+    shown = ", ".join(f"{counts[name]} {name}" for name in ("allow", "ask", "refuse"))
+    sys.stdout.write(f"{len(calls)} calls in {conversations} conversations: {shown}\n")
+
+
+def _facts(given: list[str]) -> dict[str, object]:
+    facts: dict[str, object] = {}
+    for each in given:
+        name, sign, value = each.partition("=")
+        if not sign or not name:
+            raise ConfigError(f"--fact {each!r:.60}: write NAME=VALUE", option="fact")
+        facts[name] = value
+    return facts
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        return None if text is None else datetime.fromisoformat(text)
+    except ValueError:
+        raise ConfigError(f"--now {text!r:.60}: write a moment such as 2026-01-31T14:30:00", option="now") from None
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return UTC if name == "UTC" else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise ConfigError(f"--zone {name!r:.60}: there is no such time zone", option="zone") from None

@@ -1,0 +1,147 @@
+"""Recorded conversations against a policy: which calls would have been refused, by which rule, and where.
+
+Every call is judged by what was known when it was made, and then counted as made, since it was.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Any, Final
+
+from stepguard.errors import ConfigError
+from stepguard.policy.decisions import Decision
+from stepguard.policy.policy import Policy
+
+__all__ = ["ReplayedCall", "read_conversations", "replay_conversation", "summary_of"]
+
+Messages = Sequence[Mapping[str, Any]]
+
+_MAX_LINE: Final = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedCall:
+    """A recorded call, and what the gate would have said.
+
+    Attributes:
+        conversation: which one, from 1.
+        message: the message that it stands in, from 1.
+        decision: what the gate would have said.
+        reads: whether the tool changes nothing by its declaration; True of none that is not declared.
+        failed: whether the recorded result says that it failed.
+        answered: whether there is a recorded result.
+    """
+
+    conversation: int
+    message: int
+    decision: Decision
+    reads: bool
+    failed: bool
+    answered: bool
+
+
+def read_conversations(lines: Iterable[str]) -> Iterator[tuple[int, Messages]]:
+    """The conversations of a file in JSON lines, each with the number of its line: an object with ``messages``, or a
+    list of messages, as OpenAI's chats have them.
+
+    Raises:
+        ConfigError: a line holds no conversation.
+    """
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            data = json.loads(line) if len(line) <= _MAX_LINE else None
+        except (ValueError, RecursionError):
+            data = None
+        messages = data.get("messages") if isinstance(data, dict) else data
+        if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
+            raise ConfigError(
+                f"line {number} holds no conversation: an object with `messages`, or a list of messages, was expected",
+                option="conversations",
+            )
+        yield number, messages
+
+
+def replay_conversation(
+    policy: Policy,
+    messages: Messages,
+    *,
+    number: int = 1,
+    now: datetime | None = None,
+    zone: tzinfo = UTC,
+    facts: Mapping[str, object] | None = None,
+    confirmed: Callable[[str, Messages], bool] = lambda role, before: False,
+    failure: Callable[[str], bool] = lambda content: content.startswith("Error"),
+) -> list[ReplayedCall]:
+    """What a gate would have said of each call of a conversation.
+
+    Args:
+        policy: the policy.
+        messages: the messages, in order.
+        number: the number of the conversation, for `ReplayedCall.conversation`.
+        now: the moment of every call.
+        zone: the time zone of moments that name none.
+        facts: facts without keys that the host knew.
+        confirmed: whether somebody had said yes to a call, by their role and the messages before it.
+        failure: whether a recorded result says that nothing was done.
+    """
+    gate = policy.gate(conversation=str(number), zone=zone, observe=True, facts=facts)
+    found: dict[str, ReplayedCall] = {}
+    waiting: dict[str, str] = {}
+    for place, message in enumerate(messages):
+        if message.get("role") == "tool":
+            id = waiting.pop(str(message.get("tool_call_id")), None)
+            if id is None:
+                continue
+            content = _text(message.get("content"))
+            failed = failure(content)
+            if failed:
+                gate.failed(id, done=False)
+            else:
+                gate.result(id, content)
+            call = found[id]
+            found[id] = ReplayedCall(call.conversation, call.message, call.decision, call.reads, failed, answered=True)
+            continue
+        for at, call_data in enumerate(message.get("tool_calls") or ()):
+            function = call_data.get("function") or {}
+            name, arguments = str(function.get("name")), function.get("arguments") or "{}"
+            for role in policy.roles(name):
+                if confirmed(role, messages[:place]):
+                    gate.confirm_call(name, arguments, by=role)
+            id = f"{place}.{at}"
+            decision = gate.offer(name, arguments, id=id, now=now)
+            tool = policy.tools.get(name)
+            found[id] = ReplayedCall(number, place + 1, decision, tool is not None and tool.reads, False, False)
+            if decision.number is not None:
+                waiting[str(call_data.get("id"))] = id
+    return list(found.values())
+
+
+def summary_of(calls: Iterable[ReplayedCall]) -> dict[str, Any]:
+    """The figures of replayed calls as plain data: how many of each outcome, and the reasons by rule."""
+    listed = list(calls)
+    changing = [each for each in listed if not each.reads]
+    reasons: Counter[tuple[str, str, str]] = Counter()
+    for each in listed:
+        for reason in dict.fromkeys(each.decision.reasons):
+            reasons[(each.decision.tool, reason.kind, reason.words)] += 1
+    return {
+        "calls": len(listed),
+        "changing": len(changing),
+        "outcomes": dict(Counter(each.decision.outcome for each in listed)),
+        "reasons": [
+            {"tool": tool, "kind": kind, "words": words, "calls": count}
+            for (tool, kind, words), count in reasons.most_common()
+        ],
+    }
+
+
+def _text(content: object) -> str:
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else json.dumps(content)
