@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from stepguard.errors import ConfigError
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 __all__ = ["Plugins", "options_of"]
+
+
+def _brought(group: str) -> Iterable[EntryPoint]:
+    from importlib.metadata import entry_points  # it takes longer than most of this package
+
+    return entry_points(group=group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +38,7 @@ class Plugins:
 
     def names(self) -> list[str]:
         """The names of all: the bundled ones, then those of other packages."""
-        brought = {each.name for each in entry_points(group=self.group)}
+        brought = {each.name for each in _brought(self.group)}
         return [*self.bundled, *sorted(brought - set(self.bundled))]
 
     def find(self, name: str) -> tuple[object, str]:
@@ -38,7 +47,7 @@ class Plugins:
         Raises:
             ConfigError: nothing has it, several packages bring it, or the one that does is broken.
         """
-        points = [each for each in entry_points(group=self.group) if each.name == name]
+        points = [each for each in _brought(self.group) if each.name == name]
         if name in self.bundled:
             if points:
                 raise self._error(

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from stepguard.core.patterns import lazy_pattern
+
 __all__ = ["HIDDEN", "error_text", "error_words", "redact"]
 
 HIDDEN: Final = "[redacted]"
 """What stands in the place of a secret."""
 
-_SECRETS: Final = re.compile(
+_SECRETS: Final = lazy_pattern(
     r"(?P<named>(?<![\w-])[\w-]*(?:key|token|secret|password|passwd|pwd|signature|sig)(?:=>?|%3D)\\?[\"']?)"
     r"[^\s&\"'<>\\]+"
     r"|(?P<query>(?:[?&]|%3F|%26)(?:auth|authorization|code|credentials?|jwt|session)(?:=|%3D))[^\s&\"'<>\\]+"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from stepguard.core.arguments import check_one_of, check_text
+from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ConfigError
 
 __all__ = [
@@ -90,7 +90,7 @@ def weakest(strengths: Iterable[Strength]) -> Strength:
 
 
 _OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNSAFE = lazy_pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def check_strength(at_least: object) -> None:

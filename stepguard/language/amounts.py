@@ -40,6 +40,7 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from stepguard.core.deadlines import stop_if_given_up
+from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ValueRefused
 from stepguard.language.currencies import CODE, SIGN, compatible, other_currency, part_behind, stands_glued
 from stepguard.language.digits import GROUPING, Exact, exact, format_exact, read_signed
@@ -58,29 +59,29 @@ from stepguard.language.unseen import BLANKS
 __all__ = ["FoundNumber", "find_numbers"]
 
 _BLANKS: Final = f"[{BLANKS}]"
-_NUMBER: Final = re.compile(
+_NUMBER: Final = lazy_pattern(
     amount_front(strict=False) + r"(?P<digits>[1-9][0-9]{0,2}(?: [0-9]{3})+[.,][0-9]{2}(?![0-9.,])"
     rf"|[0-9]{{1,3}}(?:[{GROUPING}][0-9]{{3}})+(?:[.,][0-9]+)?(?![0-9])|[0-9][0-9.,]*|(?<!\.)\.[0-9]+)"
     r"(?P<exponent>[eE][-+]?[0-9]{1,4}(?![0-9A-Za-z]))?"
 )
-_BEHIND: Final = re.compile(amount_back(strict=False))
-_NEXT: Final = re.compile(rf"{_BLANKS}?[0-9]")
-_CODE_BEFORE: Final = re.compile(rf"\b({CODE}){_BLANKS}?\Z")
-_ACCOUNT_BEFORE: Final = re.compile(rf"(?:{SIGN}|\b(?:{CODE})) ?\(\Z")
-_OPENED: Final = re.compile(rf"(?P<before>\A|[^{BLANKS}]?{_BLANKS}*)\({_BLANKS}*\Z")
-_CLOSED: Final = re.compile(rf"{_BLANKS}*\)(?P<behind>{_BLANKS}*(?:[^{BLANKS}]|\Z))")
-_LIKE_MONEY: Final = re.compile(r",[0-9]{3}|[.,][0-9]{2}\Z")
-_CODE_NUMBER: Final = re.compile(r"0[0-9]")  # 007 is a code
-_FIRST_GROUP: Final = re.compile(r"[1-9][0-9]{0,2} [0-9]{3}(?![0-9A-Za-z])")
-_NEXT_GROUP: Final = re.compile(r"[0-9]{3}(?:[.,][0-9]+)?\Z")
-_GROUP_BEFORE: Final = re.compile(r"(?<![0-9A-Za-z.,])[0-9]{1,3} \Z")
-_ALONE_BEFORE: Final = re.compile(
+_BEHIND: Final = lazy_pattern(amount_back(strict=False))
+_NEXT: Final = lazy_pattern(rf"{_BLANKS}?[0-9]")
+_CODE_BEFORE: Final = lazy_pattern(rf"\b({CODE}){_BLANKS}?\Z")
+_ACCOUNT_BEFORE: Final = lazy_pattern(rf"(?:{SIGN}|\b(?:{CODE})) ?\(\Z")
+_OPENED: Final = lazy_pattern(rf"(?P<before>\A|[^{BLANKS}]?{_BLANKS}*)\({_BLANKS}*\Z")
+_CLOSED: Final = lazy_pattern(rf"{_BLANKS}*\)(?P<behind>{_BLANKS}*(?:[^{BLANKS}]|\Z))")
+_LIKE_MONEY: Final = lazy_pattern(r",[0-9]{3}|[.,][0-9]{2}\Z")
+_CODE_NUMBER: Final = lazy_pattern(r"0[0-9]")  # 007 is a code
+_FIRST_GROUP: Final = lazy_pattern(r"[1-9][0-9]{0,2} [0-9]{3}(?![0-9A-Za-z])")
+_NEXT_GROUP: Final = lazy_pattern(r"[0-9]{3}(?:[.,][0-9]+)?\Z")
+_GROUP_BEFORE: Final = lazy_pattern(r"(?<![0-9A-Za-z.,])[0-9]{1,3} \Z")
+_ALONE_BEFORE: Final = lazy_pattern(
     r"(?:[:=\uff1a|\t(]|\b(?:total|subtotal|sum|amount|balance|price|cost|net|gross|tax|vat|due|paid|montant|prix|solde"
     r"|t\.?t\.?c\.?|tva|summe|betrag|gesamt|netto|brutto|preis|importe|totale|importo|razem|kwota|suma|celkem|cena))\s{0,9}\Z",
     re.IGNORECASE,
 )
 """In front of ``1 448.60 EUR`` with a common blank, what leaves no room for a number of pieces."""
-_NO_DIGIT: Final = re.compile("[^0-9]+")
+_NO_DIGIT: Final = lazy_pattern("[^0-9]+")
 _STRIDE: Final = 1000
 """After how many numbers it is asked whether anybody still waits."""
 

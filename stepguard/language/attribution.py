@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from stepguard.core.patterns import lazy_pattern
+
 __all__ = ["another_answer", "another_box", "attributed_after", "attributed_before", "heads_another"]
 
 _TEXT: Final = (
@@ -39,7 +41,7 @@ _NO_CLAIM: Final = (
     r"|alternative|hypothetical|(?:common )?(?:mistake|misconception|pitfall)|fallacy)"
 )
 _FALSE: Final = r"(?:wrong|incorrect|untrue|invalid|fallacious|not (?:correct|right|true|valid))"
-_LABELLED: Final = re.compile(
+_LABELLED: Final = lazy_pattern(
     r"(?:^|[.!?;,(\n|>]) *[*_]{0,2}(?:(?:the|an?|one|another) )*(?:"
     r"(?:expected|reference|target|desired|ground truth|gold(?: standard)?|official|old|outdated|musterl\u00f6sung"
     r"|erwartet|attendu|esperado|\u671f\u671b|\u9884\u671f|answer key|solution key|model answer|textbook|for example"
@@ -51,7 +53,7 @@ _LABELLED: Final = re.compile(
     r"):[*_]{0,2} *(?:the )?\Z",
     re.IGNORECASE,
 )
-_SAID: Final = re.compile(
+_SAID: Final = lazy_pattern(
     rf"\b{_SPEAKER} (?:says?|said|claims?|claimed|wrote|writes?|thinks?|thought|states?|stated|suggests?|suggested"
     r"|believes?)(?: that)?[,:]?(?: the| my| an?)? *\Z"
     rf"|\b(?:they|he|she|{_PERSON}|{_TEXT}|friend|neighbou?r|some(?:body|one)|others?)"
@@ -67,7 +69,7 @@ _SAID: Final = re.compile(
     r"|(?:^|[.!?;:\n]) *(?:had|were) [^,:.!?\n]{1,30}, *\Z",
     re.IGNORECASE,
 )
-_REMARK: Final = re.compile(
+_REMARK: Final = lazy_pattern(
     r"[^\w\n]{0,6}(?:as |is |was |(?:it|value|number|result) (?:is |was )?)?(?:"
     r"(?:copied|quoted|taken|cited|borrowed|given|stated|printed|claimed|shown|reported|found|read|looked up)"
     rf" (?:straight )?(?:from|per|by|in|on|off) {_THE}(?:{_SPEAKER}|{_TEXT})\b"
@@ -82,7 +84,7 @@ _REMARK: Final = re.compile(
     r"(?: (?:one|box|value|answer|result))?[)\],;]",
     re.IGNORECASE,
 )
-_ANOTHER: Final = re.compile(
+_ANOTHER: Final = lazy_pattern(
     r"\b(?:previous|old|earlier|former|outdated|original|initial|first|suggested|proposed|sample|example|template"
     rf"|possible|tentative|provisional|candidate|alternative|hypothetical|guessed|estimated|predicted"
     rf"|{_OWNER}(?: (?:own|last|first|boxed))?)[\s*_]*\Z",
@@ -92,7 +94,7 @@ _ANOTHER: Final = re.compile(
 _HELD: Final = (
     r"(?:box(?:ed (?:answer|value|number|result))?|numbers?|tags?|(?:final )?(?:answer|value|result|solution|guess))"
 )
-_BOXED_BY_ANOTHER: Final = re.compile(
+_BOXED_BY_ANOTHER: Final = lazy_pattern(
     rf"(?:\b{_OWNER}(?: (?:own|final|last|first|boxed))? {_HELD}|\b{_HELD} (?:of|by|from) {_THE}{_SPEAKER}"
     rf"|\b(?:theirs|hers|yours|his)|\bnot (?:my|our|the|an?) (?:final )?{_HELD})"
     r"[\s*_$]*(?:[:=\uff1a]|(?:is|was|says|said|reads|contains|holds|shows|goes)\b)?[\s*_$:]*\Z"

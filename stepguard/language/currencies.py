@@ -7,6 +7,8 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Final
 
+from stepguard.core.patterns import lazy_pattern
+
 __all__ = [
     "CODE",
     "CODES",
@@ -68,7 +70,7 @@ SURE_CODE: Final = "|".join(sorted(CODES - {code.upper() for code in WORD_CODES}
 """Those that are no words in capitals, such as ``TOP``."""
 SIGN: Final = "|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True))
 """The signs, as a regular expression."""
-_MARK: Final = re.compile(
+_MARK: Final = lazy_pattern(
     rf"(?<![0-9A-Za-z_.,$])(?:({SIGN}) ?|([A-Z]{{3}}) )(?=[0-9.])"
     rf"|(?<=[0-9.]) ?(?:({SIGN})|([A-Z]{{3}})(?!\w)|(?<= )({'|'.join(WORDS)})(?!\w))(?! ?[0-9])"
 )
@@ -119,7 +121,7 @@ _GAP: Final = "[ \u00a0\u2009\u202f]?"
 _WIDE: Final = "[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 _SHARED: Final = {name: frozenset(codes.split()) for names, codes in _NAMES.items() for name in names.split()}
 _WIDE_NAMES: Final = "|".join(sorted((name for name in _SHARED if re.match(_WIDE, name)), key=len, reverse=True))
-_FRONT: Final = re.compile(
+_FRONT: Final = lazy_pattern(
     rf"(?:(?P<wide>{_WIDE_NAMES})|(?<!\w)(?P<name>[^\W\d_]{{2,12}})\.?|(?P<sign>{_ANY_SIGN})){_GAP}\Z"
 )
 _IN_FRONT: Final = (
@@ -127,14 +129,14 @@ _IN_FRONT: Final = (
     | frozenset(name for name in _SHARED if len(name) > 2 and name.isalpha())
     | _SMALL_CODES
 ) - {"won", "real", "rand", "sen", "lev", "ore", "cts", "crowns", "quid", "bucks", "buck", "dong"}
-_BACK: Final = re.compile(
+_BACK: Final = lazy_pattern(
     rf"{_GAP}(?:(?P<wide>{_WIDE_NAMES})|(?P<name>(?:(?!{_WIDE})[^\W\d_])+)(?![^\W{_WIDE[1:-1]}])"
     rf"|(?P<sign>{_ANY_SIGN})(?!{_GAP}[0-9]))"
 )
-_BACK_OF: Final = re.compile(
+_BACK_OF: Final = lazy_pattern(
     rf"{_GAP}(?P<of>{'|'.join(map(re.escape, _OF))})[ \u00a0](?P<name>[^\W\d_]+)(?!\w)", re.IGNORECASE
 )
-_GLUED: Final = re.compile(rf"(?<![\w-])(?:Rs\.?|RMB?|Rp\.?|Kr|{'|'.join(sorted(CODES))})\Z")
+_GLUED: Final = lazy_pattern(rf"(?<![\w-])(?:Rs\.?|RMB?|Rp\.?|Kr|{'|'.join(sorted(CODES))})\Z")
 _FIRST_WORDS: Final = frozenset(re.split(r"\W", country)[0] for country in _OF)
 _CAPITALIZED: Final = ("RM", "Rs", "Rp", "TL", "Kr", "kr")
 _ALSO_WORDS: Final = frozenset({

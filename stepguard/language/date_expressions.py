@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
+from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.dates import DateOrder, add_months, add_working_days, read_date
 from stepguard.language.expressions import RESERVED
@@ -25,8 +26,8 @@ from stepguard.language.values import Value, to_exact
 __all__ = ["DateExpression", "NoDate", "OutOfRange", "date_in", "parse_date_expression", "value_of"]
 
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
-_BASE: Final = re.compile(rf"\s*(?:(?P<literal>[0-9][^\s+]*)|(?P<name>{_NAME}))\s*")
-_OFFSET: Final = re.compile(
+_BASE: Final = lazy_pattern(rf"\s*(?:(?P<literal>[0-9][^\s+]*)|(?P<name>{_NAME}))\s*")
+_OFFSET: Final = lazy_pattern(
     rf"(?P<sign>[-+])\s*(?:(?P<count>[0-9]+)|(?P<name>{_NAME}))\s+(?P<working>(?:working|business)\s+)?"
     r"(?P<unit>day|week|month|year)s?\s*"
 )

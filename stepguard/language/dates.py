@@ -28,6 +28,7 @@ from fractions import Fraction
 from itertools import chain
 from typing import Final, Literal
 
+from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.numerals import Exact, exact, read_numeral
 
@@ -60,7 +61,7 @@ _MONTH: Final = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name
 _WEEKDAY: Final = (
     "mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?"
 )
-_DATE: Final = re.compile(
+_DATE: Final = lazy_pattern(
     rf"(?:(?P<weekday>{_WEEKDAY})\b\.?,?[ \u00a0]{{1,3}})?(?:the[ \u00a0])?"
     r"(?:(?P<iso_year>[0-9]{4})(?P<iso_sign>[-/.])(?P<iso_month>[0-9]{1,2})(?P=iso_sign)(?P<iso_day>[0-9]{1,2})"
     r"|(?P<one>[0-9]{1,2})(?P<sign>[-/.])(?P<two>[0-9]{1,2})(?P=sign)(?P<year>[0-9]{4})"
@@ -70,7 +71,7 @@ _DATE: Final = re.compile(
     r"(?:,[ \u00a0]?|[ \u00a0-])(?P<month_year>[0-9]{4}))",
     re.IGNORECASE | re.ASCII,
 )
-_SHORT_DATE: Final = re.compile(
+_SHORT_DATE: Final = lazy_pattern(
     r"(?P<one>[0-9]{1,2})(?P<sign>[-/]|(?<=[0-9]{2})\.(?=[0-9]{2}\.))(?P<two>[0-9]{1,2})(?P=sign)(?P<year>[0-9]{2})(?![0-9])"
 )
 _CENTURY_TURNS: Final = 69
@@ -80,9 +81,9 @@ _PRINT: Final = str.maketrans("\u2010\u2011\u2212\u2009\u202f", "---  ")
 _AROUND: Final = " \t\r\n\"'`*."
 _MAX_TEXT: Final = 100
 
-_PART: Final = re.compile(r"([0-9][0-9,]{0,20}(?:\.[0-9]{1,20})?|[0-9]{1,9}/[0-9]{1,9}) ?-?([a-z]{1,12})\.?")
-_BETWEEN: Final = re.compile(r"(?: ?, ?and |,? and |, ?| |)")
-_ISO_DURATION: Final = re.compile(
+_PART: Final = lazy_pattern(r"([0-9][0-9,]{0,20}(?:\.[0-9]{1,20})?|[0-9]{1,9}/[0-9]{1,9}) ?-?([a-z]{1,12})\.?")
+_BETWEEN: Final = lazy_pattern(r"(?: ?, ?and |,? and |, ?| |)")
+_ISO_DURATION: Final = lazy_pattern(
     r"P(?:(?P<w>[0-9.]{1,20})W)?(?:(?P<d>[0-9.]{1,20})D)?"
     r"(?:T(?:(?P<h>[0-9.]{1,20})H)?(?:(?P<m>[0-9.]{1,20})M)?(?:(?P<s>[0-9.]{1,20})S)?)?"
 )

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from stepguard.core.patterns import lazy_pattern
 from stepguard.language.numerals import read_numeral
 
 __all__ = ["with_comma", "with_point"]
 
-_NUMBER: Final = re.compile(r"[0-9](?:[0-9.,]*[0-9])?")
-_POINT: Final = re.compile(r"(?<=[0-9])\.(?=[0-9])")
+_NUMBER: Final = lazy_pattern(r"[0-9](?:[0-9.,]*[0-9])?")
+_POINT: Final = lazy_pattern(r"(?<=[0-9])\.(?=[0-9])")
 
 
 def with_point(text: str) -> str:

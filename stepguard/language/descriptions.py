@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from itertools import dropwhile, pairwise, takewhile
 from typing import Final, Literal
 
+from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import shorten
 from stepguard.language.expressions import TRUTHS, Call, Expression, walk
 from stepguard.language.struck_text import struck_spans
@@ -45,9 +46,9 @@ __all__ = ["Place", "governs", "steers", "struck", "struck_or_hidden", "unclear"
 
 Place = Literal["field", "text", "comment"]
 
-_WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*|[0-9]+(?:[.,][0-9]+)*")
-_CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_EMPHASIS: Final = re.compile(r"\*\*|__|`")
+_WORD: Final = lazy_pattern(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*|[0-9]+(?:[.,][0-9]+)*")
+_CAMEL: Final = lazy_pattern(r"(?<=[a-z])(?=[A-Z])")
+_EMPHASIS: Final = lazy_pattern(r"\*\*|__|`")
 _PHRASES: Final = (
     re.compile(r"\b(?:as far|(?:as|so) (?:long|soon|often|many|much)|as (?:needed|required|requested|wanted))\b"),
     re.compile(r"\b(?:in the event|save (?:for|that)|other than|go to|go back|return to|start over|n a|set aside)\b"),
@@ -55,20 +56,20 @@ _PHRASES: Final = (
     re.compile(r"\b(?:do|try|carry out|perform|apply) (?:this|that|it|so|the following)\b"),
     re.compile(r"\A(?:round|case|option|plan|phase|path|version) [0-9a-z]\b|\A(?:by )?default\Z"),
 )
-_MULTIPLE: Final = re.compile(r"(?:[0-9]\s?[x\u00d7]|(?<![a-z0-9])[x\u00d7]\s?[0-9]+)\W*\Z", re.IGNORECASE)
-_BOUND: Final = re.compile(
+_MULTIPLE: Final = lazy_pattern(r"(?:[0-9]\s?[x\u00d7]|(?<![a-z0-9])[x\u00d7]\s?[0-9]+)\W*\Z", re.IGNORECASE)
+_BOUND: Final = lazy_pattern(
     r"\b(?:under|over|above|below|beyond|exceed(?:s|ing)?|at least|at most|up to|(?:more|less|fewer|older|younger|"
     r"larger|smaller|greater|higher|lower|longer|shorter) than) [0-9]|[0-9] or (?:more|less|over|older|under|above)\b"
 )
-_MARKS: Final = re.compile(
+_MARKS: Final = lazy_pattern(
     r"(?<![-=])[<>]|\((?:old|alt|opt|tbc)\.?\)|[\u2264\u2265\u2260\u274c\u2717\u2718\u2716\u2610\u26d4\u23ed\U0001f6ab]"
 )
 _HOW_OFTEN: Final = frozenset(("nightly", "daily", "weekly", "monthly", "yearly", "annually", "hourly", "quarterly"))
-_SIGNS: Final = re.compile(
+_SIGNS: Final = lazy_pattern(
     r"""[^\w\s.,;:'"\u2018\u2019\u201c\u201d()/&%#+*\u2013\u2014\u00d7\u00b0\u00b2\u00b3\u00bd-]"""
 )
 _COMPARING: Final = frozenset("<>=\u2264\u2265\u2260?")
-_BREAK: Final = re.compile(r"[,;:.\u2013\u2014]\s")
+_BREAK: Final = lazy_pattern(r"[,;:.\u2013\u2014]\s")
 _STEERING: Final = frozenset(
     ("otherwise", "else", "elif", "elsif", "stop", "abort", "halt", "exit", "skip", "loop", "goto")
 )
@@ -83,21 +84,21 @@ _EACH: Final = (["each"], ["every"], ["all"], ["any"])
 _LIMITS: Final = frozenset(
     ("least", "most", "less", "more", "fewer", "lower", "higher", "below", "above", "over", "under")
 )
-_FLOW: Final = re.compile(
+_FLOW: Final = lazy_pattern(
     r"\b(?:go (?:to|back|on)|return to|skip|jump|goto|stop|abort|halt|end here|start over|proceed)\b"
 )
 _FLOWING: Final = frozenset(("skip", "jump", "goto", "abort", "halt"))
-_STEPS: Final = re.compile(
+_STEPS: Final = lazy_pattern(
     r"\b(?:steps?|lines?|formulas?|calculations?) (?:[0-9]+|above|below)\b|\bthe (?:following|rest|above)\Z|"
     r"\bthe following (?:steps?|lines?|formulas?|appl(?:y|ies)|only|on|if|when|for)\b|\b(?:this|these|next|following|"
     r"previous|other|remaining|all|each|every|last) (?:[a-z0-9]+ )?(?:steps?|lines?|formulas?|calculations?)\b"
 )
-_OPEN: Final = re.compile(r"(?:[:,\u2013\u2014\uff1a-]|\b(?:then|do))\s*\Z", re.IGNORECASE)
-_MAIN: Final = re.compile(r"[,;:\uff0c\u3001]|\bthen\b", re.IGNORECASE)
-_OFTEN: Final = re.compile(r"\b(?:times|[0-9]+|until|while|twice|once|steps?|this|that|following|above|end)\b")
-_ENDING: Final = re.compile(r"-->|~~|</(?:s|del|strike)>", re.IGNORECASE)
-_UNSEEN: Final = re.compile(f"[{UNSEEN}]")
-_EMOJI: Final = re.compile(r"(?<=[^\w\s])\ufe0f")
+_OPEN: Final = lazy_pattern(r"(?:[:,\u2013\u2014\uff1a-]|\b(?:then|do))\s*\Z", re.IGNORECASE)
+_MAIN: Final = lazy_pattern(r"[,;:\uff0c\u3001]|\bthen\b", re.IGNORECASE)
+_OFTEN: Final = lazy_pattern(r"\b(?:times|[0-9]+|until|while|twice|once|steps?|this|that|following|above|end)\b")
+_ENDING: Final = lazy_pattern(r"-->|~~|</(?:s|del|strike)>", re.IGNORECASE)
+_UNSEEN: Final = lazy_pattern(f"[{UNSEEN}]")
+_EMOJI: Final = lazy_pattern(r"(?<=[^\w\s])\ufe0f")
 _SUMMING: Final = frozenset(("add", "up", "sum", "total", "combine", "multiply", "subtract"))
 _ASKING: Final = frozenset(("what", "how", "this", "that"))
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Final
 from unicodedata import normalize
 
+from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ValueRefused
 
 __all__ = [
@@ -40,19 +41,19 @@ GROUPING: Final = "\u00a0\u2000-\u200a\u202f\u205f"
 VULGAR = "\u00bc-\u00be\u2150-\u215e"
 """The signs of fractions such as ``½``, as a class of a regular expression."""
 
-_SMALL_FRACTION = re.compile(r"(?<![0-9.,])([0-9])\u2044(?=[0-9]{1,2}\Z)")  # in `11⁄2` a whole one may have grown on
-_SPACED = re.compile(rf"(?P<sign>[-+]? ?)(?P<digits>[1-9][0-9]{{0,2}}(?:[{GROUPING}][0-9]{{3}})+)(?![0-9{GROUPING}])")
-_NUMERATOR = re.compile(r"[1-9][0-9]*\Z")
-_VULGAR = re.compile(f"[{VULGAR}]\\Z")
+_SMALL_FRACTION = lazy_pattern(r"(?<![0-9.,])([0-9])\u2044(?=[0-9]{1,2}\Z)")  # in `11⁄2` a whole one may have grown on
+_SPACED = lazy_pattern(rf"(?P<sign>[-+]? ?)(?P<digits>[1-9][0-9]{{0,2}}(?:[{GROUPING}][0-9]{{3}})+)(?![0-9{GROUPING}])")
+_NUMERATOR = lazy_pattern(r"[1-9][0-9]*\Z")
+_VULGAR = lazy_pattern(f"[{VULGAR}]\\Z")
 _SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
-_POWER = re.compile(
+_POWER = lazy_pattern(
     r"(?:(?P<mantissa>[^ ]+) ?(?:\*|x|×|·|\\times|\\cdot) ?)?10"
     r"(?:(?:\^|\*\*)(?P<open>[({]?)(?P<exponent>[-+]?[0-9]+)(?P<close>[)}]?)|(?P<raised>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+))\Z"
 )
-_LATEX_FRACTION = re.compile(
+_LATEX_FRACTION = lazy_pattern(
     r"(?:([0-9]+)(?:[ ~]|\\[,;: ])?)?\\(?:[dtcs]|nice)?frac ?(?:\{([^{}]*)\}|([0-9])) ?(?:\{([^{}]*)\}|([0-9]))\Z"
 )
-_UNSIGNED = re.compile(r"(?:[0-9][0-9.,]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
+_UNSIGNED = lazy_pattern(r"(?:[0-9][0-9.,]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
 
 
 def exact(value: Exact) -> Exact:

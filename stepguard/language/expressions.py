@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, cast
 
+from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ExpressionError
 from stepguard.language.numerals import Exact, exact, format_exact
 from stepguard.language.typeset import OPERATORS, join_blank_groups
@@ -165,24 +166,24 @@ TRUTHS: Final = (Compare, Logic, Not)
 """The expressions whose value is a truth value. That of a variable may be one, too."""
 
 
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"\s*(?:(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<operator>\*\*|//|==|!=|<=|>=|[-+*/%^()<>,≤≥≠\[\]]))",
 )
-_GROUPED = re.compile(
+_GROUPED = lazy_pattern(
     r"(?P<group>(?<![0-9A-Za-z_.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9A-Za-z_,]))"
     r"|(?P<call>[A-Za-z0-9_]\s*\()|(?P<open>\()|\)"
 )
 _SYMBOLS = str.maketrans({**OPERATORS, **dict.fromkeys("\u00a0\u202f\u2009", " ")})
 _SPELLINGS: Final = {"≤": "<=", "≥": ">=", "≠": "!="}
-_POINTS: Final = re.compile("(?<=[0-9])[\u00b7\u22c5](?=[0-9])")
-_GOES_ON: Final = re.compile(r"(?:if|else|and|or|in|for|where|unless|only)\b")
+_POINTS: Final = lazy_pattern("(?<=[0-9])[\u00b7\u22c5](?=[0-9])")
+_GOES_ON: Final = lazy_pattern(r"(?:if|else|and|or|in|for|where|unless|only)\b")
 """Words of the language that a value may stand in front of."""
-_OPERAND: Final = re.compile(r"[\w.(\[]")
+_OPERAND: Final = lazy_pattern(r"[\w.(\[]")
 _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _PRODUCT: Final = frozenset({"*", "/", "//", "%"})
-_SIGN_APART: Final = re.compile(r"\s*[+-]\s")
+_SIGN_APART: Final = lazy_pattern(r"\s*[+-]\s")
 
 Token = tuple[str, str, int]  # kind, text, offset
 
@@ -231,7 +232,9 @@ def find_date(text: str) -> re.Match[str] | None:
 _WORDS: Final = frozenset({"and", "or", "not"})
 _KEYWORDS: Final = RESERVED - FUNCTIONS.keys()
 _CHOICES: Final = frozenset({"if", "else"})
-_DATE: Final = re.compile(r"(?<![\w.])(?:[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}|[0-9]{1,2}([-/])[0-9]{1,2}\1[0-9]{4})(?![\w.])")
+_DATE: Final = lazy_pattern(
+    r"(?<![\w.])(?:[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}|[0-9]{1,2}([-/])[0-9]{1,2}\1[0-9]{4})(?![\w.])"
+)
 
 
 def _no_choice(word: str) -> str:

@@ -6,21 +6,21 @@ are words.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Collection
 from typing import Final
 
+from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ExpressionError
 from stepguard.language.expressions import TRUTHS, Compare, Expression, names_in, parse_expression, walk
 
 __all__ = ["assigns", "find_hidden"]
 
-_ASSIGNED: Final = re.compile(
+_ASSIGNED: Final = lazy_pattern(
     r"(?<![A-Za-z0-9_.])[A-Za-z_][A-Za-z0-9_]*\s*(?:[:\uff1a]\s*[A-Za-z_]+\s?\([^()=]*\)\s*)?"
     r"(?:[:\uff1a]?[=\uff1d](?!=)|\u2190)\s*(?=\S)"
 )
-_NEXT: Final = re.compile(r"(?<![<>=!])[=\uff1d\u2190](?!=)")
+_NEXT: Final = lazy_pattern(r"(?<![<>=!])[=\uff1d\u2190](?!=)")
 _AROUND: Final = "`$* .,;!\u3002"
 
 

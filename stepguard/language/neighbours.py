@@ -9,6 +9,7 @@ import re
 import unicodedata
 from typing import Final
 
+from stepguard.core.patterns import lazy_pattern
 from stepguard.language.currencies import CODE, PARTS, SIGN, SURE_CODE
 from stepguard.language.digits import GROUPING, MINUS_SIGNS, VULGAR
 from stepguard.language.numerals import WIDE_DIGITS
@@ -40,13 +41,13 @@ _WIDE: Final = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaf
 _MINUS: Final = f"-{MINUS_SIGNS}"
 _ENDS: Final = r"\s;|()\[\]{}\"“”„«»<>—、。!?"
 """What ends a number for certain, so that another may begin right behind it."""
-_GLUED_BEFORE: Final = re.compile(
+_GLUED_BEFORE: Final = lazy_pattern(
     rf"(?![{_WIDE}])[\w#@±]\Z|[{WIDE_DIGITS}]\Z|[\w)\]][{_MINUS}+/._*^~%]\Z|[/\\\u2044\u2215{JOINT}]\Z"
     rf"|\w['’\u00b4`\u02bc\u066c]\Z|[\w)](?:\*\*| \*\* | ?\^ ?)\Z|[0-9][^\w{_ENDS}]\Z|[0-9][{GROUPING}]\Z"
     rf"|[{_MINUS}]\({_BLANKS}?\Z|\b(?:CR|Cr|DR|Dr)\.?{_BLANKS}?\Z"
 )
-_SIGN_AFTER: Final = re.compile(rf"[\s(\[{{=<>≤≥≠≈~:;,|\"'“‘*{_WIDE}、。]\Z")
-_GLUED_BEHIND: Final = re.compile(
+_SIGN_AFTER: Final = lazy_pattern(rf"[\s(\[{{=<>≤≥≠≈~:;,|\"'“‘*{_WIDE}、。]\Z")
+_GLUED_BEHIND: Final = lazy_pattern(
     rf"(?!(?:{_UNITS})(?![^\W{_WIDE}]))(?![{_WIDE}])\w|[^\w{_ENDS}]\d|[-_/@][A-Z]\b|[/_@]\w|\*+\w|-\w?\d"
     rf"|[⁻⁺±{JOINT}]|\+/"
     rf"|[{GROUPING}]\d|[割分成折半倍{WIDE_DIGITS}]|[円元块塊圓원]{_BLANKS}?\d"
@@ -69,7 +70,7 @@ _APART: Final = (
     rf"(?:{_BLANKS}|\s)?[)\]]?(?:[\s{BLANKS}\-{MINUS_SIGNS}]{{0,3}}|\s?[(\[\"'“‘„«*_]{{1,3}}(?:in{_BLANKS})?)"
 )
 """What may stand between a number and the word for thousands or millions that belongs to it."""
-_GOES_ON: Final = re.compile(
+_GOES_ON: Final = lazy_pattern(
     r"[ \u00a0]?\\[dtc]?frac(?![a-z])|"
     "[ \u00a0]?(?:[¼-¾⅐-⅞]|[0-9]{1,3}/[0-9])|['’\u00b4`\u02bc\u066c][0-9]"
     r"|\*\*[0-9]| \*\* ?[-+0-9(]| \^ ?[-+0-9({]"
@@ -86,26 +87,26 @@ _GOES_ON: Final = re.compile(
     re.IGNORECASE,
 )
 """What makes a number another one: ``5 ½``, ``1'234``, ``5⁄8``, ``1.5 × 10^6``, ``(5) million``, ``5 lakh``, ``5-``."""
-_MONEY_GOES_ON: Final = re.compile(
+_MONEY_GOES_ON: Final = lazy_pattern(
     rf"{_BLANKS}?[(\[\"'“‘*_]*(?:[kKmMbBtT]|[mM][mM]|[bBtT]r?[nN])(?![\w-])"
     rf"|,?{_BLANKS}?(?:(?i:and|und|et|y|e){_BLANKS})?[0-9]{{1,2}}{_BLANKS}?(?:¢|(?i:{'|'.join(PARTS)})\b)"
     rf"|{_BLANKS}(?i:con|com){_BLANKS}[0-9]{{2}}(?![0-9.,])"
 )
 """Behind an amount of money, what may be the unit of another number, or the rest of it: ``$3 M``, ``$3 20 cents``."""
-_SCALED_BEFORE: Final = re.compile(
+_SCALED_BEFORE: Final = lazy_pattern(
     rf"\b(?:[tTkKmM]|[mMbB][nN])(?:{SIGN}|{CODE}){_BLANKS}?\Z"
     rf"|\b(?i:mio|mrd|tsd|thousands?|millions?|billions?)\.?{_BLANKS}(?:{SIGN}|{CODE}){_BLANKS}?\Z"
     rf"|(?:{SIGN}|\b(?:{CODE})){_BLANKS}?(?:[kKmMbB]|[mMbB][nN]|(?i:thousands?|millions?|billions?)){_BLANKS}\Z"
 )
 """In front of a number, its scale with a currency: ``TEUR 5``, ``Mio. EUR 5``, ``€m 5``, ``USD million 5``."""
-_NEGATED: Final = re.compile(
+_NEGATED: Final = lazy_pattern(
     r"\b(?:minus|negative)[\s:)]{1,3}\Z|(?:マイナス|마이너스|[負负減▲△▼])\s?\Z"
     r"|(?:[√∛∜]|\\(?:[dtc]?frac|sqrt(?:\[[0-9]\])?))[\s({]{0,2}\Z|\}\s?\{\s?\Z"
     r"|[*\u2022\u25cf\u2217]{3,}[ -]?\Z",
     re.IGNORECASE,
 )
 """In front of a number, what makes it another one: below zero, a root, part of a fraction."""
-_EACH: Final = re.compile(r"/[a-z]+(?![\w/-])")
+_EACH: Final = lazy_pattern(r"/[a-z]+(?![\w/-])")
 """Behind an amount: ``$0.75/share``."""
 
 _SMALLER_UNITS: Final = (
@@ -129,10 +130,10 @@ _SHARES: Final = (
     "|multiples?|die h\u00e4lfte|la moiti\u00e9|la mitad|das doppelte"
 )
 """Behind which an amount is what another one is made of."""
-_SHARED: Final = re.compile(rf"\b(?:{_SHARES})(?: of)?(?: (?:the|an?))? [^\w\s]?\Z", re.IGNORECASE)
+_SHARED: Final = lazy_pattern(rf"\b(?:{_SHARES})(?: of)?(?: (?:the|an?))? [^\w\s]?\Z", re.IGNORECASE)
 _COUNTS: Final = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|several|both|each|many|dozen"
-_BEGINS_NUMBER: Final = re.compile(rf"(?:(?:{SURE_CODE}) ?)?[^\w\s]*[0-9]", re.IGNORECASE)
-_NUMBER_BEFORE: Final = re.compile(
+_BEGINS_NUMBER: Final = lazy_pattern(rf"(?:(?:{SURE_CODE}) ?)?[^\w\s]*[0-9]", re.IGNORECASE)
+_NUMBER_BEFORE: Final = lazy_pattern(
     r"[\w)\]][+/.*^~%@]\Z|[0-9][:,=]\Z|[/\\\u2044\u2215±]\Z|(?<![.-])[-.]\Z|(?:[\s(\[{$€£]|\A),\Z"
     r"|\b(?:minus|negative) \Z|- ?\([^\w\s]?\Z|[0-9)\]] ?(?:[x×*·⋅]|times|-|to) ?\(?\Z|\btimes \Z"
     r"|[0-9]\w{0,3} ?[×*·⋅] ?\(?\Z"
@@ -142,9 +143,9 @@ _NUMBER_BEFORE: Final = re.compile(
     rf"|\b(?:[0-9]+(?<!\b1)|{_COUNTS})%? (?:[^\W\d_]+ ){{0,2}}of (?:the )?\Z|\b(?:[0-9]+|{_COUNTS}) times \Z"
 )
 """In front of a number, what makes it the rest of another one: ``0.``, ``1,``, ``1/``, ``10^``, ``12:``, ``-``."""
-_NUMBER_BEHIND: Final = re.compile(rf"[:.,@^*=+/\u2044\u2215][0-9]|[/_@]\w|[±⁻⁺{JOINT}]|\+/")
-_ENDS_AMOUNT: Final = re.compile(r"[0-9][^\s0-9]*(?: [^\s0-9]{1,20}){0,2}\Z")
-_AMOUNT_BEHIND: Final = re.compile(
+_NUMBER_BEHIND: Final = lazy_pattern(rf"[:.,@^*=+/\u2044\u2215][0-9]|[/_@]\w|[±⁻⁺{JOINT}]|\+/")
+_ENDS_AMOUNT: Final = lazy_pattern(r"[0-9][^\s0-9]*(?: [^\s0-9]{1,20}){0,2}\Z")
+_AMOUNT_BEHIND: Final = lazy_pattern(
     r"[),]? ?\(?(?:/|per\b|p\.a\.|an? (?:day|week|month|year|hour|minute|second|night|piece|person|head|kilo|dose)\b"
     r"|each\b|apiece\b|for each\b|every\b|je\b|pro\b)"
     r"|\)? (?:par (?!carte)|por (?!favor)|cada |chaque |al(?:la)? (?:giorno|mese|ora|chilo|kg|d\u00eda|mes)\b)"
@@ -157,21 +158,21 @@ _AMOUNT_BEHIND: Final = re.compile(
     rf"|(?:,? | and |, and )[0-9]+(?:[.,][0-9]+)? ?(?:{_SMALLER_UNITS})(?!\w)"
 )
 """Behind an amount with its unit, what makes it another one: a rate, a factor, a power, the rest of it."""
-_REST: Final = re.compile(r"[0-9]{3}(?![0-9])|[0-9]{1,3}[/\u2044]")
+_REST: Final = lazy_pattern(r"[0-9]{3}(?![0-9])|[0-9]{1,3}[/\u2044]")
 """What may belong to a short number with a blank in front of it: ``234``, ``1/2``."""
-_SHORT_BEFORE: Final = re.compile(r"(?<![0-9A-Za-z])[0-9]{1,3} \Z")
-_SHORT: Final = re.compile(r"(?<![0-9])[0-9]{1,3}\Z")
-_GROUP_BEHIND: Final = re.compile(r" [0-9]{3}(?![0-9A-Za-z])")
-_SMALLER: Final = re.compile(rf"[0-9.,]+ ?(?:{_SMALLER_UNITS}|['\"\u2032\u2033])\Z")
-_LARGER_BEFORE: Final = re.compile(rf"[0-9] ?(?:{_LARGER_UNITS}|['\u2032\u00b0])(?:,? |,? and |)\Z")
-_LARGER_UNIT: Final = re.compile(rf"[0-9][^\S\n]?-?(?:{_LARGER_UNITS}|['\u2032\u2019\u00b0])\Z", re.IGNORECASE)
-_LESS_BEHIND: Final = re.compile(
+_SHORT_BEFORE: Final = lazy_pattern(r"(?<![0-9A-Za-z])[0-9]{1,3} \Z")
+_SHORT: Final = lazy_pattern(r"(?<![0-9])[0-9]{1,3}\Z")
+_GROUP_BEHIND: Final = lazy_pattern(r" [0-9]{3}(?![0-9A-Za-z])")
+_SMALLER: Final = lazy_pattern(rf"[0-9.,]+ ?(?:{_SMALLER_UNITS}|['\"\u2032\u2033])\Z")
+_LARGER_BEFORE: Final = lazy_pattern(rf"[0-9] ?(?:{_LARGER_UNITS}|['\u2032\u00b0])(?:,? |,? and |)\Z")
+_LARGER_UNIT: Final = lazy_pattern(rf"[0-9][^\S\n]?-?(?:{_LARGER_UNITS}|['\u2032\u2019\u00b0])\Z", re.IGNORECASE)
+_LESS_BEHIND: Final = lazy_pattern(
     rf"\.?(?:{_BLANKS}|{_BLANKS}?-{_BLANKS}?|)(?![0-9]+(?:\.[0-9])?{_BLANKS}?"
     rf"(?:(?!(?:{_SMALLER_UNITS})(?!\w))(?:{_UNITS})(?!\w)|[%*\u00d7$\u20ac\u00a3\u00a5/]|(?:{CODE})\b))"
     rf"[0-9]{{1,3}}(?:\.[0-9])?(?![0-9]|[.,:/-][0-9]|(?![{VULGAR}])[^\W\d_])"
 )
 """Behind a larger unit, a number that is in the next smaller one, named or not: ``5 ft 10``, ``2 h 30``, ``1 m 80``."""
-_NUMBER_IN_FRONT: Final = re.compile(r"(?:(?<![\w.,:/-])|\A)[0-9]{1,3}[^\S\n]\Z")
+_NUMBER_IN_FRONT: Final = lazy_pattern(r"(?:(?<![\w.,:/-])|\A)[0-9]{1,3}[^\S\n]\Z")
 
 
 def changed_before(text: str, start: int, digits: int) -> bool:

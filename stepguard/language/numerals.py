@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal
 
+from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ValueRefused
 from stepguard.language.currencies import CODE, CODES, SIGN, SIGNS, SURE_CODE, WORDS, compatible, other_currency
 from stepguard.language.digits import (
@@ -102,14 +103,14 @@ def amount_back(*, strict: bool) -> str:
     )
 
 
-_PLAIN_INTEGER: Final = re.compile(r"[-+]?[0-9]{1,300}\Z")
-_PLAIN_DECIMAL: Final = re.compile(r"[0-9.][0-9.,]*")
-_STRICT: Final = re.compile(rf"{amount_front(strict=True)}(?P<number>.*?){amount_back(strict=True)}")
-_NAMED: Final = re.compile(
+_PLAIN_INTEGER: Final = lazy_pattern(r"[-+]?[0-9]{1,300}\Z")
+_PLAIN_DECIMAL: Final = lazy_pattern(r"[0-9.][0-9.,]*")
+_STRICT: Final = lazy_pattern(rf"{amount_front(strict=True)}(?P<number>.*?){amount_back(strict=True)}")
+_NAMED: Final = lazy_pattern(
     r"(?P<sign>[-+]?)[^0-9]{0,15}?(?P<number>[0-9][0-9.,]*)"
     r"(?P<scale>[\u4e07\u842c\u5104\u4ebf\ub9cc\uc5b5])?"
 )
-_PLAIN_GROUPS: Final = re.compile(r"[1-9][0-9]{0,2}(?: [0-9]{3})+[.,][0-9]{2}")
+_PLAIN_GROUPS: Final = lazy_pattern(r"[1-9][0-9]{0,2}(?: [0-9]{3})+[.,][0-9]{2}")
 _SIGNS: Final = str.maketrans({**dict.fromkeys(MINUS_SIGNS, "-"), "\u2215": "/", "\u22c5": "\u00b7"})
 _MARKUP: Final = (("**", "**"), ("__", "__"), ("`", "`"), ("\\(", "\\)"), ("$", "$"), ("*", "*"))
 

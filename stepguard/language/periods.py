@@ -13,6 +13,7 @@ from datetime import date, time, timedelta
 from fractions import Fraction
 from typing import Final
 
+from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ConfigError, InexactError, TooLargeError, UndefinedError, ValueRefused
 from stepguard.language.dates import (
     WEEKDAYS,
@@ -39,14 +40,14 @@ __all__ = [
 
 _MAX_COUNT: Final = 100_000
 _MICRO: Final = 10**6
-_TIME: Final = re.compile(
+_TIME: Final = lazy_pattern(
     r"(?P<hour>[0-9]{1,2})(?:(?P<sign>[:.])(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2}))?)? ?(?P<half>(?:a|p)\.?m\.?)?",
     re.IGNORECASE,
 )
 _AROUND: Final = " \t\r\n\"'`*"
-_PART: Final = re.compile(r"(?P<count>[0-9]{1,6}) (?P<working>(?:working|business) )?(?P<unit>day|week|month|year)s?")
+_PART: Final = lazy_pattern(r"(?P<count>[0-9]{1,6}) (?P<working>(?:working|business) )?(?P<unit>day|week|month|year)s?")
 _UNITS: Final = ("year", "month", "week", "day", "working day")
-_BETWEEN: Final = re.compile(r" and |, and |, | ")
+_BETWEEN: Final = lazy_pattern(r" and |, and |, | ")
 
 
 @dataclass(frozen=True, slots=True)

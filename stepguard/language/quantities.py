@@ -25,6 +25,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
+from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ConfigError, MissingExtraError, ValueRefused
 from stepguard.language.numerals import Exact, exact, format_exact, read_numeral
 from stepguard.language.unit_names import PHRASES, factors_of, symbol_of
@@ -50,21 +51,21 @@ _MAX_FACTORS: Final = 8
 _MAX_EXPONENT: Final = 9
 _OF_BLOOD: Final = (("millimeter_Hg", 1),)
 """A unit in which two numbers with a slash are a pair: 120/80 mmHg."""
-_PAIR: Final = re.compile(r"[-+]? ?[0-9.,]+ ?/ ?[0-9.,]+")
+_PAIR: Final = lazy_pattern(r"[-+]? ?[0-9.,]+ ?/ ?[0-9.,]+")
 _NAME: Final = r"[A-Za-zµμΩ°℃℉Åℓ][A-Za-zµμΩ]{0,39}"
-_FACTOR: Final = re.compile(
+_FACTOR: Final = lazy_pattern(
     rf"(?P<name>{_NAME})(?:(?:\^|\*\*)\(?(?P<exponent>[-+]?[0-9])\)?|(?P<raised>[⁻⁺]?[¹²³⁴-⁹])|(?P<digit>[23]))?(?![0-9⁰¹²³⁴-⁹])"
 )
-_OPERATOR: Final = re.compile(r" ?[*·⋅×] ?| ?/ ?|[ \u00a0]|-(?=[A-Za-z])")
-_UNIT_START: Final = re.compile(r"[A-Za-zµμΩ°º˚℃℉Åℓ]")
+_OPERATOR: Final = lazy_pattern(r" ?[*·⋅×] ?| ?/ ?|[ \u00a0]|-(?=[A-Za-z])")
+_UNIT_START: Final = lazy_pattern(r"[A-Za-zµμΩ°º˚℃℉Åℓ]")
 _SUPERSCRIPT: Final = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
-_CALENDAR: Final = re.compile(r"(?<!light_)year|month|decade|century|millenn")
+_CALENDAR: Final = lazy_pattern(r"(?<!light_)year|month|decade|century|millenn")
 _SIGNS: Final = {"℃": "degC", "℉": "degF", "°": "degree", "ℓ": "l", "Ohm": "ohm"}
-_POWER_WORD: Final = re.compile(rf"\b(square|sq|cubic|cu)\.? ({_NAME})", re.IGNORECASE)
-_DEGREES: Final = re.compile(
+_POWER_WORD: Final = lazy_pattern(rf"\b(square|sq|cubic|cu)\.? ({_NAME})", re.IGNORECASE)
+_DEGREES: Final = lazy_pattern(
     r"(?:[°º˚]|\bdeg(?:rees?|\.)?) ?(C|F|K)(?:elsius|ahrenheit|elvin)?(?![A-Za-z])", re.IGNORECASE
 )
-_TORQUE: Final = re.compile(r"(?<![A-Za-z])([kMm]?N)m(?![A-Za-z])")
+_TORQUE: Final = lazy_pattern(r"(?<![A-Za-z])([kMm]?N)m(?![A-Za-z])")
 """Newton metres, where pint sees a number of threads."""
 _AROUND: Final = " \t\r\n`*"
 

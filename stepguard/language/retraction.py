@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, Literal
 
+from stepguard.core.patterns import lazy_pattern
 from stepguard.language.attribution import attributed_before
 
 __all__ = [
@@ -35,13 +36,13 @@ _EXCLAIMED: Final = r"scratch that|strike that|oops|whoops|sorry|hmm+|on second 
 _REDONE: Final = r"recalculat|recomput|recheck|re-calculat|re-comput|re-check"
 _MISTAKEN: Final = "wrong|incorrect|not (?:right|correct|true)"  # what is false may be a truth value
 
-_IN_AN_ENTRY: Final = re.compile(
+_IN_AN_ENTRY: Final = lazy_pattern(
     rf"\b(?:wait|actually|correct(?:ion|ed|ing)|mistaken?|rather|instead|let me|let's|i meant?|should be|{_EXCLAIMED}"
     rf"|(?:{_REDONE})(?:e|ed|ing)?)\b"
     r"|\bno(?:\s{0,9}[,;:!\u2013\u2014-]|\s{1,9}(?:wait|it|that|=|-?[0-9]))|~~",
     re.IGNORECASE,
 )
-_BEGINNING_A_CLAUSE: Final = re.compile(
+_BEGINNING_A_CLAUSE: Final = lazy_pattern(
     r"(?:^[ *_>#-]{0,9}|[.!?,;:)\u2014\u2026\n] {0,3}|- |\()(?P<phrase>"
     r"(?:oh|no|hmm+|but|ah),? wait\b|wait\b(?! for| until)|actually\b|correction\b|nope\b|apologies\b|retract"
     rf"|(?:{_EXCLAIMED})\b|my (?:mistake|bad|error)\b|on reflection\b|no[,:;] (?:that|this|it|the|wait|i|[-$0-9])"
@@ -69,12 +70,12 @@ _ASKING: Final = frozenset(
 """What begins a question, and no claim."""
 _SUPPOSING: Final = frozenset(("if", "unless", "whether"))
 _SUPPOSING_STEMS: Final = ("suppos", "assum", "imagin", "pretend", "hypothe")
-_CALLED_FALSE: Final = re.compile(
+_CALLED_FALSE: Final = lazy_pattern(
     r"\b(?:false|wrong|incorrect|untrue|mistaken?|falsch|faux|(?<!no )doubt)"
     r"(?: (?:that|to say|to claim|to think|claim|statement|the|my|final))*\W*\Z",
     re.IGNORECASE,
 )
-_FORBIDDEN: Final = re.compile(
+_FORBIDDEN: Final = lazy_pattern(
     r"(?:^|[.!?;,:(\n]) *[*_>#]{0,3} *(?:(?:do not|don['\u2019]t|never|please ignore|ignore|disregard|not)"
     r" (?:use|answer|reply|send|take|copy|trust|return|output|this|that|it|the (?:following|answer))"
     r"|(?:(?:the|an?|my|your) )?(?:previous|old|earlier|former|outdated|bad|example|sample)"
@@ -83,23 +84,23 @@ _FORBIDDEN: Final = re.compile(
     r"[^.!?;:\n]{0,40}\Z|(?:[\u274c\u2717\u2718]|\u9519\u8bef|\u4e0d\u8981\u7528|\u9593\u9055\u3044)\s*\Z",
     re.IGNORECASE,
 )
-_TEMPLATE: Final = re.compile(
+_TEMPLATE: Final = lazy_pattern(
     r"(?:^|[.!?\n]) *[*_>#]{0,3} *(?:the |an? )?(?:(?:output|response|reply|answer|required) )?"
     r"(?:format|schema|structure|skeleton|shape|syntax|layout)\Z|\bjson schema\Z"
     r"|\b(?:something like|such as|should (?:look|be) like(?: this)?"
     r"|(?:format|schema|structure|template|skeleton|shape) (?:is|was|looks like)(?: this)?)\Z",
     re.IGNORECASE,
 )
-_COMMENTED: Final = re.compile(
+_COMMENTED: Final = lazy_pattern(
     r"^[ \t]*(?:(?://|/\*|--(?!-)|;|%|\.\.|REM\b|\"\"\"|\'\'\')[^\n]*|#+[ \t]*|#(?!#)[^\n#]{1,60}:[ \t]*)\Z"
     r"|/\*(?:(?!\*/)[\s\S])*\Z",
     re.MULTILINE,
 )
 """In front of an answer, what makes it a comment."""
-_CLAUSE: Final = re.compile(r"[.!?;:,(\n\u2014]|\b(?:so|but|therefore|thus|hence)\b")
-_WORD: Final = re.compile(r"[A-Za-z][A-Za-z']*")
-_SENTENCE: Final = re.compile(r"(?<!\bi\.e)(?<!\be\.g)[.!](?=\s)|\n")
-_TAKEN_BACK: Final = re.compile(
+_CLAUSE: Final = lazy_pattern(r"[.!?;:,(\n\u2014]|\b(?:so|but|therefore|thus|hence)\b")
+_WORD: Final = lazy_pattern(r"[A-Za-z][A-Za-z']*")
+_SENTENCE: Final = lazy_pattern(r"(?<!\bi\.e)(?<!\be\.g)[.!](?=\s)|\n")
+_TAKEN_BACK: Final = lazy_pattern(
     r"\?|\b(?:wrong|incorrect|false|untrue|mistaken?|falsch|faux|fausse|falso|incorrecto"
     r"|isn['\u2019]t|not (?:right|correct|true))\b"
     r"|\( *(?:expected|reference|target|estimated?|guess(?:ed)?|assumed|hypothetical|draft|tentative)\b"
@@ -107,12 +108,12 @@ _TAKEN_BACK: Final = re.compile(
     r"|\b(?:should|ought|rather(?! than)|instead(?! of)|supposed|expected|meant|make that|that is|i\.e)\b.*[0-9]",
     re.IGNORECASE,
 )
-_WITHDRAWING: Final = re.compile(
+_WITHDRAWING: Final = lazy_pattern(
     r" (?:is|was|were) |\b(?:not|no longer|instead of|rather than|(?:isn|wasn)['\u2019]t) ", re.IGNORECASE
 )
 """Words without which nothing is withdrawn: what is looked for then has the value in it, and is compiled anew."""
-_NONE_OF: Final = re.compile(r"(?<![\w.])no \Z")  # in front of digits it is the short form of number
-_DIRECTLY: Final = re.compile(
+_NONE_OF: Final = lazy_pattern(r"(?<![\w.])no \Z")  # in front of digits it is the short form of number
+_DIRECTLY: Final = lazy_pattern(
     r"\b(?:not|never|neither|nor|isn['\u2019]t|wasn['\u2019]t|aren['\u2019]t|instead of|rather than|other than"
     r"|except|excluding"
     r"|nicht|weder|statt|anstatt|kein(?:e|en|er|em|es)?|pas|jamais|au lieu de|nunca|en lugar de|invece di)[:,]?"
@@ -126,7 +127,7 @@ _MISUSED: Final = (
     r"|original|wrong)"
     r"(?: \w{2,12})?|(?:rough |wild )?guess|estimate|draft|placeholder))"
 )
-_DENIAL: Final = re.compile(
+_DENIAL: Final = lazy_pattern(
     r"(?:[.!]\s{1,9}|[ \t]*\n\s{0,9}|\s{0,3}[,;:(\u2014\u2013-]\s{0,3})[*_>]{0,3}(?:but |and |so |however,? "
     r"|sorry,? )?(?:"
     r"(?:no|nope|never mind|nein|non|falsch|faux|false|untrue|wrong(?:ly)?|falsely|incorrect(?:ly)?|just kidding"
@@ -143,13 +144,13 @@ _DENIAL: Final = re.compile(
     re.IGNORECASE,
 )
 _PLAIN: Final = r"[-+$\u20ac\u00a3]{0,2}[0-9][0-9.,]*(?<![.,])%?"
-_CONTRAST: Final = re.compile(
+_CONTRAST: Final = lazy_pattern(
     rf"\s{{0,3}}(?P<open>[,;\u2014\u2013]|- |\()?\s{{0,3}}(?:and |but )?not (?:equal to |just )?{_PLAIN}"
     rf"(?:(?: or| nor|,? and not|,? not) {_PLAIN}){{0,3}}(?P<close>\))?(?=\s*(?:[.!]?\s*(?:\n|\Z)|[.!]\s))",
     re.IGNORECASE,
 )
-_NUMBERS: Final = re.compile(r"[0-9][0-9.,]*(?<![.,])")
-_ELSE: Final = re.compile(
+_NUMBERS: Final = lazy_pattern(r"[0-9][0-9.,]*(?<![.,])")
+_ELSE: Final = lazy_pattern(
     r"\W*(?:[0-9]|(?:or|no|not|wait|actually|maybe|perhaps|hmm+|but|sorry|scratch|strike|oops|correction)\b)",
     re.IGNORECASE,
 )

@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from stepguard.core.patterns import lazy_pattern
+
 __all__ = ["JOINT", "StruckSpan", "struck_spans", "without_struck"]
 
 JOINT: Final = "\ufffc"
@@ -27,7 +29,7 @@ _HIDDEN_TAGS: Final = frozenset({"script", "style", "template", "head", "noscrip
 _VOID_TAGS: Final = frozenset({
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr",
 })  # fmt: skip
-_HIDING: Final = re.compile(
+_HIDING: Final = lazy_pattern(
     r"(?<![\w-])hidden(?![\w-])|(?:display|visibility|content-visibility)\s*:\s*(?:none|hidden|collapse)"
     r"|(?:font-size|opacity)\s*:\s*0*\.?0*(?:[a-z%]+)?\s*(?:[;\"'!]|\Z)|line-through"
     r"|class\s*=[^=]*?(?<![\w-])(?:strike(?:through|d)?|struck|deleted|d-none|sr-only|visually-hidden|invisible)(?![\w-])",
@@ -39,7 +41,7 @@ _COMMANDS: Final = "sout|st|xout|[bx]?cancel(?:to)?|hcancel|textst|[hv]?phantom|
 _NOTED: Final = (
     "(?:deleted|removed|struck(?:[ -]?(?:out|through))?|crossed[ -]out|strikethrough|(?:durch)?gestrichen|void(?:ed)?)"
 )
-_MARK: Final = re.compile(
+_MARK: Final = lazy_pattern(
     r"(?P<comment><!--)"
     r"|<(?P<close>/?)(?P<tag>[A-Za-z][A-Za-z0-9:_-]*)(?P<attributes>[^<>\"']*+(?:(?:\"[^\"]*+\"|'[^']*+')[^<>\"']*+)*)>"
     rf"|(?P<overlaid>(?:[^\n{_OVERLAY}][{_OVERLAY}]++)+)"
@@ -53,7 +55,7 @@ _MARK: Final = re.compile(
 _BREAK: Final = r"\n[^\S\n]*+\n"
 _PARAGRAPH: Final = f"|{_BREAK}"
 _ENDS: Final = {"{--": "--\\}", "{~~": "~>", "{>>": "<<\\}"}
-_CUT_BACK: Final = re.compile(r"[:;|\t\n]|[,.!?] |  ")
+_CUT_BACK: Final = lazy_pattern(r"[:;|\t\n]|[,.!?] |  ")
 _REACH: Final = 60
 _OPENING: Final = "([{<|:=\"'«„“‘/"
 _CLOSING: Final = ")]}>|,;:!?\"'»“”’"

@@ -21,6 +21,7 @@ from fractions import Fraction
 from typing import Final
 from unicodedata import normalize
 
+from stepguard.core.patterns import lazy_pattern
 from stepguard.language.numerals import MINUS_SIGNS, VULGAR, vulgar_fraction
 
 __all__ = [
@@ -62,7 +63,7 @@ _SIGNS: Final = str.maketrans({
     **dict.fromkeys("\u00a0\u202f\u2009\u3000\t", " "),
     **dict.fromkeys("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", "\n"),
 })  # fmt: skip
-_DOUBLED: Final = re.compile(
+_DOUBLED: Final = lazy_pattern(
     r"((?=[*/]*[^*/])[*/\u00d7\u00b7\u22c5\u2217\u2715\u2716\u2a2f\u2a09\ufe61\uff0a\u00f7\u2215\u2797\uff0f\u2044]{2,})"
 )
 _STRUCTURE: Final = {
@@ -75,52 +76,52 @@ _STRUCTURE: Final = {
     **dict.fromkeys(("bmod", "mod"), "mod"),
     "hline": " ",
 }
-_BLANK_GROUPS: Final = re.compile(
+_BLANK_GROUPS: Final = lazy_pattern(
     "(?<![0-9A-Za-z_.,])[1-9][0-9]{0,2}(?:[\u00a0\u2009\u202f][0-9]{3})+(?![0-9A-Za-z_,]|[\u00a0\u2009\u202f][0-9])"
 )
-_LATEX_GROUPS: Final = re.compile(r"(?<![0-9.,])[0-9]{1,3}(?:(?:\{,\}|\\,)[0-9]{3})+(?![0-9])")
-_LATEX: Final = re.compile(
+_LATEX_GROUPS: Final = lazy_pattern(r"(?<![0-9.,])[0-9]{1,3}(?:(?:\{,\}|\\,)[0-9]{3})+(?![0-9])")
+_LATEX: Final = lazy_pattern(
     r"\\(?:(?P<command>[A-Za-z]{1,20})(?P<environment>(?<=\\begin)\{[a-z]{1,12}\*?\}|(?<=\\end)\{[a-z]{1,12}\*?\})?"
     r"|(?P<sign>[^A-Za-z\s]))|(?P<raised>\^)(?=\{)"
 )
-_BRACE: Final = re.compile(r"\\.|[{}\n]")
+_BRACE: Final = lazy_pattern(r"\\.|[{}\n]")
 _DEEPEST: Final = 20
-_NAMED: Final = re.compile(
+_NAMED: Final = lazy_pattern(
     r"(?<=[A-Za-z])_\{(?P<index>[A-Za-z0-9]{1,20})\}|(?<=[A-Za-z0-9])(?P<escaped>(?:\\_[A-Za-z0-9]+)+)"
 )
-_WHOLE: Final = re.compile(r"(?<![\w.,)\]}])[0-9]{1,9}(?=(?:[ ~]|\\[,;: ])?\Z)")
-_DECIMAL: Final = re.compile(r"(?<![\w.,])[0-9]{1,12}\.[0-9]{0,12}\Z")
-_DIGITS: Final = re.compile(r"[0-9]{1,300}\Z")
+_WHOLE: Final = lazy_pattern(r"(?<![\w.,)\]}])[0-9]{1,9}(?=(?:[ ~]|\\[,;: ])?\Z)")
+_DECIMAL: Final = lazy_pattern(r"(?<![\w.,])[0-9]{1,12}\.[0-9]{0,12}\Z")
+_DIGITS: Final = lazy_pattern(r"[0-9]{1,300}\Z")
 _SUBSCRIPTS: Final = str.maketrans("\u2080\u2081\u2082\u2083\u2084\u2085\u2086\u2087\u2088\u2089", "0123456789")
-_INDEX: Final = re.compile(r"(?<=[A-Za-z])[\u2080-\u2089]+")  # not that of a number, which is its base
-_BOLD: Final = re.compile(r"\*\*|__(?=\S)|(?<=\S)__")
-_CROSS: Final = re.compile(
+_INDEX: Final = lazy_pattern(r"(?<=[A-Za-z])[\u2080-\u2089]+")  # not that of a number, which is its base
+_BOLD: Final = lazy_pattern(r"\*\*|__(?=\S)|(?<=\S)__")
+_CROSS: Final = lazy_pattern(
     r"(?<![\w.])([0-9][0-9.,]{0,40})[xX](?=\(?\$?[0-9])"
     r"|(?<=\))[xX](?=\()|(?<=[0-9)\]$\u20ac\u00a3%]) [xX] (?=[($\u20ac\u00a3-]{0,9}[-.0-9])"
 )
-_WORDS: Final = re.compile(
+_WORDS: Final = lazy_pattern(
     r"(?<=[\w)] )(?:(?P<plus>plus)|(?P<minus>minus)|(?P<times>times|multiplied by)|(?P<over>divided by))(?=[ ]"
     r"(?:[-0-9($.]|[A-Za-z](?:\w*[0-9_]\w*)?(?:[ ]?[-+*/^)=.,;\n]|[ ]?\Z)|[A-Za-z]\w*[ ]?[-+*/^)=]))"
     r"|(?<=%) of (?=[$0-9(])",
     re.IGNORECASE,
 )
-_AMPERSAND: Final = re.compile(r"&(?=[ ]{0,3}=)|(?<==)&")
+_AMPERSAND: Final = lazy_pattern(r"&(?=[ ]{0,3}=)|(?<==)&")
 _SPOKEN: Final = {"plus": "+", "minus": "-", "times": "*", "over": "/"}
 
-_MIXED: Final = re.compile(
+_MIXED: Final = lazy_pattern(
     rf"(?<![\w.,)\]^])(?<![0-9)\]] )(?:(?P<whole>[0-9]{{1,9}}) ?)?(?P<vulgar>[{VULGAR}])(?!\w| ?(?:\^|\*\*|!))"
     r"|(?<![\w.,)\]/^])(?<![0-9)\]/^] )(?P<sum>[0-9]{1,9}) (?P<over>[1-9][0-9]?)/(?P<under>[1-9][0-9]{0,2})"
     r"(?![\w.,/]| ?(?:\^|\*\*|!|/))"
 )
-_SIGN_BETWEEN: Final = re.compile("[:\u2236\u2022\u2219]")
-_DOT: Final = re.compile("[\u2022\u2219]")
-_BETWEEN: Final = re.compile(
+_SIGN_BETWEEN: Final = lazy_pattern("[:\u2236\u2022\u2219]")
+_DOT: Final = lazy_pattern("[\u2022\u2219]")
+_BETWEEN: Final = lazy_pattern(
     r"(?<=[0-9)\]%]) ?(?:[\u2022\u2219]|(?<![0-9]:[0-9])(?<![0-9]:[0-9]{2})(?<![0-9]:[0-9]{3})[:\u2236]) ?"
     r"(?=-?[$\u20ac\u00a3]?[0-9(\[])(?!0[0-9]|[0-9]{1,9}:)"
 )
 """A bullet or a colon between two numbers: the sign of a product, and that of a quotient; ``1:2:3`` is none."""
-_RAISED: Final = re.compile(r"(?<=[0-9a-z_)\]])[⁻⁺]?[⁰¹²³⁴-⁹]+(?!\s*(?:\^|\*\*))")
-_ROOT: Final = re.compile(r"√(?=\()|√([0-9]+(?:\.[0-9]+)?)(?![\w.,]|\s*(?:\^|\*\*|!))")
+_RAISED: Final = lazy_pattern(r"(?<=[0-9a-z_)\]])[⁻⁺]?[⁰¹²³⁴-⁹]+(?!\s*(?:\^|\*\*))")
+_ROOT: Final = lazy_pattern(r"√(?=\()|√([0-9]+(?:\.[0-9]+)?)(?![\w.,]|\s*(?:\^|\*\*|!))")
 _AROUND: Final = (
     ("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$"), ("**", "**"), ("`", "`"),
     *((f"\\{each}{{", "}") for each in sorted(TEXT)),

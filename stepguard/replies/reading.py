@@ -12,13 +12,13 @@ Keys are step ids, exactly as they were asked. What is not asked for is recorded
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from stepguard.backends.base import RESPONSE_NAME, ReplyFormat
 from stepguard.core.finish_reasons import CUT, FILTERED, STOPPED_EARLY, plain_reason
+from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import DEVIATION_KINDS, Claim, Deviation, DeviationKind, shorten
 from stepguard.errors import BackendError
 from stepguard.language.strict_json import JsonObject
@@ -44,7 +44,7 @@ _ANSWER_KEYS: Final = frozenset({"answer", "finalanswer", "theanswer", "result",
 _UNREAD_BY_ENDPOINT: Final = "tool_use_failed"
 """The endpoint says itself that it could not read the tool call, and hands on what the model wrote."""
 _NO_VALUES: Final[Mapping[str, Value]] = {}
-_NO_LETTER = re.compile(r"[\W_]+")
+_NO_LETTER = lazy_pattern(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Final
 
+from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import Deviation, DeviationKind, shorten
 from stepguard.language.retraction import find_retractions, set_aside
 from stepguard.language.strict_json import JsonObject, decode, decode_at, same
@@ -23,21 +24,21 @@ MAX_REPLY: Final = 2_000_000
 _MAX_GROUPS: Final = 1000
 
 # Where JSON, or something that was meant as JSON, begins; other braces belong to prose.
-_GROUP = re.compile(r"""\{(?=[{\[]|\s*(?:\\?["'}/]|[\w-]{1,99}\s{0,9}:))|\[(?=\s*[\[{"])""")
-_INTERESTING = re.compile(r"[\"{}\[\]]")
-_STRING_END = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*"', re.DOTALL)
-_KEY = re.compile(r"""(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]{0,99})(?![A-Za-z0-9_])\\?["']?\s{0,9}:""")
-_FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
+_GROUP = lazy_pattern(r"""\{(?=[{\[]|\s*(?:\\?["'}/]|[\w-]{1,99}\s{0,9}:))|\[(?=\s*[\[{"])""")
+_INTERESTING = lazy_pattern(r"[\"{}\[\]]")
+_STRING_END = lazy_pattern(r'[^"\\]*+(?:\\.[^"\\]*+)*"', re.DOTALL)
+_KEY = lazy_pattern(r"""(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]{0,99})(?![A-Za-z0-9_])\\?["']?\s{0,9}:""")
+_FENCE_LINE = lazy_pattern(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
 _REACH: Final = 120
-_CALLED_WRONG: Final = re.compile(
+_CALLED_WRONG: Final = lazy_pattern(
     r"\A\s*(?:[\u274c\u2717\u2718]|(?:\(|<-|//|#|\^)\s*(?:wrong|incorrect|false)\b)"
     r"|(?:^|[.!?;,]\s)\s{0,9}(?!nothing|none|neither|no\b|what|which)\w{1,30} (?:is|was) (?:wrong|incorrect)\b"
     r"|\b(?:das|es|dies) (?:ist|war) falsch\b|\bc['\u2019]est faux\b|\beso es (?:incorrecto|falso)\b"
     r"|(?:^|[.!?]\s)no[,:;] [a-z]\w{0,30} ?=",
     re.IGNORECASE | re.MULTILINE,
 )
-_POLITE: Final = re.compile(r"(?:sorry|apologies) (?:for|about|if)\b|let me (?:re-?|double.)check", re.IGNORECASE)
-_FENCE = re.compile(r"(`{3,}|~{3,})([^\n`]{0,100})\n")
+_POLITE: Final = lazy_pattern(r"(?:sorry|apologies) (?:for|about|if)\b|let me (?:re-?|double.)check", re.IGNORECASE)
+_FENCE = lazy_pattern(r"(`{3,}|~{3,})([^\n`]{0,100})\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
+from stepguard.core.patterns import lazy_pattern
 from stepguard.language.strict_json import decode_at
 
 __all__ = ["Unclosed", "hides", "without_thinking"]
@@ -40,16 +41,16 @@ _FRAMES: Final = (
     r"(?:[:\uff1a]|(?=\n|\Z)))"
 )
 _OBJECT: Final = r"|(?P<object>\{(?=\s*\"))"
-_MARK = re.compile(_MARKS, re.IGNORECASE | re.MULTILINE)
-_MARK_OR_OBJECT = re.compile(_MARKS + _OBJECT, re.IGNORECASE | re.MULTILINE)
-_FRAME = re.compile(_MARKS + _FRAMES, re.IGNORECASE | re.MULTILINE)
-_FRAME_OR_OBJECT = re.compile(_MARKS + _FRAMES + _OBJECT, re.IGNORECASE | re.MULTILINE)
+_MARK = lazy_pattern(_MARKS, re.IGNORECASE | re.MULTILINE)
+_MARK_OR_OBJECT = lazy_pattern(_MARKS + _OBJECT, re.IGNORECASE | re.MULTILINE)
+_FRAME = lazy_pattern(_MARKS + _FRAMES, re.IGNORECASE | re.MULTILINE)
+_FRAME_OR_OBJECT = lazy_pattern(_MARKS + _FRAMES + _OBJECT, re.IGNORECASE | re.MULTILINE)
 
-_WORD = re.compile(r"[^\W_]+")
-_WORDS_ON = re.compile(r"[,.!?;'\u2019]|[ \t]{1,9}\w")
-_NEXT_WORD = re.compile(r"\s{0,9}([^\W\d_]+)")
-_SQUARE_END = re.compile(r"\[/([^\W\d_][\w-]{2,40}+)\]")
-_JSON = re.compile(r"[{\[]\s{0,9}[\"{\[]")
+_WORD = lazy_pattern(r"[^\W_]+")
+_WORDS_ON = lazy_pattern(r"[,.!?;'\u2019]|[ \t]{1,9}\w")
+_NEXT_WORD = lazy_pattern(r"\s{0,9}([^\W\d_]+)")
+_SQUARE_END = lazy_pattern(r"\[/([^\W\d_][\w-]{2,40}+)\]")
+_JSON = lazy_pattern(r"[{\[]\s{0,9}[\"{\[]")
 
 _ANSWER: Final = frozenset(
     {
@@ -68,13 +69,13 @@ _BEGINS: Final = frozenset({"begin", "open", "start"})
 _ENDS: Final = frozenset({"close", "end", "stop"})
 _SPEAKERS: Final = _ANSWER | {"ai", "assistant", "bot", "gpt", "model"}
 _NO_MARK: Final = frozenset({"true", "false", "null", "nan", "infinity"})
-_DRAFT = re.compile(
+_DRAFT = lazy_pattern(
     r"(?:think|thought|reason(?:ing|s)?$|analy[sz]|scratch|draft|plan(?:ning)?$|reflect|monolog|brainstorm|rough|tentativ"
     r"|guess|attempt|trial|deliberat|ponder|musing|sketch|rationale|cot$|working|provisional|preliminar"
     r"|gedanke|\u00fcberleg|entwurf|brouillon|r\u00e9flexion|borrador|razonamiento|pensamiento"
     r"|\u601d|\u63a8\u7406|\u8349\u7a3f|\u5206\u6790|\u043c\u044b\u0441\u043b|\u0440\u0430\u0441\u0441\u0443\u0436|\u0447\u0435\u0440\u043d\u043e\u0432\u0438\u043a)"
 )
-_NOT_FINAL = re.compile(r"draft|tentativ|rough|scratch|guess|attempt|trial|sketch|provisional|preliminar")
+_NOT_FINAL = lazy_pattern(r"draft|tentativ|rough|scratch|guess|attempt|trial|sketch|provisional|preliminar")
 _LABEL: Final = ":"
 _FENCE: Final = "`"
 

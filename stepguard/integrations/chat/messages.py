@@ -9,7 +9,6 @@ from typing import Any, Final, Literal
 
 from stepguard.errors import ProcedureError
 from stepguard.integrations.chat.trust import ROLES
-from stepguard.procedure.notation import is_written, read_procedure
 
 __all__ = [
     "COMMENT",
@@ -186,6 +185,8 @@ def _means_procedure(lines: Sequence[str]) -> bool:
     if _DECLARED.match(header[1]) and any(_FORMULA.match(line.strip()) or _LABEL.match(line) for line in steps):
         return True  # what is wrong with it is to be complained of, and not to be answered unguarded
     try:
+        from stepguard.procedure.notation import read_procedure  # with a parser that most calls do not need
+
         read_procedure("\n".join([rest[0], *steps]))
     except ProcedureError:
         return False
@@ -230,4 +231,6 @@ def _gives_value(line: str, names: frozenset[str]) -> bool:
 
 
 def _is_step(line: str) -> bool:
+    from stepguard.procedure.notation import is_written
+
     return is_written(line[:_LONGEST_STEP])

@@ -13,6 +13,7 @@ from typing import Final
 from lark import Token
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
+from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ExpressionError, ProcedureError
 from stepguard.language.expressions import parse_expression
@@ -20,16 +21,18 @@ from stepguard.language.terms import TERM_SIGNS
 
 __all__ = ["explain", "explain_term"]
 
-_STRINGS: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-_COMMENT: Final = re.compile(r"#.*")
+_STRINGS: Final = lazy_pattern(r'"(?:[^"\\\n]|\\.)*"')
+_COMMENT: Final = lazy_pattern(r"#.*")
 _MAX_SHOWN: Final = 1000
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
-_WORDS_FIRST: Final = re.compile(
+_WORDS_FIRST: Final = lazy_pattern(
     rf"(?:[0-9]+[.)]\s*)?(?P<words>[^\"=:]*[^\W\d_]{{2}}[^\"=:]*):\s*(?P<step>`?{_NAME}\s*(?::[^=]*)?=(?!=).*)"
 )
-_FORMULA: Final = re.compile(rf"(?:[0-9]+[.)]\s*)?{_NAME}\s*(?::[^=\"]*)?=(?!=)\s*(?:by code\s)?(?P<formula>[^\"]*)\Z")
+_FORMULA: Final = lazy_pattern(
+    rf"(?:[0-9]+[.)]\s*)?{_NAME}\s*(?::[^=\"]*)?=(?!=)\s*(?:by code\s)?(?P<formula>[^\"]*)\Z"
+)
 
-_WORDS_ALONE: Final = re.compile(
+_WORDS_ALONE: Final = lazy_pattern(
     rf"(?:[0-9]+[.)]\s*)?(?P<name>{_NAME}\s*(?::[^=]*)?)=\s*(?P<words>"
     r"(?!(?:by code|ask|tool|function|call|sum|count|min|max|all|any|first)\b)"
     r"[A-Za-z]+(?:'[a-z]+)?(?: (?!(?:if|in|and|or|mod|not)\b)[A-Za-z]+(?:'[a-z]+)?){3,}[.?!]?)\Z"
