@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from calendar import monthrange
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from itertools import count
 from typing import Literal, cast
 
 from stepguard.language.expressions import Chain, Compare, Expression, Name, Number
@@ -26,13 +27,35 @@ _MAX_MONTHS = 24
 """A sum over more months is no help."""
 
 
-def split_dates(step: Step, values: Mapping[str, Value]) -> StandIn | None:
+def split_dates(step: Step, values: Mapping[str, Value], *, one_by_one: bool = False) -> StandIn | None:
     """The sum of days that is asked in the place of a step; None where it is not about dates, or too far.
 
     Args:
         step: a step whose value follows from an expression with dates (`Step.exact`).
         values: what it reads.
+        one_by_one: whether each term is added in a step of its own; None then where there are two terms only.
     """
+    stand_in = _sum_of_days(step, values)
+    return _one_by_one(stand_in) if one_by_one and stand_in is not None else stand_in
+
+
+def _one_by_one(stand_in: StandIn) -> StandIn | None:
+    (step,) = stand_in.steps
+    tree = step.expression
+    assert isinstance(tree, Chain)
+    if len(tree.operands) < 3:
+        return None
+    steps: list[Step] = []
+    total: Expression = tree.operands[0]
+    names = (name for number in count(1) if (name := f"p{number}") != step.id)
+    for operator, operand in zip(tree.operators[:-1], tree.operands[1:-1], strict=True):
+        steps.append(Step(next(names), Chain((total, operand), (operator,))))
+        total = Name(steps[-1].id)
+    last = Step(step.id, Chain((total, tree.operands[-1]), tree.operators[-1:]))
+    return replace(stand_in, steps=(*steps, last))
+
+
+def _sum_of_days(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     tree = step.exact
     if isinstance(tree, Compare):
         left, right = (_linear(side, values) for side in (tree.left, tree.right))

@@ -176,9 +176,9 @@ class Ladder:
 
         hard = "wrong_value" in failures.kinds and failures.hard_as_it_stands
 
-        def late(rung: Rung) -> bool:
-            replaced = not hard or rung == last or rung.stand_in(failures.step, failures.values) is not None
-            return seldom(rung) or not replaced
+        def late(rung: Rung) -> tuple[bool, bool]:
+            again = hard and rung != last and rung.stand_in(failures.step, failures.values) is None
+            return again, seldom(rung)
 
         groups = groupby(candidates, key=lambda rung: rung.independent)
         return [rung for _, group in groups for rung in sorted(group, key=late)]

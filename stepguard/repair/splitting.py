@@ -43,7 +43,8 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
     A step of several operations becomes one step for each, with ``round_numbers`` several for a product; one operation
     on two numbers is taken apart in that way. Of a comparison the difference of its sides is asked, as a number whose
     sign decides; it has no other ways but to turn it (``round_numbers``). Of a step with dates the sum of days is
-    asked. No small step holds the value of the step as a number, unless the step itself does.
+    asked, with ``round_numbers`` a term at a time. No small step holds the value of the step as a number, unless the
+    step itself does.
 
     Args:
         step: the step.
@@ -53,7 +54,7 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
     """
     tree = step.expression
     if tree is None:
-        return split_dates(step, values) if way == "digits" else None
+        return None if way == "compensation" else split_dates(step, values, one_by_one=way == "round_numbers")
     if not step.show_work:
         return None
     try:
