@@ -6,13 +6,17 @@
 The policy is that of the family ``returns_desk`` (`stepguard.evaluation.families.returns_policy`), which puts each rule
 into words. Here it is a procedure with tables, choices and a loop (``examples/returns_desk.procedure``). The truth
 comes from plain Python in this file. Printed are the runs by status, wrong answers among those that completed (silent
-errors), calls, tokens, and what the guard had to do beyond asking.
+errors), calls, tokens, and what the guard had to do beyond asking. ``--thought`` asks the same problems in one call
+each, unguarded: the procedure as it is written, the inputs, and the request to think step by step; every answer that is
+read counts.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
+import re
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -21,8 +25,8 @@ from datetime import date, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
-from stepguard import Guard, Procedure, Result
-from stepguard.backends import as_backend
+from stepguard import Guard, Procedure, Result, Usage
+from stepguard.backends import Message, Request, as_backend
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.evaluation.statistics import wilson
 
@@ -30,6 +34,11 @@ PROCEDURE = Path(__file__).parent.parent / "examples" / "returns_desk.procedure"
 WINDOWS = {"book": 14, "clothing": 30, "electronics": 21, "furniture": 45}
 RATES = {"unopened": 100, "opened": 80, "damaged": 50}
 POSTAGE = {"small": 490, "medium": 990, "large": 2490}
+THOUGHT = (
+    "Carry out this procedure for these inputs. Think step by step. End with a line 'Answer: N', where N is the value "
+    "of the answer with two decimals."
+)
+ANSWER = re.compile(r"Answer\W{0,6}(-?\d[\d,]*(?:\.\d+)?)")
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,7 @@ def main() -> None:
     parser.add_argument("--base-url", help="the model's endpoint; without it the recording is replayed")
     parser.add_argument("-n", type=int, default=20, help="runs")
     parser.add_argument("--returns", type=int, default=2, help="returns in a run, of nine steps each")
+    parser.add_argument("--thought", action="store_true", help="by chain of thought, in one call a run, instead")
     parser.add_argument("--slots", type=int, default=4, help="runs at the same time")
     given = parser.parse_args()
     model = None
@@ -83,6 +93,11 @@ def main() -> None:
         client = openai.OpenAI(base_url=given.base_url, api_key="none", timeout=600)
         model = as_backend(client, model="local")
     backend = RecordedBackend(given.store, model)
+    if given.thought:
+        with ThreadPoolExecutor(given.slots) as pool:
+            thought = list(pool.map(lambda seed: think(backend, make_case(seed, given.returns)), range(given.n)))
+        report_thoughts(thought)
+        return
     procedure = Procedure.load(PROCEDURE)
 
     def run(seed: int) -> tuple[Case, Result]:
@@ -94,6 +109,38 @@ def main() -> None:
     with ThreadPoolExecutor(given.slots) as pool:
         ended = list(pool.map(run, range(given.n)))
     report(ended)
+
+
+@dataclass(frozen=True)
+class Thought:
+    """What one unguarded call came to: the answer that was read, None where none was."""
+
+    case: Case
+    answer: Decimal | None
+    usage: Usage
+
+
+def think(backend: RecordedBackend, case: Case) -> Thought:
+    """Ask a case by chain of thought."""
+    given = json.dumps(case.inputs, default=str, indent=1)
+    question = f"{PROCEDURE.read_text(encoding='utf-8')}\nInputs:\n{given}\n\n{THOUGHT}"
+    request = Request(messages=(Message("user", question),), temperature=0, max_tokens=3000)
+    completion = backend.complete(request)
+    lines = ANSWER.findall(completion.text or "")
+    answer = Decimal(lines[-1].replace(",", "")) if lines else None
+    print(f"{answer}, right is {case.answer}", file=sys.stderr, flush=True)
+    return Thought(case, answer, completion.usage)
+
+
+def report_thoughts(thoughts: list[Thought]) -> None:
+    """Print the figures of unguarded calls."""
+    right = sum(thought.answer == thought.case.answer for thought in thoughts)
+    unread = sum(thought.answer is None for thought in thoughts)
+    low, high = wilson(right, len(thoughts))
+    print(f"{len(thoughts)} calls by chain of thought: right {right} [{100 * low:.0f}, {100 * high:.0f}] %")
+    print(f"silently wrong answers: {len(thoughts) - right - unread}; without an answer: {unread}")
+    tokens = [sum(getattr(each.usage, name) for each in thoughts) for name in ("input_tokens", "output_tokens")]
+    print(f"{tokens[0]} input and {tokens[1]} output tokens")
 
 
 def report(ended: list[tuple[Case, Result]]) -> None:
