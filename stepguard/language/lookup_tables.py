@@ -28,8 +28,8 @@ from __future__ import annotations
 import csv
 import json
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from io import StringIO
@@ -47,6 +47,8 @@ OTHERWISE: Final = "otherwise"
 """The key of a row for every key that has none of its own."""
 
 _MAX_ROWS: Final = 100_000
+_COMPARISONS: Final = 100_000
+"""So many comparisons of ranges a small table may take; what grows with the square of its rows is refused."""
 _MAX_KEYS: Final = 8
 _ORDERED: Final = NUMERIC | {"date", "time", "duration", "quantity"}
 _ABOVE: Final = r"(?:over|above|more than)"
@@ -180,7 +182,7 @@ class Table:
         if not shown:
             raise ProcedureError(f"table {name!r} has no rows")
         self.rows = tuple(shown)
-        _check_ranges(self._root, len(self.keys), name)
+        _RangeCheck(name, len(shown)).check(self._root, len(self.keys))
 
     @classmethod
     def from_csv(
@@ -339,52 +341,88 @@ def _plain(value: Value) -> Any:
     return value.value if isinstance(value, Amount) else to_exact(value)
 
 
-def _check_ranges(branch: _Branch, depth: int, name: str) -> None:
-    """Refuse ranges that meet, and exact keys inside a range, where what is behind them fits the same keys.
-
-    Where they do not meet, they are put in order, so that a look-up need not go through them.
-    """
-    if depth == 0:
-        return
-    ordered = sorted(branch.ranges, key=_start)
-    disjoint = True
-    for place, one in enumerate(ordered):
-        for other in map(ordered.__getitem__, range(place + 1, len(ordered))):
-            if not one.meets(other):
-                break
-            disjoint = False
-            if _common(branch.ranges[one], branch.ranges[other], depth - 1):
-                raise ProcedureError(f"table {name!r}: {one.text!r} and {other.text!r} have keys in common")
-    if disjoint:
-        branch.starts = [each for each in ordered if each.low.value is not None]
-        branch.endless = [each for each in ordered if each.low.value is None]
-    for exact, below in branch.exact.items():
-        for within in branch.of(exact)[1:]:
-            if _common(below, within, depth - 1):
-                raise ProcedureError(f"table {name!r}: the key {show_value(exact)} has a row and is in a range, too")
-    for behind in (*branch.exact.values(), *branch.ranges.values(), branch.otherwise):
-        if behind is not None:
-            _check_ranges(behind, depth - 1, name)
-
-
 def _start(key: _Range) -> tuple[bool, Any, bool]:
     return key.low.value is not None, 0 if key.low.value is None else key.low.value, not key.low.inside
 
 
-def _common(one: _Branch, other: _Branch, depth: int) -> bool:
-    """Whether some keys fit a row of both branches."""
-    if depth == 0:
-        return True
-    for left, right in ((one, other), (other, one)):
-        for exact, below in left.exact.items():
-            if any(_common(below, each, depth - 1) for each in right.of(exact)):
-                return True
-        if left.otherwise is not None:
-            all_others = (*right.exact.values(), *right.ranges.values(), *([right.otherwise] * bool(right.otherwise)))
-            if any(_common(left.otherwise, each, depth - 1) for each in all_others if each is not None):
-                return True
-    return any(
-        mine.meets(theirs) and _common(one.ranges[mine], other.ranges[theirs], depth - 1)
-        for mine in one.ranges
-        for theirs in other.ranges
-    )
+class _RangeCheck:
+    """Refuses ranges that meet, and exact keys inside a range, where what is behind them fits the same keys."""
+
+    def __init__(self, name: str, rows: int) -> None:
+        self.name = name
+        self.left = _COMPARISONS + 20 * rows
+
+    def check(self, branch: _Branch, depth: int) -> None:
+        """Check a branch; ranges that do not meet are put in order, so that a look-up need not go through them."""
+        if depth == 0:
+            return
+        for behind in (*branch.exact.values(), *branch.ranges.values(), branch.otherwise):
+            if behind is not None:
+                self.check(behind, depth - 1)
+        ordered = sorted(branch.ranges, key=_start)
+        disjoint = True
+        for place, one in enumerate(ordered):
+            for other in map(ordered.__getitem__, range(place + 1, len(ordered))):
+                if not one.meets(other):
+                    break
+                disjoint = False
+                if self.common(branch.ranges[one], branch.ranges[other], depth - 1):
+                    raise ProcedureError(f"table {self.name!r}: {one.text!r} and {other.text!r} have keys in common")
+        if disjoint:
+            branch.starts = [each for each in ordered if each.low.value is not None]
+            branch.endless = [each for each in ordered if each.low.value is None]
+        for exact, below in branch.exact.items():
+            self.left -= 0 if disjoint else len(branch.ranges) // 8
+            for within in branch.of(exact)[1:]:
+                if self.common(below, within, depth - 1):
+                    shown = show_value(exact)
+                    raise ProcedureError(f"table {self.name!r}: the key {shown} has a row and is in a range, too")
+
+    def common(self, one: _Branch, other: _Branch, depth: int) -> bool:
+        """Whether some keys fit a row of both branches."""
+        self.left -= 1
+        if self.left < 0:
+            raise ProcedureError(
+                f"table {self.name!r}: too many of its ranges overlap to compare them all: let ranges of one key be "
+                "the same or apart, or make a table of each"
+            )
+        if depth == 0:
+            return True
+        plain = not (one.ranges or other.ranges or one.otherwise or other.otherwise)
+        if plain and depth == 1:
+            return not one.exact.keys().isdisjoint(other.exact)
+        for left, right in ((one, other), (other, one)):
+            for exact, below in left.exact.items():
+                if any(self.common(below, each, depth - 1) for each in right.of(exact)):
+                    return True
+            if left.otherwise is not None:
+                all_others = (
+                    *right.exact.values(),
+                    *right.ranges.values(),
+                    *([right.otherwise] * bool(right.otherwise)),
+                )
+                if any(self.common(left.otherwise, each, depth - 1) for each in all_others if each is not None):
+                    return True
+        few, many = sorted((one, other), key=lambda each: len(each.ranges))
+        return any(
+            self.common(few.ranges[mine], many.ranges[theirs], depth - 1)
+            for mine in few.ranges
+            for theirs in self.meeting(mine, many)
+        )
+
+    def meeting(self, key: _Range, branch: _Branch) -> Iterator[_Range]:
+        """The ranges of a branch that meet a range."""
+        near: Iterable[_Range] = branch.ranges
+        if branch.starts is not None:
+            first = 0 if key.low.value is None else bisect_left(branch.starts, key.low.value, key=_beginning)
+            end = len(branch.starts)
+            if key.high.value is not None:
+                end = bisect_right(branch.starts, key.high.value, key=_beginning)
+            near = (*branch.endless, *branch.starts[max(first - 1, 0) : end])
+        else:
+            self.left -= len(branch.ranges)
+        return (each for each in near if key.meets(each))
+
+
+def _beginning(key: _Range) -> Any:
+    return key.low.value

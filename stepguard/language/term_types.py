@@ -6,13 +6,25 @@ two currencies or in units that measure different things, a field that a record 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping, Sequence
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, cast
 
 from stepguard.errors import ProcedureError, TooLargeError
 from stepguard.language.evaluation import shortened
-from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Negate, Not, Number, Power
+from stepguard.language.expressions import (
+    Call,
+    Chain,
+    Compare,
+    Expression,
+    Logic,
+    Name,
+    Negate,
+    Not,
+    Number,
+    Power,
+)
 from stepguard.language.lookup_tables import Table
 from stepguard.language.measure_arithmetic import has_offset, multiplied_units, unit_power
 from stepguard.language.quantities import Unit, write_unit
@@ -27,6 +39,7 @@ from stepguard.language.terms import (
     Member,
     Operand,
     RecordTerm,
+    scaled_operand,
 )
 from stepguard.language.type_relations import (
     BOOLEAN,
@@ -52,27 +65,35 @@ _ORDERED: Final = frozenset({"date", "time", "duration", "quantity"})
 _NO_TABLES: Final[Mapping[str, Table]] = {}
 
 
-def type_of(tree: Expression, types: Mapping[str, ValueType], tables: Mapping[str, Table] = _NO_TABLES) -> ValueType:
+def type_of(
+    tree: Expression,
+    types: Mapping[str, ValueType],
+    tables: Mapping[str, Table] = _NO_TABLES,
+    *,
+    scaled: bool = False,
+) -> ValueType:
     """The type of an expression. What is computed with numbers is a number, and money where it is added to money.
 
     Args:
         tree: the expression.
         types: the type of every variable in it.
         tables: the tables in it, by name.
+        scaled: whether an amount that a product only makes larger or smaller is money still (`scaled_operand`).
 
     Raises:
         ProcedureError: it can have no value, whatever its variables are.
     """
     try:
-        return _TermTypes(types, tables).of(tree)
+        return _TermTypes(types, tables, scaled=scaled).of(tree)
     except RecursionError:
         raise ProcedureError("the expression is nested too deeply") from None
 
 
 class _TermTypes:
-    def __init__(self, types: Mapping[str, ValueType], tables: Mapping[str, Table]) -> None:
+    def __init__(self, types: Mapping[str, ValueType], tables: Mapping[str, Table], *, scaled: bool) -> None:
         self.types = types
         self.tables = tables
+        self.scaled = scaled
 
     def of(self, tree: Expression) -> ValueType:
         if isinstance(tree, Operand):
@@ -85,6 +106,8 @@ class _TermTypes:
             case Negate(operand):
                 return self.negated(operand)
             case Chain(operands, operators):
+                if self.scaled and (part := scaled_operand(tree, self.named, self.currency)) is not None:
+                    return self.of(part)
                 total, text = self.of(operands[0]), operands[0]
                 for operator, operand in zip(operators, operands[1:], strict=True):
                     total, text = self.combined(operator, total, self.of(operand), text, operand, tree), operand
@@ -104,6 +127,12 @@ class _TermTypes:
             case Call():
                 return self.call(tree)
         raise AssertionError(f"no expression: {tree!r}")
+
+    def named(self, name: Name) -> ValueType | None:
+        return self.types.get(name.name)
+
+    def currency(self, tree: Expression) -> str | None:
+        return self.of(tree).currency
 
     def variable(self, name: str) -> ValueType:
         found = self.types.get(name)
@@ -394,7 +423,8 @@ class _TermTypes:
                 raise ProcedureError(
                     f"{tree.variable!r} has a meaning already: name the items of {shortened(source)!r} anew"
                 )
-            inner = _TermTypes({**self.types, tree.variable: kind.items}, self.tables)
+            types = ChainMap({tree.variable: kind.items}, cast("MutableMapping[str, ValueType]", self.types))
+            inner = _TermTypes(types, self.tables, scaled=self.scaled)
             if tree.where is not None:
                 inner.check_truth(tree.where)
             value = inner.of(tree.value)

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeGuard
 
-from stepguard.language.expressions import Expression, Name, format_expression, parts_of
+from stepguard.language.expressions import Chain, Expression, Name, format_expression, parts_of, walk
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value
 
@@ -40,6 +40,7 @@ __all__ = [
     "inner",
     "is_variable",
     "operands_in",
+    "scaled_operand",
     "variables_in",
 ]
 
@@ -240,3 +241,37 @@ def variables_in(tree: Expression) -> tuple[str, ...]:
         else:
             stack += [(each, bound) for each in reversed(parts_of(node))]
     return tuple(found)
+
+
+def scaled_operand(
+    tree: Chain, type_of_name: Callable[[Name], ValueType | None], currency_of: Callable[[Expression], str | None]
+) -> Expression | None:
+    """The amount of money that a product or a quotient only makes larger or smaller, so that it is in its currency.
+
+    Written numbers, percentages and whole numbers scale an amount; another factor may be a rate of exchange, which
+    converts it, and an amount divided by one is none.
+
+    Args:
+        tree: the product, the quotient or the remainder.
+        type_of_name: the type of a variable, None where it has none.
+        currency_of: the currency of an operand, None where it is in none.
+    """
+    if tree.additive:
+        return None
+    scaled: Expression | None = None
+    for operator, operand in zip(("*", *tree.operators), tree.operands, strict=True):
+        if _scales(operand, type_of_name):
+            continue
+        if scaled is not None or operator != "*" or currency_of(operand) is None:
+            return None
+        scaled = operand
+    return scaled
+
+
+def _scales(tree: Expression, type_of_name: Callable[[Name], ValueType | None]) -> bool:
+    for node in walk(tree):
+        if isinstance(node, Name):
+            kind = None if isinstance(node, Operand) else type_of_name(node)
+            if kind is None or kind.kind not in ("percent", "integer"):
+                return False
+    return True

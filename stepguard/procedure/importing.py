@@ -167,14 +167,20 @@ class _ImportReader:
     def _heading(self, at: int, line: str) -> None:
         title = line.lstrip("#").strip()
         word = governs(title)
-        if line.startswith("##") and _is_step(title):
-            self.note(at, line, "refused", "a heading that holds a step: write it as a line of its own")
+        if _is_step(title) and (line.startswith("##") or _numbered(title)):
+            self.note(
+                at,
+                line,
+                "refused",
+                "a heading or a comment that holds a step: write it as a line of its own, or leave it out",
+            )
         elif word is not None and not assigns(title):
             self.note(at, line, "refused", f"{word!r} may say whether what stands below is carried out")
         elif line.startswith("# ") and self.name is None and not self.body and not assigns(title):
             self.name = title
         elif title:
-            self.note(at, line, "left_out", "a heading, or a comment")
+            step = ", which holds a formula: it is not carried out" if assigns(title) else ""
+            self.note(at, line, "left_out", f"a heading, or a comment{step}")
 
     def _header(self, key: str, rest: str, at: int) -> None:
         if key in ("name", "title"):
@@ -272,11 +278,16 @@ class _ImportReader:
         return ImportedProcedure(procedure, tuple(sorted(self.notes, key=lambda note: note.line)))
 
 
+def _numbered(heading: str) -> bool:
+    """Whether a heading is numbered as a step is, or an item of a list that holds a formula."""
+    label = label_of(heading)
+    return label is not None and label.end() < len(heading) and (any(label.groups()) or assigns(heading))
+
+
 def _is_step(heading: str) -> bool:
     """Whether the words of a heading would be a step, or a declaration, if they stood alone."""
-    header, label = _HEADER.match(heading), label_of(heading)
-    numbered = label is not None and any(label.groups()) and label.end() < len(heading)
-    return numbered or (header is not None and header[2] != "") or assigns(heading)
+    header = _HEADER.match(heading)
+    return _numbered(heading) or (header is not None and header[2] != "") or assigns(heading)
 
 
 def _set_by(statement: Statement) -> Iterator[str]:

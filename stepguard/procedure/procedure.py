@@ -67,6 +67,8 @@ class Procedure:
         steps: every step as it is written, in the order of writing; of a straight procedure, also the order of a run.
         straight: whether it is a mere list of steps whose expressions are arithmetic, so that every run performs each
             of them once. What needs to know all steps beforehand needs a straight procedure.
+        answer_type: the type of the answer.
+        answer_in: the currency that the answer is in, also where its type names none (``net * 2``); None: in none.
 
     Raises:
         ProcedureError: an unknown or later variable, or one that an expression cannot compute with, a variable that is
@@ -86,6 +88,7 @@ class Procedure:
     operations: Mapping[str, Operation]
     output: ValueType | None
     answer_type: ValueType
+    answer_in: str | None
 
     def __init__(
         self,
@@ -125,13 +128,15 @@ class Procedure:
         else:
             from stepguard.procedure.static_checks import check_flow
 
-            kind = check_flow(held, declared, self.answer_term, self.tables)
-            assert kind is not None
-            put(self, "answer_type", kind)
+            answered = check_flow(held, declared, self.answer_term, self.tables)
+            assert answered is not None
+            put(self, "answer_type", answered[0])
+            put(self, "answer_in", answered[1])
         self._check_operations(self.operations)
 
     def _check_straight(self, held: Sequence[Step]) -> None:
         known: dict[str, Input | Step] = {each.name: each for each in self.inputs}
+        sources = dict(known)
         for index, step in enumerate(held):
             if step.id in known:
                 what = "an input" if isinstance(known[step.id], Input) else "an earlier step"
@@ -139,11 +144,12 @@ class Procedure:
             for name in step.reads:
                 if name not in known:
                     raise unknown_name(step, name, (later.id for later in held[index:]))
-            check_operands(step, known)
+            sources[step.id] = check_operands(step, sources)
             known[step.id] = step
         if self.answer not in known:
             raise ProcedureError(f"unreachable answer: no step sets {self.answer!r} and it is no input")
         object.__setattr__(self, "answer_type", known[self.answer].type)
+        object.__setattr__(self, "answer_in", sources[self.answer].type.currency)
 
     def _set(
         self,
@@ -179,6 +185,7 @@ class Procedure:
         put(self, "output", None)
         put(self, "operations", MappingProxyType({}))
         put(self, "answer_type", kind)
+        put(self, "answer_in", kind.currency)
 
     @property
     def names(self) -> frozenset[str]:

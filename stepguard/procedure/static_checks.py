@@ -6,17 +6,18 @@ Every variable that is read has a value on every way there, is of a type that ca
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ProcedureError
-from stepguard.language.expressions import Expression, format_expression
+from stepguard.language.expressions import Chain, Expression, format_expression
 from stepguard.language.lookup_tables import Table
 from stepguard.language.term_types import type_of
-from stepguard.language.terms import variables_in
-from stepguard.language.type_relations import fits
+from stepguard.language.terms import Choice, variables_in
+from stepguard.language.type_relations import fits, joined
 from stepguard.language.value_types import ValueType
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement, assigned
 from stepguard.procedure.steps import Input, Step, check_operands
@@ -26,24 +27,49 @@ __all__ = ["check_flow"]
 
 @dataclass
 class _State:
-    """What is known where a statement stands.
+    """What is known where a statement stands: layers, of which each block inside another one adds its own.
 
     Attributes:
         types: the variables that have a value, with their types.
+        money: the type of those that are in a currency which their own type does not name, ``net * 2``.
         partial: those that have one on some ways only, with the way on which it is missing.
         fresh: those that were set in this round of a loop.
-        carried: those that may be set again, since a loop carries them over.
-        outside: those that stand outside of the `for each` around, whose rounds do not see each other.
+        carried: from which layer of `types` up to which one variables may be set again, since a loop carries them over.
+        outside: how many layers stand outside of the `for each` around, whose rounds do not see each other.
     """
 
-    types: dict[str, ValueType]
-    partial: dict[str, str] = field(default_factory=dict)
-    fresh: set[str] = field(default_factory=set)
-    carried: frozenset[str] = frozenset()
-    outside: frozenset[str] = frozenset()
+    types: ChainMap[str, ValueType]
+    money: ChainMap[str, ValueType] = field(default_factory=ChainMap)
+    partial: ChainMap[str, str] = field(default_factory=ChainMap)
+    fresh: ChainMap[str, None] = field(default_factory=ChainMap)
+    carried: range = range(0)
+    outside: int = 0
 
-    def copy(self) -> _State:
-        return _State(dict(self.types), dict(self.partial), set(self.fresh), self.carried, self.outside)
+    def branch(self) -> _State:
+        """The state at the beginning of a branch."""
+        layers = self.types.new_child(), self.money.new_child(), self.partial.new_child(), self.fresh.new_child()
+        return _State(*layers, self.carried, self.outside)
+
+    def rounds(self, variable: str, kind: ValueType) -> _State:
+        """The state at the beginning of a round of `for each`."""
+        types = self.types.new_child({variable: kind})
+        inner = types.new_child(), self.money.new_child(), self.partial.new_child()
+        return _State(*inner, outside=len(types.maps))
+
+    def repeated(self) -> _State:
+        """The state at the beginning of a round of `repeat`."""
+        inner = self.types.new_child(), self.money.new_child(), self.partial.new_child()
+        return _State(*inner, carried=range(self.outside, len(self.types.maps)), outside=self.outside)
+
+    def carries(self, name: str) -> bool:
+        """Whether a loop around carries a variable over."""
+        layers = self.types.maps
+        return any(name in layers[-1 - at] for at in self.carried)
+
+    @property
+    def known(self) -> Mapping[str, ValueType]:
+        """The types of the variables that have a value, with their currencies."""
+        return ChainMap(*self.money.maps, *self.types.maps) if self.money else self.types
 
 
 def check_flow(
@@ -52,7 +78,7 @@ def check_flow(
     answer: Expression | None,
     tables: Mapping[str, Table],
     lines: Mapping[int, int] | None = None,
-) -> ValueType | None:
+) -> tuple[ValueType, str | None] | None:
     """Check a body with everything in it.
 
     Args:
@@ -63,12 +89,12 @@ def check_flow(
         lines: the line of each statement under its `id()`, where it stands in a text.
 
     Returns:
-        the type of the answer, None where there is none.
+        the type of the answer and the currency that it is in, None where there is no answer.
 
     Raises:
         ProcedureError: something cannot be right.
     """
-    state = _State({each.name: each.type for each in inputs})
+    state = _State(ChainMap({each.name: each.type for each in inputs}))
     checker = _Checker(tables, lines or {}, frozenset(assigned(body)))
     for name in tables:
         if name in state.types:
@@ -76,7 +102,8 @@ def check_flow(
     checker.body(body, state)
     if answer is None:
         return None
-    return checker.value(answer, state, "the answer", None)
+    found = checker.value(answer, state, "the answer", None)
+    return type_of(answer, state.types, tables), found.currency
 
 
 class _Checker:
@@ -108,7 +135,7 @@ class _Checker:
         """The type of an expression whose variables all have values."""
         self.reads(variables_in(tree), state, what, statement)
         try:
-            return type_of(tree, state.types, self.tables)
+            return type_of(tree, state.known, self.tables, scaled=True)
         except ProcedureError as error:
             if error.line is not None:
                 raise
@@ -135,8 +162,10 @@ class _Checker:
                 raise self.error(f"unreachable answer: no step sets {name!r} and it is no input{hint}", statement)
             raise self.error(f"{what} reads {name!r}, which is no input and set by no step{hint}", statement)
 
-    def set(self, name: str, kind: ValueType, state: _State, statement: Statement) -> None:
-        """Note that a variable is set."""
+    def set(
+        self, name: str, kind: ValueType, state: _State, statement: Statement, found: ValueType | None = None
+    ) -> None:
+        """Note that a variable is set; `found` is the type of its expression, which may be in a currency."""
         if name in self.tables:
             raise self.error(f"{name!r} is a table, and no step can set it", statement)
         if name in state.partial:
@@ -145,7 +174,7 @@ class _Checker:
                 statement,
             )
         if name in state.types:
-            if name in state.fresh or name not in state.carried:
+            if name in state.fresh or not state.carries(name):
                 raise self.error(
                     f"duplicate id: {name!r} is already set above; `repeat` alone sets one again, once a round",
                     statement,
@@ -156,27 +185,32 @@ class _Checker:
                     statement,
                 )
         state.types[name] = kind
-        state.fresh.add(name)
+        state.fresh[name] = None
+        carried = None if found is None else _in_currency(kind, found)
+        if carried is not None:
+            state.money[name] = carried
 
     def step(self, step: Step, state: _State) -> None:
         what = f"step {step.id!r}"
         self.reads(step.reads, state, what, step)
         for _, argument in step.arguments:
             self.value(argument, state, what, step)
-        sources = {name: Input(name, state.types[name]) for name in step.reads if name in state.types}
+        known = state.known
+        sources = {name: Input(name, known[name]) for name in step.reads if name in known}
+        found = step.type
         plain = not step.rich and all(each.type.scalar for each in sources.values()) and step.type.scalar
         if step.expression is None or plain:
             try:
-                check_operands(step, sources)
+                found = check_operands(step, sources).type
             except ProcedureError as error:
                 raise self.error(error.message, step) from error
         else:
             found = self.value(step.expression, state, what, step)
-            if not fits(found, step.type):
+            if not (fits(found, step.type) or _converts(step.expression, found, step.type)):
                 raise self.error(
                     f"{what} is {step.type}, and its expression gives {found}: declare `{step.id}: {found}`", step
                 )
-        self.set(step.id, step.type, state, step)
+        self.set(step.id, step.type, state, step, found)
 
     def condition(self, tree: Expression, state: _State, word: str, statement: Statement) -> None:
         kind = self.value(tree, state, f"the condition of `{word}`", statement)
@@ -190,10 +224,10 @@ class _Checker:
         ends: list[tuple[str, _State]] = []
         for condition, body in statement.branches:
             self.condition(condition, state, "if", statement)
-            end = state.copy()
+            end = state.branch()
             self.body(body, end)
             ends.append((f"where `{shorten(format_expression(condition), 60)}` holds", end))
-        end = state.copy()
+        end = state.branch()
         self.body(statement.otherwise, end)
         ends.append(
             (
@@ -206,9 +240,9 @@ class _Checker:
         line = self.lines.get(id(statement))
         place = "" if line is None else f" (`if` in line {line})"
         for _, end in ends:
-            state.fresh |= end.fresh
-            state.partial.update(end.partial)
-        for name in dict.fromkeys(name for _, end in ends for name in end.types):
+            state.fresh.update(end.fresh.maps[0])
+            state.partial.update(end.partial.maps[0])
+        for name in dict.fromkeys(name for _, end in ends for name in end.types.maps[0]):
             kinds = [end.types.get(name) for _, end in ends]
             missing = next((way for way, end in ends if name not in end.types), None)
             if missing is not None:
@@ -220,6 +254,22 @@ class _Checker:
                 )
             elif kinds[0] is not None:
                 state.types[name] = kinds[0]
+        self.currencies([end for _, end in ends], state, statement)
+
+    def currencies(self, ends: list[_State], state: _State, statement: If) -> None:
+        """Refuse a variable that is in one currency on one way and in another on another."""
+        for name in dict.fromkeys(name for end in ends for name in end.money.maps[0]):
+            found = [end.money[name] for end in ends if name in end.money]
+            both = found[0]
+            for each in found[1:]:
+                joint = joined(both, each)
+                if joint is None:
+                    raise self.error(
+                        f"{name!r} is {both} and {each} in different branches: convert one by a product with a rate",
+                        statement,
+                    )
+                both = joint
+            state.money[name] = both
 
     def rounds(self, statement: ForEach, state: _State) -> None:
         over = self.value(statement.over, state, "`for each`", statement)
@@ -234,22 +284,23 @@ class _Checker:
             raise self.error(
                 f"{statement.variable!r} has a value already: call the item of `for each` otherwise", statement
             )
-        types = {**state.types, statement.variable: over.items}
-        inner = _State(types, dict(state.partial), outside=frozenset(types))
+        inner = state.rounds(statement.variable, over.items)
         self.body(statement.body, inner)
-        for name, kind in inner.types.items():
-            if name not in state.types and name != statement.variable:
-                state.types[name] = ValueType(kind="list", items=kind)
-                state.fresh.add(name)
-        state.partial.update(inner.partial)
+        for name, kind in inner.types.maps[0].items():
+            state.types[name] = ValueType(kind="list", items=kind)
+            state.fresh[name] = None
+            if name in inner.money:
+                state.money[name] = ValueType(kind="list", items=inner.money[name])
+        state.partial.update(inner.partial.maps[0])
 
     def repeated(self, statement: Repeat, state: _State) -> None:
-        carried = frozenset(state.types) - state.outside
-        inner = _State(dict(state.types), dict(state.partial), set(), carried, state.outside)
+        inner = state.repeated()
         self.body(statement.body, inner)
         self.condition(statement.until, inner, "repeat", statement)
-        state.types, state.partial = inner.types, inner.partial
-        state.fresh |= inner.fresh
+        state.types.update(inner.types.maps[0])
+        state.money.update(inner.money.maps[0])
+        state.partial.update(inner.partial.maps[0])
+        state.fresh.update(inner.fresh.maps[0])
 
     def call(self, statement: ProcedureCall, state: _State) -> None:
         what = f"step {statement.id!r}"
@@ -257,8 +308,26 @@ class _Checker:
         declared = {each.name: each.type for each in called.inputs}
         for name, argument in statement.arguments:
             found = self.value(argument, state, what, statement)
-            if not fits(found, declared[name]):
+            if not (fits(found, declared[name]) or _converts(argument, found, declared[name])):
                 raise self.error(
                     f"{what} gives {called.name} {name!r} as {found}, and it is {declared[name]} there", statement
                 )
-        self.set(statement.id, called.answer_type, state, statement)
+        currency = called.answer_in
+        money = None if currency is None else ValueType(kind="money", currency=currency)
+        self.set(statement.id, called.answer_type, state, statement, money)
+
+
+def _converts(tree: Expression, found: ValueType, declared: ValueType) -> bool:
+    """Whether a product or a quotient is declared to be an amount in another currency."""
+    if isinstance(tree, Choice):
+        return any(_converts(each, found, declared) for each in (tree.then, tree.otherwise))
+    return isinstance(tree, Chain) and not tree.additive and found.numeric and declared.numeric
+
+
+def _in_currency(declared: ValueType, found: ValueType) -> ValueType | None:
+    """What a variable is that its type calls a number, and its expression an amount of money; None where nothing is."""
+    if declared.items is not None and found.items is not None:
+        items = _in_currency(declared.items, found.items)
+        return None if items is None else ValueType(kind="list", items=items)
+    money = declared.numeric and declared.currency is None and declared.kind != "percent"
+    return found if money and found.currency is not None else None

@@ -30,7 +30,7 @@ from stepguard.language.expressions import (
     parts_of,
     truths_in,
 )
-from stepguard.language.terms import TERM_SIGNS, LiteralTerm, is_variable, operands_in, variables_in
+from stepguard.language.terms import TERM_SIGNS, LiteralTerm, is_variable, operands_in, scaled_operand, variables_in
 from stepguard.language.value_types import NUMBER, TypeLike, ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
@@ -479,14 +479,17 @@ def as_inputs(inputs: Iterable[str | Input]) -> tuple[Input, ...]:
     return declared
 
 
-def check_operands(step: Step, sources: Mapping[str, Input | Step]) -> None:
+def check_operands(step: Step, sources: Mapping[str, Input | Step]) -> Input | Step:
     """Refuse an expression, or a relation of a check, that cannot be computed with these values, or mixes currencies.
 
     No reply could ever be accepted, or 5 USD would be proved by 5 EUR.
+
+    Returns:
+        what later steps read: the step, or, where its type names no currency and its value is in one, that as money.
     """
     _check_relations(step, sources)
     if step.expression is None:
-        return
+        return step
     copies = isinstance(step.expression, Name)
     truths = truths_in(step.expression)
     for name in step.reads:
@@ -507,7 +510,10 @@ def check_operands(step: Step, sources: Mapping[str, Input | Step]) -> None:
             raise ProcedureError(
                 f"step {step.id!r} is {step.type} and copies {name!r}, which is {kind}: {mend}", step=step.id
             )
-    _check_currencies(step, sources)
+    currency = _currency_in(step, sources)
+    return (
+        step if currency in (None, step.type.currency) else Input(step.id, ValueType(kind="money", currency=currency))
+    )
 
 
 def _check_relations(step: Step, sources: Mapping[str, Input | Step]) -> None:
@@ -537,27 +543,37 @@ def _declared(name: str, source: Input | Step, kind: str = "number") -> str:
     return f"`{name}: {kind}`"
 
 
-def _check_currencies(step: Step, sources: Mapping[str, Input | Step]) -> None:
-    """Refuse a step that adds or compares amounts in two currencies, or gives one as an amount in another."""
-    declared = {sources[name].type.currency for name in step.reads} - {None}
-    if not declared or (len(declared) == 1 and step.type.currency in (None, *declared)):
-        return
+def _currency_in(step: Step, sources: Mapping[str, Input | Step]) -> str | None:
+    """The currency that a step's value is in, whatever its type says; None where it is in none.
+
+    Raises:
+        ProcedureError: it adds or compares amounts in two currencies, or gives one as an amount in another.
+    """
     assert step.expression is not None
+    if all(sources[name].type.currency is None for name in step.reads) or not step.type.numeric:
+        _money_in(step.expression, step, sources)
+        return step.type.currency
     name = _money_in(step.expression, step, sources)
-    if name is not None and step.type.currency not in (None, sources[name].type.currency):
-        raise _mixed(step, f"it is in {step.type.currency}", name, sources)
+    found = None if name is None else sources[name].type.currency
+    scaled = isinstance(step.expression, Chain) and not step.expression.additive
+    if found is not None and not scaled and step.type.currency not in (None, found):
+        raise _mixed(step, f"it is in {step.type.currency}", name or "", sources)
+    return step.type.currency or found
 
 
 def _money_in(tree: Expression, step: Step, sources: Mapping[str, Input | Step]) -> str | None:
     """A name in whose currency the value of an expression is; None where it is in none.
 
-    A product or a quotient may convert an amount: it is in no currency until a type says so.
+    A product or a quotient may convert an amount: unless it only scales it, it is in no currency until a type says so.
     """
     if isinstance(tree, Name):
         return None if sources[tree.name].type.currency is None else tree.name
     names = [name for part in parts_of(tree) if (name := _money_in(part, step, sources)) is not None]
-    if isinstance(tree, Power | Logic | Not) or (isinstance(tree, Chain) and not tree.additive):
+    if isinstance(tree, Power | Logic | Not):
         return None
+    if isinstance(tree, Chain) and not tree.additive:
+        scaled = scaled_operand(tree, lambda each: sources[each.name].type, lambda part: _money_in(part, step, sources))
+        return None if scaled is None else _money_in(scaled, step, sources)
     for name in names[1:]:
         if sources[name].type.currency != sources[names[0]].type.currency:
             raise _mixed(step, f"{names[0]!r} is in {sources[names[0]].type.currency}", name, sources)

@@ -407,3 +407,17 @@ def test_every_number_finds_the_one_range_that_holds_it() -> None:
     table = Table("band", {"n": "number"}, "text", [*bands, ("from 1000", "c")])
     for number in range(-5, 1005):
         assert table.look_up((number,)) == ("b" if number < 0 else "a" if number < 1000 else "c")
+
+
+def test_overlapping_ranges_of_a_first_key_are_bounded() -> None:
+    """Ranges that overlap in the first key are compared by the second; more of them than can be is refused by name."""
+    keys = {"weight": "number", "zone": "text"}
+    table = Table("fee", keys, "number", [(f"{at} to {100 + at}", f"z{at}", at) for at in range(100)])
+    assert table.look_up([50, "z7"]) == 7
+    both = {"weight": "number", "size": "number"}
+    wide = [("0 to 5" if at % 2 else "3 to 9", f"{2 * at} to {2 * at + 1}", at) for at in range(2000)]
+    assert Table("fee", both, "number", wide).look_up([4, 21]) == 10
+    with pytest.raises(ProcedureError, match="keys in common"):
+        Table("fee", both, "number", [*wide, ("1 to 2", "6", 1)])
+    with pytest.raises(ProcedureError, match="too many of its ranges overlap"):
+        Table("fee", keys, "number", [(f"{at} to {9000 + at}", f"z{at}", at) for at in range(1000)])

@@ -7,6 +7,7 @@ import pytest
 from stepguard import Guard, Procedure, Step
 from stepguard.checks import Holds, Requires
 from stepguard.errors import ProcedureError
+from stepguard.procedure.statements import ProcedureCall
 from stepguard.procedure.steps import Input
 from stepguard.testing import SimulatedModel, Slips
 
@@ -65,7 +66,74 @@ def test_relations_of_a_check_do_not_mix_currencies(check: Holds | Requires) -> 
     ],
 )
 def test_a_product_converts_an_amount(expression: str, type: str | None) -> None:
-    """What is multiplied or divided is in no currency until a type says so, nor is a number without one."""
+    """What a rate multiplies or divides is in no currency until a type says so, nor is a number without one."""
     made = Procedure([Step("t", expression, type=type)], inputs=EUR_AND_USD)
     given = {"e": "1", "u": "20", "rate": "0.5"}
     assert Guard(SimulatedModel(slips=Slips.none())).run(made, given).verified
+
+
+DECLARED = """
+inputs:
+    u: money(USD)
+    e: money(EUR)
+    rate: number
+    n: integer
+    p: percent
+    flag: boolean
+    us: list of money(USD)
+"""
+IN_DOLLARS = (
+    *(
+        "u*1",
+        "1 * u",
+        "u/1",
+        "u // 2",
+        "u % 7",
+        "u*n",
+        "u*p",
+        "u * 50%",
+        "u * (1 + p)",
+        "-u",
+        "abs(u)",
+        "round(u * 1.5)",
+    ),
+    *("u", "u + 0", "(u + 1) * 2", "min(u, u*2)", "u if flag else 0", "u*2 if flag else u", "sum of us", "us[0]"),
+    *("max of us", "sum of (a*2) for a in us", "u*rate + u"),
+)
+
+
+@pytest.mark.parametrize("expression", IN_DOLLARS)
+@pytest.mark.parametrize("type", ["", ": decimal(2)"])
+def test_a_variable_without_a_currency_is_in_that_of_its_amounts(expression: str, type: str) -> None:
+    """An amount that is copied, added up or only scaled stays in its currency, whatever the type of the step says."""
+    start = f"{DECLARED}x{type} = {expression}\n"
+    for mixing in ("y = x + e", "y: money(EUR) = x", "z = x\ny = max(z, e)", "if x > e:\n    y = 1\nelse:\n    y = 2"):
+        with pytest.raises(ProcedureError, match=r"USD.*EUR|EUR.*USD"):
+            Procedure.parse(start + mixing)
+    for fitting in ("y = x + u", "y: money(USD) = x", "y: money(EUR) = x * rate", "y: money(EUR) = x * 0.9\nz = y + e"):
+        assert Procedure.parse(start + fitting).answer_type.numeric
+
+
+@pytest.mark.parametrize("expression", ["u * rate", "u / e", "u / u * e", "n * 2", "count of us", "u * e / u"])
+def test_a_rate_or_a_quotient_takes_the_currency_away(expression: str) -> None:
+    """What a number multiplies that may be a rate of exchange is in any currency."""
+    assert Procedure.parse(f"{DECLARED}x = {expression}\ny = x + e").answer == "y"
+
+
+def test_loops_branches_and_calls_keep_currencies() -> None:
+    """A list of a loop, a variable of branches and the answer of a called procedure are in their currency, too."""
+    for mixed in (
+        "for each a in us:\n    d = a*2\ny = (sum of d) + e",
+        "if flag:\n    x = u*1\nelse:\n    x = e*1\ny = x",
+        "if flag:\n    x = u*1\nelse:\n    x = 0\ny = x + e",
+        "x = u*1\nrepeat at most 3 times until z > 5:\n    z = x + e",
+    ):
+        with pytest.raises(ProcedureError, match=r"USD.*EUR|EUR.*USD"):
+            Procedure.parse(DECLARED + mixed)
+    twice = Procedure.parse("inputs:\n    v: money(USD)\nw = v * 2")
+    assert twice.answer_in == "USD"
+    with pytest.raises(ProcedureError, match=r"USD.*EUR"):
+        Procedure(
+            [ProcedureCall("x", twice, {"v": "u"}), Step("y", "x + e")],
+            inputs=EUR_AND_USD,
+        )
