@@ -14,7 +14,8 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final
+from operator import is_not
+from typing import Final, NamedTuple
 
 from stepguard.checks.evaluates import Evaluates
 from stepguard.core.verdicts import Strength, weakest
@@ -45,6 +46,7 @@ from stepguard.language.terms import (
     Member,
     Operand,
     is_variable,
+    variables_in,
 )
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value, to_exact
@@ -59,6 +61,15 @@ _LONGEST: Final = 40
 _SCALAR: Final = (int, Fraction, Decimal, bool, str)
 
 
+class _Aggregated(NamedTuple):
+    """What an operand came to, and what its names stood for."""
+
+    tree: Operand
+    read: tuple[Binding | None, ...]
+    value: Value
+    support: Strength
+
+
 class ValueNames:
     """The names that values get in the state of a run, beside those of the variables.
 
@@ -69,6 +80,7 @@ class ValueNames:
     """
 
     def __init__(self, declared: frozenset[str], calls: frozenset[str], set_by_steps: frozenset[str]) -> None:
+        self.aggregates: dict[int, _Aggregated] = {}  # those of a whole list are the same in every round of a loop
         self._declared = declared
         self._set = set_by_steps
         separator = "_"
@@ -244,9 +256,14 @@ class Lowering:
         return Name(defined)
 
     def _looked_up(self, tree: Operand) -> Expression:
-        view = ScopeValues(self._scope, self._state)
-        value = evaluate_term(tree, view, self._tables)
-        return Name(self._define(self._label(tree), value, view.support))
+        read = tuple(self._scope.find(name) for name in variables_in(tree)) if isinstance(tree, Aggregate) else ()
+        known = self._names.aggregates.get(id(tree)) if read else None
+        if known is None or len(known.read) != len(read) or any(map(is_not, known.read, read)):
+            view = ScopeValues(self._scope, self._state)
+            known = _Aggregated(tree, read, evaluate_term(tree, view, self._tables), view.support)
+            if read:
+                self._names.aggregates[id(tree)] = known
+        return Name(self._define(self._label(tree), known.value, known.support))
 
     def _define(self, label: str, value: Value, support: Strength) -> str:
         name = self._names.define(label, value, support, self._scope, self._state)
