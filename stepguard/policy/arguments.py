@@ -76,6 +76,8 @@ def plain_data(value: Any) -> Any:
         return json.loads(str(value))
     if isinstance(value, Mapping):
         return {str(key): plain_data(each) for key, each in value.items()}
+    if hasattr(value, "model_dump"):
+        return plain_data(value.model_dump(mode="json"))
     if isinstance(value, list | tuple):
         return [plain_data(each) for each in value]
     if value is None or isinstance(value, str | bool | int | float):

@@ -155,6 +155,13 @@ class PolicyGate:
         """The calls that were let through and are not answered: after a crash make them again, with the same key."""
         return tuple(_allowed(call) for call in self._history.calls if call.status == "pending")
 
+    def recorded(self, decision: Decision) -> str | None:
+        """The result of a call that is offered again after it was answered, as text; None of every other one."""
+        call = self._history.by_id.get(decision.call)
+        if call is None or call.status != "succeeded" or (call.tool, call.data) != (decision.tool, decision.arguments):
+            return None
+        return call.result if isinstance(call.result, str) else _dumped(call.result)
+
     # ---- what the host knows
 
     def learn(self, fact: str, *keys: object, value: object, strength: str = "proved") -> None:

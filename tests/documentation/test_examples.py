@@ -191,3 +191,24 @@ def test_the_spans_tell_the_verdicts_and_no_content() -> None:
 def test_every_example_is_tested(script: Path) -> None:
     """A new example is not forgotten here."""
     assert f'printed("{script.stem}")' in Path(__file__).read_text(encoding="utf-8")
+
+
+def _settled_rightly(shown: str) -> None:
+    assert 'First call get_order(order="A1")' in shown
+    assert "No more is paid back than was paid." in shown
+    assert "the manager agrees" in shown
+    assert shown.splitlines()[-2].endswith("Done: 120.00 EUR are on their way.")
+    assert shown.splitlines()[-1].removesuffix(".0)]").removesuffix(")]") == "paid: [('A1', 120"
+
+
+def test_an_agent_that_wants_too_much_is_told_what_to_do() -> None:
+    """What the policy forbids is refused, and the agent finishes the right way."""
+    _settled_rightly(printed("refund_desk"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("framework", ["pydantic_ai", "langchain", "openai_agents"])
+def test_an_agent_of_a_framework_is_told_what_to_do(framework: str) -> None:
+    """The same desk, with the tools of the framework behind the gate."""
+    pytest.importorskip(framework.removeprefix("openai_"))
+    _settled_rightly(printed(f"refund_desk_{framework}"))

@@ -1,0 +1,221 @@
+"""Tools behind a gate: every call of an agent's goes through its policy, and what goes back to the model says why not.
+
+A plain tool loop with an OpenAI client::
+
+    gate = ToolGate(policy, {"get_order": get_order, "refund": refund}, facts={"customer": "C1"}, confirm=ask_the_user)
+    while True:
+        message = client.chat.completions.create(model=..., messages=messages, tools=schemas).choices[0].message
+        messages.append(message)
+        if not message.tool_calls or gate.handed_over:
+            break
+        messages += gate.answer(message)
+
+Other frameworks are given `ToolGate.call`, or a file of their own beside this one.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any, Final
+
+from stepguard.core.arguments import check_callable
+from stepguard.errors import ConfigError, StepguardError
+from stepguard.policy.arguments import plain_data
+from stepguard.policy.decisions import Decision, FactQuestion
+from stepguard.policy.gate import PolicyGate
+from stepguard.policy.policy import Policy
+from stepguard.procedure.operations import KEY, Operation, Tool, operations_of
+
+__all__ = ["NothingDone", "ToolGate", "current_decision", "failure_text"]
+
+_CURRENT: Final[ContextVar[Decision | None]] = ContextVar("stepguard_decision", default=None)
+
+_MOST_ANSWERS: Final = 20
+"""So often what a call waits for is asked; each answer may bring the next question."""
+
+
+class NothingDone(StepguardError):
+    """A tool raises it to say that it failed and has changed nothing: limits and yeses are then as before."""
+
+
+def current_decision() -> Decision | None:
+    """The decision on the call that is being made: inside of a tool that a framework calls, its key is ``.key``."""
+    return _CURRENT.get()
+
+
+class ToolGate:
+    """The tools of one conversation behind the gate of a policy.
+
+    Args:
+        policy: the policy, or a gate that was resumed.
+        tools: the functions by name; one with a parameter ``idempotency_key`` is given the key of the call. A framework
+            that calls its tools itself needs none.
+        facts: what the host knows from the start, where a policy is given.
+        confirm: asked for a yes: the decision and who has to say it. None: such calls wait, and the model is told so.
+        answer: asked for a fact that is not known; None where that cannot be told.
+        clock: the moment; by default the time of this machine.
+        options: further options of `Policy.gate`.
+
+    Raises:
+        ConfigError: a tool is not declared in the policy, or an option cannot work.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | PolicyGate,
+        tools: Mapping[str, Callable[..., object] | Tool] = MappingProxyType({}),
+        *,
+        facts: Mapping[str, object] | None = None,
+        confirm: Callable[[Decision, str], bool] | None = None,
+        answer: Callable[[Decision, FactQuestion], object | None] | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        **options: Any,
+    ) -> None:
+        for given, name in ((confirm, "confirm"), (answer, "answer"), (clock, "clock")):
+            check_callable(given, name, optional=True)
+        if isinstance(policy, PolicyGate) and (facts or options):
+            raise ConfigError("facts and options belong to the gate that is given", option="facts")
+        self.gate = policy if isinstance(policy, PolicyGate) else policy.gate(facts=facts, **options)
+        self._tools: Mapping[str, Operation] = operations_of({}, tools)
+        for name in tools:
+            if name not in self.gate.policy.tools:
+                raise ConfigError(f"the policy declares no tool {name!r}: write `tool {name}(...)`", option="tools")
+        self._confirm = confirm
+        self._answer = answer
+        self._clock = clock
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether a person has taken over."""
+        return self.gate.handed_over
+
+    def decide(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> Decision:
+        """What becomes of a call, after those who have to be asked were."""
+        decision = self.gate.offer(name, arguments, id=id, now=self._clock())
+        for _ in range(_MOST_ANSWERS):
+            if decision.outcome != "ask" or not self._asked(decision):
+                break
+            decision = self.gate.offer(name, arguments, id=id, now=self._clock())
+        return decision
+
+    def call(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> str:
+        """Make a call if the policy lets it through.
+
+        Returns:
+            What the model is told: the result as text, or why there is none and what to do first.
+        """
+        decision = self.decide(name, arguments, id=id)
+        if not decision.allowed:
+            return self.refusal(decision)
+        try:
+            with self.making(decision):
+                value = self._function(name)(**self._given(decision))
+                if inspect.isawaitable(value):
+                    getattr(value, "close", lambda: None)()
+                    raise NothingDone(f"{name} is async: use `acall`")
+        except Exception as error:  # noqa: BLE001 - the agent is told of it, whatever it is
+            return failure_text(decision, error)
+        return self.finished(decision, value)
+
+    async def acall(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> str:
+        """The twin of `call` for async tools."""
+        decision = self.decide(name, arguments, id=id)
+        if not decision.allowed:
+            return self.refusal(decision)
+        try:
+            with self.making(decision):
+                value = self._function(name)(**self._given(decision))
+                if inspect.isawaitable(value):
+                    value = await value
+        except Exception as error:  # noqa: BLE001 - as in `call`
+            return failure_text(decision, error)
+        return self.finished(decision, value)
+
+    @contextmanager
+    def making(self, decision: Decision) -> Iterator[None]:
+        """A call that was let through, while it is made: the gate is told if it raises, and what it raises goes on."""
+        token = _CURRENT.set(decision)
+        try:
+            yield
+        except BaseException as error:
+            self.gate.failed(decision.call, done=not isinstance(error, NothingDone))
+            raise
+        finally:
+            _CURRENT.reset(token)
+
+    def refusal(self, decision: Decision) -> str:
+        """What an agent is told of a call that is not let through; of one that was made already, its result."""
+        recorded = self.gate.recorded(decision)
+        return decision.message if recorded is None else recorded
+
+    def answer(self, message: Any) -> list[dict[str, Any]]:
+        """The messages that answer the tool calls of an assistant's message, an object of OpenAI's or a mapping."""
+        return [_message(id, self.call(name, arguments, id=id)) for id, name, arguments in _calls_of(message)]
+
+    async def aanswer(self, message: Any) -> list[dict[str, Any]]:
+        """The twin of `answer` for async tools."""
+        return [_message(id, await self.acall(name, arguments, id=id)) for id, name, arguments in _calls_of(message)]
+
+    def finished(self, decision: Decision, value: object) -> str:
+        """Tell the gate what a call that was let through gave back; the same as text for the model."""
+        text = value if isinstance(value, str) else json.dumps(plain_data(value), ensure_ascii=False)
+        self.gate.result(decision.call, text)
+        return text
+
+    def _asked(self, decision: Decision) -> bool:
+        """Ask whoever has to be asked; whether something is known now that was not."""
+        learned = False
+        for question in decision.questions:
+            value = None if self._answer is None else self._answer(decision, question)
+            if value is not None:
+                self.gate.learn(question.fact, *question.keys, value=value)
+                learned = True
+        if decision.questions:
+            return learned
+        for role in decision.confirmations:
+            if self._confirm is not None and self._confirm(decision, role) is True:
+                self.gate.confirm(decision, by=role)
+                learned = True
+        return learned
+
+    def _function(self, name: str) -> Callable[..., object]:
+        tool = self._tools.get(name)
+        if tool is None:
+            raise NothingDone(f"there is no function for {name}")
+        return tool.function
+
+    def _given(self, decision: Decision) -> dict[str, Any]:
+        keyed = self._tools[decision.tool].keyed
+        return {**decision.arguments, **({KEY: decision.key} if keyed else {})}
+
+
+def failure_text(decision: Decision, error: Exception) -> str:
+    """What an agent is told of a call that was let through and failed."""
+    rest = "Nothing was done." if isinstance(error, NothingDone) else "It may have been done all the same."
+    return f"The call of {decision.tool} failed: {str(error).rstrip('.') or type(error).__name__}. {rest}"
+
+
+def _calls_of(message: Any) -> list[tuple[str, str, str]]:
+    calls = _part(message, "tool_calls") or ()
+    return [
+        (
+            str(_part(call, "id")),
+            str(_part(_part(call, "function"), "name")),
+            _part(_part(call, "function"), "arguments") or "{}",
+        )
+        for call in calls
+    ]
+
+
+def _part(of: Any, name: str) -> Any:
+    return of.get(name) if isinstance(of, Mapping) else getattr(of, name, None)
+
+
+def _message(id: str, content: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": id, "content": content}

@@ -1,0 +1,144 @@
+"""Tools behind a gate: a forbidden call is refused, the agent is told what to do, and finishes the right way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from policy_harness import NOW, ORDER, SHOP
+
+from stepguard import Policy
+from stepguard.errors import ConfigError
+from stepguard.integrations.tool_gate import NothingDone, ToolGate, current_decision
+from stepguard.policy import Decision, FactQuestion
+from stepguard.procedure import Tool
+
+
+class Shop:
+    """The tools of a shop, which remember what was paid back."""
+
+    def __init__(self) -> None:
+        self.paid: list[tuple[float, str]] = []
+
+    def get_order(self, id: str) -> dict[str, Any]:
+        """Look an order up."""
+        return {**ORDER, "refunded": sum(amount for amount, _ in self.paid)}
+
+    def refund(self, order: str, amount: float, idempotency_key: str) -> dict[str, Any]:
+        """Pay back."""
+        if amount == 13:
+            raise NothingDone("the till is closed")
+        if amount == 66:
+            raise TimeoutError("no answer")
+        self.paid.append((amount, idempotency_key))
+        return self.get_order(order)
+
+    def gate(self, **options: Any) -> ToolGate:
+        """A gate before them."""
+        tools: dict[str, Any] = {"get_order": self.get_order, "refund": Tool(self.refund)}
+        return ToolGate(Policy.parse(SHOP), tools, facts={"customer": "C1"}, clock=lambda: NOW, **options)
+
+
+def test_a_loop_of_ones_own() -> None:
+    """Messages of OpenAI's, as objects or as mappings, are answered; what is refused is never called."""
+    shop = Shop()
+    gate = shop.gate()
+
+    def turn(number: int, tool: str, **arguments: Any) -> str:
+        function = {"name": tool, "arguments": json.dumps(arguments)}
+        call: Any = {"id": f"c{number}", "function": function}
+        if number % 2:
+            call = SimpleNamespace(id=call["id"], function=SimpleNamespace(**function))
+        (message,) = gate.answer({"role": "assistant", "tool_calls": [call]})
+        assert (message["role"], message["tool_call_id"]) == ("tool", f"c{number}")
+        return str(message["content"])
+
+    assert 'First call get_order(id="A1").' in turn(1, "refund", order="A1", amount=20)
+    assert json.loads(turn(2, "get_order", id="A1"))["paid"] == 150
+    assert json.loads(turn(3, "refund", order="A1", amount=20))["refunded"] == 20
+    assert "No more than what was paid." in turn(4, "refund", order="A1", amount=131)
+    assert "waits for a yes of the manager" in turn(5, "refund", order="A1", amount=110)
+    assert "the till is closed. Nothing was done." in turn(6, "refund", order="A1", amount=13)
+    assert "It may have been done all the same." in turn(7, "refund", order="A1", amount=66)
+    assert [amount for amount, _ in shop.paid] == [20]
+    assert gate.answer({"role": "assistant", "content": "Done."}) == []
+
+
+def test_who_has_to_be_asked_is_asked() -> None:
+    """A yes and a fact are fetched from the host's functions; a no leaves the call undone."""
+    asked: list[object] = []
+
+    def confirm(decision: Decision, role: str) -> bool:
+        asked.append((role, dict(decision.arguments)))
+        return bool(decision.arguments["amount"] == 120)
+
+    def answer(decision: Decision, question: FactQuestion) -> object:
+        asked.append((question.fact, question.keys))
+        return True
+
+    shop = Shop()
+    gate = shop.gate(confirm=confirm, answer=answer)
+    gate.gate.offer("get_order", '{"id": "A1"}', id="look", now=NOW)
+    gate.gate.result("look", {**ORDER, "placed": "2025-01-01T00:00:00Z"})
+    assert "waits for" in gate.call("refund", '{"order": "A1", "amount": 140}', id="1")
+    assert "refunded" in gate.call("refund", '{"order": "A1", "amount": 120}', id="2")
+    assert asked == [
+        ("damaged", ("A1",)),
+        ("manager", {"order": "A1", "amount": 140}),
+        ("manager", {"order": "A1", "amount": 120}),
+    ]
+
+
+def test_a_turn_that_is_answered_again_repeats_nothing() -> None:
+    """After a crash the last message is answered again: what was done gives its result, what was not is done once."""
+    shop = Shop()
+    gate = shop.gate()
+    gate.call("get_order", '{"id": "A1"}', id="0")
+    first = gate.call("refund", '{"order": "A1", "amount": 20}', id="1")
+    waiting = gate.gate.offer("get_order", '{"id": "A1"}', id="2", now=NOW)
+    state = json.loads(json.dumps(gate.gate.to_dict()))
+    again = ToolGate(
+        gate.gate.policy.gate(state=state), {"get_order": shop.get_order, "refund": shop.refund}, clock=lambda: NOW
+    )
+    assert json.loads(again.call("refund", '{"amount": 20, "order": "A1"}', id="1")) == json.loads(first)
+    assert again.gate.pending == (waiting,)
+    assert json.loads(again.call("get_order", '{"id": "A1"}', id="2"))["refunded"] == 20
+    assert len(shop.paid) == 1
+
+
+def test_async_tools() -> None:
+    """`acall` awaits them; `call` does not start them, and a call that is cancelled may have been done."""
+    policy = Policy.parse("tool pay(to: text) changes nothing\nbefore pay: at most once per to")
+    keys: list[str | None] = []
+
+    async def pay(to: str) -> str:
+        decision = current_decision()
+        keys.append(None if decision is None else decision.key)
+        if to == "slow":
+            await asyncio.sleep(60)
+        return "paid"
+
+    gate = ToolGate(policy, {"pay": pay})
+    assert "use `acall`" in gate.call("pay", {"to": "a"}, id="1")
+
+    async def run() -> None:
+        assert await gate.acall("pay", {"to": "a"}, id="2") == "paid"
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(gate.acall("pay", {"to": "slow"}, id="3"), 0.01)
+        told = await asyncio.gather(*(gate.acall("pay", {"to": "b"}, id=f"p{each}") for each in range(2)))
+        assert sorted(each == "paid" for each in told) == [False, True]
+        assert "at most once" in await gate.acall("pay", {"to": "slow"}, id="4")
+
+    asyncio.run(run())
+    assert len(set(keys)) == 3
+
+
+def test_tools_that_no_policy_knows_are_refused_at_once() -> None:
+    """A function without a declaration is a mistake of the host's; a declared tool without a function does nothing."""
+    with pytest.raises(ConfigError, match="declares no tool 'drop'"):
+        ToolGate(Policy.parse(SHOP), {"drop": print})
+    gate = ToolGate(Policy.parse(SHOP), facts={"customer": "C1"})
+    assert "there is no function for mail" in gate.call("mail", {"to": "a", "words": "b"}, id="1")
