@@ -202,12 +202,14 @@ def _row(line: str) -> _Row | None:
 
 
 def _delimited(line: str, delimiter: str) -> tuple[_Cell, ...]:
+    if delimiter == "|" and "||" in line and "|" not in line.replace("||", ""):  # the heads of some wikis
+        delimiter = "||"
     cells: list[_Cell] = []
     at = 0
     for piece in line.split(delimiter):
         cells.append(_Cell(at, at + len(piece), piece))
         at += len(piece) + len(delimiter)
-    if delimiter == "|" and len(cells) > 1 and not cells[0].text.strip():
+    if delimiter[0] == "|" and len(cells) > 1 and not cells[0].text.strip():
         del cells[0]
     if len(cells) > 1 and not cells[-1].text.strip():
         del cells[-1]

@@ -50,6 +50,13 @@ _TABLES: Final = re.compile(  # LaTeX: rows end with a double backslash, cells w
     r"|(?P<row>\\\\(?:\[[^\]\n]{0,20}\])?|\\tabularnewline(?![A-Za-z]))[ \t]{0,99}\n?|(?<!\\)(?P<cell>&)"
     r"|(?P<rule>\\(?:[hc]line|toprule|midrule|bottomrule|cmidrule)(?:\([lr]{1,2}\))?(?:\{[0-9-]{1,9}\})?)[ \t]{0,99}\n?"
 )
+_ATTRIBUTES: Final = (
+    r"(?:(?:[ \t]*+[a-z-]{1,20}[ \t]?=[ \t]?(?:\"[^\"\n]{0,80}\"|[^\s|\"]{1,40})){1,6}[ \t]*+\|(?!\|))?"
+)
+_WIKI: Final = re.compile(  # each cell on a line of its own, or behind two bars
+    r"(?P<begin>(?:\n|\A)[ \t:]{0,9}\{\|[^\n]*)|(?P<end>\n[ \t]{0,9}\|\})|(?P<rule>\n[ \t]{0,9}\|-[^\n]*)"
+    rf"|(?P<caption>\n[ \t]{{0,9}}\|\+)|(?P<line>\n[ \t]{{0,9}}[|!]{_ATTRIBUTES})|(?P<next>(?:\|\||!!){_ATTRIBUTES})"
+)
 _EMPHASIS: Final = re.compile(  # signs in arithmetic have a digit, a letter or a blank on both sides
     r"(?<![\w)\]}*_`\s])[*_`]++(?!\s|\Z|[*_`])|(?<!\S)[*_`]++(?!\s|\Z|[*_`])"
     r"|(?<=[^\s*_`])[*_`]++(?![\w(*_`\\+$€£-])|(?<=[^\w\s)\]}*_`])[*_`]++(?!\s)|\\(?=[$%.+#-])"
@@ -78,6 +85,8 @@ class View:
         text = without_struck(text)
         if "\\begin{" in text:
             text = self._edited(text, _TABLES, _TableRows().shown)
+        if "{|" in text:
+            text = self._edited(text, _WIKI, _WikiRows().shown)
         if "<t" in text or "<T" in text:
             text = self._edited(text, _CELL_SPACE, lambda space: f"{space['tag'] or ''} ")
         text = self._edited(text, _TAG, _shown)
@@ -129,6 +138,28 @@ class _TableRows:
         if not self._depth:
             return mark[0]
         return "\n|" if mark["row"] else "|" if mark["cell"] else ""
+
+
+class _WikiRows:
+    """Shows the rows and cells of a wiki's tables as those of Markdown; elsewhere their signs are text."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._begun = False
+
+    def shown(self, mark: re.Match[str]) -> str:
+        kind = mark.lastgroup
+        if kind == "begin":
+            self._depth, self._begun = self._depth + 1, False
+            return "\n"
+        if not self._depth:
+            return mark[0]
+        if kind in ("rule", "caption", "end"):
+            self._depth -= kind == "end"
+            self._begun = False
+            return "" if kind == "rule" else "\n"
+        goes_on, self._begun = self._begun or kind == "next", True
+        return "|" if goes_on else "\n|"
 
 
 def _shown(mark: re.Match[str]) -> str:

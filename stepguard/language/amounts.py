@@ -16,7 +16,7 @@ written                  is
 ``(18)``  ``(8.25%)``    18 and 8.25 % in a sentence, and below zero alone in a cell
 ``5.00 CR``  ``5 Dr.``   nothing: who owes it decides its sign
 ``1 234``                nothing: one number or two, unless the blank is one that groups digits
-``Total: 1 448.60 EUR``  1448.60: a label or a currency in front leaves no room for a number of pieces
+``Total: 1 448,60 EUR``  1448.60: a label or a currency in front leaves no room for a number of pieces
 ``007``                  nothing: a code
 ``3/4``  ``1.5 × 10^6``  nothing, and not 3, 4 or 1.5 either
 ``5 lakh``  ``5 Mio``    nothing, and not 5 either; so are crore, dozen, Mrd, Milliarden, ``£5 bn``, ``$5 (thousand)``
@@ -169,7 +169,9 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
     if accounted < 0 and not (match["sign"] or match["inner"]):
         negative = True
     try:
-        value = Fraction(read_signed(digits.replace(" ", "") + (match["exponent"] or ""), decimal, digits)) * scale
+        value = (
+            Fraction(read_signed(digits.replace(" ", "\u00a0") + (match["exponent"] or ""), decimal, digits)) * scale
+        )
     except ValueRefused:
         return None
     return FoundNumber(exact(-value if negative else value), unit, start, end)

@@ -43,6 +43,7 @@ VULGAR = "\u00bc-\u00be\u2150-\u215e"
 
 _SMALL_FRACTION = lazy_pattern(r"(?<![0-9.,])([0-9])\u2044(?=[0-9]{1,2}\Z)")  # in `11⁄2` a whole one may have grown on
 _SPACED = lazy_pattern(rf"(?P<sign>[-+]? ?)(?P<digits>[1-9][0-9]{{0,2}}(?:[{GROUPING}][0-9]{{3}})+)(?![0-9{GROUPING}])")
+_PLACES = re.compile(r"[.,][0-9]{1,2}")
 _NUMERATOR = lazy_pattern(r"[1-9][0-9]*\Z")
 _VULGAR = lazy_pattern(f"[{VULGAR}]\\Z")
 _SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
@@ -91,12 +92,18 @@ def vulgar_fraction(sign: str) -> Fraction:
     return Fraction(int(over), int(under))
 
 
-def _join_spaced(body: str) -> str:
-    """Digits grouped by no-break or thin blanks, joined; a fraction is left alone, where a blank may mean "and"."""
+def _join_spaced(body: str, decimal: str) -> str:
+    """Digits grouped by no-break or thin blanks, joined; a fraction is left alone, where a blank may mean "and".
+
+    Behind such groups a comma or a point with one or two digits can only be the decimal separator.
+    """
     spaced = None if "/" in body else _SPACED.match(body)
     if spaced is None:
         return body
-    return spaced["sign"] + re.sub("[^0-9]", "", spaced["digits"]) + body[spaced.end() :]
+    part = body[spaced.end() :]
+    if _PLACES.fullmatch(part):
+        part = decimal + part[1:]
+    return spaced["sign"] + re.sub("[^0-9]", "", spaced["digits"]) + part
 
 
 def read_signed(body: str, decimal: str, text: str) -> Exact:
@@ -111,7 +118,7 @@ def read_signed(body: str, decimal: str, text: str) -> Exact:
         ValueRefused: it is no number.
         ZeroDivisionError: it is a fraction with nothing below it.
     """
-    body = _join_spaced(body)
+    body = _join_spaced(body, decimal)
     if not body:
         raise ValueRefused("empty: a number was expected", text=text)
     negative = body[0] == "-"

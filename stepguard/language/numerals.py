@@ -167,7 +167,7 @@ def _whole(body: str, decimal: Literal[".", ","], text: str) -> Numeral:
     if scale is None or (match["scale"] and not (money and _PLAIN_DECIMAL.fullmatch(number))):
         raise ValueRefused(why_not(body), text=text)
     if money and _PLAIN_GROUPS.fullmatch(number):
-        number = number.replace(" ", "")
+        number = number.replace(" ", "\u00a0")
     value = Fraction(read_signed(number, decimal, text)) * scale
     value = -value if "-" in (match["sign"], match["inner"]) else value
     return Numeral(exact(value / 100 if unit == "%" else value), unit)

@@ -362,6 +362,9 @@ MORE_TABLES = {
     "pretty json": (
         '[\n {\n  "amount": 108.00,\n  "currency": "USD"\n },\n {\n  "amount": 100.00,\n  "currency": "EUR"\n }\n]'
     ),
+    "wiki": '{| class="wikitable"\n|+ Net\n! Item !! USD !! EUR\n|-\n| Net || 108.00 || align="right" | 100.00\n|}',
+    "wiki lines": '{|\n! Item\n! scope="col" | USD\n! EUR\n|-\n| Net\n| 108.00\n| 100.00\n|}',
+    "bars": "|| Item || USD || EUR ||\n| Net | 108.00 | 100.00 |",
     "json keys": '{"USD": 108.00, "EUR": 100.00}',
     "yaml": "- amount: 108.00\n  currency: USD\n- amount: 100.00\n  currency: EUR",
     "xml": '<amount currency="USD">108.00</amount><amount currency="EUR">100.00</amount>',
@@ -437,6 +440,9 @@ def test_a_common_blank_groups_digits_behind_a_label(document: str, claimed: str
             ("5\u4e07\u5186", "money(JPY)", 50000),
             ("5 Canadian dollars", "money(CAD)", 5),
             ("1 448.60 EUR", "money(EUR)", Decimal("1448.60")),
+            *((f"1{blank}448,60 \u20ac", "money(EUR)", Decimal("1448.60")) for blank in " \u00a0\u202f\u2009"),
+            *(("1\u00a0448,6", "number", Decimal("1448.6")), ("1\u00a0448,600 \u20ac", "money(EUR)", None)),
+            *(("1448,60 \u20ac", "money(EUR)", None), ("1 44,60 \u20ac", "money(EUR)", None)),
         ),
         *(("5 yen", "money(EUR)", None), ("99 cents", "money(USD)", None), ("5 yen", "number", None)),
         *(("5 yen 3", "money(JPY)", None), ("5 apples", "money(USD)", None), ("1 448 EUR", "money(EUR)", None)),
