@@ -36,7 +36,10 @@ def split_names(text: str) -> list[str]:
 
 
 class Named:
-    """A dataclass that is called by a word, and by those of its knobs that are not at their defaults."""
+    """A dataclass that is called by a word, and by those of its knobs that are not at their defaults.
+
+    A field with ``repr=False`` is no knob.
+    """
 
     __slots__ = ()
     word: ClassVar[str]
@@ -48,7 +51,7 @@ class Named:
         knobs = [
             f"{each.name}={_written(value)}"
             for each in dataclasses.fields(values)
-            if (value := getattr(self, each.name)) != each.default
+            if each.repr and (value := getattr(self, each.name)) != each.default
         ]
         return f"{self.word}({', '.join(knobs)})" if knobs else self.word
 

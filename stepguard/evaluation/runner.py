@@ -57,6 +57,7 @@ class Plan:
         arms: names of arms, knobs included.
         seed: the first instance's seed; instance i of a length has seed + i.
         options: what the guarded arms share.
+        items: (length, seed) of every instance, where they are fixed items of others; `cells` counts them then.
     """
 
     family: Family
@@ -64,12 +65,24 @@ class Plan:
     arms: Sequence[str]
     seed: int
     options: ArmOptions
+    items: Sequence[tuple[int, int]] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", tuple(arm_named(name).name for name in self.arms))
 
     def neighbour(self, seed: int, length: int) -> Task:
-        """The instance behind another one of its cell; the first one behind the last."""
+        """The instance behind another one of its cell; the first one behind the last.
+
+        Raises:
+            ConfigError: the cell has no other.
+        """
+        if self.items:
+            others = [item for item in self.items if item != (length, seed)]
+            if not others:
+                raise ConfigError("no other item is run", option="n")
+            # The next one of its length, or of one near it.
+            steps, number = min(others, key=lambda item: (abs(item[0] - length), item[1] < seed, item[1]))
+            return self.family.make(number, steps)
         after = seed + 1 - self.seed
         count = self.cells[length]
         return self.family.make(self.seed + (after % count if count > 1 else after), length)
@@ -81,10 +94,14 @@ class Plan:
 
     def jobs(self) -> Iterator[tuple[str, int, int]]:
         """(arm, length, seed) of every outcome; the arms side by side, so that a part of a run compares them too."""
+        for length, seed in self.items or self._made():
+            for arm in self.arms:
+                yield arm, length, seed
+
+    def _made(self) -> Iterator[tuple[int, int]]:
         for length, count in self.cells.items():
             for seed in range(self.seed, self.seed + count):
-                for arm in self.arms:
-                    yield arm, length, seed
+                yield length, seed
 
 
 @runtime_checkable
@@ -200,7 +217,8 @@ def hash_prompts(task: Task) -> str:
     # A guard that nobody answers would leave its complaints in the log.
     guarded = Prompter(task.procedure, EquationFormat()).messages(task.procedure.steps, task.inputs)
     schema = EquationFormat().response_model(task.procedure.steps).model_json_schema()
-    prompts = [*overheard.prompts, *(message.content for message in guarded), json.dumps(schema)]
+    own = [] if task.published is None else [task.published.prompt]
+    prompts = [*overheard.prompts, *own, *(message.content for message in guarded), json.dumps(schema)]
     return hashlib.sha256("\n".join(prompts).encode("utf-8", "replace")).hexdigest()[:16]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -30,6 +31,7 @@ from stepguard.replies.reading import read_reply
 from stepguard.testing.completions import completion_of
 from stepguard.testing.plants import SURPLUS, Due, Plant
 from stepguard.testing.working import work_out, written
+from stepguard.testing.wrong_values import wrong_value
 
 __all__ = ["planted_reply"]
 
@@ -193,7 +195,8 @@ def _entries(step: Step, due: Due, work: str, value: Value, reply_format: ReplyF
             yield _Entry((None,), value)
         case "self_correction":
             wrong = written(step, next(_wrong_values(step, value, due.time), value))
-            yield _Entry((reply_format.answer(step, work, f"{wrong}, wait, {shown}"),), value)
+            if not step.type.structured:
+                yield _Entry((reply_format.answer(step, work, f"{wrong}, wait, {shown}"),), value)
             yield _Entry((reply_format.answer(step, work, wrong),), value, taken_back=right)
         case "wrong_value":
             for each in _wrong_values(step, value, due.time):
@@ -216,6 +219,8 @@ def _wrong_values(step: Step, value: Value, time: int) -> Iterator[Value]:
         others = [option for option in step.type.options if option != found]
         yield from others[time - 1 :] + others[: time - 1]
         yield found + "?" * time
+    elif not isinstance(found, int | Fraction):  # a date, a record, a list
+        yield wrong_value(step.type, value, random.Random(time))
     else:
         number = Fraction(found)
         for by in (time, -time, 1000 * time, -1000 * time, abs(number) * time):  # the last is beyond any tolerance

@@ -192,7 +192,7 @@ class _SimulatedReply:
             work = f"{show_value(believed)} + 0"
         state[step.id] = believed
         shown = written(step, believed)
-        if self.slipped(slips.self_correction):
+        if self.slipped(slips.self_correction) and not step.type.structured:  # an object has no room for it
             shown = f"{self.chance.randint(-99, 99)}, wait, {shown}"
         return work, shown
 

@@ -50,11 +50,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--task",
         help="task family, with knobs as in arithmetic(look_back=7) (default: arithmetic)",
     )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="the folder with the items of a published benchmark, which --task names (planbench)",
+    )
     parser.add_argument("--lengths", help=f"numbers of steps (default: {LENGTHS})")
     parser.add_argument(
         "-n",
         help=f"programs for each length, one number or one a length (default: {COUNT}); with --cases the first so "
-        "many of them (default: all)",
+        "many of them (default: all), with --data so many, drawn by --seed (default: all)",
     )
     parser.add_argument("--procedure", metavar="FILE", help="measure on a procedure of your own, with --cases")
     parser.add_argument(
@@ -101,7 +107,7 @@ def main(args: argparse.Namespace) -> int:
     """Run the benchmark, print its table, and return the exit code: 4 where --max-cost stopped it, 5 for errors."""
     from stepguard.cli.arguments import read_price
     from stepguard.cli.bench.folder import check_default_folder, check_folder, clear_folder
-    from stepguard.cli.bench.plan import describe_cases, describe_configuration, make_plan, version_of
+    from stepguard.cli.bench.plan import describe_configuration, describe_tasks, make_plan, version_of
     from stepguard.cli.bench.progress import BenchProgress
     from stepguard.cli.run import EXIT_CODES
     from stepguard.errors import ConfigError
@@ -113,7 +119,7 @@ def main(args: argparse.Namespace) -> int:
     from stepguard.evaluation.simulated import SimulatedTasks
 
     plan = make_plan(args)
-    own = describe_cases(args, plan)
+    own = describe_tasks(args, plan)
     if "warning" in own:
         print(own["warning"], file=sys.stderr)
     price = read_price(args.price, args.max_cost)
@@ -129,6 +135,8 @@ def main(args: argparse.Namespace) -> int:
         _check_answers(plan)
     if simulated and "program" in plan.arms:
         raise ConfigError("the arm 'program' needs a model: the simulated one writes no programs", option="arms")
+    if simulated and "authors" in plan.arms:
+        raise ConfigError("the arm 'authors' needs a model: the simulated one reads no prompts", option="arms")
     concurrency = args.concurrency if args.concurrency is not None else 1 if args.gguf is not None else 8
     backend, model = _backend(args)
     configuration = describe_configuration(args, plan, model)
@@ -180,7 +188,7 @@ def main(args: argparse.Namespace) -> int:
             f"stopped before --max-cost {args.max_cost} was passed: {meter.spent:f} spent, "
             f"{len(outcomes)} of {plan.total} runs done"
         )
-    results = make_results(outcomes, meta, price=price)
+    results = make_results(outcomes, meta, price=price, fixed=bool(plan.items))
     if args.learned is not None:
         results["forecast"] = make_forecasts(plan, outcomes)
     text = json.dumps(results, indent=1, allow_nan=False)
@@ -232,7 +240,8 @@ def _check_answers(plan: Plan) -> None:
     """Refuse steps in words that a simulated model would have to make up."""
     from stepguard.errors import ConfigError
 
-    task = plan.family.make(plan.seed, next(iter(plan.cells)))
+    length, seed = plan.items[0] if plan.items else (next(iter(plan.cells)), plan.seed)
+    task = plan.family.make(seed, length)
     unknown = [step.id for step in task.procedure.steps if step.expression is None and step.id not in task.solvers]
     if unknown:
         raise ConfigError(
@@ -293,7 +302,8 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
     console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, _WIDE)
-    head, *rows = make_table(results, narrow=console.width < _WIDE)
+    compared = results.get("whole", results)  # of items of many lengths, all together
+    head, *rows = make_table(compared, narrow=console.width < _WIDE)
     table = Table(
         title=f"{results['meta']['task']} on {results['meta']['model']}",
         caption="95 % Wilson intervals",
@@ -305,7 +315,7 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
     for row in rows:
         table.add_row(*row)
     console.print(table)
-    for pair in results["paired"]:
+    for pair in compared["paired"]:
         low, high = pair["interval"]
         recovered = "n/a" if pair["recovered"] is None else f"{pair['recovered']:.0%} of its errors recovered"
         console.print(
@@ -313,7 +323,7 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
             f"[{100 * low:+.0f}, {100 * high:+.0f}]{' (no width: all pairs are alike)' if pair['no_width'] else ''}, "
             f"{recovered}; rescued {pair['rescued']}, harmed {pair['harmed']}"
         )
-    for line in tell_assistance(results):
+    for line in tell_assistance(compared):
         console.print(line)
     for row in results.get("forecast", ()):
         console.print(tell(row))
@@ -324,9 +334,9 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
                 f"self-conditioning at {probe['length']} steps {'with' if probe['guarded'] else 'without'} the guard: "
                 f"{probe['slope']:+.2f} [{low:+.2f}, {high:+.2f}] of step accuracy for each unit of error share"
             )
-    for said in ("truth", "warning"):
+    for said in ("truth", "warning", "published"):
         if said in results["meta"]:
-            console.print(f"right values: {results['meta'][said]}" if said == "truth" else results["meta"][said])
+            console.print({"truth": "right values: ", "published": "published: "}.get(said, "") + results["meta"][said])
     if simulated:
         console.print(f"{SIMULATED} It slips as the profile {results['meta']['profile']} says.")
     if out is not None:

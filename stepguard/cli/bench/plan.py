@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
@@ -17,11 +18,13 @@ from stepguard.evaluation.arms import ArmOptions, arm_named
 from stepguard.evaluation.cases.cases import CaseFamily, load_cases
 from stepguard.evaluation.families import Family, Task, family_named
 from stepguard.evaluation.knobs import split_names
+from stepguard.evaluation.published import PUBLISHED, FixedFamily, published_named
+from stepguard.evaluation.published.registry import is_published
 from stepguard.evaluation.runner import Plan, hash_prompts
 from stepguard.repair.ladder import Ladder
 from stepguard.repair.rungs import FIRST, Resample
 
-__all__ = ["describe_cases", "describe_configuration", "make_plan", "version_of"]
+__all__ = ["describe_configuration", "describe_tasks", "make_plan", "version_of"]
 
 _MOST: Final = 1_000_000
 """Steps of a program, and programs of a length: all of them are made before the first is run."""
@@ -34,7 +37,11 @@ def make_plan(args: argparse.Namespace) -> Plan:
         ConfigError: they do not go together, or name what does not exist.
     """
     family: Family
-    if args.procedure is None and args.cases is None:
+    items: list[tuple[int, int]] = []
+    if args.data is not None or is_published(args.task or ""):
+        family, items = _published(args)
+        cells = dict(sorted(Counter(length for length, _ in items).items()))
+    elif args.procedure is None and args.cases is None:
         family, cells = family_named(args.task if args.task is not None else "arithmetic"), _cells(args)
     else:
         family, cells = _cases(args)
@@ -53,7 +60,7 @@ def make_plan(args: argparse.Namespace) -> Plan:
     options = ArmOptions(segment=args.segment, repair=repair, profile=learned, retry=RetryPolicy(timeout=args.timeout))
     # Cases are numbered from 0 on; --seed is the simulated model's alone then.
     seed = args.seed if args.cases is None else 0
-    return Plan(family=family, cells=cells, arms=arms, seed=seed, options=options)
+    return Plan(family=family, cells=cells, arms=arms, seed=seed, options=options, items=items)
 
 
 def _cells(args: argparse.Namespace) -> dict[int, int]:
@@ -67,6 +74,33 @@ def _cells(args: argparse.Namespace) -> dict[int, int]:
             f"-n has {len(counts)} numbers for {len(lengths)} lengths: give one, or one a length", option="n"
         )
     return dict(zip(lengths, counts, strict=True))
+
+
+def _published(args: argparse.Namespace) -> tuple[FixedFamily, list[tuple[int, int]]]:
+    """The items of a published benchmark, and which of them are run."""
+    for option in ("procedure", "cases", "lengths"):
+        if getattr(args, option) is not None:
+            raise ConfigError(
+                f"--{option} does not go with --data, whose items are fixed, procedures and lengths included: leave "
+                "one out",
+                option=option,
+            )
+    if args.task is None:
+        raise ConfigError(
+            f"--data holds the items of a published benchmark: name it with --task {', '.join(PUBLISHED)}",
+            option="task",
+        )
+    family = published_named(args.task, args.data)
+    count = None
+    if args.n is not None:
+        wanted = _numbers(args.n, "n")
+        if len(wanted) != 1 or wanted[0] > len(family.lengths):
+            raise ConfigError(
+                f"-n takes how many of the {len(family.lengths)} items of {family.name} to draw, not {args.n}",
+                option="n",
+            )
+        count = wanted[0]
+    return family, family.sample(count, args.seed)
 
 
 def _cases(args: argparse.Namespace) -> tuple[Family, dict[int, int]]:
@@ -95,8 +129,10 @@ def _cases(args: argparse.Namespace) -> tuple[Family, dict[int, int]]:
     return family, {family.length: count}
 
 
-def describe_cases(args: argparse.Namespace, plan: Plan) -> dict[str, Any]:
-    """What a report says of the user's own cases; nothing where there are none."""
+def describe_tasks(args: argparse.Namespace, plan: Plan) -> dict[str, Any]:
+    """What a report says of the user's own cases, or of the items of others; nothing where tasks are made up."""
+    if isinstance(plan.family, FixedFamily):
+        return plan.family.describe()
     if not isinstance(plan.family, CaseFamily):
         return {}
     about = plan.family.describe(sum(plan.cells.values()))
@@ -120,11 +156,14 @@ def _numbers(text: str, option: str) -> list[int]:
 def describe_configuration(args: argparse.Namespace, plan: Plan, model: str) -> dict[str, Any]:
     """Everything that shapes a reply, so that unlike outcomes are never mixed."""
     own = plan.family if isinstance(plan.family, CaseFamily) else None
-    sample = _sample(plan) if own is None else plan.family.make(0, own.length)
+    fixed = plan.family if isinstance(plan.family, FixedFamily) else None
+    first = own.length if own is not None else None if fixed is None else fixed.lengths[0]
+    sample = _sample(plan) if first is None else plan.family.make(0, first)
     return {
         "model": model,
         "task": plan.family.name,
         **({} if own is None else own.fingerprint()),
+        **({} if fixed is None else {"items_hash": fixed.hash()}),
         "seed": args.seed,
         "segment": args.segment,
         "retries": args.retries,

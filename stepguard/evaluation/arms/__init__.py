@@ -8,11 +8,13 @@ offload       an interpreter performs the steps; no model is asked
 program       the model writes the formal program in one call, and an interpreter runs it
 direct        the final value only, working forbidden
 cot           free chain of thought with a fitting demonstration, then the answer
+authors       of published items: one call with their authors' own prompt, scored as they do
 trace         one structured reply with the working that the chain of thought may show, unchecked
 resample      ``k`` chains of thought: the answer of most of them, or (``checked=true``) of the first right one
 chunk         the guard's own segments and prompts, with the checker off
 blind         the guard with its retries where it made them on another instance
-guard         the guard; ``checker=`` takes one that knows less: ``operands``, ``range``, ``residue``, ``noisy``;
+guard         the guard; ``checker=`` takes one that knows less: ``operands``, ``range``, ``residue``, ``noisy``,
+              and of published items ``form``: what an answer can be at all;
               ``without=`` (also of ``chunk``) drops a decision of the prompts (`stepguard.evaluation.arms.wording`)
 guess, copy   the guard over a model that guesses or copies: the floor
 primed        the second half of a transcript, after a first half with wrong values in it
@@ -26,6 +28,7 @@ from typing import Final, Literal
 
 from stepguard.core.plugins import options_of
 from stepguard.errors import ConfigError
+from stepguard.evaluation.arms.authors import AuthorsPrompt
 from stepguard.evaluation.arms.base import Arm, ArmOptions, Neighbour, Outcome
 from stepguard.evaluation.arms.blind import Blind
 from stepguard.evaluation.arms.by_code import ByCode, Offload
@@ -54,6 +57,7 @@ ARMS: Final[Mapping[str, Callable[..., Arm]]] = {
     "program": ByCode,
     "direct": Direct,
     "cot": ChainOfThought,
+    "authors": AuthorsPrompt,
     "trace": StructuredTrace,
     "resample": ResampledChains,
     "chunk": Chunk,

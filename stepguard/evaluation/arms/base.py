@@ -16,11 +16,23 @@ from stepguard.core.usage import Usage
 from stepguard.engine.segments import Segments
 from stepguard.errors import BackendError
 from stepguard.evaluation.families import Task
+from stepguard.language.values import Value
 from stepguard.options import GuardOptions
 from stepguard.repair.ladder import Ladder
 from stepguard.repair.policy import Repair
 
-__all__ = ["Arm", "ArmOptions", "Neighbour", "Outcome", "Sent", "nothing", "send", "send_with_room", "served_by"]
+__all__ = [
+    "Arm",
+    "ArmOptions",
+    "Neighbour",
+    "Outcome",
+    "Sent",
+    "authors_scores",
+    "nothing",
+    "send",
+    "send_with_room",
+    "served_by",
+]
 
 
 _DOUBLINGS: Final = 4
@@ -56,6 +68,7 @@ class Outcome:
         wrong_accepted: how many of these were accepted.
         assisted: how many steps were completed with each assistance; see `stepguard.results.Assistance`.
         served_by: the models that answered, with their fingerprints where the provider names one.
+        authors: what the authors of a published item measure of it, by name; see `PublishedTask`.
     """
 
     arm: str
@@ -88,6 +101,7 @@ class Outcome:
     wrong_accepted: int = 0
     assisted: Mapping[str, int] = field(default_factory=dict)
     served_by: tuple[str, ...] = ()
+    authors: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def judged(self) -> int:
@@ -150,7 +164,13 @@ def nothing(arm: str, task: Task, *, status: str, error: str | None = None, stop
         verified=False, abstained=status == "abstained", silent_errors=0, error=error,
         calls=0, input_tokens=0, output_tokens=0, cached_tokens=0, seconds=0.0,
         deviations={}, stopped_at=stopped_at, texts=(), steps_judged=None if task.whole else len(task.truth),
+        authors=authors_scores(task, {}),
     )  # fmt: skip
+
+
+def authors_scores(task: Task, values: Mapping[str, Value]) -> dict[str, float]:
+    """The authors' scores of the values of a task's steps; none where nobody published it."""
+    return {} if task.published is None else dict(task.published.score(values))
 
 
 def served_by(completions: Iterable[Completion | None]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from stepguard.backends.base import Backend, Message, Request
 from stepguard.errors import StepguardError
-from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing, send_with_room
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, authors_scores, nothing, send_with_room
 from stepguard.evaluation.arms.reading import TranscriptReading, same
 from stepguard.evaluation.arms.transcripts import outcome_of
 from stepguard.evaluation.families import Task
@@ -125,5 +125,5 @@ def _outcome(arm: str, task: Task, values: dict[str, Value], problem: str | None
     return replace(
         nothing(arm, task, status="abstained" if problem else "completed", stopped_at=problem),
         right=answered, right_lenient=answered, trace_right=task.whole and all(right), steps_right=sum(right),
-        seconds=round(seconds, 3), prefix=[*right, False].index(False),
+        seconds=round(seconds, 3), prefix=[*right, False].index(False), authors=authors_scores(task, values),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import ClassVar, Final, Literal, get_args
 from stepguard.backends.base import Backend
 from stepguard.core.arguments import check_count, check_flag, check_number, check_one_of
 from stepguard.errors import ConfigError
-from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing
 from stepguard.evaluation.arms.guarded_run import run_guarded
 from stepguard.evaluation.arms.limited import Limited
 from stepguard.evaluation.arms.wording import Decision, Reworded, check_decision, without_working
@@ -25,7 +25,7 @@ __all__ = ["Chunk", "Guarded", "check_knobs", "plainly", "with_knobs"]
 
 _RETRIES: Final = 4
 
-Checker = Literal["full", "operands", "range", "residue", "noisy"]
+Checker = Literal["full", "operands", "range", "residue", "noisy", "form"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,8 @@ class Guarded(Named):
         checker: ``full`` is the guard's own; any other is retried plainly, 4 times unless `retries` says otherwise.
             ``operands`` knows what is to be worked out, and no results; ``range``
             how large results can be, ``residue`` their remainder modulo `modulus`; ``noisy`` notices a wrong claim
-            with probability `catch`.
+            with probability `catch`; ``form``, of published items alone, whether a value can be one of the step at
+            all (a legal change, a permutation, a length), whatever the rule makes of it.
         catch: see `checker`.
         modulus: see `checker`.
         without: a decision of the prompts that is left out; see `stepguard.evaluation.arms.wording`.
@@ -84,6 +85,9 @@ class Guarded(Named):
         if self.checker == "full":
             mine = replace(mine, stop_early=self.stop_early or options.stop_early)
             return await run_guarded(self.name, task, backend, mine)
+        if self.checker == "form" and (task.published is None or task.published.plausible is None):
+            error = f"nothing but whole rules is known of the steps of {task.family}: leave checker=form out"
+            return nothing(self.name, task, status="error", error=error)
         judging = Limited(self.checker, task, catch=self.catch, modulus=self.modulus)
         return await run_guarded(self.name, task, backend, plainly(mine), judging)
 

@@ -23,7 +23,7 @@ from stepguard.engine.actions import (
 )
 from stepguard.engine.run import Run
 from stepguard.errors import BackendTimeout
-from stepguard.evaluation.arms.base import ArmOptions, Outcome, served_by
+from stepguard.evaluation.arms.base import ArmOptions, Outcome, authors_scores, served_by
 from stepguard.evaluation.arms.limited import ClaimChecker
 from stepguard.evaluation.arms.reading import same
 from stepguard.evaluation.families import Task
@@ -196,4 +196,5 @@ def _outcome(arm: str, task: Task, result: Result, seconds: float, *, observe: b
         assisted={str(kind): count for kind, count in result.assisted.items()},
         steps_judged=None if task.whole else len(task.truth),
         prefix=wrong[0] if wrong else len(task.truth),
+        authors=authors_scores(task, values),
     )

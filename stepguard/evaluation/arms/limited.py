@@ -33,7 +33,8 @@ class Limited:
     Args:
         knows: ``operands``: the working must be the step's, whatever it is said to give; ``range``: a number must not
             be larger in magnitude than the largest of the task; ``residue``: it must leave the right remainder;
-            ``noisy``: a wrong claim is noticed with probability `catch`, drawn anew for each claim.
+            ``noisy``: a wrong claim is noticed with probability `catch`, drawn anew for each claim; ``form``: of a
+            published item, whether a value can be one of the step at all, as its family knows it.
         task: what is run; its seed decides what a noisy checker overlooks.
         catch: see `knows`.
         modulus: see `knows`.
@@ -41,10 +42,12 @@ class Limited:
 
     def __init__(self, knows: str, task: Task, *, catch: float, modulus: int) -> None:
         self._knows: Final = knows
+        self._task: Final = task
         self._catch: Final = catch
         self._modulus: Final = modulus
         numbers = [number for each in task.truth.values() if (number := _number(each)) is not None]
         self._largest: Final[int | Fraction] = max([*numbers, *(-number for number in numbers)], default=0)
+        self._accepted: Final[dict[str, Value]] = {}
         self._chance: Final = random.Random(f"limited:{knows}:{catch}:{task.seed}")
 
     def judge(self, action: CheckClaims) -> tuple[Judgement, ...]:
@@ -63,7 +66,7 @@ class Limited:
             if fault is not None:
                 return (*judged, replace(full, verdicts=(fault,)))
             judged.append(replace(full, verdicts=(Verdict("pass", self._knows),)))
-            known[step.id] = full.value
+            known[step.id] = self._accepted[step.id] = full.value
         return tuple(judged)
 
     def _fault(self, step: Step, full: Judgement, known: dict[str, Value]) -> Verdict | None:
@@ -72,6 +75,8 @@ class Limited:
         fault = Verdict("fail", self._knows, "wrong_value", f"by its {self._knows} the value cannot be right")
         if self._knows == "noisy":
             return verdict if wrong and self._chance.random() < self._catch else None
+        if self._knows == "form":
+            return None if self._plausible(step, value) else fault
         if self._knows == "operands":
             return self._misworked(step, full, known)
         number: int | Fraction | None = None if value is None else _number(value)
@@ -83,6 +88,12 @@ class Limited:
         if expected is None or (number - expected) % self._modulus == 0:
             return None
         return fault
+
+    def _plausible(self, step: Step, value: Value | None) -> bool:
+        published = self._task.published
+        assert published is not None
+        assert published.plausible is not None
+        return value is not None and published.plausible(step.id, value, self._accepted)
 
     def _misworked(self, step: Step, full: Judgement, known: dict[str, Value]) -> Verdict | None:
         """What is wrong with the working, were the result right."""

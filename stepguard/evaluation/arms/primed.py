@@ -31,6 +31,7 @@ from stepguard.language.numerals import exact
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat
+from stepguard.testing.wrong_values import wrong_value
 
 __all__ = ["Primed"]
 
@@ -145,7 +146,10 @@ def _wrong(step: Step, value: Value, chance: random.Random) -> Value:
         others = [each for each in step.type.options if each != value]
         words = value.split(", ")
         return chance.choice(others) if others else ", ".join([*words[1:], words[0]]) if len(words) > 1 else f"{value}s"
-    return step.type.convert(exact(Fraction(to_exact(value)) + chance.choice([-10, -2, -1, 1, 2, 10])))
+    number = to_exact(value)
+    if not isinstance(number, int | Fraction):  # a date, a record, a list
+        return wrong_value(step.type, value, chance)
+    return step.type.convert(exact(Fraction(number) + chance.choice([-10, -2, -1, 1, 2, 10])))
 
 
 class _Offered:

@@ -18,7 +18,15 @@ from typing import ClassVar, Final
 from stepguard.backends.base import Backend, Message, Request
 from stepguard.core.arguments import check_count
 from stepguard.core.usage import Usage
-from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, Sent, send_with_room, served_by
+from stepguard.evaluation.arms.base import (
+    ArmOptions,
+    Neighbour,
+    Outcome,
+    Sent,
+    authors_scores,
+    send_with_room,
+    served_by,
+)
 from stepguard.evaluation.arms.reading import TranscriptReading, read_run, same
 from stepguard.evaluation.families import Demonstration, Task
 from stepguard.evaluation.knobs import Named
@@ -140,7 +148,10 @@ class ResampledChains(Named):
             last = outcome_of(self.name, task, sent, found[-1])
             failed = last.error is not None
             status = "error" if failed else "abstained"
-            return replace(last, right=False, right_lenient=False, abstained=not failed, status=status)
+            return replace(
+                last, right=False, right_lenient=False, abstained=not failed, status=status,
+                authors=authors_scores(task, {}),
+            )  # fmt: skip
         chosen = _most(found)
         return outcome_of(self.name, task, sent, found[chosen], chosen=chosen)
 
@@ -204,6 +215,7 @@ def outcome_of(arm: str, task: Task, sent: Sequence[Sent], found: TranscriptRead
     elif found.lenient is None or (found.strict is None and found.deviations.get("missing_answer")):
         status = "no_answer"
     right = found.right(task)
+    answered = {} if found.strict is None else {task.procedure.answer: found.strict}
     return Outcome(
         arm=arm,
         task=task.family,
@@ -231,4 +243,5 @@ def outcome_of(arm: str, task: Task, sent: Sequence[Sent], found: TranscriptRead
         slips=len(found.slips),
         misdone=found.misdone,
         served_by=served_by(each.completion for each in sent),
+        authors=authors_scores(task, {**found.values, **answered}),
     )

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stepguard.evaluation.families.base import Demonstration, Family, Task
+from stepguard.evaluation.families.base import Demonstration, Family, PublishedTask, Task
 from stepguard.evaluation.families.registry import FAMILIES, family_named, family_names
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ __all__ = [
     "Arithmetic",
     "Demonstration",
     "Family",
+    "PublishedTask",
     "ReturnsDesk",
     "Roots",
     "RunningSum",

@@ -27,6 +27,8 @@ __all__ = [
     "DraftedFamily",
     "Family",
     "Line",
+    "PublishedTask",
+    "Scores",
     "Solver",
     "Task",
     "TaskDraft",
@@ -68,6 +70,29 @@ class Demonstration:
     program: str | None = None
 
 
+Scores = Mapping[str, float]
+"""What the authors of a benchmark measure, by name, from 0 to 1; the first is whether the item counts as solved."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedTask:
+    """What the authors of an item ask and measure, beside what we do.
+
+    Attributes:
+        prompt: the item as they ask it, in one message.
+        read: their scores of a reply to that prompt.
+        score: their scores of a run, from the values of its steps, of which any may be missing.
+        plausible: whether a value can be one of a step at all, whatever the rule makes of it: from the step's name,
+            the value and the values accepted before it. What the guard's ``checker=form`` knows; None where there is
+            no such knowledge.
+    """
+
+    prompt: str
+    read: Callable[[str], Scores]
+    score: Callable[[Mapping[str, Value]], Scores]
+    plausible: Callable[[str, Value, Mapping[str, Value]], bool] | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """One instance.
@@ -88,6 +113,7 @@ class Task:
         solvers: for every step that only words describe, the generator's computation of its value from the values it
             reads, where it has one. A simulated model answers by them; nothing of them enters a prompt or a check.
         line_tokens: how many tokens a line for one step may take in a free transcript, at the most.
+        published: what its authors ask and measure, where others made it.
     """
 
     family: str
@@ -100,6 +126,7 @@ class Task:
     facts: Mapping[str, int] = field(default_factory=dict)
     solvers: Mapping[str, Solver] = field(default_factory=dict)
     line_tokens: int = 60
+    published: PublishedTask | None = None
 
     @property
     def answer(self) -> Value:

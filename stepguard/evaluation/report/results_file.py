@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -15,24 +15,43 @@ from stepguard.evaluation.statistics import clustered, compare, upper_bound, wil
 
 __all__ = ["make_results", "make_table", "tell_assistance"]
 
+_PARTS: Final = 10**6
 _ASIDE: Final = ("(lenient)", "assisted", "errors")
 """Columns that a narrow table does without."""
 
 
-def make_results(outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, price: Price | None = None) -> dict[str, Any]:
+def make_results(
+    outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, price: Price | None = None, fixed: bool = False
+) -> dict[str, Any]:
     """The content of ``results.json``.
 
     ``rows`` has one entry for each arm and length: shares of right answers and of right traces with 95 % Wilson
     intervals, errors in the denominator (the traces are None where not all right values are known, and then the share
     of steps is of those that are judged); ``paired`` compares the guard with each other arm on the same instances;
     ``assisted`` counts the steps that the guard did not ask plainly; ``cached_share`` is the part of the prompts that
-    came from a cache; ``probes`` is what `stepguard.evaluation.report.probes` finds.
+    came from a cache; ``probes`` is what `stepguard.evaluation.report.probes` finds; ``authors`` holds the means of
+    what the authors of published items measure, by name, with intervals. Such items are of many lengths: with `fixed`,
+    ``whole`` has rows and pairs over all of them, whose ``length`` is a span (``1-15``).
     With a price a row has its ``cost``, exact, as text: what its runs would cost alone, so that a reply that arms share
     counts in each of them.
     """
-    cells: dict[tuple[str, int], dict[str, list[Outcome]]] = {}
-    for outcome in outcomes:
-        cells.setdefault((outcome.task, outcome.length), {}).setdefault(outcome.arm, []).append(outcome)
+    whole = {}
+    if fixed and outcomes:
+        lengths = [outcome.length for outcome in outcomes]
+        span = f"{min(lengths)}-{max(lengths)}"
+        rows, paired = _compared([(outcome, span) for outcome in outcomes], price)
+        whole = {"whole": {"rows": rows, "paired": paired}}
+    rows, paired = _compared([(outcome, outcome.length) for outcome in outcomes], price)
+    return {"meta": dict(meta), "rows": rows, "paired": paired, **whole, "probes": make_probes(outcomes)}
+
+
+def _compared(
+    outcomes: Iterable[tuple[Outcome, int | str]], price: Price | None
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Rows and pairs of outcomes, each with the length that it is counted under."""
+    cells: dict[tuple[str, int | str], dict[str, list[Outcome]]] = {}
+    for outcome, length in outcomes:
+        cells.setdefault((outcome.task, length), {}).setdefault(outcome.arm, []).append(outcome)
     rows: list[dict[str, Any]] = []
     paired: list[dict[str, Any]] = []
     for (task, length), arms in cells.items():
@@ -41,15 +60,16 @@ def make_results(outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, price:
             compared = [arm for arm in arms if arm != "guard" and kind_of(arm) in ("unguarded", "guarded")]
             found = [_paired("guard", arm, task, length, arms) for arm in compared]
             paired += [each for each in found if each is not None]
-    return {"meta": dict(meta), "rows": rows, "paired": paired, "probes": make_probes(outcomes)}
+    return rows, paired
 
 
-def _row(arm: str, task: str, length: int, found: Sequence[Outcome], price: Price | None) -> dict[str, Any]:
+def _row(arm: str, task: str, length: int | str, found: Sequence[Outcome], price: Price | None) -> dict[str, Any]:
     n = len(found)
     right = sum(each.right for each in found)
     lenient = sum(each.right_lenient for each in found)
     judged = sum(each.judged for each in found)
-    traces = sum(each.trace_right for each in found) if judged == n * length else None
+    steps = sum(each.length for each in found)
+    traces = sum(each.trace_right for each in found) if judged == steps else None
     errors = sum(each.error is not None for each in found)
     silent = sum(each.silent_errors for each in found)
     deviations: Counter[str] = Counter()
@@ -63,6 +83,7 @@ def _row(arm: str, task: str, length: int, found: Sequence[Outcome], price: Pric
         "task": task,
         "length": length,
         "n": n,
+        **({} if isinstance(length, int) else {"steps": steps}),
         "accuracy": right / n,
         "interval": list(wilson(right, n)),
         "accuracy_lenient": lenient / n,
@@ -89,9 +110,23 @@ def _row(arm: str, task: str, length: int, found: Sequence[Outcome], price: Pric
         "assisted": dict(sorted(assisted.items())),
         "seconds": round(sum(each.seconds for each in found), 3),
         "deviations": dict(sorted(deviations.items())),
+        **({"authors": _authors(found)} if any(each.authors for each in found) else {}),
         "served_by": sorted({name for each in found for name in each.served_by}),
         **({} if price is None else {"cost": f"{_cost(found, price):f}"}),
     }
+
+
+def _authors(found: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
+    """The authors' measures: means with intervals, Wilson's where every value is 0 or 1."""
+    told: dict[str, dict[str, Any]] = {}
+    for name in dict.fromkeys(name for each in found for name in each.authors):
+        values = [each.authors.get(name, 0.0) for each in found]
+        if all(value in (0.0, 1.0) for value in values):
+            interval = wilson(int(sum(values)), len(values))
+        else:
+            interval = clustered([(round(value * _PARTS), _PARTS) for value in values])
+        told[name] = {"mean": sum(values) / len(values), "interval": list(interval)}
+    return told
 
 
 def _score(found: Sequence[Outcome], weight: int) -> float:
@@ -107,7 +142,7 @@ def _cost(found: Sequence[Outcome], price: Price) -> Decimal:
 
 
 def _paired(
-    arm: str, baseline: str, task: str, length: int, arms: Mapping[str, Sequence[Outcome]]
+    arm: str, baseline: str, task: str, length: int | str, arms: Mapping[str, Sequence[Outcome]]
 ) -> dict[str, Any] | None:
     by_seed = {each.seed: each for each in arms[baseline]}
     pairs = [(each, by_seed[each.seed]) for each in arms[arm] if each.seed in by_seed]
@@ -149,6 +184,10 @@ def make_table(results: Mapping[str, Any], *, narrow: bool = False) -> list[list
             "arm": row["arm"],
             "steps": str(row["length"]),
             "n": str(n),
+            **{
+                f"authors: {name}": _share(each["mean"], each["interval"], narrow=narrow)
+                for name, each in row.get("authors", {}).items()
+            },
             "answer right": _share(row["accuracy"], row["interval"], narrow=narrow),
             "(lenient)": f"{row['accuracy_lenient']:.0%}",
             "every step right": _share(row["trace_accuracy"], row["trace_interval"], narrow=narrow),
@@ -180,8 +219,9 @@ def tell_assistance(results: Mapping[str, Any]) -> list[str]:
     lines: list[str] = []
     for row in results["rows"]:
         if row["assisted"]:
+            steps = row["steps"] if "steps" in row else row["n"] * row["length"]
             kinds = ", ".join(f"{kind} {count}" for kind, count in row["assisted"].items())
-            lines.append(f"{row['arm']} at {row['length']} steps: of {row['n'] * row['length']} steps {kinds}")
+            lines.append(f"{row['arm']} at {row['length']} steps: of {steps} steps {kinds}")
     return lines
 
 

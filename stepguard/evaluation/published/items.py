@@ -1,0 +1,136 @@
+"""Families whose items are fixed: read from a file, in its order, each one checked before any model is asked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from stepguard.errors import ConfigError
+from stepguard.evaluation.families import Task
+from stepguard.evaluation.knobs import Named
+
+__all__ = ["FixedFamily", "read_items", "read_json", "refuse_item"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedFamily(Named, ABC):
+    """A family of items that others made: the instance for a seed is the item of that number, from 0 on.
+
+    A subclass reads its items when it is made, and refuses one whose published answer is not what its rules give.
+
+    Args:
+        data: the folder that holds the items.
+
+    Attributes:
+        lengths: the number of steps of every item, in the order of the file.
+    """
+
+    SOURCE: ClassVar[str]
+    """Which file is read, and where it is to be had."""
+    PUBLISHED_FIGURES: ClassVar[str]
+    """What others published on these items, and what of it can be compared."""
+
+    data: Path = field(repr=False)
+    lengths: tuple[int, ...] = field(init=False, repr=False, default=())
+
+    @abstractmethod
+    def task(self, number: int) -> Task:
+        """The item of a number as a task."""
+
+    @abstractmethod
+    def hash(self) -> str:
+        """A hash of what was read."""
+
+    def make(self, seed: int, length: int) -> Task:
+        """The item with the number `seed`.
+
+        Raises:
+            ConfigError: there is none of that number or length.
+        """
+        if not 0 <= seed < len(self.lengths) or self.lengths[seed] != length:
+            has = f"{self.lengths[seed]} steps" if 0 <= seed < len(self.lengths) else "no place"
+            raise ConfigError(
+                f"{self.name} has items 0 to {len(self.lengths) - 1}, and item {seed} has {has} there, not {length}",
+                option="data",
+            )
+        return self.task(seed)
+
+    def sample(self, count: int | None, seed: int) -> list[tuple[int, int]]:
+        """(length, number) of so many items drawn by a seed, in the order of the file; None: of all."""
+        numbers: Sequence[int] = range(len(self.lengths))
+        if count is not None:
+            numbers = sorted(random.Random(f"items:{seed}").sample(numbers, count))
+        return [(self.lengths[number], number) for number in numbers]
+
+    def describe(self) -> dict[str, Any]:
+        """What a report has to say of the items."""
+        return {"items": len(self.lengths), "source": self.SOURCE, "published": self.PUBLISHED_FIGURES}
+
+
+def read_items(folder: Path, file: str, source: str, fields: Mapping[str, type]) -> tuple[list[dict[str, Any]], str]:
+    """The items of a file of JSON lines, and a hash of the file.
+
+    Args:
+        folder: where it lies.
+        file: its name.
+        source: where it is to be had, for the message that it is not there.
+        fields: what every item has, and of which type.
+
+    Raises:
+        ConfigError: the file is not there or holds something else; the line is named.
+    """
+    raw = _bytes_of(folder, file, source)
+    path = folder / file
+    items: list[dict[str, Any]] = []
+    for number, line in enumerate(raw.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            item = json.loads(line.decode())
+        except ValueError as error:
+            raise refuse_item(path, number, f"is no JSON: {error}. {source}") from error
+        if not isinstance(item, dict):
+            raise refuse_item(path, number, f"an item is an object, found {line[:40]!r}. {source}")
+        for name, kind in fields.items():
+            if type(item.get(name)) is not kind:
+                what = f"{name!r} is a {kind.__name__} in every item, found {item.get(name)!r:.60}. {source}"
+                raise refuse_item(path, number, what)
+        items.append({**item, "line": number})
+    if not items:
+        raise ConfigError(f"{path} holds no items. {source}", option="data")
+    return items, hashlib.sha256(raw).hexdigest()[:16]
+
+
+def read_json(folder: Path, file: str, source: str) -> dict[str, str]:
+    """A file that holds one JSON object of texts.
+
+    Raises:
+        ConfigError: the file is not there or holds something else.
+    """
+    try:
+        found = json.loads(_bytes_of(folder, file, source).decode())
+    except ValueError as error:
+        raise ConfigError(f"{folder / file} is no JSON: {error}. {source}", option="data") from error
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        raise ConfigError(f"{folder / file} is one JSON object of texts. {source}", option="data")
+    return found
+
+
+def refuse_item(path: Path, line: int, message: str) -> ConfigError:
+    """An error in an item, with its place."""
+    return ConfigError(f"{path}, line {line}: {message}", option="data")
+
+
+def _bytes_of(folder: Path, file: str, source: str) -> bytes:
+    if not folder.is_dir():
+        raise ConfigError(f"--data: there is no folder {folder}. {source}", option="data")
+    try:
+        return (folder / file).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{folder / file} cannot be read: {error.strerror}. {source}", option="data") from error
