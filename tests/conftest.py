@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from properties import examples
 
 from stepguard.backends import Completion, Request
 from stepguard.backends.providers import PROVIDERS
@@ -29,7 +30,7 @@ from stepguard.backends.vendors import VENDORS
 
 # A run that lands or not must depend neither on chance nor on what else the machine does; at home every run tries new
 # examples.
-settings.register_profile("stepguard", derandomize=bool(os.environ.get("CI")), deadline=None)
+settings.register_profile("stepguard", examples(100), derandomize=bool(os.environ.get("CI")))
 settings.load_profile("stepguard")
 
 

@@ -6,8 +6,9 @@ import time
 
 import pytest
 from audit_harness import INPUTS, PROCEDURE, RIGHT
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from stepguard import audit
 from stepguard.auditing import check_links
@@ -61,7 +62,7 @@ words = st.sampled_from(
 )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.one_of(st.text(max_size=300), st.lists(words, max_size=60).map("".join)))
 def test_any_text_ends_in_an_audit(text: str) -> None:
     """No transcript makes the audit raise, every step has a verdict, and every place lies within the text."""
@@ -72,7 +73,7 @@ def test_any_text_ends_in_an_audit(text: str) -> None:
     found.to_json()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from(STYLES))
 def test_a_right_run_has_no_finding(seed: int, length: int, style: Style) -> None:
     """A right transcript of any program in any style is right."""
@@ -82,7 +83,7 @@ def test_a_right_run_has_no_finding(seed: int, length: int, style: Style) -> Non
     assert found.ok, found.findings
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from(STYLES), st.data())
 def test_a_wrong_value_is_never_called_right(seed: int, length: int, style: Style, data: st.DataObject) -> None:
     """Whatever else is written, a value that is not the true one is not judged right."""

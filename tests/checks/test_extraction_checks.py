@@ -9,8 +9,9 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from stepguard import Guard, Input, Procedure, Step
 from stepguard.backends.base import Completion, Request
@@ -119,7 +120,7 @@ def _documents(draw: st.DrawFn) -> tuple[str, list[dict[str, str]]]:
     return f"{head}{lines}\nTotal {total // 100}.{total % 100:02}\n", items
 
 
-@settings(max_examples=100)
+@examples(300)
 @given(_documents(), st.integers(0, 2**32))
 def test_no_list_with_a_wrong_part_passes_both_checks(made: tuple[str, list[dict[str, str]]], seed: int) -> None:
     """The right list passes; one with a changed part, an item more or an item less does not."""

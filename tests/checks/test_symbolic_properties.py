@@ -6,8 +6,9 @@ import random
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from symbolic_harness import judge
 from tables import all_rows
 
@@ -123,7 +124,7 @@ def rewritten(draw: st.DrawFn, tree: Formula) -> Formula:
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@examples(150)
 @given(st.data())
 def test_a_rewritten_formula_never_fails(data: st.DataObject) -> None:
     """A formula in another form passes or is undecided."""
@@ -133,7 +134,7 @@ def test_a_rewritten_formula_never_fails(data: st.DataObject) -> None:
     assert judge(check, format_formula(other)).outcome != "fail"
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(FORMULAS, st.sampled_from(["x", "1", "x*y", "10^-9", "sin(x)", "x^2/7", "x^3*(x - 1)"]), st.booleans())
 def test_a_formula_and_something_more_never_passes(tree: Formula, term: str, minus: bool) -> None:
     """A formula with a term more, however small, does not pass."""
@@ -142,7 +143,7 @@ def test_a_formula_and_something_more_never_passes(tree: Formula, term: str, min
     assert verdict.outcome != "pass"
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(FORMULAS)
 def test_a_formula_as_text_is_read_as_the_same_value(tree: Formula) -> None:
     """What is printed is read as a formula of the same value."""
@@ -152,7 +153,7 @@ def test_a_formula_as_text_is_read_as_the_same_value(tree: Formula) -> None:
     )
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(FORMULAS)
 def test_an_antiderivative_of_the_derivative_is_the_formula(tree: Formula) -> None:
     """Every formula is an antiderivative of its derivative, and with another term it is none."""
@@ -162,7 +163,7 @@ def test_an_antiderivative_of_the_derivative_is_the_formula(tree: Formula) -> No
     assert judge(check, f"{format_formula(tree)} + x").outcome != "pass"
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.lists(st.integers(-9, 9), min_size=1, max_size=4), st.integers(-9, 9))
 def test_solutions_of_random_polynomials(roots: list[int], other: int) -> None:
     """The roots of a product of linear factors pass as a set, without one of them or with another one they fail."""
@@ -175,7 +176,7 @@ def test_solutions_of_random_polynomials(roots: list[int], other: int) -> None:
         assert judge(check, ", ".join(map(str, [*distinct, other]))).outcome == "fail"
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     st.lists(st.fractions(-4, 4, max_denominator=3), min_size=1, max_size=3),
     st.sampled_from(["<", "<=", ">", ">="]),

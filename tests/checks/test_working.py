@@ -8,8 +8,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from properties import examples
 from tables import all_rows
 
 from stepguard import Step
@@ -324,7 +325,7 @@ class Rewriter:
 
 
 @given(trees, types, st.randoms(use_true_random=False))
-@settings(max_examples=200)
+@examples(200)
 def test_harmlessly_rewritten_working_is_accepted(tree: Expression, type_: str, chance: random.Random) -> None:
     """The right value is accepted with any working that harmless rewriting makes of the step's expression."""
     step = Step("t", format_expression(tree), type=type_)
@@ -369,7 +370,7 @@ def mutate(text: str, how: str) -> str:
 
 
 @given(trees, types, st.lists(mutations, min_size=1, max_size=3), st.booleans())
-@settings(max_examples=200)
+@examples(200)
 def test_no_wrong_value_is_accepted(tree: Expression, type_: str, changes: list[str], rounded: bool) -> None:
     """Whatever a claim makes of the right value, it passes only if it is read as the right value."""
     formula = format_expression(tree)
@@ -391,7 +392,7 @@ def test_no_wrong_value_is_accepted(tree: Expression, type_: str, changes: list[
 
 
 @given(trees, trees)
-@settings(max_examples=200)
+@examples(200)
 def test_equal_normal_forms_have_equal_values(one: Expression, other: Expression) -> None:
     """Expressions of different value never have the same normal form."""
     one, other = (parse_expression(format_expression(each)) for each in (one, other))
@@ -404,7 +405,7 @@ def test_equal_normal_forms_have_equal_values(one: Expression, other: Expression
 
 
 @given(trees, st.data())
-@settings(max_examples=200)
+@examples(200)
 def test_one_changed_operator_or_operand_changes_the_normal_form(tree: Expression, data: st.DataObject) -> None:
     """Where one token of an expression is changed so that its value changes, its normal form changes."""
     tokens = format_expression(tree).split(" ")
@@ -425,7 +426,7 @@ signed_numbers = st.lists(st.tuples(st.sampled_from(["+", "-"]), st.integers(-3,
 
 
 @given(signed_numbers, signed_numbers)
-@settings(max_examples=200)
+@examples(200)
 def test_sums_and_products_are_multisets_of_signed_operands(
     one: list[tuple[str, int]], other: list[tuple[str, int]]
 ) -> None:

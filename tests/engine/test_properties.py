@@ -16,8 +16,9 @@ from fractions import Fraction
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from stepguard import Guard, Input, Procedure, Result, Step
 from stepguard.backends import Completion, Request
@@ -277,7 +278,7 @@ def test_mangled_replies_commit_no_wrong_step() -> None:
     assert min(statuses["verified"], statuses["abstained"]) > 50
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(texts=st.lists(st.text(max_size=60), min_size=1, max_size=4))
 def test_any_text_ends_in_a_result(texts: list[str]) -> None:
     """Whatever text a model returns, the run ends in a result that is valid JSON, and names the step."""

@@ -6,8 +6,9 @@ import time
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from tables import all_rows
 
 from stepguard.errors import ExpressionError
@@ -154,7 +155,7 @@ FORMULAS = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(FORMULAS)
 def test_printed_formulas_are_read_again(tree: Formula) -> None:
     """A printed formula is read, and printed the same way again after one reading."""
@@ -163,7 +164,7 @@ def test_printed_formulas_are_read_again(tree: Formula) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(st.text(alphabet="x2(){}[]+-*/^|,.=<>!\\'√²π_e ∞±orsin fac", max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Whatever the text is, it is read or refused with an `ExpressionError`."""

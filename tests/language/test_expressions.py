@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from tables import all_rows
 
 from stepguard.errors import EvaluationError, ExpressionError, InexactError, TooLargeError, UndefinedError
@@ -211,7 +212,7 @@ trees = st.recursive(leaves, composed, max_leaves=12)
 
 
 @given(trees)
-@settings(max_examples=200)
+@examples(200)
 def test_parsing_what_is_printed_gives_the_tree_back(tree: Expression) -> None:
     """Printing and parsing are inverse for every tree that the parser can make."""
     assert parse_expression(format_expression(tree)) == tree
@@ -288,7 +289,7 @@ fractions = st.fractions(-20, 20, max_denominator=9)
 
 
 @given(arithmetic, fractions, fractions)
-@settings(max_examples=250)
+@examples(250)
 def test_evaluation_agrees_with_an_independent_reference(tree: Expression, x: Fraction, y: Fraction) -> None:
     """The value of a random expression is the one that plain fractions give, or it is undefined for both."""
     try:
@@ -312,7 +313,7 @@ soup = st.lists(
 
 
 @given(soup | st.text(max_size=12))
-@settings(max_examples=300)
+@examples(300)
 def test_any_text_parses_and_evaluates_or_is_refused(text: str) -> None:
     """Arbitrary text raises nothing but the errors of the language, whatever it holds."""
     try:

@@ -7,8 +7,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from tables import all_rows
 
 from stepguard.errors import ValueRefused
@@ -147,14 +148,14 @@ exact_numbers = st.one_of(
 
 
 @given(exact_numbers)
-@settings(max_examples=200)
+@examples(200)
 def test_formatting_and_reading_give_the_number_back(number: Exact) -> None:
     """What is printed for an exact number is read as that number."""
     assert read_numeral(format_exact(number)).value == number
 
 
 @given(st.integers(-(10**15), 10**15), st.integers(0, 8))
-@settings(max_examples=100)
+@examples(100)
 def test_grouping_does_not_change_a_number(digits: int, places: int) -> None:
     """Digits grouped in threes are the number without the groups."""
     number = Decimal(digits).scaleb(-places)
@@ -164,7 +165,7 @@ def test_grouping_does_not_change_a_number(digits: int, places: int) -> None:
 @given(
     st.text(st.sampled_from("0123456789.,/eE^*+-−x×10³⁻½%$€\\{}() \u00a0USDfrac"), max_size=14) | st.text(max_size=8)
 )
-@settings(max_examples=300)
+@examples(300)
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Whatever a model writes is read as a whole number or fraction, or refused; nothing else is raised."""
     try:

@@ -13,7 +13,8 @@ from fractions import Fraction
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from properties import examples
 from pydantic import AliasChoices, BaseModel, Field, RootModel, field_validator
 
 from stepguard.errors import ConfigError, InexactError, ValueRefused
@@ -34,7 +35,7 @@ ITEMS = parse("list of Item", records={"Item": ITEM})
 TAXI = {"what": "taxi", "amount": "12.50", "spent": "2026-01-02"}
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(typed_values)
 def test_a_value_that_is_written_is_read_as_itself(pair: tuple[ValueType, Value]) -> None:
     """Of every type, what is written reads as the same value, is held, accepted and shown on one line."""
@@ -50,7 +51,7 @@ def test_a_value_that_is_written_is_read_as_itself(pair: tuple[ValueType, Value]
         json.loads(show_value(value))
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(typed_values)
 def test_the_notation_of_a_type_says_all_of_it(pair: tuple[ValueType, Value]) -> None:
     """A type as text, parsed again, is the same type; a record by its name."""

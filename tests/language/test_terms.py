@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
+from properties import examples
 
 from stepguard.errors import EvaluationError, InexactError, ProcedureError, TooLargeError, UndefinedError
 from stepguard.language.evaluation import evaluate
@@ -30,7 +31,7 @@ from term_harness import TABLES, TYPES, Meaning, NoValue, as_python, parse, term
 N, X, Y = Name("n"), Name("x"), Name("y")
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(1500)
 @given(terms, values)
 def test_an_expression_comes_to_what_an_interpreter_of_its_own_says(meaning: Meaning, state: dict[str, Value]) -> None:
     """The value is the same, or there is none for both; its type is known before and holds it."""

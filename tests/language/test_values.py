@@ -8,8 +8,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from stepguard.errors import ConfigError, InexactError, ValueRefused
 from stepguard.language.value_types import ValueType
@@ -132,7 +133,7 @@ def test_rounding_modes(value: str, places: int, mode: Rounding, rounded: str) -
 
 
 @given(st.integers(-(10**12), 10**12), st.integers(0, 6), st.integers(0, 4), st.sampled_from(ROUNDINGS))
-@settings(max_examples=200)
+@examples(200)
 def test_rounding_agrees_with_the_decimal_module(digits: int, behind: int, places: int, mode: Rounding) -> None:
     """Rounding is what the decimal module does under the same name."""
     number = Decimal(digits).scaleb(-behind)
@@ -228,7 +229,7 @@ numbers = st.one_of(st.integers(-(10**30), 10**30), st.fractions(max_denominator
 
 
 @given(numbers, st.sampled_from(["number", "decimal(0)", "decimal(3, floor)", "decimal(20)"]))
-@settings(max_examples=150)
+@examples(150)
 def test_what_is_shown_is_read_as_the_same_value(number: Fraction | int, type_: str) -> None:
     """A value survives being shown in a prompt and read from a reply."""
     kind = ValueType.parse(type_)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from stepguard import Guard, Procedure, Step
 from stepguard.checks import Holds, Length, OneOf, Pattern, Range
@@ -248,7 +249,7 @@ def outcome(read: Callable[[str], Expression], text: str) -> Expression | None:
 
 
 @given(pieces, st.sampled_from(["", " "]))
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 def test_arithmetic_means_the_same_to_both_readers(words: list[str], joint: str) -> None:
     """Whatever arithmetic reads, the language reads as an equal tree; what arithmetic refuses is none of it."""
     text = joint.join(words)
@@ -303,7 +304,7 @@ def term_texts(draw: st.DrawFn) -> str:
 
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @given(term_texts())
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_every_term_prints_as_a_text_that_reads_as_one(text: str) -> None:
     """Reading the text of a term and printing that gives the same text, which reads as an equal tree."""
     pytest.importorskip("pint")  # `5 kg` is among them

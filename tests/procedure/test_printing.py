@@ -5,8 +5,9 @@ from __future__ import annotations
 import string
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from stepguard import Guard, Procedure, Step
 from stepguard.checks import Holds
@@ -93,14 +94,14 @@ def procedures(draw: st.DrawFn) -> Procedure:
 
 
 @given(procedures())
-@settings(max_examples=100)
+@examples(100)
 def test_printing_and_parsing_give_an_equal_procedure(procedure: Procedure) -> None:
     """Whatever a procedure's words look like, its text is read as an equal procedure."""
     assert Procedure.parse(str(procedure)) == procedure
 
 
 @given(st.lists(wordy | st.text(max_size=10), max_size=5).map("\n".join))
-@settings(max_examples=100)
+@examples(100)
 def test_any_text_is_a_procedure_or_is_refused(text: str) -> None:
     """Arbitrary text gives a procedure that prints and parses to itself, or a ProcedureError with a line."""
     try:

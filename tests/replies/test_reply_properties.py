@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from reply_harness import GOOD, MIXED, OTHER, PAIR, TRIPLE, TRUTH, WORDS, read
 
 from stepguard.backends.base import ToolCall
@@ -32,7 +33,7 @@ STEP_SETS = st.sampled_from([PAIR, TRIPLE, MIXED, (WORDS,), (TRUTH,), (Step("t",
     reasoning=st.none() | st.text(max_size=9),
     calls=st.lists(st.builds(ToolCall, st.sampled_from([TOOL_NAME, "x\ud800"]), HOSTILE), max_size=2),
 )
-@settings(max_examples=500)
+@examples(500)
 def test_nothing_a_model_writes_raises(
     text: str | None,
     steps: tuple[Step, ...],
@@ -69,7 +70,7 @@ ENTRIES = st.dictionaries(
     wrap=st.sampled_from(["%s", "```\n%s\n```", "so: %s.", "<think>{</think>%s", "{x} %s"]),
     escape=st.booleans(),
 )
-@settings(max_examples=300)
+@examples(300)
 def test_a_claim_is_what_the_reply_says_of_that_step(
     entries: dict[str, object], steps: tuple[Step, ...], wrap: str, escape: bool
 ) -> None:
@@ -90,7 +91,7 @@ def test_no_beginning_of_an_answer_is_one(at: int, steps: tuple[Step, ...]) -> N
 
 
 @given(cut=st.tuples(st.integers(0, len(GOOD)), st.integers(0, 6)), put=st.text('{}[]",:\\ab=16 ', max_size=4))
-@settings(max_examples=300)
+@examples(300)
 def test_a_mutated_answer_is_not_mended(cut: tuple[int, int], put: str) -> None:
     """What is claimed of a mutated answer stands in an object that plain JSON finds in it."""
     at, length = cut

@@ -7,8 +7,9 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from stepguard import Guard, Procedure, Step
 from stepguard.core.verdicts import Claim, Deviation
@@ -36,7 +37,7 @@ def claimed(step: Step, field: object, form: EquationFormat = FORMAT) -> Claim |
     return form.claim(step, decode(json.dumps(field)))
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(typed_values, st.sampled_from([FORMAT, EquationFormat(decimal=",")]))
 def test_a_right_answer_of_every_type_is_read_as_it_was_given(
     pair: tuple[ValueType, Value], form: EquationFormat
@@ -53,7 +54,7 @@ def test_a_right_answer_of_every_type_is_read_as_it_was_given(
     form.response_model([step]).model_validate({"s": field}, strict=True)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(typed_values, st.integers(0, 2**32))
 def test_a_wrong_leaf_is_never_read_as_the_right_value(pair: tuple[ValueType, Value], seed: int) -> None:
     """Whatever part of a value is changed, the claim holds another value."""
