@@ -20,6 +20,9 @@
     |   |-- RateLimited                     carries `retry_after`
     |   |-- BackendRejected                 the endpoint refused the request itself (400, 401, 403, 404)
     |   `-- ReplyMissing                    a recording holds no reply to the request, and there is no model to ask
+    |-- LedgerError                         the ledger cannot be read, written or believed
+    |   |-- RunConflict                     the run is under way elsewhere, or was begun with something else
+    |   `-- UnsettledCall                   a tool was called, and nobody knows what came of it
     `-- RunError                            raised by `Result.raise_for_status`; carries `result`
         |-- StepNotVerified                 status ``abstained``
         |-- RunUnverified                   status ``unverified``
@@ -52,11 +55,13 @@ __all__ = [
     "ExpressionError",
     "InexactError",
     "InputError",
+    "LedgerError",
     "MissingExtraError",
     "PolicyError",
     "ProcedureError",
     "RateLimited",
     "ReplyMissing",
+    "RunConflict",
     "RunError",
     "RunFailed",
     "RunUnverified",
@@ -66,6 +71,7 @@ __all__ = [
     "TooLargeError",
     "UndefinedError",
     "UnexpectedRequest",
+    "UnsettledCall",
     "UsageError",
     "ValueRefused",
 ]
@@ -212,6 +218,18 @@ class UnexpectedRequest(AssertionError):
     It is raised out of a run, so that a test fails at the request; an `AssertionError` of any other backend is a
     failure of that backend.
     """
+
+
+class LedgerError(StepguardError):
+    """A ledger cannot be read, written or believed; the message says what was found in which file."""
+
+
+class RunConflict(LedgerError):
+    """A run of a ledger is under way in another process, or was begun with another procedure or other inputs."""
+
+
+class UnsettledCall(LedgerError):
+    """A tool was called in an earlier life of the run, and nothing says what came of it: it is not called again."""
 
 
 class RunError(StepguardError):

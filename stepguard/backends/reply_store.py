@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from stepguard.core.sqlite_files import find_foreign, read_only_address
 from stepguard.errors import ConfigError
 
 __all__ = ["ReplyStore"]
@@ -20,7 +21,6 @@ _TABLES: Final = (
     "create table replies (key text primary key, request text not null, completion text not null, seconds real not null"
     ") without rowid",
 )
-_MAGIC: Final = b"SQLite format 3\0"
 _FORMAT: Final = "1"
 _BUSY_SECONDS: Final = 30.0
 
@@ -46,7 +46,7 @@ class ReplyStore:
             if not Path(path).parent.is_dir():
                 raise FileNotFoundError(f"there is no folder {Path(path).parent} for the recording")
             _check_kind(path, read_only=read_only)
-        address = _read_only(path) if read_only else path
+        address = read_only_address(path) if read_only else path
         try:
             self._connection = sqlite3.connect(address, timeout=_BUSY_SECONDS, check_same_thread=False, uri=read_only)
         except sqlite3.Error as error:
@@ -118,25 +118,6 @@ class ReplyStore:
 
 
 def _check_kind(path: str, *, read_only: bool) -> None:
-    """Refuse a file that is no database before SQLite, which takes a very short one for empty, writes into it."""
-    try:
-        with Path(path).open("rb") as file:
-            begins = file.read(len(_MAGIC))
-    except FileNotFoundError:
-        if read_only:
-            raise
-        return
-    if begins != _MAGIC and (begins or read_only):
-        raise ConfigError(f"{path} is no recording: it is {'no database' if begins else 'empty'}", option="path")
-
-
-def _read_only(path: str) -> str:
-    """The address under which SQLite reads a file, and writes nothing.
-
-    Beside a file in write-ahead mode it would make two others, which fails in a folder that cannot be written to, so
-    that it is told that nobody changes the file. Where somebody writes it now, or was killed, there is a log beside it
-    that holds the newest replies.
-    """
-    log = Path(f"{path}-wal")
-    unchanging = not log.exists() or log.stat().st_size == 0
-    return f"{Path(path).absolute().as_uri()}?{'immutable=1' if unchanging else 'mode=ro'}"
+    """Refuse a file that is no database before SQLite writes into it."""
+    if why := find_foreign(path, must_exist=read_only):
+        raise ConfigError(f"{path} is no recording: {why}", option="path")

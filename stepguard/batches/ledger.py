@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 from stepguard.batches.records import RecordFormat
 from stepguard.errors import ConfigError
 
-__all__ = ["Ledger", "check_start", "ledger_path"]
+__all__ = ["BatchLedger", "check_start", "ledger_path"]
 
 _TABLES: Final = (
     "create table if not exists batch (name text primary key, value text not null) without rowid",
@@ -51,7 +51,7 @@ def check_start(out: Path, *, resume: bool) -> None:
         raise ConfigError(f"there is no folder {out.parent} for the results", option="out")
 
 
-class Ledger:
+class BatchLedger:
     """The results that are there, and where the next one goes; of failed ones it forgets that they were there.
 
     Args:

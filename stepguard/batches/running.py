@@ -13,7 +13,7 @@ from typing import Any, Final, Unpack
 
 from stepguard.backends.base import Backend, as_backend
 from stepguard.backends.recorded import RecordedBackend
-from stepguard.batches.ledger import Ledger, check_start, ledger_path
+from stepguard.batches.ledger import BatchLedger, check_start, ledger_path
 from stepguard.batches.records import record_format, record_of
 from stepguard.batches.rows import read_rows
 from stepguard.core.arguments import check_count
@@ -22,7 +22,7 @@ from stepguard.engine.batch import BatchRow, RowKey, RowResult, as_row
 from stepguard.errors import ConfigError
 from stepguard.guard import Guard
 from stepguard.guard.mapping import rows_of
-from stepguard.options import GuardKeywords, check_options, new_seed
+from stepguard.guard.options import GuardKeywords, check_options, new_seed
 from stepguard.procedure.procedure import Procedure, check_procedure
 
 __all__ = ["BatchSummary", "CostLimit", "run_batch"]
@@ -124,7 +124,7 @@ def run_batch(
     about = {"procedure": _hash(str(procedure)), **_shape(options)}
     source = read_rows(rows, ignore=ignore) if isinstance(rows, str | Path) else rows_of(rows)
     # The recording makes its file only where there is none, so that the ledger, which shares it, comes second.
-    with _recorded(target, model) as recorded, Ledger(target, form, about) as ledger:
+    with _recorded(target, model) as recorded, BatchLedger(target, form, about) as ledger:
         options["seed"] = _seed(ledger, options.get("seed"))
         guard = Guard(recorded, **options)
         left = _OpenRows(ledger, procedure, key, limit, recorded)
@@ -150,7 +150,7 @@ class _OpenRows:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: BatchLedger,
         procedure: Procedure,
         key: RowKey | None,
         limit: CostLimit | None,
@@ -200,7 +200,7 @@ def _recorded(out: Path, model: Backend) -> RecordedBackend:
     return RecordedBackend(ledger_path(out), model, requests=False)
 
 
-def _seed(ledger: Ledger, given: int | None) -> int:
+def _seed(ledger: BatchLedger, given: int | None) -> int:
     """The seed of all sessions: replies at a temperature belong to it."""
     known = ledger.fact("seed")
     if known is not None and given is not None and int(known) != given:

@@ -12,8 +12,8 @@ from stepguard.core.usage import Price
 from stepguard.core.verdicts import STRENGTHS
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError, InputError, ProcedureError
+from stepguard.guard.options import DropInKeywords, GuardOptions
 from stepguard.language.strict_json import JsonObject, decode
-from stepguard.options import DropInKeywords, GuardOptions
 from stepguard.procedure.procedure import Procedure
 
 __all__ = [

@@ -20,7 +20,7 @@ answered.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from stepguard.backends.base import Backend, Completion, Request
@@ -42,6 +42,7 @@ __all__ = [
     "Committed",
     "Event",
     "Failed",
+    "OperationCall",
     "Performed",
     "Replied",
     "Wait",
@@ -110,11 +111,35 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class OperationCall:
+    """A call of a tool: of which the key is the same whenever the step at that place of that run is tried.
+
+    `digest` tells its arguments (`stepguard.engine.journal.step_digest`); `value` is what it has `returned`.
+    """
+
+    key: str
+    operation: str
+    occurrence: Occurrence
+    digest: str
+    returned: bool = False
+    value: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
-    """Make `records` durable. No later step is asked before this is acknowledged."""
+    """Make `records` durable. No later step is asked before this is acknowledged.
+
+    `steps` are those of the records, `claims` what was accepted for each (None where nobody claimed anything), and
+    `values` the verified state before the first of them. Where a run is kept in a ledger, calls of tools are made
+    durable as well: `call` stands alone then, before the call is made, and again with what it has returned.
+    """
 
     id: str
-    records: tuple[StepRecord, ...]
+    records: tuple[StepRecord, ...] = ()
+    steps: tuple[Step, ...] = ()
+    claims: tuple[Claim | None, ...] = ()
+    values: Mapping[str, Value] = field(default_factory=dict)
+    call: OperationCall | None = None
 
 
 Action = Ask | CheckClaims | Act | Wait | Commit

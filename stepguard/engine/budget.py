@@ -90,6 +90,10 @@ class Spending:
         """What the run cost, None where no price is declared."""
         return self.budget.cost_of(self.usage)
 
+    def restore(self, usage: Usage) -> None:
+        """Count what earlier processes have spent."""
+        self.usage = self.usage + usage
+
     def exceeded(self, now: float, *, calls: int = 1) -> Limit | None:
         """The limit that does not allow so many further calls, None if they may be made."""
         return self.budget.spent(sum(self._reserved.values(), self.usage + Usage(calls - 1))) or self.late(now)

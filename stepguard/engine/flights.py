@@ -4,6 +4,8 @@
             -> Asking                 a draft came: the reply that is made of it is asked for
             -> Checking               claims were read
     Waiting -> Asking                 the time has passed
+    Recording -> Computing, Checking, Committing   a call of a tool is durable, before it and with what it gave
+    Computing -> Recording            a tool has returned
     Computing -> Checking             code found the value of a step that has checks of its own
     Checking -> Checking              the steps that stood in for one were accepted: that one is judged itself
     Checking, Computing -> Committing what was accepted is made durable
@@ -20,6 +22,8 @@ from dataclasses import dataclass, field, replace
 from stepguard.backends.base import Backend, Completion, Request
 from stepguard.core.usage import Usage
 from stepguard.core.verdicts import Deviation
+from stepguard.engine.actions import OperationCall
+from stepguard.engine.journal import KeptStep
 from stepguard.engine.schedule import Segment
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
@@ -27,7 +31,18 @@ from stepguard.repair.rewriting import StandIn
 from stepguard.repair.rungs import Rung
 from stepguard.results import Occurrence, StepRecord
 
-__all__ = ["Asking", "Checking", "Committing", "Computing", "Flight", "Phase", "Rejection", "Reply", "Waiting"]
+__all__ = [
+    "Asking",
+    "Checking",
+    "Committing",
+    "Computing",
+    "Flight",
+    "Phase",
+    "Recording",
+    "Rejection",
+    "Reply",
+    "Waiting",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +138,24 @@ class Computing:
     Attributes:
         flight: the step.
         tries: how often that has failed before.
+        call: the call of a tool, where it is made durable.
     """
 
     flight: Flight
     tries: int = 0
+    call: OperationCall | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The call of a tool that `computing` is about is made durable: `Commit` is to be answered."""
+
+    computing: Computing
+
+    @property
+    def flight(self) -> Flight:
+        """The step."""
+        return self.computing.flight
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +197,14 @@ class Checking:
         reply: what the model replied, None where code found the value.
         rejection: the step for which no claim could be read, None where every step has one.
         restored: whether it is the value that followed from a stand-in which is judged.
+        kept: what is durable of the steps; it is judged again, and nobody was asked.
     """
 
     flight: Flight
     reply: Reply | None
     rejection: Rejection | None = None
     restored: bool = False
+    kept: tuple[KeptStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,4 +227,4 @@ class Committing:
     right: int = 0
 
 
-Phase = Computing | Asking | Waiting | Checking | Committing
+Phase = Computing | Recording | Asking | Waiting | Checking | Committing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
@@ -34,6 +35,11 @@ class History:
         self._assisted: Counter[Assistance] = Counter()
         self._strength: Strength | None = None
         self._kinds: Counter[DeviationKind] = Counter()
+
+    @property
+    def calls(self) -> int:
+        """How many model calls are done with."""
+        return self._calls
 
     @property
     def assisted(self) -> dict[Assistance, int]:
@@ -77,6 +83,13 @@ class History:
     def weak(self) -> dict[str, Strength]:
         """The first completed steps that are less than proved, or rest on such, with what stands behind them."""
         return dict(self._weak)
+
+    def restore(self, attempts: Iterable[Attempt]) -> None:
+        """Book the model calls of earlier processes."""
+        for attempt in attempts:
+            self._calls = attempt.number
+            self._kinds.update({deviation.kind for deviation in attempt.deviations})
+            self._attempts.append(attempt)
 
     def add(self, record: StepRecord) -> None:
         """Book a completed step."""

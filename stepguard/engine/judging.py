@@ -10,6 +10,7 @@ from stepguard.engine.actions import CheckClaims, Commit, deviation_of
 from stepguard.engine.flights import Checking, Committing, Computing, Flight, Rejection, Reply
 from stepguard.engine.landing import Landing
 from stepguard.engine.outbox import Outbox
+from stepguard.engine.recalling import Recall, holds
 from stepguard.engine.schedule import Schedule
 from stepguard.errors import EvaluationError
 from stepguard.language.expressions import format_expression
@@ -30,16 +31,25 @@ class ClaimJudge:
         repairs: how steps have failed, and the votes where no check decides.
         outbox: takes the checks and commits.
         landing: closes the flight where nothing was accepted.
+        recall: what is durable of the run, None where it is not kept.
         observe: whether every claim that can be read is taken as it stands.
     """
 
     def __init__(
-        self, schedule: Schedule, repairs: Repairs, outbox: Outbox, landing: Landing, *, observe: bool
+        self,
+        schedule: Schedule,
+        repairs: Repairs,
+        outbox: Outbox,
+        landing: Landing,
+        recall: Recall | None,
+        *,
+        observe: bool,
     ) -> None:
         self._schedule = schedule
         self._repairs = repairs
         self._outbox = outbox
         self._landing = landing
+        self._recall = recall
         self._observe = observe
 
     def check(self, checking: Checking, expected: tuple[Step, ...], claims: tuple[Claim, ...]) -> None:
@@ -61,11 +71,14 @@ class ClaimJudge:
             self.check(Checking(flight, None), (step,), (_claim_of(step, step.type.write(value)),))
             return
         record = self._record(flight, 0, value, None, {})
-        self._commit(Committing(flight, None, (record,)), now)
+        self._commit(Committing(flight, None, (record,)), (None,), now)
 
     def checked(self, checking: Checking, judgements: tuple[Judgement, ...], now: float) -> None:
         """The claims were judged."""
         flight, reply = checking.flight, checking.reply
+        if checking.kept:
+            self._rechecked(checking, judgements, now)
+            return
         if flight.stand_in is not None and not checking.restored:
             assert reply is not None
             self._judge_restored(flight, reply, flight.stand_in, judgements, now)
@@ -83,7 +96,32 @@ class ClaimJudge:
             right += not deviated
             assert value is not None
             records[where.step] = self._record(flight, place, value, judgement, records)
-        self._commit(Committing(flight, reply, tuple(records.values()), rejection, right), now)
+        code = flight.request is None
+        claims = tuple(None if code else judgement.claim for judgement in judgements[: len(records)])
+        self._commit(Committing(flight, reply, tuple(records.values()), rejection, right), claims, now)
+
+    def _rechecked(self, checking: Checking, judgements: tuple[Judgement, ...], now: float) -> None:
+        """Durable steps were judged again: those that still pass are completed, the first other one is asked."""
+        assert self._recall is not None
+        flight = checking.flight
+        records: dict[str, StepRecord] = {}
+        for place, (where, judgement, kept) in enumerate(
+            zip(flight.segment.occurrences, judgements, checking.kept, strict=False)
+        ):
+            passes = holds(kept, judgement)
+            self._recall.drop(where, refused=not passes)
+            if not passes:
+                break
+            record = self._record(flight, place, kept.value, judgement, records, agreed=kept.strength == "agreed")
+            assert kept.claim is not None
+            records[where.step] = replace(
+                record,
+                claim=kept.claim.text,
+                tries=kept.tries,
+                assistance=kept.assistance,
+                deviations=kept.deviations,
+            )
+        self._landing.committed(Committing(flight, None, tuple(records.values())), now)
 
     def _deviation(self, flight: Flight, where: Occurrence, judgement: Judgement) -> Deviation | None:
         """Why a claim is not accepted, None where it is: by a check, or by enough votes where none decides."""
@@ -134,13 +172,15 @@ class ClaimJudge:
         value: Value,
         judgement: Judgement | None,
         before: dict[str, StepRecord],
+        *,
+        agreed: bool = False,
     ) -> StepRecord:
         """The record of an accepted step, by its place in the segment; `before` are those of the steps before it."""
         code, where, step = flight.request is None, flight.segment.occurrences[place], flight.segment.steps[place]
         strength: Strength = "proved"
         if judgement is not None:
             strength = judgement.strength
-            if strength == "unverified" and self._needs_votes(flight, judgement):  # and was elected
+            if strength == "unverified" and (agreed or self._needs_votes(flight, judgement)):  # and was elected
                 strength = "agreed"
             if judgement.verdict is None and step.performer == "person":  # what the person says is the value
                 strength = "proved"
@@ -161,9 +201,11 @@ class ClaimJudge:
             deviations=self._repairs.deviations(where.index),
         )
 
-    def _commit(self, committing: Committing, now: float) -> None:
+    def _commit(self, committing: Committing, claims: tuple[Claim | None, ...], now: float) -> None:
         if committing.records:
-            self._outbox.put(Commit(self._outbox.new_id(), committing.records), committing)
+            steps = committing.flight.segment.steps[: len(committing.records)]
+            values = self._schedule.read(steps)
+            self._outbox.put(Commit(self._outbox.new_id(), committing.records, steps, claims, values), committing)
         else:
             self._landing.close(committing, now)
 

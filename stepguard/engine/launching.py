@@ -11,25 +11,36 @@ from stepguard.checks import find_hopeless
 from stepguard.core.redaction import error_text
 from stepguard.core.usage import Usage
 from stepguard.core.verdicts import Deviation
-from stepguard.engine.actions import Act, Action, Ask
+from stepguard.engine.actions import Act, Action, Ask, Commit, OperationCall
 from stepguard.engine.asking import Asker, most_of
 from stepguard.engine.budget import Spending
 from stepguard.engine.control import Halt
 from stepguard.engine.ending import RunEnding
 from stepguard.engine.fallbacks import Fallbacks
-from stepguard.engine.flights import Asking, Computing, Flight
+from stepguard.engine.flights import Asking, Checking, Computing, Flight, Recording
+from stepguard.engine.journal import KeptStep, step_digest
+from stepguard.engine.judging import ClaimJudge
 from stepguard.engine.learning import Learning
 from stepguard.engine.outbox import Outbox
+from stepguard.engine.recalling import CallState, Recall
 from stepguard.engine.schedule import Broken, Schedule, Segment
+from stepguard.errors import UnsettledCall, ValueRefused
 from stepguard.procedure.operations import Operation
+from stepguard.procedure.steps import Step
 from stepguard.repair.policy import Repairs
-from stepguard.repair.rungs import FIRST, Rung
+from stepguard.repair.rungs import FIRST, Rung, person
 from stepguard.results import Occurrence
 
 __all__ = ["Launcher", "set_aside"]
 
 _CODE: Final = Rung("code", assistance="code")
 _NOBODY: Final = "a person has to answer it"
+_UNSETTLED: Final[Mapping[CallState, str]] = {
+    "other": "the call of the tool {call} was made before with other arguments: nothing may be called with its "
+    "idempotency key {key!r} again; use another run_id",
+    "unsettled": "the call of the tool {call} was begun, and nobody knows what came of it (key {key!r}): find out, and "
+    "tell the ledger what it returned (`stepguard answer`), or that it may be made again (`--repeat`)",
+}
 
 
 class Launcher:
@@ -45,6 +56,8 @@ class Launcher:
         ending: ends the run where nothing can be started any more.
         fallbacks: who is asked where a model does not answer.
         person: how a person is asked, None where there is nobody.
+        judge: takes what was recalled.
+        recall: what is durable of the run, None where it is not kept.
         operations: the functions and tools of the procedure.
         parallel: how many flights may be on their way at the same time.
         observe: whether the run only observes, so that also what no reply could satisfy is asked.
@@ -61,6 +74,8 @@ class Launcher:
         ending: RunEnding,
         fallbacks: Fallbacks,
         person: Rung | None,
+        judge: ClaimJudge,
+        recall: Recall | None,
         operations: Mapping[str, Operation],
         *,
         parallel: int,
@@ -75,6 +90,8 @@ class Launcher:
         self._ending = ending
         self._fallbacks = fallbacks
         self._person = person
+        self._judge = judge
+        self._recall = recall
         self._answers: dict[int, Rung] = {}
         self._operations = operations
         self._parallel = parallel
@@ -96,39 +113,115 @@ class Launcher:
             if not self._outbox and not self._schedule.finished:
                 self._end_unstartable(segment)
             return False
+        if self._recall is not None:
+            segment, kept = self._recall.match(segment)
+            if kept:
+                self._reuse(segment, kept, now)
+                return True
         rung = self._repairs.rung(segment.indices[0]) or FIRST
         performer = segment.steps[0].performer
         code = performer in ("code", "function", "tool") or rung.assistance == "code"
         if performer == "person":
-            asked = self._answers.get(segment.indices[0], self._person)
+            question = segment.steps[0].instruction or _NOBODY
+            asked = self._answer(segment, question)
             if asked is None:
-                self._ending.end("waiting", segment.occurrences[0], segment.steps[0].instruction or _NOBODY)
+                self._ending.end("waiting", segment.occurrences[0], question)
                 return False
             rung = asked
         if not self._affordable(segment, rung, now, code=code) or not (code or self._satisfiable(segment)):
             return False
         self._schedule.start(segment)
         if code:
-            self._perform(Computing(Flight(segment, _CODE, None)))
+            self._perform(Flight(segment, _CODE, None), now)
             return True
         return self._ask_segment(segment, rung, now)
 
-    def _perform(self, computing: Computing) -> None:
+    def _answer(self, segment: Segment, question: str) -> Rung | None:
+        """How a person is asked for the only step of a segment, None where there is nobody."""
+        index, where = segment.indices[0], segment.occurrences[0]
+        if index in self._answers:
+            return self._answers[index]
+        given = None if self._recall is None else self._recall.answer(segment.steps[0], where, question)
+        return self._person if given is None else person(lambda *_: given)
+
+    def _reuse(self, segment: Segment, kept: tuple[KeptStep, ...], now: float) -> None:
+        """Let what is durable take the place of asking: what was claimed is judged again."""
+        self._schedule.start(segment)
+        if kept[0].claim is not None:
+            claims = tuple(entry.claim for entry in kept if entry.claim is not None)
+            self._judge.check(Checking(Flight(segment, FIRST, None), None, kept=kept), segment.steps, claims)
+        elif segment.steps[0].performer == "function":
+            self._judge.performed(Computing(Flight(segment, _CODE, None)), kept[0].value, now)
+        else:  # code found it
+            self.act(Computing(Flight(segment, _CODE, None)))
+
+    def _perform(self, flight: Flight, now: float) -> None:
+        """Have the only step of a flight performed; of a call of a tool it is made durable first that it begins."""
+        step, where = flight.segment.steps[0], flight.first
+        operation = self._operation(step)
+        if self._recall is None or operation is None or not operation.tool:
+            self.act(Computing(flight))
+            return
+        digest = step_digest(step, self._schedule.read((step,)))
+        state, call = self._recall.call(OperationCall(self._key(where), operation.name, where, digest), operation)
+        computing = Computing(flight, call=call)
+        if state == "returned":
+            self._returned(computing, step, call, now)
+        elif state == "new":
+            self.record(computing)
+        else:
+            self._schedule.land(flight.segment)
+            error = UnsettledCall(_UNSETTLED[state].format(call=f"{call.operation} for {where}", key=call.key))
+            self._ending.end("failed", where, str(error), error=error)
+
+    def _returned(self, computing: Computing, step: Step, call: OperationCall, now: float) -> None:
+        """Use what a call has returned, or what a person says that it has."""
+        value = call.value
+        assert value is not None
+        try:
+            if not step.type.holds(value):
+                value = step.type.read(value) if isinstance(value, str) else step.type.accept(value)
+        except ValueRefused as error:
+            self._schedule.land(computing.flight.segment)
+            self._ending.end("failed", call.occurrence, f"what {call.operation} has returned: {error}", error=error)
+            return
+        self._judge.performed(computing, value, now)
+
+    def record(self, computing: Computing) -> None:
+        """Have what is known of the call of a tool made durable."""
+        self._outbox.put(Commit(self._outbox.new_id(), call=computing.call), Recording(computing))
+
+    def recorded(self, computing: Computing, now: float) -> None:
+        """It is durable: make the call, or use what it has given."""
+        assert computing.call is not None
+        if computing.call.value is not None:
+            self._judge.performed(computing, computing.call.value, now)
+        elif self._ending.stop is None:
+            self.act(computing)
+        else:
+            self._schedule.land(computing.flight.segment)
+
+    def act(self, computing: Computing) -> None:
         """Have the only step of a flight performed."""
         segment = computing.flight.segment
         step = segment.steps[0]
-        operation = None if step.operation is None else self._operations.get(step.operation)
-        key = f"{self._outbox.run_id}:{segment.occurrences[0]}" if operation is not None else ""
+        operation = self._operation(step)
+        key = "" if operation is None else self._key(segment.occurrences[0])
         action = Act(self._outbox.new_id(), step, self._schedule.read(segment.steps), operation, key)
         self._outbox.put(action, computing)
 
+    def _operation(self, step: Step) -> Operation | None:
+        return None if step.operation is None else self._operations.get(step.operation)
+
+    def _key(self, where: Occurrence) -> str:
+        return f"{self._outbox.run_id}:{where}"
+
     def perform_again(self, computing: Computing) -> bool:
         """Call a function or tool that has failed once more, where that is declared; whether it is."""
-        step = computing.flight.segment.steps[0]
-        operation = None if step.operation is None else self._operations.get(step.operation)
+        operation = self._operation(computing.flight.segment.steps[0])
         if operation is None or computing.tries >= operation.retries or self._ending.stop is not None:
             return False
-        self._perform(replace(computing, tries=computing.tries + 1))
+        self.act(replace(computing, tries=computing.tries + 1))
         return True
 
     def _affordable(self, segment: Segment, rung: Rung, now: float, *, code: bool) -> bool:

@@ -20,6 +20,7 @@ from stepguard.engine.actions import (
     Committed,
     Event,
     Failed,
+    OperationCall,
     Performed,
     Replied,
     Woke,
@@ -28,13 +29,15 @@ from stepguard.engine.asking import Asker
 from stepguard.engine.budget import Spending
 from stepguard.engine.ending import RunEnding
 from stepguard.engine.fallbacks import Fallbacks
-from stepguard.engine.flights import Asking, Checking, Committing, Computing, Phase, Waiting
+from stepguard.engine.flights import Asking, Checking, Committing, Computing, Phase, Recording, Waiting
 from stepguard.engine.history import History
+from stepguard.engine.journal import Journal
 from stepguard.engine.judging import ClaimJudge
 from stepguard.engine.landing import Landing
 from stepguard.engine.launching import Launcher
 from stepguard.engine.learning import Learning
 from stepguard.engine.outbox import Outbox
+from stepguard.engine.recalling import Recall
 from stepguard.engine.receiving import Receiver
 from stepguard.engine.retrying import Retrier
 from stepguard.engine.schedule import Schedule
@@ -45,7 +48,7 @@ from stepguard.procedure.operations import WrongResult
 from stepguard.procedure.procedure import Procedure
 from stepguard.repair.policy import Repairs
 from stepguard.repair.rungs import person
-from stepguard.results import Attempt, Problem, Result, Status
+from stepguard.results import Attempt, Occurrence, Problem, Result, Status
 
 __all__ = ["Engine"]
 
@@ -69,10 +72,18 @@ class Engine:
         settings: everything that shapes the run.
         run_id: a name for the run, part of every action id.
         now: the time it starts, on the clock that later `Clock` events follow.
+        journal: what is durable of the run, which is then made durable on; None where it is not kept.
     """
 
     def __init__(
-        self, procedure: Procedure, inputs: Mapping[str, Value], settings: Settings, *, run_id: str, now: float
+        self,
+        procedure: Procedure,
+        inputs: Mapping[str, Value],
+        settings: Settings,
+        *,
+        run_id: str,
+        now: float,
+        journal: Journal | None = None,
     ) -> None:
         self.procedure = procedure
         self.run_id = run_id
@@ -83,13 +94,17 @@ class Engine:
         self._spending = spending = Spending(settings.budget, started=now)
         self._history = history = History(settings.history)
         self._ending = ending = RunEnding(schedule, spending, outbox)
+        self._recall = recall = None if journal is None else Recall(journal, schedule)
+        if journal is not None:
+            spending.restore(journal.usage)
+            history.restore(journal.attempts)
         observe, chance = settings.observe, random.Random(settings.seed)
         repairs = Repairs(settings.repair)
         self._learning = learning = Learning(settings.segments, settings.profile, repairs)
         asker = Asker(procedure, settings.reply_format, chance, stop_early=settings.stop_early and not observe)
         # The way of a flight, from its start to its end.
         self._landing = landing = Landing(schedule, repairs, spending, history, learning, asker, ending)
-        self._judge = judge = ClaimJudge(schedule, repairs, outbox, landing, observe=observe)
+        self._judge = judge = ClaimJudge(schedule, repairs, outbox, landing, recall, observe=observe)
         self._launcher = launcher = Launcher(
             schedule,
             repairs,
@@ -100,6 +115,8 @@ class Engine:
             ending,
             Fallbacks(settings.fallbacks),
             settings.person,
+            judge,
+            recall,
             procedure.all_operations,
             parallel=settings.parallel,
             observe=observe,
@@ -119,6 +136,11 @@ class Engine:
     def values(self) -> Mapping[str, Value]:
         """A copy of the verified state."""
         return MappingProxyType(self._schedule.source.variables())
+
+    @property
+    def calls(self) -> int:
+        """How many model calls are done with."""
+        return self._history.calls
 
     def attempts_after(self, number: int) -> tuple[Attempt, ...]:
         """The model calls that are done with and are numbered higher, as far as the history holds them."""
@@ -190,6 +212,12 @@ class Engine:
                 self._retrier.failed(id, phase, error, now)
             case Waiting(), Woke(id):
                 self._retrier.woke(id, phase, now)
+            case Computing(_, _, OperationCall() as call), Performed(_, value):
+                self._launcher.record(replace(phase, call=replace(call, returned=True, value=value)))
+            case Recording(computing), Committed():
+                self._launcher.recorded(computing, now)
+            case Recording(computing), Failed(_, error):
+                self._landing.broken(computing.flight, error)
             case Computing(), Performed(_, value):
                 self._judge.performed(phase, value, now)
             case Checking(), Checked(_, judgements):
@@ -210,19 +238,31 @@ class Engine:
         Raises:
             UsageError: it waits for no such step.
         """
+        where = self.check_answer(step)
+        self._launcher.answer(where.index, person(lambda *_: value))
+        self._ending.go_on()
+        self._launcher.fill(self._now)
+
+    def check_answer(self, step: str) -> Occurrence:
+        """The step for which the run waits, which is to be this one.
+
+        Raises:
+            UsageError: it waits for no such step.
+        """
         stop = self._ending.stop
         if stop is None or stop.status != "waiting" or str(stop.problem.occurrence) != step:
             waits = stop.problem.occurrence if stop is not None and stop.status == "waiting" else "nobody"
             raise UsageError(f"run {self.run_id} has no question {step!r}: it waits for {waits}")
-        self._launcher.answer(stop.problem.occurrence.index, person(lambda *_: value))
-        self._ending.go_on()
-        self._launcher.fill(self._now)
+        return stop.problem.occurrence
 
-    def cancel(self, reason: str = "cancelled") -> None:
-        """End the run here. What is outstanding is given up and booked as it stands; its events are ignored."""
+    def cancel(self, reason: str = "cancelled", error: Exception | None = None) -> None:
+        """End the run here; what is outstanding is given up and booked as it stands, and its events are ignored.
+
+        `error` is why, where it is not the caller who wants it.
+        """
         if self.done:
             return
-        self._ending.end("failed", self._schedule.where(self._schedule.frontier), reason)
+        self._ending.end("failed", self._schedule.where(self._schedule.frontier), reason, error=error)
         for action, phase in self._outbox.all():
             self._ending.call_back(action, phase.flight)
             match phase:
@@ -263,7 +303,7 @@ class Engine:
             assisted=history.assisted,
             profile=self._learning.profile,
             profiled=self._settings.profile is not None,
-            notes=history.notes(),
+            notes=(*history.notes(), *(() if self._recall is None else self._recall.notes())),
             ways=schedule.source.ways,
             problem=problem,
             error=None if stop is None else stop.error,

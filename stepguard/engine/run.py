@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from stepguard.checks import judge_claims
+from stepguard.core.redaction import error_text
 from stepguard.engine.actions import (
     Act,
     Action,
@@ -17,16 +18,18 @@ from stepguard.engine.actions import (
     Commit,
     Committed,
     Event,
+    Failed,
     Wait,
     Woke,
 )
 from stepguard.engine.performing import perform_step
-from stepguard.errors import UsageError
+from stepguard.errors import LedgerError, UsageError
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Attempt, Result
 
 if TYPE_CHECKING:
+    from stepguard.engine.journal import Journal
     from stepguard.engine.machine import Engine
 
 __all__ = ["Run"]
@@ -51,11 +54,20 @@ class Run:
     """
 
     def __init__(
-        self, engine: Engine, *, clock: Callable[[], float] = time.monotonic, label: str | None = None
+        self,
+        engine: Engine,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        label: str | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self._engine = engine
         self._clock = clock
         self._label = label
+        self._journal = journal
+        self._booked = engine.calls
+        self._closed = False
+        self._keep()
 
     @property
     def id(self) -> str:
@@ -66,6 +78,11 @@ class Run:
     def procedure(self) -> Procedure:
         """What is run."""
         return self._engine.procedure
+
+    @property
+    def kept(self) -> bool:
+        """Whether it is kept in a ledger, so that to perform a `Commit` writes to a file."""
+        return self._journal is not None
 
     @property
     def label(self) -> str:
@@ -94,7 +111,9 @@ class Run:
     def actions(self) -> list[Action]:
         """What is to be done now, each action once; empty while everything is outstanding."""
         self._engine.send(Clock(self._clock()))
-        return self._engine.actions()
+        actions = self._engine.actions()
+        self._keep()
+        return actions
 
     def next_action(self) -> Action | None:
         """One of `actions`, the oldest; None while everything is outstanding.
@@ -102,17 +121,21 @@ class Run:
         For loops that perform one action after the other: what is not handed out when the run ends need not be done.
         """
         self._engine.send(Clock(self._clock()))
-        return self._engine.next_action()
+        action = self._engine.next_action()
+        self._keep()
+        return action
 
     def send(self, event: Event) -> None:
         """Tell the run what happened; events may come in any order.
 
         Raises:
             UsageError: the event answers no outstanding action of this run, or does not fit it. Nothing has changed.
+            LedgerError: how the run has ended could not be made durable.
         """
         if not isinstance(event, Clock):
             self._engine.send(Clock(self._clock()))
         self._engine.send(event)
+        self._keep()
 
     def answer(self, step: str, value: object) -> None:
         """Answer, for a person, the step at which the run waits (status ``waiting``); then drive it on.
@@ -123,9 +146,15 @@ class Run:
 
         Raises:
             UsageError: the run waits for no such step.
+            RunConflict: it is kept in a ledger, and somebody else has gone on with it.
         """
         self._engine.send(Clock(self._clock()))
+        self._engine.check_answer(step)
+        if self._journal is not None and self._closed:
+            self._journal.reopen()
+            self._closed = False
         self._engine.answer(step, value)
+        self._keep()
 
     def cancel(self, reason: str = "cancelled") -> None:
         """End the run as ``failed`` here: what is outstanding is given up, what was verified stays.
@@ -134,6 +163,21 @@ class Run:
         """
         self._engine.send(Clock(self._clock()))
         self._engine.cancel(reason)
+        self._keep()
+
+    def _keep(self) -> None:
+        """Have the calls that are done with, and the end, made durable."""
+        if self._journal is None or self._closed:
+            return
+        if fresh := self._engine.attempts_after(self._booked):
+            self._booked = fresh[-1].number
+            try:
+                self._journal.book(fresh)
+            except LedgerError as error:
+                self._engine.cancel(error_text(error), error)
+        if self._engine.done:
+            self._closed = True
+            self._journal.close(self._engine.result())
 
     def perform(self, action: Action) -> Event:
         """Do what needs no model: judge claims, perform code, wait (blocking), acknowledge a commit.
@@ -152,7 +196,15 @@ class Run:
                 time.sleep(action.seconds)
                 return Woke(action.id)
             case Commit():
-                return Committed(action.id)
+                return self._commit(action)
+
+    def _commit(self, action: Commit) -> Committed | Failed:
+        try:
+            if self._journal is not None:
+                self._journal.commit(action)
+        except LedgerError as error:
+            return Failed(action.id, error)
+        return Committed(action.id)
 
     def result(self) -> Result:
         """The result; before the end, what is known so far."""

@@ -59,11 +59,11 @@ async def aperform(backend: Backend, action: Action) -> Event:
     return Checked(action.id, judgements)
 
 
-def is_quick(action: Action) -> bool:
-    """Whether an action runs no code of the host's that may block."""
+def is_quick(action: Action, *, kept: bool = False) -> bool:
+    """Whether an action runs no code of the host's that may block, and writes to no file, as those of a `kept` run."""
     match action:
         case Commit():
-            return True
+            return not kept
         case Act():
             return action.operation is None
         case CheckClaims():

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from stepguard.backends.base import Backend, SyncBackend, as_backend
 from stepguard.core.profile import Profile
 from stepguard.core.verdicts import shorten
-from stepguard.engine.actions import Action, Ask, Event
+from stepguard.engine.actions import Action, Ask, Commit, Event
 from stepguard.engine.machine import Engine
 from stepguard.engine.run import Run
 from stepguard.errors import ConfigError, UsageError
 from stepguard.guard.calls import aperform, as_sync, ask_model, is_quick
-from stepguard.options import GuardKeywords, GuardOptions, check_options, new_seed, show_options
+from stepguard.guard.options import GuardKeywords, GuardOptions, check_options, check_run_id, new_seed, show_options
 from stepguard.procedure.procedure import Procedure, check_procedure
 from stepguard.repair.ladder import Ladder
 from stepguard.results import Result
@@ -48,7 +48,7 @@ class Guard:
             ``"openai/gpt-4.1-mini"`` or ``"ollama/qwen2.5"`` (the providers are in `stepguard.backends.providers`).
         model: the model to ask for, with a client as backend.
         options: what shapes its runs, such as ``segment=5``, ``repair=2`` or ``budget=Budget(calls=40)``; each is
-            described at `stepguard.options.GuardOptions`.
+            described at `stepguard.guard.options.GuardOptions`.
 
     Raises:
         ConfigError: an argument cannot work.
@@ -63,6 +63,7 @@ class Guard:
         self._backend: Final[Backend] = as_backend(backend, model=model)
         if self._options.stop_early and not getattr(self._backend, "can_stop", False):
             raise ConfigError("this backend cannot stop a reply: leave stop_early out", option="stop_early")
+        self._ledger: Final = self._options.open_ledger()
 
     @property
     def options(self) -> GuardOptions:
@@ -95,13 +96,19 @@ class Guard:
         )
 
     def start(
-        self, procedure: Procedure, inputs: Mapping[str, object] | None = None, *, label: str | None = None
+        self,
+        procedure: Procedure,
+        inputs: Mapping[str, object] | None = None,
+        *,
+        label: str | None = None,
+        run_id: str | None = None,
     ) -> Run:
         """A run for a loop of the caller's own: no call is made, and the backend is not used.
 
         Args:
             procedure: what to run.
             inputs: the values of its inputs.
+            run_id: see `run`.
             label: the name that logs and traces use for the procedure instead of its own, where that is private; its
                 steps are then given by their index and not by name.
 
@@ -109,39 +116,62 @@ class Guard:
             InputError: the inputs do not fit the procedure.
             ConfigError: `procedure` is not a `Procedure`.
         """
-        return self._start(procedure, inputs, new_seed() if self._options.seed is None else self._options.seed, label)
+        seed = new_seed() if self._options.seed is None else self._options.seed
+        return self._start(procedure, inputs, seed, label=label, run_id=run_id)
 
     def _start(
-        self, procedure: Procedure, inputs: Mapping[str, object] | None, seed: int, label: str | None = None
+        self,
+        procedure: Procedure,
+        inputs: Mapping[str, object] | None,
+        seed: int,
+        *,
+        label: str | None = None,
+        run_id: str | None = None,
     ) -> Run:
         started = time.monotonic()  # what is prepared counts for the run
         check_procedure(procedure)
-        run_id = os.urandom(6).hex()
+        check_run_id(run_id, kept=self._ledger is not None)
+        name = os.urandom(6).hex() if run_id is None else run_id
         settings = replace(self._settings, seed=seed)
         accepted = procedure.accept_inputs(inputs or {})
-        return Run(Engine(procedure, accepted, settings, run_id=run_id, now=started), label=label)
+        journal = None if self._ledger is None else self._ledger.open(procedure, accepted, run_id=name)
+        engine = Engine(procedure, accepted, settings, run_id=name, now=started, journal=journal)
+        return Run(engine, label=label, journal=journal)
 
-    def run(self, procedure: Procedure, inputs: Mapping[str, object] | None = None) -> Result:
+    def run(
+        self, procedure: Procedure, inputs: Mapping[str, object] | None = None, *, run_id: str | None = None
+    ) -> Result:
         """Run a procedure and return its result, whatever its status.
 
         It blocks until the run has ended, also when it is called inside a running event loop, where `arun` is the
         better choice. Model calls are made one after the other, whatever `parallel` says.
 
+        Args:
+            procedure: what to run.
+            inputs: the values of its inputs.
+            run_id: the name of the run in the guard's `ledger`, where that has one. A run that is there already is gone
+                on with, whoever was killed while running it: what is verified is not asked again, and no tool is
+                called twice.
+
         Raises:
             InputError: the inputs do not fit the procedure.
             ConfigError: `procedure` is not a `Procedure`, or the backend can only be awaited; use `arun` then.
+            RunConflict: the run is under way elsewhere, or was begun with another procedure or other inputs.
+            LedgerError: the ledger cannot be read or written.
         """
         self._sync_backend()
-        return self.drive(self.start(procedure, inputs))
+        return self.drive(self.start(procedure, inputs, run_id=run_id))
 
-    async def arun(self, procedure: Procedure, inputs: Mapping[str, object] | None = None) -> Result:
+    async def arun(
+        self, procedure: Procedure, inputs: Mapping[str, object] | None = None, *, run_id: str | None = None
+    ) -> Result:
         """Run a procedure without blocking the event loop; see `run`.
 
         Cancelling it cancels the calls in flight and leaves nothing behind. (A backend that can only block cannot be
         stopped: its call runs on in a thread of its own, which nothing waits for.) To read what was verified by then,
         keep the run: ``run = guard.start(...)`` and ``await guard.adrive(run)``.
         """
-        return await self.adrive(self.start(procedure, inputs))
+        return await self.adrive(self.start(procedure, inputs, run_id=run_id))
 
     def map(
         self,
@@ -151,6 +181,7 @@ class Guard:
         concurrency: int = 16,
         ordered: bool = True,
         key: RowKey | None = None,
+        run_id: str | None = None,
     ) -> Iterator[RowResult]:
         """Run a procedure on many inputs, several at a time, and give what came of each.
 
@@ -168,13 +199,15 @@ class Guard:
             ordered: give results in the order of the inputs; False gives each as it comes.
             key: what a result calls its row (`RowResult.key`): the name of a field of the row, which need not be an
                 input of the procedure, or a function of the row.
+            run_id: the name of the batch in the guard's `ledger`: each row is a run ``run_id/key`` there (or its
+                number, without a `key`), and is gone on with where it was begun before; see `run`.
 
         Raises:
             ConfigError: an argument cannot work; while iterating: the backend is not set up, so that no row can run.
         """
         from stepguard.guard.mapping import map_rows, rows_of
 
-        run, batch = self._batch(procedure, concurrency=concurrency, ordered=ordered, key=key)
+        run, batch = self._batch(procedure, run_id, concurrency=concurrency, ordered=ordered, key=key)
         rows = rows_of(inputs)
         if not isinstance(rows, Iterable):
             raise ConfigError("inputs that are awaited go with `guard.amap(...)`", option="inputs")
@@ -188,6 +221,7 @@ class Guard:
         concurrency: int = 16,
         ordered: bool = True,
         key: RowKey | None = None,
+        run_id: str | None = None,
     ) -> AsyncIterator[RowResult]:
         """As `map`, on the running event loop: ``async for row in guard.amap(procedure, rows)``.
 
@@ -196,16 +230,20 @@ class Guard:
         """
         from stepguard.guard.mapping import amap_rows, rows_of
 
-        run, batch = self._batch(procedure, concurrency=concurrency, ordered=ordered, key=key)
+        run, batch = self._batch(procedure, run_id, concurrency=concurrency, ordered=ordered, key=key)
         return amap_rows(batch, rows_of(inputs), run, self._backend, concurrency)
 
-    def _batch(self, procedure: Procedure, **options: Any) -> tuple[Callable[[BatchRow], Awaitable[Result]], Batch]:
+    def _batch(
+        self, procedure: Procedure, run_id: str | None, **options: Any
+    ) -> tuple[Callable[[BatchRow], Awaitable[Result]], Batch]:
         from stepguard.engine.batch import Batch
 
+        check_run_id(run_id, kept=self._ledger is not None)
         seed = new_seed() if self._options.seed is None else self._options.seed
 
         async def run(row: BatchRow) -> Result:
-            return await self.adrive(self._start(procedure, row.inputs, _seed_of(seed, row.index)))
+            name = None if run_id is None else f"{run_id}/{row.index if row.key is None else row.key}"
+            return await self.adrive(self._start(procedure, row.inputs, _seed_of(seed, row.index), run_id=name))
 
         return run, Batch(procedure, **options)
 
@@ -251,6 +289,8 @@ class Guard:
 
         async def perform(action: Action) -> Event:
             with telemetry.performing(action):
+                if isinstance(action, Commit):  # it writes to a file, and waits for the disk
+                    return await asyncio.to_thread(run.perform, action)
                 return await aperform(self._backend, action)
 
         async with AsyncExitStack() as stack:
@@ -267,7 +307,7 @@ class Guard:
                         finished, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                         for task in finished:
                             finish(tasks.pop(task), task.result())
-                    elif is_quick(action):
+                    elif is_quick(action, kept=run.kept):
                         with telemetry.performing(action):
                             event = run.perform(action)
                         finish(action, event)

@@ -28,10 +28,10 @@ from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Strength, check_strength
 from stepguard.errors import ConfigError
 from stepguard.guard import Guard
+from stepguard.guard.options import DropInKeywords, check_options
 from stepguard.integrations.chat.requests import named_procedure
 from stepguard.integrations.support import check_support
 from stepguard.language.values import Value
-from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Input
 from stepguard.results import Result

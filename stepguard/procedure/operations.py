@@ -31,6 +31,9 @@ class Tool:
             ``idempotency_key`` is given a text that is the same whenever this step of this run is tried.
         approval: whether a person has to say yes before each call; the question names the call.
         retries: how often it is called again after it has raised.
+        idempotent: whether calling it again with the same arguments changes nothing more, as one is taken to be that
+            has a parameter ``idempotency_key``. Such a call is repeated where a run was killed while it was made;
+            any other then has to be settled by a person (`stepguard.ledger`).
 
     Raises:
         ConfigError: an argument cannot work.
@@ -39,11 +42,13 @@ class Tool:
     function: Callable[..., object]
     approval: bool = False
     retries: int = 0
+    idempotent: bool = False
 
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise ConfigError(f"a tool is a function, not {self.function!r:.60}", option="tools")
         check_flag(self.approval, "approval")
+        check_flag(self.idempotent, "idempotent")
         check_count(self.retries, "retries", least=0)
 
 
@@ -58,6 +63,7 @@ class Operation:
     Attributes:
         tool: whether it has effects.
         keyed: whether it takes an idempotency key.
+        idempotent: whether calling it twice is as calling it once.
     """
 
     name: str
@@ -66,6 +72,12 @@ class Operation:
     approval: bool = False
     retries: int = 0
     keyed: bool = False
+    idempotent: bool = False
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a call of which nobody knows what came of it may be made again."""
+        return not self.tool or self.keyed or self.idempotent
 
     def check_arguments(self, names: tuple[str, ...], step: str) -> None:
         """Refuse a step that calls it with arguments that it does not take, before anything is run.
@@ -102,7 +114,13 @@ def operations_of(
             raise ConfigError(f"{name!r} is a function and a tool: give one of them another name", option="tools")
         tool = given if isinstance(given, Tool) else Tool(given)
         made[name] = Operation(
-            name, tool.function, tool=True, approval=tool.approval, retries=tool.retries, keyed=_keyed(tool.function)
+            name,
+            tool.function,
+            tool=True,
+            approval=tool.approval,
+            retries=tool.retries,
+            keyed=_keyed(tool.function),
+            idempotent=tool.idempotent,
         )
     return MappingProxyType(made)
 

@@ -20,11 +20,11 @@ from stepguard.core.usage import Usage
 from stepguard.engine.run import Run
 from stepguard.errors import ConfigError, UsageError
 from stepguard.guard import Guard
+from stepguard.guard.options import GuardOptions, check_options
 from stepguard.integrations.chat.answers import completion_body
 from stepguard.integrations.chat.requests import Job, find_job, why_passed
 from stepguard.integrations.openai.calls import GuardedCall, WrapSettings
 from stepguard.language.strict_json import JsonObject, decode
-from stepguard.options import GuardOptions, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 from stepguard.serve.call import HttpCall

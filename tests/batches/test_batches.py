@@ -18,7 +18,7 @@ from batch_harness import CALLS, SUMS, CountingModel, asked, results, rows
 import stepguard.batches.ledger as ledger_module
 from stepguard import Guard, Procedure
 from stepguard.batches import BatchSummary, read_rows, run_batch, to_frame
-from stepguard.batches.ledger import Ledger
+from stepguard.batches.ledger import BatchLedger
 from stepguard.engine.batch import RowResult
 from stepguard.errors import ConfigError, InputError, MissingExtraError, StepguardError
 from stepguard.testing import SimulatedModel, Slips
@@ -258,28 +258,28 @@ def in_a_call(at: int) -> None:
 
 
 def in_the_midst_of_a_record(at: int) -> None:
-    add, calls = Ledger.add, [0]
+    add, calls = BatchLedger.add, [0]
 
-    def torn(self: Ledger, number: int, digest: str, status: str, strength: str, record: bytes) -> None:
+    def torn(self: BatchLedger, number: int, digest: str, status: str, strength: str, record: bytes) -> None:
         calls[0] += 1
         if calls[0] == at:
             self._file.write(record[: len(record) // 2])
             die()
         add(self, number, digest, status, strength, record)
 
-    Ledger.add = torn  # type: ignore[method-assign]
+    BatchLedger.add = torn  # type: ignore[method-assign]
 
 
 def behind_a_record(at: int) -> None:
-    note, calls = Ledger._set, [0]
+    note, calls = BatchLedger._set, [0]
 
-    def unnoted(self: Ledger, **facts: object) -> None:
+    def unnoted(self: BatchLedger, **facts: object) -> None:
         calls[0] += "crc" in facts
         if calls[0] == at + 1:
             die()
         note(self, **facts)
 
-    Ledger._set = unnoted  # type: ignore[method-assign]
+    BatchLedger._set = unnoted  # type: ignore[method-assign]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork")

@@ -12,7 +12,7 @@ import pytest
 from stepguard import Budget, Guard, Ladder
 from stepguard.engine.segments import Segments
 from stepguard.errors import ConfigError
-from stepguard.options import DropInKeywords, GuardKeywords, GuardOptions
+from stepguard.guard.options import DropInKeywords, GuardKeywords, GuardOptions
 from stepguard.repair.rungs import Question
 
 
@@ -21,10 +21,10 @@ def _model(messages: object) -> str:
 
 
 def test_keywords_and_options_are_the_same() -> None:
-    """What type checkers accept is what the options hold, with the same types; drop-ins take all but `observe`."""
+    """What type checkers accept is what the options hold, with the same types; drop-ins take all but two."""
     held = {each.name: str(each.type) for each in fields(GuardOptions)}
     assert held == {name: hint.__forward_arg__ for name, hint in GuardKeywords.__annotations__.items()}
-    assert set(DropInKeywords.__annotations__) == set(held) - {"observe"}
+    assert set(DropInKeywords.__annotations__) == set(held) - {"observe", "ledger"}
 
 
 def test_help_shows_every_option_with_its_default() -> None:

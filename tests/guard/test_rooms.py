@@ -20,8 +20,7 @@ FLOORS: Final = (
     *(
         ("checks", "policy", "repair", "replies", "show"),
         ("auditing", "engine"),
-        ("telemetry", "testing"),
-        ("options",),
+        ("ledger", "telemetry", "testing"),
         ("guard",),
     ),
     *(("batches", "evaluation", "integrations"), ("serve",), ("cli",), ("__init__",)),

@@ -16,8 +16,8 @@ from stepguard.core.usage import Usage
 from stepguard.engine.segments import Segments
 from stepguard.errors import BackendError
 from stepguard.evaluation.families import Task
+from stepguard.guard.options import GuardOptions
 from stepguard.language.values import Value
-from stepguard.options import GuardOptions
 from stepguard.repair.ladder import Ladder
 from stepguard.repair.policy import Repair
 

@@ -40,6 +40,7 @@ from stepguard.core.verdicts import Strength
 from stepguard.engine.run import Run
 from stepguard.errors import ConfigError, MissingExtraError, RunError
 from stepguard.guard import Guard
+from stepguard.guard.options import DropInKeywords, check_options
 from stepguard.integrations.chat.answers import completion_body, shortfall
 from stepguard.integrations.chat.requests import Job, find_job, named_procedure, why_passed
 from stepguard.integrations.chat.trust import Trust, check_inputs, check_trust
@@ -54,7 +55,6 @@ from stepguard.integrations.langgraph import taken_over
 from stepguard.integrations.openai.calls import ClientCall, report_call
 from stepguard.integrations.openai.client import OnUnverified
 from stepguard.integrations.support import check_procedures, check_support
-from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 

@@ -42,6 +42,7 @@ from stepguard.core.verdicts import Strength
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError, MissingExtraError, StepguardError
 from stepguard.guard import Guard
+from stepguard.guard.options import DropInKeywords, check_options
 from stepguard.integrations.chat.requests import IN_PROMPT, named_procedure
 from stepguard.integrations.mcp.claims import accept_values, judge_claim
 from stepguard.integrations.mcp.reports import (
@@ -56,7 +57,6 @@ from stepguard.integrations.mcp.reports import (
 )
 from stepguard.integrations.mcp.runs import Progress, to_its_end
 from stepguard.integrations.support import check_support
-from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.folder import load_procedures
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result

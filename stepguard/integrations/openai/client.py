@@ -31,11 +31,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, Unpack, get_args
 from stepguard.core.arguments import check_callable, check_flag, check_one_of
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError
+from stepguard.guard.options import DropInKeywords, check_options
 from stepguard.integrations.chat.trust import Trust, check_trust
 from stepguard.integrations.openai.calls import ClientCall, GuardedCall, WrapSettings
 from stepguard.integrations.openai.responses import ResponseManager, ResponsesCall, input_messages
 from stepguard.integrations.support import check_procedures, check_support
-from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 

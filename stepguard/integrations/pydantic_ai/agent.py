@@ -25,12 +25,12 @@ from stepguard.core.arguments import check_callable, check_flag, check_one_of
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, MissingExtraError, RunError, StepguardError
 from stepguard.guard import Guard
+from stepguard.guard.options import DropInKeywords, check_options
 from stepguard.integrations.chat.answers import completion_body, refusal, shortfall
 from stepguard.integrations.chat.requests import Job, find_job, named_procedure, why_passed
 from stepguard.integrations.chat.trust import Trust, check_inputs, check_trust
 from stepguard.integrations.openai.calls import ClientCall, report_call
 from stepguard.integrations.outputs.checker import OutputCheck
-from stepguard.options import DropInKeywords, check_options
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 

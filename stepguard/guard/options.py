@@ -10,7 +10,8 @@ import inspect
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final, TypedDict, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
 
 from stepguard.backends.base import Backend, as_backend
 from stepguard.backends.person import AskPerson
@@ -27,17 +28,30 @@ from stepguard.repair.rungs import person
 from stepguard.replies.formats import EquationFormat, ReplyFormat
 from stepguard.telemetry.hooks import Observer, as_observers
 
-__all__ = ["DropInKeywords", "GuardKeywords", "GuardOptions", "check_options", "new_seed", "show_options"]
+if TYPE_CHECKING:
+    from stepguard.ledger import Ledger
+
+__all__ = [
+    "DropInKeywords",
+    "GuardKeywords",
+    "GuardOptions",
+    "check_options",
+    "check_run_id",
+    "new_seed",
+    "show_options",
+]
 
 _RETRIES: Final = 4
 _SEED_BITS: Final = 32
+_LONGEST_ID: Final = 200
 _EQUATIONS: Final = EquationFormat()
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
 
 class DropInKeywords(TypedDict, total=False):
-    """The options that drop-ins take: all but `observe`, whose results nobody may take for answers."""
+    """The options that drop-ins take: all but `ledger`, whose runs need names, and `observe`, whose results nobody may
+    take for answers."""
 
     segment: int | Segments | None
     repair: int | Repair | None
@@ -59,6 +73,7 @@ class GuardKeywords(DropInKeywords, total=False):
     """The options of `stepguard.Guard`; see `GuardOptions`."""
 
     observe: bool
+    ledger: str | Path | Ledger | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +111,8 @@ class GuardOptions:
         observer: what is notified while a run goes on: a function, called with every performed action and its
             event; `stepguard.telemetry.hooks.Hooks`, such as `stepguard.telemetry.opentelemetry.OpenTelemetry`; or a
             list of those. What they raise is logged and changes nothing.
+        ledger: where runs are kept, so that one that was killed or waits goes on in another process: the path of a
+            file, or a `stepguard.ledger.Ledger`.
 
     Raises:
         ConfigError: an option cannot work.
@@ -116,6 +133,7 @@ class GuardOptions:
     profile: Profile | None = None
     seed: int | None = None
     observer: Observer | Sequence[Observer] | None = None
+    ledger: str | Path | Ledger | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.segment, Segments):
@@ -146,6 +164,12 @@ class GuardOptions:
         if self.person is not None and not callable(self.person):
             raise ConfigError(f"person is a function that asks one, not {self.person!r:.60}", option="person")
         self._fallbacks()
+        if self.ledger is not None:
+            from stepguard.ledger import Ledger
+
+            check_instance(self.ledger, (str, Path, Ledger), "ledger", what="the path of a file, or a Ledger")
+            if self.observe:
+                raise ConfigError("an observing run verifies nothing that a ledger could keep", option="ledger")
         if self.observe and isinstance(self.repair, Ladder) and not all(rung.plain for rung in self.repair.rungs):
             raise ConfigError(
                 "an observing run helps nobody: repair is a number of retries, or a Ladder of rungs that ask plainly",
@@ -156,6 +180,18 @@ class GuardOptions:
         given = self.fallback
         listed = given if isinstance(given, list | tuple) else () if given is None else (given,)
         return [as_backend(each) for each in listed]
+
+    def open_ledger(self) -> Ledger | None:
+        """The ledger, opened where its path was given; None where there is none.
+
+        Raises:
+            LedgerError: it cannot be opened.
+        """
+        if self.ledger is None or not isinstance(self.ledger, str | Path):
+            return self.ledger
+        from stepguard.ledger import Ledger
+
+        return Ledger(self.ledger)
 
     def settings(self) -> Settings:
         """What shapes a run, with every default filled in, and a new seed where none is given."""
@@ -185,6 +221,22 @@ def _models_of(repair: int | Repair) -> Iterator[Backend]:
     for rung in repair.rungs if isinstance(repair, Ladder) else ():
         if rung.backend is not None and rung.assistance == "model":
             yield rung.backend
+
+
+def check_run_id(run_id: object, *, kept: bool) -> None:
+    """Refuse what cannot name a run, or would name one that is not kept.
+
+    Raises:
+        ConfigError: it is no name, or there is no ledger.
+    """
+    if run_id is None:
+        return
+    if not isinstance(run_id, str) or not run_id.strip() or not run_id.isprintable() or len(run_id) > _LONGEST_ID:
+        raise ConfigError(
+            f"run_id is a text of 1 to {_LONGEST_ID} characters on one line, not {run_id!r:.60}", option="run_id"
+        )
+    if not kept:
+        raise ConfigError("run_id names a run in a ledger: Guard(..., ledger='runs.db')", option="run_id")
 
 
 def new_seed() -> int:

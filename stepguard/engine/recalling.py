@@ -1,0 +1,132 @@
+"""Recalling: what earlier processes made durable of a run takes the place of asking and calling."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, Literal
+
+from stepguard.checks import Judgement
+from stepguard.engine.actions import OperationCall, deviation_of
+from stepguard.engine.journal import Journal, KeptStep, place_of, step_digest
+from stepguard.engine.schedule import Schedule, Segment
+from stepguard.errors import ValueRefused
+from stepguard.language.values import Value
+from stepguard.procedure.operations import Operation
+from stepguard.procedure.steps import Step
+from stepguard.results import Occurrence
+
+__all__ = ["CallState", "Recall", "holds"]
+
+_SHOWN: Final = 5
+_TRUTHS: Final = {"yes": True, "no": False}
+
+CallState = Literal["new", "returned", "other", "unsettled"]
+"""What is known of a call of a tool: nothing, or that it may be made again; what it gave; that it was made with other
+arguments; that it was begun, and nobody knows what came of it."""
+
+
+class Recall:
+    """What is durable of a run and was not used yet.
+
+    Args:
+        journal: the journal of the run.
+        schedule: the values that steps read.
+    """
+
+    def __init__(self, journal: Journal, schedule: Schedule) -> None:
+        self._steps: Final = dict(journal.steps)
+        self._calls: Final = dict(journal.calls)
+        self._answers: Final = dict(journal.answers)
+        self._schedule: Final = schedule
+        self._refused: Final[list[str]] = []
+        self._faults: Final[list[str]] = []
+
+    def match(self, segment: Segment) -> tuple[Segment, tuple[KeptStep, ...]]:
+        """The beginning of a segment: steps that are durable, with what is, or steps that are not, with nothing."""
+        if segment.steps[0].performer in ("code", "tool"):  # they are performed one by one
+            return segment, ()
+        while (kept := self._matching(segment)) == () and place_of(segment.occurrences[0]) in self._steps:
+            self.drop(segment.occurrences[0])
+        if kept:
+            return _first(segment, len(kept)), kept
+        for number, where in enumerate(segment.occurrences):
+            if place_of(where) in self._steps:
+                return _first(segment, number), ()
+        return segment, ()
+
+    def _matching(self, segment: Segment) -> tuple[KeptStep, ...]:
+        values = dict(self._schedule.read(segment.steps))
+        kept: list[KeptStep] = []
+        for step, where in zip(segment.steps, segment.occurrences, strict=True):
+            entry = self._steps.get(place_of(where))
+            if entry is None or entry.digest != step_digest(step, values):
+                break
+            if entry.claim is None and kept:  # nothing is judged there
+                break
+            kept.append(entry)
+            if entry.claim is None:
+                break
+            values[step.id] = entry.value
+        return tuple(kept)
+
+    def drop(self, where: Occurrence, *, refused: bool = False) -> None:
+        """A durable step was used, or is `refused`: it is not what it was, or no longer passes."""
+        self._steps.pop(place_of(where), None)
+        if refused:
+            self._refused.append(str(where))
+
+    def answer(self, step: Step, where: Occurrence, question: str) -> Value | None:
+        """What a person has answered to this question meanwhile; None where nobody has, or it is no value of the step.
+
+        The newest answer counts; one to another question, with other values in it, is none.
+        """
+        asked, given = self._answers.get(str(where), (None, None))
+        if given is None or asked != question:
+            return None
+        if isinstance(given, str) and step.type.kind == "boolean":
+            given = _TRUTHS.get(given.strip().lower(), given)
+        try:
+            return step.type.read(given) if isinstance(given, str) else step.type.accept(given)
+        except ValueRefused as error:
+            self._faults.append(f"the answer to {where} cannot be taken: {error}")
+            return None
+
+    def call(self, call: OperationCall, operation: Operation) -> tuple[CallState, OperationCall]:
+        """What is known of a call that is due."""
+        kept = self._calls.get(call.key)
+        if kept is None:
+            return "new", call
+        if kept.digest != call.digest:
+            return "other", call
+        if kept.returned:
+            return "returned", replace(call, returned=True, value=kept.value)
+        return ("new" if operation.repeatable else "unsettled"), call
+
+    def notes(self) -> tuple[str, ...]:
+        """What the caller should know: that durable steps were asked again, or an answer is none."""
+        if not self._refused:
+            return tuple(self._faults)
+        names = ", ".join(self._refused[:_SHOWN]) + (" ..." if len(self._refused) > _SHOWN else "")
+        said = f"{len(self._refused)} steps of the ledger no longer pass their checks and were asked again: {names}"
+        return (said, *self._faults)
+
+
+def holds(kept: KeptStep, judgement: Judgement) -> bool:
+    """Whether a durable step still passes: the checks accept the claim, and it has the value that it had."""
+    if judgement.value is None or judgement.value != kept.value:
+        return False
+    if deviation_of(judgement) is None:
+        return True
+    verdict = judgement.verdict  # where no check decides, votes have
+    return kept.strength == "agreed" and verdict is not None and verdict.outcome == "undecided" and verdict.retry
+
+
+def _first(segment: Segment, count: int) -> Segment:
+    if count == len(segment.steps):
+        return segment
+    return replace(
+        segment,
+        indices=segment.indices[:count],
+        steps=segment.steps[:count],
+        occurrences=segment.occurrences[:count],
+    )

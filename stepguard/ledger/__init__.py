@@ -1,0 +1,15 @@
+"""The ledger: what is durable of runs, so that one that was killed goes on and nothing is paid or done twice.
+
+ledger      `Ledger`: runs are begun and gone on with, listed, answered, erased
+journal     one run in it: what is read when it goes on, and what is written
+records     what is written, as JSON
+store       the SQLite file, with its chain of hashes
+locks       one writer for each run
+verifying   whether the records are what was written, and whether they are right
+"""
+
+from __future__ import annotations
+
+from stepguard.ledger.ledger import KeptStatus, Ledger, RunSummary
+
+__all__ = ["KeptStatus", "Ledger", "RunSummary"]

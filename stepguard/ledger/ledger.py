@@ -1,0 +1,395 @@
+"""`Ledger`: the durable record of runs in one file, and what people do with it."""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Literal, Self, cast
+
+from stepguard.core.arguments import check_flag, check_instance, check_seconds
+from stepguard.engine.actions import OperationCall
+from stepguard.errors import ConfigError, LedgerError, RunConflict
+from stepguard.language.records import Record
+from stepguard.language.value_json import from_data, to_data
+from stepguard.language.values import Value
+from stepguard.ledger.journal import KeptRun, RunJournal, load_run
+from stepguard.ledger.locks import RunLocks
+from stepguard.ledger.records import as_json, call_record, now_text, operation_facts, procedure_digest, procedure_source
+from stepguard.ledger.store import GENESIS, LedgerFile, Transaction
+from stepguard.procedure.procedure import Procedure
+from stepguard.results import Status
+
+__all__ = ["KeptStatus", "Ledger", "RunSummary"]
+
+KeptStatus = Status | Literal["running", "interrupted", "answered", "erased"]
+"""That of the result; ``running`` while a process drives it, ``interrupted`` where one was killed, ``answered`` where
+it waited and can go on, ``erased``."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One run of a ledger at a glance.
+
+    Attributes:
+        run_id: its name.
+        procedure: the name of its procedure.
+        status: how it ended or where it stands.
+        completed: how many steps are durable.
+        total: how many there are; None where that is not known before its end.
+        calls: model calls so far.
+        tokens: tokens so far.
+        place: the step at which it stopped or waits, or the last one that is durable; None before the first.
+        reason: why it stopped there; of one that waits, the question.
+        started: when it was begun, in seconds since 1970 by the clock of that machine.
+        updated: when it was last written to, likewise.
+    """
+
+    run_id: str
+    procedure: str
+    status: KeptStatus
+    completed: int
+    total: int | None
+    calls: int
+    tokens: int
+    place: str | None
+    reason: str | None
+    started: float
+    updated: float
+
+
+class Ledger:
+    """The durable record of runs: a file, which many processes may share on one machine.
+
+    Give it to a guard: ``Guard(backend, ledger="runs.db")`` is ``Guard(backend, ledger=Ledger("runs.db"))``.
+
+    Args:
+        path: the SQLite file, made where it is not there. Beside it stand what SQLite writes first (``-wal``, ``-shm``)
+            and the locks of the runs (``-locks``).
+        texts: keep the texts of replies as well; claims always are, prompts and keys never.
+        full_sync: have steps, calls of tools and answers survive a loss of power, and not only the death of the
+            process; it costs a sync of the disk for each segment.
+        read_only: only read; the file must be there.
+
+    Raises:
+        LedgerError: the file is no ledger, is damaged, or of a later version of stepguard; or it cannot be opened.
+        ConfigError: an argument cannot work.
+    """
+
+    def __init__(
+        self, path: str | Path, *, texts: bool = False, full_sync: bool = True, read_only: bool = False
+    ) -> None:
+        check_instance(path, (str, Path), "ledger", what="the path of a file")
+        if str(path) == ":memory:":
+            raise ConfigError("a ledger in memory keeps nothing: give the path of a file", option="ledger")
+        for name, flag in (("texts", texts), ("full_sync", full_sync), ("read_only", read_only)):
+            check_flag(flag, name)
+        self.path: Final = str(path)
+        self._texts: Final = texts
+        self._full_sync: Final = full_sync
+        self._read_only: Final = read_only
+        self.file: Final = LedgerFile(self.path, read_only=read_only)
+        self._locks: Final = RunLocks(f"{self.path}-locks")
+        weakref.finalize(self, self._locks.close)
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.path!r})"
+
+    def open(self, procedure: Procedure, inputs: Mapping[str, Value], *, run_id: str) -> RunJournal:
+        """Begin a run, or go on with one, as its only writer; `stepguard.Guard` does it.
+
+        Raises:
+            RunConflict: the run is under way, or was begun with another procedure or other inputs.
+            LedgerError: the file cannot be read or written.
+        """
+        given = {name: to_data(value) for name, value in inputs.items()}
+        digest = procedure_digest(procedure)
+        with self.file.writing(synced=self._full_sync) as transaction:
+            rows = transaction.execute(
+                "select number, salt, epoch, procedure, title from runs where name = ?", run_id
+            ).fetchall()
+            if not rows:
+                number, salt, epoch = self._create(transaction, procedure, digest, run_id), os.urandom(16), 1
+                self._take(number, run_id)
+                transaction.execute("update runs set salt = ? where number = ?", salt, number)
+            else:
+                number, salt, epoch = rows[0][0], rows[0][1], rows[0][2] + 1
+                if salt is None:
+                    raise RunConflict(f"the run {run_id!r} of {self.path} was erased: use another run_id")
+                if rows[0][3] != digest:
+                    raise RunConflict(
+                        f"the run {run_id!r} of {self.path} was begun with another procedure than {procedure.name!r} "
+                        "as it is now (or other tools): go on with the one it was begun with, or use another run_id"
+                    )
+                self._take(number, run_id)
+            try:
+                kept = load_run(self.file, number) if rows else KeptRun(inputs=given)
+                self._check_inputs(kept, given, run_id)
+                source = as_json(
+                    {"run": run_id, "procedure": digest, "epoch": epoch, "inputs": given, **_about(), "at": now_text()}
+                )
+                transaction.append(number, salt, [("begin", source)])
+                transaction.execute(
+                    "update runs set epoch = ?, status = 'running', updated = ? where number = ?",
+                    *(epoch, time.time(), number),
+                )
+            except BaseException:
+                self._locks.free(number)
+                raise
+        return RunJournal(
+            self.file,
+            self._locks,
+            run=number,
+            name=run_id,
+            salt=salt,
+            epoch=epoch,
+            kept=kept,
+            texts=self._texts,
+            full_sync=self._full_sync,
+        )
+
+    def _create(self, transaction: Transaction, procedure: Procedure, digest: str, run_id: str) -> int:
+        transaction.execute(
+            "insert or ignore into procedures values (?, ?, ?, ?)",
+            *(digest, procedure.name, procedure_source(procedure), operation_facts(procedure)),
+        )
+        total, now = len(procedure) if procedure.straight else None, time.time()
+        made = transaction.execute(
+            "insert into runs (name, epoch, procedure, title, status, completed, total, calls, tokens, started,"
+            " updated) values (?, 0, ?, ?, 'running', 0, ?, 0, 0, ?, ?)",
+            *(run_id, digest, procedure.name, total, now, now),
+        )
+        assert made.lastrowid is not None
+        return made.lastrowid
+
+    def _check_inputs(self, kept: KeptRun, given: Mapping[str, object], run_id: str) -> None:
+        began = kept.inputs if isinstance(kept.inputs, dict) else {}
+        odd = sorted(name for name in {*began, *given} if began.get(name) != given.get(name))
+        if odd:
+            raise RunConflict(
+                f"the run {run_id!r} of {self.path} was begun with other inputs ({', '.join(odd)}): use another run_id"
+            )
+
+    def _take(self, number: int, run_id: str) -> None:
+        try:
+            free = self._locks.take(number)
+        except OSError as error:
+            raise LedgerError(f"the locks of the ledger {self.path} cannot be held: {error}") from None
+        if not free:
+            raise RunConflict(
+                f"the run {run_id!r} of {self.path} is under way, here or elsewhere: only one may go on with it"
+            )
+
+    def runs(self) -> list[RunSummary]:
+        """Every run, the one that was begun last first.
+
+        Raises:
+            LedgerError: the file cannot be read.
+        """
+        rows = self.file.read(
+            "select number, name, title, status, completed, total, calls, tokens, place, reason, started, updated"
+            " from runs order by number desc"
+        )
+        return [RunSummary(row[1], row[2], self._status(row[0], row[3]), *row[4:]) for row in rows]
+
+    def _status(self, number: int, status: KeptStatus) -> KeptStatus:
+        """A run that is under way and whose lock is free has no process any more."""
+        if status != "running" or not Path(f"{self.path}-locks").exists():
+            return status
+        try:
+            free = self._locks.take(number)
+        except OSError:  # nobody may write here
+            return status
+        if free:
+            self._locks.free(number)
+        return "interrupted" if free else "running"
+
+    def answer(self, run_id: str, step: str, value: object) -> None:
+        """Answer, for a person, the step for which a run waits, or settle a call of a tool.
+
+        The run goes on with it when it is run again with its run_id. The value is read as the type of the step then.
+
+        Args:
+            run_id: the run.
+            step: its place, as `RunSummary.place` names it.
+            value: the answer: text, or JSON data. Of a call of a tool that was begun and of which nobody knows what
+                came of it: what it returned.
+
+        Raises:
+            ConfigError: there is no such run, or it waits for no such step.
+            RunConflict: the run is under way.
+            LedgerError: the file cannot be written.
+        """
+        held = to_data(_as_value(value))
+        with self._changing(run_id) as change:
+            call = change.unsettled(step)
+            if call is not None:
+                change.append("call", call_record(replace(call, returned=True, value=from_data(held))))
+            elif change.place == step and (question := change.question(step)) is not None:
+                body = {"path": step, "question": question, "value": held, "at": now_text()}
+                change.append("answer", as_json(body))
+            else:
+                what = f"waits for {change.place}" if change.status == "waiting" else f"is {change.status}"
+                raise ConfigError(f"the run {run_id!r} has no open question {step!r}: it {what}", option="step")
+            change.set_status("answered")
+
+    def repeat(self, run_id: str, step: str) -> None:
+        """Let a call of a tool, of which nobody knows what came of it, be made again when the run goes on.
+
+        Raises:
+            ConfigError: there is no such run, or no such call.
+            RunConflict: the run is under way.
+            LedgerError: the file cannot be written.
+        """
+        with self._changing(run_id) as change:
+            call = change.unsettled(step)
+            if call is None:
+                raise ConfigError(f"the run {run_id!r} has no open call of a tool {step!r}", option="step")
+            change.append("repeat", as_json({"key": call.key, "at": now_text()}))
+            change.set_status("answered")
+
+    def erase(self, run_ids: Iterable[str]) -> int:
+        """Take everything that runs hold out of the file: inputs, values, claims, answers. That they were stays.
+
+        The chain of the records stays whole. The file is rewritten, which takes as long as copying it.
+
+        Returns:
+            How many were erased; what is erased already does not count.
+
+        Raises:
+            ConfigError: there is no such run.
+            RunConflict: one is under way; those before it are erased.
+            LedgerError: the file cannot be written.
+        """
+        count = 0
+        try:
+            for run_id in run_ids:
+                with self._changing(run_id) as change:
+                    count += change.erase()
+        finally:
+            if count:
+                self.file.tidy()
+        return count
+
+    def older_than(self, seconds: float) -> list[str]:
+        """The run_ids of the runs that were not written to for so long, by the clock of this machine, for `erase`."""
+        check_seconds(seconds, "seconds")
+        rows = self.file.read(
+            "select name from runs where updated < ? and status not in ('running', 'erased')", time.time() - seconds
+        )
+        return [str(name) for (name,) in rows]
+
+    def head(self) -> str:
+        """The number and the hash of the last record: kept elsewhere, or signed, it proves all records up to it."""
+        rows = self.file.read("select number, hash from records order by number desc limit 1")
+        number, digest = rows[0] if rows else (0, GENESIS)
+        return f"{number}:{bytes(digest).hex()}"
+
+    @contextmanager
+    def _changing(self, run_id: str) -> Iterator[_RunChange]:
+        rows = self.file.read("select number from runs where name = ?", run_id)
+        if not rows:
+            raise ConfigError(f"the ledger {self.path} has no run {run_id!r}", option="run_id")
+        number = rows[0][0]
+        self._take(number, run_id)
+        try:
+            with self.file.writing() as transaction:
+                yield _RunChange(self.file, transaction, number)
+        finally:
+            self._locks.free(number)
+
+    def close(self) -> None:
+        """Close the file; runs that are under way cannot be written on."""
+        self.file.close()
+        self._locks.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _RunChange:
+    """What a person changes of a run that nobody drives."""
+
+    def __init__(self, file: LedgerFile, transaction: Transaction, run: int) -> None:
+        self._file: Final = file
+        self._transaction: Final = transaction
+        self._run: Final = run
+        facts = transaction.execute("select status, place, reason, salt from runs where number = ?", run).fetchone()
+        self.status: Final[str] = facts[0]
+        self.place: Final[str | None] = facts[1]
+        self.reason: Final[str | None] = facts[2]
+        self._salt: Final[bytes | None] = facts[3]
+
+    def unsettled(self, step: str) -> OperationCall | None:
+        """The call of a tool at a place that was begun, and of which nobody knows what came of it."""
+        calls = load_run(self._file, self._run).calls.values()
+        return next((call for call in calls if not call.returned and str(call.occurrence) == step), None)
+
+    def question(self, step: str) -> str | None:
+        """What a person is asked there, or was asked and has answered before in this way; None where nobody is."""
+        if self.status == "waiting":
+            return self.reason
+        return load_run(self._file, self._run).answers.get(step, (None,))[0]
+
+    def append(self, kind: str, body: str) -> None:
+        """Add a record."""
+        assert self._salt is not None
+        self._transaction.append(self._run, self._salt, [(kind, body)])
+
+    def set_status(self, status: KeptStatus) -> None:
+        """Say where the run stands now, and that who drove it before may not go on."""
+        self._transaction.execute(
+            "update runs set status = ?, epoch = epoch + 1, updated = ? where number = ?",
+            *(status, time.time(), self._run),
+        )
+
+    def erase(self) -> bool:
+        """Erase the run; whether there was anything."""
+        if self._salt is None:
+            return False
+        self._transaction.execute("update records set body = null where run = ?", self._run)
+        self._transaction.execute(
+            "update runs set salt = null, place = null, reason = null where number = ?", self._run
+        )
+        self._transaction.append(self._run, b"", [("erased", as_json({"at": now_text()}))])
+        self.set_status("erased")
+        return True
+
+
+def _about() -> dict[str, str]:
+    """What judges the steps: the version of the checker."""
+    try:
+        return {"checker": f"stepguard {version('stepguard')}"}
+    except PackageNotFoundError:
+        return {"checker": "stepguard"}
+
+
+def _as_value(given: object) -> Value:
+    """What a person or a host gives, as a value; its type is looked at when the run goes on.
+
+    Raises:
+        ConfigError: it is nothing that a value can be.
+    """
+    if isinstance(given, Mapping):
+        return Record({str(name): _as_value(each) for name, each in given.items()})
+    if isinstance(given, list | tuple):
+        return tuple(_as_value(each) for each in given)
+    if isinstance(given, float):
+        return Decimal(repr(given))
+    try:
+        to_data(cast("Value", given))
+    except TypeError:
+        raise ConfigError(f"an answer is text, or data as JSON has it, not {given!r:.60}", option="value") from None
+    return cast("Value", given)

@@ -1,0 +1,97 @@
+"""Locks of runs: one byte of a file for each run that is under way, which the system frees when its process ends."""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import threading
+from typing import Final
+
+__all__ = ["RunLocks"]
+
+
+class RunLocks:
+    """The locks that one ledger holds in this process.
+
+    A process that is killed holds none any more, so that its runs can be gone on with at once. (On a network file
+    system locks may not be seen by other machines; the epoch of a run refuses the second writer there.)
+
+    Args:
+        path: the file, made where it is not there. It holds nothing.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path: Final = path
+        self._guard: Final = threading.Lock()
+        self._held: Final[set[int]] = set()
+        self._file: int | None = None
+
+    def take(self, run: int) -> bool:
+        """Take the lock of a run, by its number; whether nobody else holds it.
+
+        Raises:
+            OSError: the file cannot be made.
+        """
+        with self._guard:
+            if run in self._held:
+                return False
+            if self._file is None:
+                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            if not _lock(self._file, run):
+                return False
+            self._held.add(run)
+            return True
+
+    def free(self, run: int) -> None:
+        """Give the lock of a run back."""
+        with self._guard:
+            if run in self._held and self._file is not None:
+                self._held.remove(run)
+                _unlock(self._file, run)
+
+    def close(self) -> None:
+        """Give everything back."""
+        with self._guard:
+            self._held.clear()
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(file: int, at: int) -> bool:
+        os.lseek(file, at, os.SEEK_SET)
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def _unlock(file: int, at: int) -> None:
+        os.lseek(file, at, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    # Of Linux: held by the open file and not by the process, so that two ledgers in one process see each other.
+    _OF_FILE: Final = getattr(fcntl, "F_OFD_SETLK", None) if sys.platform == "linux" else None
+
+    def _lock(file: int, at: int) -> bool:
+        try:
+            if _OF_FILE is not None:
+                fcntl.fcntl(file, _OF_FILE, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, at, 1, 0))
+            else:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, at)
+        except (BlockingIOError, PermissionError):
+            return False
+        return True
+
+    def _unlock(file: int, at: int) -> None:
+        if _OF_FILE is not None:
+            fcntl.fcntl(file, _OF_FILE, struct.pack("hhqqi4x", fcntl.F_UNLCK, os.SEEK_SET, at, 1, 0))
+        else:
+            fcntl.lockf(file, fcntl.LOCK_UN, 1, at)

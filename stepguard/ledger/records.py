@@ -1,0 +1,181 @@
+"""Records: what is written of a run, as JSON, and what is read from it again."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any, Final
+
+from stepguard.core.redaction import error_text
+from stepguard.core.usage import Usage
+from stepguard.core.verdicts import Claim, Deviation
+from stepguard.engine.actions import Commit, OperationCall
+from stepguard.engine.journal import KeptStep, place_of, step_digest, without_addresses
+from stepguard.language.value_json import from_data, to_data
+from stepguard.language.values import Value
+from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.steps import Step
+from stepguard.results import Attempt, Occurrence, Result
+
+__all__ = [
+    "as_json",
+    "attempt_record",
+    "call_record",
+    "end_record",
+    "now_text",
+    "operation_facts",
+    "procedure_digest",
+    "procedure_source",
+    "read_attempt",
+    "read_call",
+    "read_step",
+    "step_records",
+]
+
+_SHORT: Final = 200
+"""Characters of a value as JSON, above which a step that reads it keeps only a digest: it stands where it was set."""
+
+
+def as_json(data: object) -> str:
+    """Data as compact JSON."""
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=True)
+
+
+def now_text() -> str:
+    """The time of the wall clock, for people: nothing is decided by it."""
+    return datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds")
+
+
+def procedure_source(procedure: Procedure) -> str | None:
+    """The text of a procedure, None of one that memory does not hold."""
+    return None if procedure.look_back is not None else without_addresses(str(procedure))
+
+
+def operation_facts(procedure: Procedure) -> str:
+    """What the ledger has to know of the functions and tools of a procedure, as JSON."""
+    operations = procedure.all_operations.values()
+    return as_json(sorted([each.name, each.tool, each.approval, each.keyed, each.idempotent] for each in operations))
+
+
+def procedure_digest(procedure: Procedure) -> str:
+    """What tells two procedures apart."""
+    source = procedure_source(procedure)
+    if source is None:
+        source = repr((procedure.name, len(procedure), procedure.look_back, procedure.inputs))
+    return blake2b(f"{source}\0{operation_facts(procedure)}".encode(), digest_size=16).hexdigest()
+
+
+def step_records(commit: Commit, known: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The bodies of the steps of a commit, by their places, without those that are `known` to be durable so."""
+    values = dict(commit.values)
+    at, bodies = now_text(), []
+    for record, step, claim in zip(commit.records, commit.steps, commit.claims, strict=True):
+        place, digest = place_of(record.occurrence), step_digest(step, values)
+        if known.get(place) != digest:
+            body = {
+                "place": place,
+                **_where(record.occurrence),
+                "digest": digest,
+                "at": at,
+                "value": to_data(record.value),
+                "claim": None if claim is None else [list(claim.work), claim.value, claim.text],
+                "strength": record.strength,
+                "support": record.support,
+                "tries": record.tries,
+                "assistance": record.assistance,
+                "deviations": [[each.kind, each.reason] for each in record.deviations],
+                "checks": [[each.check, each.outcome, each.strength] for each in record.verdicts],
+                "step": _definition(step),
+                "reads": {name: _short(values[name]) for name in step.reads if name in values},
+            }
+            bodies.append((place, as_json(body)))
+        values[step.id] = record.value
+    return bodies
+
+
+def _definition(step: Step) -> list[str | None]:
+    return [step.performer, step.operation or step.formula, step.instruction, str(step.type)]
+
+
+def _short(value: Value) -> Any:
+    data = to_data(value)
+    text = as_json(data)
+    return data if len(text) <= _SHORT else {"digest": blake2b(text.encode(), digest_size=16).hexdigest()}
+
+
+def _where(occurrence: Occurrence) -> dict[str, Any]:
+    return {"path": str(occurrence), "index": occurrence.index, "id": occurrence.step}
+
+
+def read_step(body: Mapping[str, Any]) -> tuple[str, KeptStep]:
+    """A durable step and its place."""
+    claim = body["claim"]
+    return body["place"], KeptStep(
+        digest=body["digest"],
+        value=from_data(body["value"]),
+        claim=None if claim is None else Claim(body["id"], tuple(claim[0]), claim[1], claim[2]),
+        strength=body["strength"],
+        tries=body["tries"],
+        assistance=body["assistance"],
+        deviations=tuple(Deviation(kind, body["id"], reason) for kind, reason in body["deviations"]),
+    )
+
+
+def call_record(call: OperationCall) -> str:
+    """The body of a call of a tool."""
+    value = None if call.value is None else to_data(call.value)
+    facts = {"key": call.key, "operation": call.operation, "digest": call.digest, "at": now_text()}
+    return as_json({**facts, **_where(call.occurrence), "returned": call.returned, "value": value})
+
+
+def read_call(body: Mapping[str, Any]) -> OperationCall:
+    """A call of a tool."""
+    where = Occurrence(body["index"], body["id"], body["path"])
+    value = None if body["value"] is None else from_data(body["value"])
+    return OperationCall(body["key"], body["operation"], where, body["digest"], body["returned"], value)
+
+
+def attempt_record(attempt: Attempt, *, texts: bool) -> str:
+    """The body of a model call; the text of the reply only where that was asked for."""
+    facts = asdict(attempt)
+    facts["steps"] = [_where(each) for each in attempt.steps]
+    facts["seconds"] = round(attempt.seconds, 3)
+    if not texts:
+        del facts["text"]
+    return as_json({**facts, "at": now_text()})
+
+
+def read_attempt(body: Mapping[str, Any]) -> Attempt:
+    """A model call."""
+    facts = {name: value for name, value in body.items() if name != "at"}
+    return Attempt(
+        **{
+            **facts,
+            "steps": tuple(Occurrence(each["index"], each["id"], each["path"]) for each in body["steps"]),
+            "deviations": tuple(Deviation(**each) for each in body["deviations"]),
+            "usage": Usage(**body["usage"]),
+        }
+    )
+
+
+def end_record(result: Result) -> str:
+    """The body of how a run has ended, or for whom it waits."""
+    problem, answer = result.problem, result.answer
+    return as_json(
+        {
+            "status": result.status,
+            "answer": None if answer is None else to_data(answer),
+            "strength": result.strength,
+            "completed": result.completed,
+            "total": result.total,
+            "problem": None if problem is None else {**_where(problem.occurrence), "reason": problem.reason},
+            "error": None if result.error is None else error_text(result.error),
+            "usage": asdict(result.usage),
+            "cost": None if result.cost is None else f"{result.cost:f}",
+            "at": now_text(),
+        }
+    )

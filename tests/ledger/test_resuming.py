@@ -1,0 +1,238 @@
+"""A run that was killed goes on in another process: nothing verified is asked again, no tool is called twice."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import P2
+from ledger_harness import CHAIN, LOOP, PAYMENT, SURE, Counting, Killed, Nobody, facts, kill, payment
+
+from stepguard import Guard, Procedure, Step, Verdict
+from stepguard.backends import Completion, Request
+from stepguard.engine.batch import RowResult
+from stepguard.errors import ConfigError, RunConflict, UnsettledCall
+from stepguard.ledger import Ledger
+from stepguard.ledger.journal import load_run
+from stepguard.procedure import Tool
+from stepguard.testing import ScriptedBackend
+
+PROCEDURES: dict[str, tuple[Procedure, dict[str, object]]] = {
+    "straight": (CHAIN, {"x": 12}),
+    "branching": (Procedure.parse(LOOP), {"items": [1, 2, 3, 2]}),
+}
+
+
+@pytest.mark.parametrize("name", PROCEDURES)
+@pytest.mark.parametrize("options", [{"segment": 1}, {"segment": 2, "parallel": 3}])
+def test_a_killed_run_goes_on(tmp_path: Path, name: str, options: dict[str, Any]) -> None:
+    """Wherever a run is killed, another process asks only what is missing, and comes to the same result."""
+    procedure, inputs = PROCEDURES[name]
+    whole = Guard(Counting(), **options).run(procedure, inputs)
+    calls = whole.usage.calls
+    assert calls > 2
+    for at in range(1, calls + 1):
+        model = Counting(die_at=at)
+        run_id = f"run {at}"
+        kill(Guard(model, ledger=tmp_path / "runs.db", **options), procedure, inputs, run_id)
+        gc.collect()  # the run of the dead process
+        with Ledger(tmp_path / "runs.db") as ledger:
+            verified = {each.claim.step for each in load_run(ledger.file, at).steps.values() if each.claim is not None}
+        second = Counting()
+        result = Guard(second, ledger=tmp_path / "runs.db", **options).run(procedure, inputs, run_id=run_id)
+        assert facts(result) == facts(whole)
+        assert not verified & {*second.asked}
+        if "parallel" not in options:  # then a reply that had come may not have been judged
+            assert result.usage.calls == calls
+            assert [each.number for each in result.attempts] == [*range(1, calls + 1)]
+
+
+def test_another_model_prompt_or_segment_keeps_what_is_verified(tmp_path: Path) -> None:
+    """Who answers, in segments of which length and with which repair is not asked of a verified step."""
+    kill(Guard(Counting(die_at=3), segment=1, ledger=tmp_path / "runs.db"), CHAIN, {"x": 12}, "run")
+    gc.collect()
+    other = Counting(slips=0.05)
+    result = Guard(other, segment=4, repair=3, ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id="run")
+    assert result.status == "verified"
+    assert {"t1", "t2"}.isdisjoint(other.asked)
+    assert result.steps[0].claim == "12 + 1 = 13"
+
+
+def test_a_finished_run_gives_its_result_again(tmp_path: Path) -> None:
+    """Running a finished run again costs nothing and gives the same, also where it had been repaired."""
+    model = ScriptedBackend({"a": "2 * 3 = 6", "b": "6 + 4 = 11"}, {"b": "6 + 4 = 10"})
+    first = Guard(model, repair=2, ledger=tmp_path / "runs.db").run(P2, run_id="run")
+    again = Guard(Nobody(), ledger=tmp_path / "runs.db").run(P2, run_id="run")
+    assert first.steps[1].deviations
+    assert facts(again) == facts(first)
+    assert (again.usage, len(again.attempts)) == (first.usage, len(first.attempts))
+    assert [each.tries for each in again.steps] == [each.tries for each in first.steps]
+    assert [each.deviations for each in again.steps] == [each.deviations for each in first.steps]
+
+
+def test_a_step_that_no_longer_passes_is_asked_again(tmp_path: Path) -> None:
+    """What comes from a ledger is judged again before it is used: a stricter check has the step asked again."""
+    allowed = [True]
+
+    def small(_step: object, values: Any, _claim: object) -> Verdict:
+        right = allowed[0] or values["t2"] < 20
+        return Verdict("pass" if right else "fail", "small")
+
+    def procedure() -> Procedure:
+        steps = [Step("t1", "x + 1"), Step("t2", "t1 * 2", checks=[small]), Step("t3", "t2 + 1")]
+        return Procedure(steps, inputs=["x"])
+
+    guard = Guard(SURE, repair=1, ledger=tmp_path / "runs.db")
+    assert guard.run(procedure(), {"x": 12}, run_id="run").answer == 27
+    allowed[0] = False
+    result = guard.run(procedure(), {"x": 12}, run_id="run")
+    assert result.status == "abstained"
+    assert str(result.problem).startswith("step t2")
+    assert "1 steps of the ledger no longer pass their checks and were asked again: t2" in result.notes[0]
+
+
+@pytest.mark.parametrize("options", [{}, {"idempotent": True}])
+def test_a_call_in_flight_is_not_repeated_unless_it_may_be(tmp_path: Path, options: dict[str, Any]) -> None:
+    """A tool that died in its call is called again only where that is declared to be safe; else the run says so."""
+    calls: list[tuple[Any, ...]] = []
+    guard = Guard(SURE, ledger=tmp_path / "runs.db")
+    kill(guard, payment(calls, die=True, **options), {"x": 3}, "run")
+    gc.collect()
+    result = guard.run(payment(calls, **options), {"x": 3}, run_id="run")
+    if options:
+        assert (result.status, len(calls)) == ("verified", 2)
+        return
+    assert (result.status, len(calls)) == ("failed", 1)
+    assert isinstance(result.error, UnsettledCall)
+    assert "pay for receipt" in str(result.problem)
+    with Ledger(tmp_path / "runs.db") as ledger:
+        ledger.answer("run", "receipt", "paid 6")
+    result = guard.run(payment(calls), {"x": 3}, run_id="run")
+    assert (result.status, result.values["receipt"], len(calls)) == ("verified", "paid 6", 1)
+
+
+def test_a_call_may_be_made_again_where_a_person_says_so(tmp_path: Path) -> None:
+    """Who found out that a call had no effect lets it be made again."""
+    calls: list[tuple[Any, ...]] = []
+    guard = Guard(SURE, ledger=tmp_path / "runs.db")
+    kill(guard, payment(calls, die=True), {"x": 3}, "run")
+    gc.collect()
+    with Ledger(tmp_path / "runs.db") as ledger:
+        ledger.repeat("run", "receipt")
+        with pytest.raises(ConfigError, match="no open call of a tool 'receipt'"):
+            ledger.repeat("run", "receipt")
+    assert guard.run(payment(calls), {"x": 3}, run_id="run").status == "verified"
+    assert guard.run(payment(calls), {"x": 3}, run_id="run").status == "verified"
+    assert len(calls) == 2
+
+
+def test_keys_are_the_same_in_every_life(tmp_path: Path) -> None:
+    """A tool that takes an idempotency key is given the same one when its call is repeated."""
+    keys: list[str] = []
+    died = [False]
+
+    def pay(amount: int, idempotency_key: str) -> str:
+        keys.append(idempotency_key)
+        if not died[0]:
+            died[0] = True
+            raise Killed
+        return f"paid {amount}"
+
+    procedure = Procedure.parse(PAYMENT, tools={"pay": Tool(pay)})
+    guard = Guard(SURE, ledger=tmp_path / "runs.db")
+    kill(guard, procedure, {"x": 3}, "order 7")
+    gc.collect()
+    assert guard.run(procedure, {"x": 3}, run_id="order 7").status == "verified"
+    assert keys == ["order 7:receipt"] * 2
+
+
+def test_another_run_under_the_same_name_is_refused(tmp_path: Path) -> None:
+    """A run_id belongs to one procedure and its inputs, and to one writer at a time."""
+    guard = Guard(SURE, ledger=tmp_path / "runs.db")
+    guard.run(CHAIN, {"x": 12}, run_id="run")
+    with pytest.raises(RunConflict, match=r"begun with other inputs \(x\)"):
+        guard.run(CHAIN, {"x": 13}, run_id="run")
+    with pytest.raises(RunConflict, match="begun with another procedure"):
+        guard.run(Procedure.parse("inputs: x\nt1 = x + 1"), {"x": 12}, run_id="run")
+    under_way = guard.start(CHAIN, {"x": 12}, run_id="other")
+    for writer in (guard, Guard(SURE, ledger=tmp_path / "runs.db")):
+        with pytest.raises(RunConflict, match="is under way"):
+            writer.run(CHAIN, {"x": 12}, run_id="other")
+    assert guard.drive(under_way).status == "verified"
+
+
+def test_a_writer_that_was_overtaken_writes_nothing(tmp_path: Path) -> None:
+    """Where the lock was lost, as on a network disk, the first of two writers is refused at its next record."""
+    first = Guard(SURE, segment=1, ledger=Ledger(tmp_path / "runs.db"))
+    run = first.start(CHAIN, {"x": 12}, run_id="run")
+    (tmp_path / "runs.db-locks").unlink()
+    assert Guard(SURE, ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id="run").verified
+    result = first.drive(run)
+    assert result.status == "failed"
+    assert "taken over by another process" in str(result.problem)
+
+
+@pytest.mark.parametrize("run_id", ["", " ", "a\nb", 7, "x" * 201])
+def test_names_of_runs_are_lines_of_text(tmp_path: Path, run_id: Any) -> None:
+    """What cannot name a run is refused before anything is written."""
+    with pytest.raises(ConfigError, match="run_id is a text"):
+        Guard(SURE, ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id=run_id)
+
+
+def test_a_name_without_a_ledger_is_refused() -> None:
+    """A run that is kept nowhere has no name that another process could go on with."""
+    with pytest.raises(ConfigError, match="run_id names a run in a ledger"):
+        Guard(SURE).run(CHAIN, {"x": 12}, run_id="run")
+    with pytest.raises(ConfigError, match="an observing run verifies nothing"):
+        Guard(SURE, observe=True, ledger="runs.db")
+
+
+def test_many_async_runs_share_a_ledger(tmp_path: Path) -> None:
+    """Async runs in one file do not block the loop on the disk, and go on after a cancellation."""
+    asyncio.run(_cancelled_runs(tmp_path))
+
+
+async def _cancelled_runs(tmp_path: Path) -> None:
+    class Slow:
+        def __init__(self) -> None:
+            self.model = SURE
+            self.asked = 0
+
+        async def acomplete(self, request: Request) -> Completion:
+            self.asked += 1
+            await asyncio.sleep(0)
+            return self.model.complete(request)
+
+    slow = Slow()
+    guard = Guard(slow, segment=1, ledger=tmp_path / "runs.db")
+    tasks = [asyncio.create_task(guard.arun(CHAIN, {"x": number}, run_id=f"run {number}")) for number in range(4)]
+    while slow.asked < 10:
+        await asyncio.sleep(0)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    results = await asyncio.gather(*(guard.arun(CHAIN, {"x": number}, run_id=f"run {number}") for number in range(4)))
+    assert [result.answer for result in results] == [(2 * (3 * (x + 1) - 3)) - (x + 1) for x in range(4)]
+    assert slow.asked <= 24 + 4  # a call in flight may be lost for each
+
+
+def test_rows_are_kept_as_runs(tmp_path: Path) -> None:
+    """A batch with a name keeps every row as a run: what is finished is not asked again, and another row is refused."""
+
+    def batch(model: Any, rows: list[dict[str, object]]) -> list[RowResult]:
+        guard = Guard(model, ledger=tmp_path / "runs.db")
+        return [*guard.map(CHAIN, rows, key="id", run_id="night")]
+
+    rows: list[dict[str, object]] = [{"id": f"r{number}", "x": number} for number in range(3)]
+    model = Counting()
+    assert [row.status for row in batch(model, rows[:2])] == ["verified"] * 2
+    asked = len(model.asked)
+    assert [row.status for row in batch(model, rows)] == ["verified"] * 3
+    assert len(model.asked) == asked * 3 // 2
+    (changed,) = batch(model, [{"id": "r1", "x": 9}])
+    assert isinstance(changed.error, RunConflict)
+    with Ledger(tmp_path / "runs.db") as ledger:
+        assert [each.run_id for each in ledger.runs()] == ["night/r2", "night/r1", "night/r0"]

@@ -1,0 +1,111 @@
+"""A ledger, and models for runs in it, that several test modules share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from stepguard import Guard, Procedure, Result
+from stepguard.backends import Completion, Request
+from stepguard.procedure import Tool
+from stepguard.testing import SimulatedModel, Slips
+
+CHAIN = Procedure.parse("inputs: x\nt1 = x + 1\nt2 = t1 * 2\nt3 = t2 - 3\nt4 = t3 + t1\nt5 = t4 * 2\nt6 = t5 - t1")
+"""Six steps: 25 for 12."""
+
+LOOP = """\
+inputs: items: list of integer
+for each item in items:
+  double = item * 2
+  if double > 4:
+    fee = double + 1
+  else:
+    fee = 0
+total = sum of fee
+"""
+"""A loop with branches, and the sum of what they give."""
+
+SURE = SimulatedModel(seed=1, slips=Slips.none())
+"""A model that makes no mistakes."""
+
+PAYMENT = "inputs: x\ntotal = x * 2\nreceipt: text = tool pay(amount=total)\nlast = total + 1"
+"""A call of a tool between two steps."""
+
+
+class Killed(BaseException):
+    """Stands for the death of the process."""
+
+
+class Counting:
+    """A model that slips as often as asked, counts what it is asked, and dies at its n-th call where that is given.
+
+    Attributes:
+        asked: the ids of the steps that were asked, in order.
+    """
+
+    def __init__(self, *, die_at: int | None = None, slips: float = 0.0) -> None:
+        self._model = SimulatedModel(seed=3, slips=Slips.all(slips) if slips else Slips.none())
+        self._die_at = die_at
+        self._calls = 0
+        self.asked: list[str] = []
+
+    def complete(self, request: Request) -> Completion:
+        """See `SyncBackend.complete`."""
+        self._calls += 1
+        if self._calls == self._die_at:
+            raise Killed
+        self.asked += [step.id for step in request.steps]
+        return self._model.complete(request)
+
+
+class Nobody:
+    """A model that must not be asked."""
+
+    def complete(self, request: Request) -> Completion:
+        """See `SyncBackend.complete`."""
+        raise AssertionError(f"asked: {[step.id for step in request.steps]}")
+
+
+def payment(calls: list[tuple[Any, ...]], *, die: bool = False, **options: Any) -> Procedure:
+    """`PAYMENT` with a tool that notes its calls, and dies in them where it should."""
+
+    def pay(amount: int) -> str:
+        calls.append((amount,))
+        if die:
+            raise Killed
+        return f"paid {amount}"
+
+    return Procedure.parse(PAYMENT, tools={"pay": Tool(pay, **options)})
+
+
+def kill(guard: Guard, procedure: Procedure, inputs: Mapping[str, object], run_id: str) -> None:
+    """Run until the process would be dead; of what the dying process says of its end nothing is written."""
+    run = guard.start(procedure, inputs, run_id=run_id)
+    try:
+        while not run.done:
+            action = run.next_action()
+            assert action is not None
+            run.send(_perform(guard, run, action))
+    except Killed:
+        return
+    raise AssertionError("it was not killed")
+
+
+def _perform(guard: Guard, run: Any, action: Any) -> Any:
+    from stepguard.engine.actions import Ask
+    from stepguard.guard.calls import ask_model
+
+    backend: Any = guard._backend
+    return ask_model(backend, action) if isinstance(action, Ask) else run.perform(action)
+
+
+def facts(result: Result) -> tuple[object, ...]:
+    """What has to be the same, however often a run was killed."""
+    steps = [(str(each.occurrence), each.value, each.strength, each.support, each.claim) for each in result.steps]
+    return result.status, result.answer, dict(result.values), steps
+
+
+def ledger_at(folder: Path) -> Path:
+    """The path of a ledger."""
+    return folder / "runs.db"
