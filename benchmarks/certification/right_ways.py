@@ -375,6 +375,8 @@ def _multiplied(case: Case) -> object:
         return None
     if tree.left.operator not in "+-":
         return None
+    if show(tree.right, case.state) == "1":
+        return None  # a factor of one changes nothing
     text = show(
         Bin(tree.left.operator, Bin("*", tree.left.left, tree.right), Bin("*", tree.left.right, tree.right)), case.state
     )

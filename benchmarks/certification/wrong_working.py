@@ -354,7 +354,10 @@ def _between_digits(case: Case) -> Wrong | None:
         return None
     found = case.chance.choice(numbers)
     at = case.chance.randrange(found.start() + 1, found.end())
-    return Wrong(f"{work[:at]}{case.chance.choice(_BETWEEN)}{work[at:]} = {case.plain}", "working")
+    between = case.chance.choice(_BETWEEN)
+    if between == "\\," and found.end() - at == 3 and at - found.start() <= 3:
+        return None  # as LaTeX groups thousands
+    return Wrong(f"{work[:at]}{between}{work[at:]} = {case.plain}", "working")
 
 
 @wrong_kind("operands that happen to give it")

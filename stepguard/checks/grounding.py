@@ -426,7 +426,7 @@ class _Layout:
     def __init__(self, text: str) -> None:
         self._text = text
         self._heads = Heads(text)
-        self._bare = DocumentCurrencies.read(text).of_bare_amounts
+        self._bare: tuple[frozenset[str], ...] | None = None
 
     def heads_of(self, found: FoundNumber, *, money: bool) -> tuple[Head, ...]:
         """What is said of a number: the nearest says it, on its line, in a head, on the next lines, or anywhere."""
@@ -436,6 +436,8 @@ class _Layout:
             return above
         said = said or currencies_apart(self._text, found.start, found.end)
         if money and found.unit is None and not said and not any(head.percent for head in above):
+            if self._bare is None:
+                self._bare = DocumentCurrencies.read(self._text).of_bare_amounts
             powers = above or (Head(),)
             return tuple(replace(head, currencies=named) for head in powers for named in self._bare)
         return tuple(replace(head, currencies=said or head.currencies) for head in above or (Head(),))

@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from stepguard.language.currencies import COUNTRIES, MARK, marked
+from stepguard.language.amounts import FoundNumber, find_numbers
+from stepguard.language.currencies import CODES, MARK, compatible, marked, other_currency
 
 __all__ = ["DocumentCurrencies", "currencies_apart"]
 
@@ -35,11 +36,16 @@ _TITLES: Final = (
     "currency|prices?|amounts?|values?|figures?|totals?|sum|due|paid|payable|invoice|bill|receipt|account|balance|fees?"
     "|betrag|betr\u00e4ge|preise?|w\u00e4hrung|rechnung|konto|montants?|prix|devise|importes?|precios|moneda|valuta"
 )
-_UNIT_BEFORE: Final = re.compile(rf"(?:\b(?:in|en|{_TITLES})[\s:=(\[\"']{{1,3}}|[(\[=:|!]\s?)\Z", re.IGNORECASE)
+_UNIT_BEFORE: Final = re.compile(
+    rf"(?:\b(?:in|en|em|w|v|i|als|{_TITLES})[\s:=(\[\"']{{1,3}}|[(\[=:|!]\s?)\Z", re.IGNORECASE
+)
 _UNIT_BEHIND: Final = re.compile(rf"[)\]]| (?:{_TITLES})\b", re.IGNORECASE)
-_COUNTRY_BEFORE: Final = re.compile(rf"\b(?:{'|'.join(map(re.escape, COUNTRIES))}) \Z", re.IGNORECASE)
 _NUMBER_BEFORE: Final = re.compile(r"[0-9][^\S\n]{0,3}\|?[^\S\n]{0,3}\n?[^\S\n]{0,3}\Z")
 _NUMBER_BEHIND: Final = re.compile(r"(?:[^\S\n]|\||(?P<line>\n)){0,4}[-+(]?[0-9][0-9.,]*(?![\w-])")
+_WEIGHT: Final = re.compile("pounds?", re.IGNORECASE)
+_NUMBERS: Final = "-+0123456789.,\u00a0\u2009\u202f "
+_DOUBTFUL: Final = re.compile(r"ft|c|cts?|p|(?i:real|rand|sen|lev|ore|crowns|pounds?)")
+_COINS: Final = frozenset({"btc", "bitcoin", "bitcoins", "eth", "ether", "usdc", "usdt"})
 _LINE_BEGINS: Final = re.compile(r"(?:\n|\A)[^\w\n]{0,6}\Z")
 _LINE_ENDS: Final = re.compile(r"[^\w\n]{0,6}(?:\n|\Z)")
 _POSSIBLE: Final = re.compile(
@@ -97,10 +103,10 @@ class DocumentCurrencies(NamedTuple):
         another currency is not.
         """
         headings: set[str] = set()
-        amounts: set[str] = set()
+        amounts = {unit for found in find_numbers(text) if (unit := _currency_at(text, found)) is not None}
         for mark in _MARK.finditer(text):
             currency, (start, end) = marked(mark), mark.span()
-            if mark[0].lower().startswith("pound") or (currency in headings and currency in amounts):
+            if _WEIGHT.match(mark[0]) or (currency in headings and currency in amounts):
                 continue
             front, behind = text[max(start - 16, 0) : start], text[end : end + 16]
             if _beside_number(front, behind):
@@ -108,6 +114,18 @@ class DocumentCurrencies(NamedTuple):
             elif currency not in headings and _says_unit(mark, front, behind) and not _only_possible(text, start, end):
                 headings.add(currency)
         return cls(frozenset(headings), frozenset(amounts))
+
+
+def _currency_at(text: str, found: FoundNumber) -> str | None:
+    """The currency of an amount, None where it has none, or a name that may be another unit: ``5 ft``, ``5 pounds``."""
+    if found.unit in (None, "%"):
+        return None
+    name = other_currency(text, found.start, found.end)
+    written = "" if name is None else text[name.start : found.start] or text[found.end : name.end]
+    if _WEIGHT.match(text[found.start : found.end].lstrip(_NUMBERS)) or _DOUBTFUL.fullmatch(written.strip()):
+        return None
+    known = name is None or name.unit in _COINS or any(compatible(name.unit, code) for code in CODES)
+    return found.unit if known else None
 
 
 def _beside_number(front: str, behind: str) -> bool:
@@ -125,8 +143,8 @@ def _only_possible(text: str, start: int, end: int) -> bool:
 
 
 def _says_unit(mark: re.Match[str], front: str, behind: str) -> bool:
-    if mark["name"] and (mark[0].islower() or _COUNTRY_BEFORE.search(front)):
-        return True  # names are no other words
+    if mark["name"] and (mark[0].islower() or marked(mark) in CODES - {"EUR"}):
+        return True  # names in small letters, and those with their country, are no other words
     if mark["sign"] and marked(mark) not in ("$", "\u00a5"):
         return True
     if _UNIT_BEFORE.search(front) or _UNIT_BEHIND.match(behind):

@@ -12,7 +12,6 @@ from stepguard.core.patterns import lazy_pattern
 __all__ = [
     "CODE",
     "CODES",
-    "COUNTRIES",
     "MARK",
     "PARTS",
     "SIGN",
@@ -112,8 +111,7 @@ _OF: Final = {
     "norwegian": "NOK", "swedish": "SEK", "icelandic": "ISK", "czech": "CZK", "turkish": "TRY", "russian": "RUB",
     "brazilian": "BRL", "south african": "ZAR", "french": "", "belgian": "",
 }  # fmt: skip
-COUNTRIES: Final = tuple(_OF)
-"""Adjectives that name a currency together with its name: ``Swiss`` francs."""
+_COUNTRY: Final = re.compile(rf"\b({'|'.join(map(re.escape, _OF))}) \Z", re.IGNORECASE)
 _SMALL_CODES: Final = frozenset(code.lower() for code in CODES) - WORD_CODES
 # Category Sc by its ranges: to walk through all characters would make every import slow.
 _ANY_SIGN: Final = "[$¢-¥֏؋߾߿৲৳৻૱௹฿៛\u20a0-\u20cf\ua838\ufdfc﹩＄￠￡￥￦]"
@@ -179,7 +177,8 @@ def marked(match: re.Match[str]) -> str:
     if sign := match["sign"]:
         return SIGNS.get(sign, sign)
     name = (match["name"] or match["wide"] or "").casefold()
-    return match["code"] or WORDS.get(name, name)
+    country = _COUNTRY.search(match.string, max(match.start() - 16, 0), match.start()) if match["name"] else None
+    return match["code"] or (_OF[country[1].casefold()] if country is not None else "") or WORDS.get(name, name)
 
 
 def without_currencies(text: str) -> tuple[str, frozenset[str]]:

@@ -173,7 +173,7 @@ def find_dates(text: str, *, order: DateOrder | None = None, short_years: bool =
 
 
 def _date_of(match: re.Match[str], order: DateOrder | None, text: str) -> date:
-    if match.re is _SHORT_DATE:
+    if "iso_year" not in match.re.groupindex:  # a short year
         year = str(int(match["year"]) + (1900 if int(match["year"]) >= _CENTURY_TURNS else 2000))
         day, month = (match["one"], match["two"]) if order == "dmy" else (match["two"], match["one"])
         try:

@@ -111,7 +111,7 @@ _EACH: Final = lazy_pattern(r"/[a-z]+(?![\w/-])")
 
 _SMALLER_UNITS: Final = (
     "days?|h|hrs?|hours?|min|mins|minutes?|s|secs?|seconds?|ft|feet|in|inch(?:es)?|oz|ounces?|lbs?|pounds?|cm|mm|g|grams?|mg|ml"
-    "|months?|weeks?|m"
+    "|months?|weeks?|m|qts?|quarts?|pts?|pints?|cups?|tbsp|tsp|fl oz"
     "|c|cts?|cents?|p|pence|rappen"
 )
 _LARGER_UNITS: Final = (
@@ -167,7 +167,8 @@ _SMALLER: Final = lazy_pattern(rf"[0-9.,]+ ?(?:{_SMALLER_UNITS}|['\"\u2032\u2033
 _LARGER_BEFORE: Final = lazy_pattern(rf"[0-9] ?(?:{_LARGER_UNITS}|['\u2032\u00b0])(?:,? |,? and |)\Z")
 _LARGER_UNIT: Final = lazy_pattern(rf"[0-9][^\S\n]?-?(?:{_LARGER_UNITS}|['\u2032\u2019\u00b0])\Z", re.IGNORECASE)
 _LESS_BEHIND: Final = lazy_pattern(
-    rf"\.?(?:{_BLANKS}|{_BLANKS}?-{_BLANKS}?|)(?![0-9]+(?:\.[0-9])?{_BLANKS}?"
+    r"(?:\.(?=\s?[0-9]+(?:\.[0-9])?\s*(?:[.;,)\n]|\Z)))?"
+    rf"(?:{_BLANKS}|{_BLANKS}?-{_BLANKS}?|)(?![0-9]+(?:\.[0-9])?{_BLANKS}?"
     rf"(?:(?!(?:{_SMALLER_UNITS})(?!\w))(?:{_UNITS})(?!\w)|[%*\u00d7$\u20ac\u00a3\u00a5/]|(?:{CODE})\b))"
     rf"[0-9]{{1,3}}(?:\.[0-9])?(?![0-9]|[.,:/-][0-9]|(?![{VULGAR}])[^\W\d_])"
 )

@@ -13,10 +13,10 @@ from difflib import get_close_matches
 
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ProcedureError
-from stepguard.language.expressions import Chain, Expression, format_expression
+from stepguard.language.expressions import Expression, format_expression
 from stepguard.language.lookup_tables import Table
 from stepguard.language.term_types import type_of
-from stepguard.language.terms import Choice, variables_in
+from stepguard.language.terms import variables_in
 from stepguard.language.type_relations import fits, joined
 from stepguard.language.value_types import ValueType
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement, assigned
@@ -131,11 +131,13 @@ class _Checker:
                 case ProcedureCall():
                     self.call(statement, state)
 
-    def value(self, tree: Expression, state: _State, what: str, statement: Statement | None) -> ValueType:
-        """The type of an expression whose variables all have values."""
+    def value(
+        self, tree: Expression, state: _State, what: str, statement: Statement | None, *, scaled: bool = True
+    ) -> ValueType:
+        """The type of an expression whose variables all have values; `scaled` as for `type_of`."""
         self.reads(variables_in(tree), state, what, statement)
         try:
-            return type_of(tree, state.known, self.tables, scaled=True)
+            return type_of(tree, state.known, self.tables, scaled=scaled)
         except ProcedureError as error:
             if error.line is not None:
                 raise
@@ -205,8 +207,8 @@ class _Checker:
             except ProcedureError as error:
                 raise self.error(error.message, step) from error
         else:
-            found = self.value(step.expression, state, what, step)
-            if not (fits(found, step.type) or _converts(step.expression, found, step.type)):
+            found = self.value(step.expression, state, what, step, scaled=_leaves_currency_open(step.type))
+            if not fits(found, step.type):
                 raise self.error(
                     f"{what} is {step.type}, and its expression gives {found}: declare `{step.id}: {found}`", step
                 )
@@ -307,8 +309,9 @@ class _Checker:
         called = statement.procedure
         declared = {each.name: each.type for each in called.inputs}
         for name, argument in statement.arguments:
-            found = self.value(argument, state, what, statement)
-            if not (fits(found, declared[name]) or _converts(argument, found, declared[name])):
+            scaled = _leaves_currency_open(declared[name])
+            found = self.value(argument, state, what, statement, scaled=scaled)
+            if not fits(found, declared[name]):
                 raise self.error(
                     f"{what} gives {called.name} {name!r} as {found}, and it is {declared[name]} there", statement
                 )
@@ -317,11 +320,11 @@ class _Checker:
         self.set(statement.id, called.answer_type, state, statement, money)
 
 
-def _converts(tree: Expression, found: ValueType, declared: ValueType) -> bool:
-    """Whether a product or a quotient is declared to be an amount in another currency."""
-    if isinstance(tree, Choice):
-        return any(_converts(each, found, declared) for each in (tree.then, tree.otherwise))
-    return isinstance(tree, Chain) and not tree.additive and found.numeric and declared.numeric
+def _leaves_currency_open(declared: ValueType) -> bool:
+    """Whether a type says nothing of currencies: an amount that is scaled for it is not converted by that."""
+    if declared.items is not None:
+        return _leaves_currency_open(declared.items)
+    return declared.numeric and declared.currency is None
 
 
 def _in_currency(declared: ValueType, found: ValueType) -> ValueType | None:

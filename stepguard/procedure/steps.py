@@ -550,21 +550,18 @@ def _currency_in(step: Step, sources: Mapping[str, Input | Step]) -> str | None:
         ProcedureError: it adds or compares amounts in two currencies, or gives one as an amount in another.
     """
     assert step.expression is not None
-    if all(sources[name].type.currency is None for name in step.reads) or not step.type.numeric:
-        _money_in(step.expression, step, sources)
-        return step.type.currency
     name = _money_in(step.expression, step, sources)
     found = None if name is None else sources[name].type.currency
-    scaled = isinstance(step.expression, Chain) and not step.expression.additive
-    if found is not None and not scaled and step.type.currency not in (None, found):
-        raise _mixed(step, f"it is in {step.type.currency}", name or "", sources)
-    return step.type.currency or found
+    if name is not None and step.type.currency not in (None, found):
+        raise _mixed(step, f"it is in {step.type.currency}", name, sources)
+    return step.type.currency or (found if step.type.numeric and step.type.kind != "percent" else None)
 
 
 def _money_in(tree: Expression, step: Step, sources: Mapping[str, Input | Step]) -> str | None:
     """A name in whose currency the value of an expression is; None where it is in none.
 
-    A product or a quotient may convert an amount: unless it only scales it, it is in no currency until a type says so.
+    A product or a quotient may convert an amount: it is in no currency until a type says so. Where the step's type is
+    silent, one that only scales an amount leaves it in its currency.
     """
     if isinstance(tree, Name):
         return None if sources[tree.name].type.currency is None else tree.name
@@ -572,6 +569,8 @@ def _money_in(tree: Expression, step: Step, sources: Mapping[str, Input | Step])
     if isinstance(tree, Power | Logic | Not):
         return None
     if isinstance(tree, Chain) and not tree.additive:
+        if step.type.currency is not None:
+            return None
         scaled = scaled_operand(tree, lambda each: sources[each.name].type, lambda part: _money_in(part, step, sources))
         return None if scaled is None else _money_in(scaled, step, sources)
     for name in names[1:]:

@@ -128,6 +128,18 @@ def test_a_currency_of_another_amount_takes_none_away(document: str) -> None:
 
 
 _OF_OTHERS = ("EUR 20.00", "20.00 EUR", "\u20ac20.00", "20.00 | EUR", "20 euros")
+_FOREIGN = (
+    "RM5",
+    "Fr. 5.00",
+    "500 won",
+    "5 Ft",
+    "BTC 0.5",
+    "5 Canadian dollars",
+    "Rs. 5",
+    "\u20b15",
+    "5 z\u0142",
+    "500\u5186",
+)
 
 
 @pytest.mark.parametrize("other", _OF_OTHERS)
@@ -517,3 +529,12 @@ def test_a_difference_of_percentages_is_no_percentage(written: str) -> None:
     assert found(check, "28%", type="percent", doc=doc) == "fail"
     assert found(check, "28", type="number", doc=doc) == "pass"
     assert found(check, "28%", type="percent", doc=f"{doc} The 28% points to growth.") == "pass"
+
+
+@pytest.mark.parametrize("other", _FOREIGN)
+def test_every_way_to_write_a_currency_counts_for_bare_amounts(other: str) -> None:
+    """What the reader of amounts knows as a currency says that the document is not in dollars; 5 ft or cents do not."""
+    for layout in ("Shipping {}\nTotal 50.00", "| Shipping | {} |\n| Total | 50.00 |", "Fee {} and total 50.00"):
+        assert found(Grounded("doc"), "50", type="money(USD)", doc=layout.format(other)) == "fail"
+        for unit in ("5 ft", "5 pounds", "30 cents", "5 items", "3 p"):
+            assert found(Grounded("doc"), "50", type="money(USD)", doc=layout.format(unit)) == "pass"
