@@ -1,12 +1,12 @@
-"""The command line: ``stepguard run``, ``show``, ``audit``, ``import``, ``bench``, ``serve`` and ``mcp``.
+"""The command line: ``stepguard run``, ``show``, ``audit``, ``import``, ``bench``, ``serve``, ``mcp`` and a few more.
 
 Results go to stdout, everything else to stderr. Exit codes:
 
 ===  ==============================================================================
 0    verified, or as strong as ``--at-least`` asks; audit: nothing is wrong; serve and mcp: ended from outside
-1    completed, but weaker than that (checked or unverified); audit: something could not be judged
+1    completed, but weaker than that (checked or unverified); audit and verify: something could not be judged
 2    nothing was run: a wrong command line, file, input or option, or no such model
-3    abstained: a step could not be verified; audit: something is wrong
+3    abstained: a step could not be verified; audit and verify: something is wrong
 4    exhausted: a budget stopped the run; bench: --max-cost did
 5    failed: a backend, tool or procedure error stopped the run
 70   a fault of stepguard itself; the traceback is on stderr
@@ -24,9 +24,9 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Final
 
 from stepguard.cli.signals import Ending, ended_by_signals
 from stepguard.cli.streams import drop, usable_streams
@@ -41,6 +41,12 @@ _INTERRUPTED = 130
 _PIPE = 141
 _TERMINATED = 143
 _ENDED_BY_THEMSELVES = ("serve", "mcp")
+LEDGER_COMMANDS: Final[Mapping[str, str]] = {
+    "runs": "list the runs of a ledger: status, progress, spend, where each stands and who is waited for",
+    "answer": "answer the question for which a run waits, or settle a call of a tool that was cut off",
+    "verify": "check a ledger without a model: that nothing was altered, and that every run is right",
+    "erase": "take what runs hold out of a ledger; that they were stays",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -111,6 +117,10 @@ def _dispatch(arguments: list[str]) -> int:
         from stepguard.cli.mcp import main as mcp
 
         return mcp(options)
+    if options.command in LEDGER_COMMANDS:
+        from stepguard.cli.ledger import main as ledger
+
+        return ledger(options)
     parser.print_help()
     return 0
 
@@ -202,6 +212,14 @@ def _parser(command: str) -> argparse.ArgumentParser:
         from stepguard.cli.mcp import add_arguments as add_mcp
 
         add_mcp(mcp)
+    for name, about in LEDGER_COMMANDS.items():
+        keeping = commands.add_parser(
+            name, help=about, description=f"{about[0].upper()}{about[1:]}.", allow_abbrev=False
+        )
+        if command == name:
+            from stepguard.cli.ledger import add_arguments as add_ledger
+
+            add_ledger(name, keeping)
     return parser
 
 
@@ -246,6 +264,8 @@ def _add_run(commands: Any, *, many: bool) -> None:
     guard.add_argument(
         "--max-step-calls", metavar="N", type=int, help="stop after this many calls that end at one step"
     )
+    guard.add_argument("--ledger", metavar="FILE", help="keep the run in a ledger, where it goes on after a kill")
+    guard.add_argument("--run-id", metavar="ID", help="the name of the run in the ledger (default: a new one)")
     guard.add_argument("--seed", metavar="N", type=int, help="make sampling repeatable, where the model allows it")
     output = parser.add_argument_group("output")
     add_at_least(output, "for exit code 0")

@@ -58,6 +58,8 @@ def run(options: argparse.Namespace) -> int:
         from stepguard.cli.batch import is_batch, run_rows
 
         if is_batch(options):
+            if options.ledger is not None or options.run_id is not None:
+                raise ConfigError("--ledger keeps single runs: rows go on with --resume", option="ledger")
             return run_rows(options)
     procedure = load_file(options.file)
     inputs = read_inputs(options.input, procedure, options.inputs)
@@ -67,14 +69,16 @@ def run(options: argparse.Namespace) -> int:
     learned = None if options.learned is None else Path(options.learned)
     chosen["profile"] = _learned_profile(learned)
     chosen["seed"] = options.seed
+    if options.run_id is not None and options.ledger is None:
+        raise ConfigError("--run-id names a run in a ledger: add --ledger", option="run_id")
     backend, name = choose_backend(options, procedure)
     with ExitStack() as stack:
         if callable(close := getattr(backend, "close", None)):
             stack.callback(close)
         progress = RunProgress(procedure, name, quiet=options.quiet)
         chosen["observer"] = progress
-        guard = Guard(backend, **chosen)
-        under_way = guard.start(procedure, inputs)
+        guard = Guard(backend, ledger=options.ledger, **chosen)
+        under_way = guard.start(procedure, inputs, run_id=options.run_id)
         interrupted: KeyboardInterrupt | None = None
         try:
             try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
@@ -136,6 +136,11 @@ class Engine:
     def values(self) -> Mapping[str, Value]:
         """A copy of the verified state."""
         return MappingProxyType(self._schedule.source.variables())
+
+    @property
+    def refused(self) -> Sequence[Occurrence]:
+        """The durable steps that no longer pass their checks, or are not what they were."""
+        return () if self._recall is None else tuple(self._recall.refused)
 
     @property
     def calls(self) -> int:

@@ -28,6 +28,9 @@ arguments; that it was begun, and nobody knows what came of it."""
 class Recall:
     """What is durable of a run and was not used yet.
 
+    Attributes:
+        refused: the steps that were durable and no longer hold: they, or what they read, are other than then.
+
     Args:
         journal: the journal of the run.
         schedule: the values that steps read.
@@ -38,7 +41,7 @@ class Recall:
         self._calls: Final = dict(journal.calls)
         self._answers: Final = dict(journal.answers)
         self._schedule: Final = schedule
-        self._refused: Final[list[str]] = []
+        self.refused: Final[list[Occurrence]] = []
         self._faults: Final[list[str]] = []
 
     def match(self, segment: Segment) -> tuple[Segment, tuple[KeptStep, ...]]:
@@ -46,7 +49,7 @@ class Recall:
         if segment.steps[0].performer in ("code", "tool"):  # they are performed one by one
             return segment, ()
         while (kept := self._matching(segment)) == () and place_of(segment.occurrences[0]) in self._steps:
-            self.drop(segment.occurrences[0])
+            self.drop(segment.occurrences[0], refused=True)
         if kept:
             return _first(segment, len(kept)), kept
         for number, where in enumerate(segment.occurrences):
@@ -73,7 +76,7 @@ class Recall:
         """A durable step was used, or is `refused`: it is not what it was, or no longer passes."""
         self._steps.pop(place_of(where), None)
         if refused:
-            self._refused.append(str(where))
+            self.refused.append(where)
 
     def answer(self, step: Step, where: Occurrence, question: str) -> Value | None:
         """What a person has answered to this question meanwhile; None where nobody has, or it is no value of the step.
@@ -104,10 +107,10 @@ class Recall:
 
     def notes(self) -> tuple[str, ...]:
         """What the caller should know: that durable steps were asked again, or an answer is none."""
-        if not self._refused:
+        if not self.refused:
             return tuple(self._faults)
-        names = ", ".join(self._refused[:_SHOWN]) + (" ..." if len(self._refused) > _SHOWN else "")
-        said = f"{len(self._refused)} steps of the ledger no longer pass their checks and were asked again: {names}"
+        names = ", ".join(map(str, self.refused[:_SHOWN])) + (" ..." if len(self.refused) > _SHOWN else "")
+        said = f"{len(self.refused)} steps of the ledger no longer pass their checks and were asked again: {names}"
         return (said, *self._faults)
 
 

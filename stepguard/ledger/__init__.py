@@ -11,5 +11,6 @@ verifying   whether the records are what was written, and whether they are right
 from __future__ import annotations
 
 from stepguard.ledger.ledger import KeptStatus, Ledger, RunSummary
+from stepguard.ledger.verifying import LedgerFault, Verification, verify_ledger
 
-__all__ = ["KeptStatus", "Ledger", "RunSummary"]
+__all__ = ["KeptStatus", "Ledger", "LedgerFault", "RunSummary", "Verification", "verify_ledger"]

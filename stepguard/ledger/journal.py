@@ -36,6 +36,7 @@ class KeptRun:
     """What the records of one run come to.
 
     Attributes:
+        run_id: its name.
         inputs: its inputs, as JSON data; None where they were erased.
         steps: the verified steps by their places, the newest of each.
         calls: the calls of tools by their keys.
@@ -43,15 +44,18 @@ class KeptRun:
         attempts: the model calls.
         usage: what they cost.
         end: how it ended last, None while it is under way or was killed.
+        numbers: the numbers of the records of the steps, by their places, and of the ``end``.
     """
 
+    run_id: str = ""
     inputs: object = None
     steps: dict[str, KeptStep] = field(default_factory=dict)
     calls: dict[str, OperationCall] = field(default_factory=dict)
     answers: dict[str, tuple[str, Value]] = field(default_factory=dict)
     attempts: list[Attempt] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
-    end: Mapping[str, object] | None = None
+    end: Mapping[str, Any] | None = None
+    numbers: dict[str, int] = field(default_factory=dict)
 
 
 def load_run(file: LedgerFile, run: int) -> KeptRun:
@@ -65,7 +69,7 @@ def load_run(file: LedgerFile, run: int) -> KeptRun:
         if body is None:
             continue
         try:
-            _take_in(kept, kind, json.loads(body))
+            _take_in(kept, kind, json.loads(body), number)
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
             raise LedgerError(
                 f"record {number} of the ledger {file.path} cannot be read ({type(error).__name__}: {error}): "
@@ -74,13 +78,13 @@ def load_run(file: LedgerFile, run: int) -> KeptRun:
     return kept
 
 
-def _take_in(kept: KeptRun, kind: str, body: Mapping[str, Any]) -> None:
+def _take_in(kept: KeptRun, kind: str, body: Mapping[str, Any], number: int) -> None:
     match kind:
         case "begin":
-            kept.inputs, kept.end = body["inputs"], None
+            kept.run_id, kept.inputs, kept.end = body["run"], body["inputs"], None
         case "step":
             place, step = read_step(body)
-            kept.steps[place] = step
+            kept.steps[place], kept.numbers[place] = step, number
         case "call":
             call = read_call(body)
             kept.calls[call.key] = call
@@ -93,7 +97,7 @@ def _take_in(kept: KeptRun, kind: str, body: Mapping[str, Any]) -> None:
             kept.attempts.append(attempt)
             kept.usage += attempt.usage
         case "end":
-            kept.end = body
+            kept.end, kept.numbers["end"] = body, number
 
 
 class RunJournal:

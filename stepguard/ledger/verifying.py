@@ -1,0 +1,324 @@
+"""Verifying a ledger without a model: whether its records are what was written, and whether they are right.
+
+First the chain: every body has its digest, every hash follows from the one before it, and an exported head is in it.
+Then each run: its procedure is carried out again, from its inputs, on what the ledger holds. Every claim is judged,
+every condition looked at, code computes what it computed; nobody is asked and nothing is called.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any, Final
+
+from stepguard.backends.retry import RetryPolicy
+from stepguard.core.usage import Usage
+from stepguard.engine.actions import Act, Ask, Commit
+from stepguard.engine.budget import Budget
+from stepguard.engine.journal import place_of
+from stepguard.engine.machine import Engine
+from stepguard.engine.run import Run
+from stepguard.engine.segments import Segments
+from stepguard.engine.settings import Settings
+from stepguard.errors import ConfigError, LedgerError, StepguardError
+from stepguard.language.value_json import from_data, to_data
+from stepguard.ledger.journal import KeptRun, load_run
+from stepguard.ledger.ledger import Ledger
+from stepguard.ledger.records import procedure_digest
+from stepguard.ledger.store import GENESIS, LedgerFile, chain_hash, digest_of
+from stepguard.procedure.operations import Tool
+from stepguard.procedure.procedure import Procedure
+from stepguard.repair.ladder import Ladder
+from stepguard.replies.formats import EquationFormat
+from stepguard.results import Attempt, Result
+
+__all__ = ["LedgerFault", "Verification", "verify_ledger"]
+
+_PAGE: Final = 2_000
+_PARALLEL: Final = 8
+_COMPLETED: Final = ("verified", "checked", "unverified")
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerFault:
+    """What is wrong in a ledger.
+
+    Attributes:
+        record: the number of the record; None where it is no single one.
+        run_id: the run that it is of, None where it is of none.
+        what: what is wrong with it.
+    """
+
+    record: int | None
+    run_id: str | None
+    what: str
+
+    def __str__(self) -> str:
+        where = [] if self.record is None else [f"record {self.record}"]
+        where += [] if self.run_id is None else [f"run {self.run_id!r}"]
+        return f"{', '.join(where)}: {self.what}" if where else self.what
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What verifying a ledger has come to.
+
+    Attributes:
+        records: how many records there are.
+        rechecked: how many runs were carried out again.
+        erased: how many were erased.
+        unchecked: the others, which could not be, with the reason.
+        faults: what is wrong: the first record that breaks the chain, or else the first wrong one of each run.
+        head: the number and the hash of the last record.
+    """
+
+    records: int
+    rechecked: int
+    erased: int
+    unchecked: Mapping[str, str]
+    faults: tuple[LedgerFault, ...]
+    head: str
+
+    @property
+    def right(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.faults
+
+
+def verify_ledger(ledger: Ledger, *, head: str | None = None, procedures: Iterable[Procedure] = ()) -> Verification:
+    """Check a ledger.
+
+    Args:
+        ledger: the ledger, which may be opened read-only.
+        head: an earlier `Ledger.head`, kept elsewhere: the records up to it have to be those of then.
+        procedures: procedures that the ledger does not hold as text: lazy ones, and those with checks of your own.
+
+    Raises:
+        ConfigError: `head` is none.
+        LedgerError: the file cannot be read, because it is damaged, say.
+    """
+    file = ledger.file
+    wanted = None if head is None else _read_head(head)
+    records, last, fault = _check_chain(file, wanted)
+    if fault is None:
+        fault = _check_procedures(file)
+    if fault is not None:
+        return Verification(records, 0, 0, {}, (fault,), last)
+    known = {procedure_digest(each): each for each in procedures}
+    faults: list[LedgerFault] = []
+    unchecked: dict[str, str] = {}
+    rechecked = erasures = 0
+    for number, name, digest, erased in file.read("select number, name, procedure, salt is null from runs order by 1"):
+        if erased:
+            erasures += 1
+            continue
+        try:
+            procedure = known[digest] if digest in known else _load(file, digest)
+        except StepguardError as error:
+            unchecked[name] = f"its procedure has to be given: {error}"
+            continue
+        rechecked += 1
+        wrong = _check_run(file, number, procedure)
+        if wrong is not None:
+            faults.append(replace(wrong, run_id=name))
+    return Verification(records, rechecked, erasures, unchecked, tuple(faults), last)
+
+
+def _read_head(head: str) -> tuple[int, bytes]:
+    number, _, digest = head.strip().partition(":")
+    try:
+        made = int(number), bytes.fromhex(digest)
+    except ValueError:
+        made = -1, b""
+    if made[0] < 0 or len(made[1]) != len(GENESIS):
+        raise ConfigError(f"a head is a number and a hash, as `stepguard verify` prints it, not {head!r:.80}")
+    return made
+
+
+def _records(file: LedgerFile) -> Iterator[tuple[Any, ...]]:
+    """Every record with the name and the salt of its run, a page at a time."""
+    after = -(2**62)
+    sql = (
+        "select records.number, run, kind, body, digest, hash, name, salt from records left join runs"
+        " on runs.number = run where records.number > ? order by records.number limit ?"
+    )
+    while page := file.read(sql, after, _PAGE):
+        yield from page
+        after = page[-1][0]
+
+
+def _check_chain(file: LedgerFile, head: tuple[int, bytes] | None) -> tuple[int, str, LedgerFault | None]:
+    """How many records are as they were written, the head behind them, and the first that is not."""
+    before, count = GENESIS, 0
+    confirmed = head is None or head == (0, GENESIS)
+    for number, run, kind, body, digest, hash_, name, salt in _records(file):
+        wrong = _record_fault(count + 1, number, kind, body, digest, salt, name)
+        if wrong is None and chain_hash(before, number, run, kind, digest) != hash_:
+            wrong = "its hash does not follow from the record before it"
+        if wrong is not None:
+            return count, f"{count}:{before.hex()}", LedgerFault(number, name, wrong)
+        before, count = bytes(hash_), count + 1
+        if head is not None and head[0] == number:
+            if head[1] != before:
+                wrong = "the records up to it are others than when the head was exported"
+                return count, f"{count}:{before.hex()}", LedgerFault(number, name, wrong)
+            confirmed = True
+    fault = None
+    if not confirmed and head is not None:
+        fault = LedgerFault(None, None, f"the records end at {count}, and the head is that of {head[0]}")
+    return count, f"{count}:{before.hex()}", fault
+
+
+def _record_fault(
+    expected: int, number: int, kind: str, body: str | None, digest: bytes, salt: bytes | None, name: str | None
+) -> str | None:
+    if number != expected:
+        return f"record {expected} is missing before it"
+    if name is None:
+        return "its run is missing"
+    if body is None:
+        return None if salt is None else "its body is missing, and the run was not erased"
+    if salt is None and kind != "erased":
+        return "it has a body, and its run was erased"
+    if digest_of(salt or b"", body) != digest:
+        return "its body is not what was written"
+    if kind == "begin" and json.loads(body)["run"] != name:
+        return f"it began the run {json.loads(body)['run']!r}, which has another name now"
+    return None
+
+
+def _check_procedures(file: LedgerFile) -> LedgerFault | None:
+    """Procedures are no records: each has to be what its digest says, and each run to be of the one that it began."""
+    for digest, name, source, operations in file.read("select digest, name, source, operations from procedures"):
+        text = f"{source}\0{operations}".encode()
+        if source is not None and blake2b(text, digest_size=16).hexdigest() != digest:
+            return LedgerFault(None, None, f"the procedure {name!r} is not what was written")
+    sql = "select runs.name, procedure, records.number, body from runs join records on run = runs.number"
+    for name, digest, number, body in file.read(f"{sql} where kind = 'begin' and body is not null"):
+        if json.loads(body)["procedure"] != digest:
+            return LedgerFault(number, name, "the run was begun with another procedure than it has now")
+    return None
+
+
+def _load(file: LedgerFile, digest: str) -> Procedure:
+    rows = file.read("select source, operations from procedures where digest = ?", digest)
+    if not rows or rows[0][0] is None:
+        raise LedgerError("the ledger does not hold it as text")
+    functions: dict[str, Any] = {}
+    tools: dict[str, Any] = {}
+    for name, tool, approval, keyed, idempotent in json.loads(rows[0][1]):
+        function = _keyed if keyed else _plain
+        if tool:
+            tools[name] = Tool(function, approval=approval, idempotent=idempotent)
+        else:
+            functions[name] = function
+    return Procedure.parse(rows[0][0], functions=functions, tools=tools)
+
+
+def _plain(**_: object) -> object:
+    raise AssertionError("nothing is called")
+
+
+def _keyed(*, idempotency_key: str = "", **_: object) -> object:
+    raise AssertionError("nothing is called")
+
+
+class _Replay:
+    """A journal that is only read, see `stepguard.engine.journal.Journal`: what was spent does not count."""
+
+    attempts: Sequence[Attempt] = ()
+    usage = Usage()
+
+    def __init__(self, kept: KeptRun) -> None:
+        self.steps: Final = kept.steps
+        self.calls: Final = kept.calls
+        self.answers: Final = kept.answers
+
+    def commit(self, commit: Commit) -> None:
+        """Nothing is written."""
+
+    def book(self, attempts: Sequence[Attempt]) -> None:
+        """Nothing is written."""
+
+    def close(self, result: Result) -> None:
+        """Nothing is written."""
+
+    def reopen(self) -> None:
+        """Nothing is written."""
+
+
+def _check_run(file: LedgerFile, number: int, procedure: Procedure) -> LedgerFault | None:
+    """The first wrong record of a run."""
+    try:
+        kept = load_run(file, number)
+        given = kept.inputs if isinstance(kept.inputs, dict) else {}
+        inputs = procedure.accept_inputs({name: from_data(value) for name, value in given.items()})
+    except (StepguardError, ValueError) as error:
+        return LedgerFault(None, None, str(error))
+    # Of a run that was killed, segments that were asked at the same time may lie behind one that is not there.
+    whole = kept.end is not None and kept.end["status"] in _COMPLETED
+    engine = Engine(
+        procedure, inputs, _settings(1 if whole else _PARALLEL), run_id=kept.run_id, now=0.0, journal=_Replay(kept)
+    )
+    run = Run(engine)
+    missing, fault = _carry_out(run, kept)
+    if fault is not None:
+        return fault
+    if refused := engine.refused:
+        return LedgerFault(kept.numbers.get(place_of(refused[0])), None, f"step {refused[0]} does not pass its checks")
+    return None if kept.end is None else _compare_end(run.result(), kept, kept.end, missing)
+
+
+def _carry_out(run: Run, kept: KeptRun) -> tuple[str | None, LedgerFault | None]:
+    """Perform what needs nobody; the first step that the ledger has nothing about, and what is wrong."""
+    missing: str | None = None
+    while not run.done and (action := run.next_action()) is not None:
+        if isinstance(action, Ask) or (isinstance(action, Act) and action.operation is not None):
+            places = action.occurrences if isinstance(action, Ask) else ()
+            missing = missing or (str(places[0]) if places else action.id)
+            continue
+        if isinstance(action, Commit) and action.call is None:
+            for record in action.records:
+                place = place_of(record.occurrence)
+                known = kept.steps.get(place)
+                if known is not None and known.value != record.value:
+                    what = f"step {record.occurrence} is {to_data(record.value)} by what it reads, not what is written"
+                    return missing, LedgerFault(kept.numbers.get(place), None, what)
+        run.send(run.perform(action))
+    return missing, None
+
+
+def _compare_end(result: Result, kept: KeptRun, end: Mapping[str, Any], missing: str | None) -> LedgerFault | None:
+    """Whether a run that has completed does so, and in the same way."""
+    if end["status"] not in _COMPLETED:
+        return None
+    number = kept.numbers.get("end")
+    if result.status not in _COMPLETED:
+        where = missing or (None if result.problem is None else str(result.problem))
+        return LedgerFault(number, None, f"the run is called {end['status']}, and there is nothing about {where}")
+    if to_data(result.answer) != end["answer"] if result.answer is not None else end["answer"] is not None:
+        return LedgerFault(number, None, "the answer is not what follows from the steps")
+    if result.status != end["status"]:
+        return LedgerFault(number, None, f"the run is called {end['status']}, and is {result.status}")
+    return None
+
+
+def _settings(parallel: int) -> Settings:
+    return Settings(
+        segments=Segments(None),
+        repair=Ladder(),
+        budget=Budget(),
+        retry=RetryPolicy(),
+        fallbacks=(),
+        person=None,
+        reply_format=EquationFormat(),
+        parallel=parallel,
+        check_timeout=60.0,
+        stop_early=False,
+        observe=False,
+        history=1,
+        seed=0,
+        profile=None,
+    )

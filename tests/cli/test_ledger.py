@@ -1,0 +1,93 @@
+"""``stepguard runs``, ``answer``, ``verify`` and ``erase``."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ledger_harness import CHAIN, SURE, payment
+
+from stepguard import Guard
+from stepguard.cli import main
+
+
+def _ledger(folder: Path) -> str:
+    path = folder / "runs.db"
+    guard = Guard(SURE, ledger=path)
+    guard.run(CHAIN, {"x": 12}, run_id="chain")
+    guard.run(payment([], approval=True), {"x": 3}, run_id="order 7")
+    return str(path)
+
+
+def test_runs_are_listed_and_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A list says who is waited for and what for; an answer lets that run go on."""
+    path = _ledger(tmp_path)
+    assert main(["runs", path]) == 0
+    head, order, chain = capsys.readouterr().out.splitlines()
+    assert head.split()[:3] == ["run", "procedure", "status"]
+    assert order.startswith("order 7  procedure  waiting   1 of 2")
+    assert order.endswith("approve_receipt: Approve the call pay(amount=6)?")
+    assert chain.startswith("chain")
+    assert main(["answer", path, "order 7", "approve_receipt", "yes"]) == 0
+    assert main(["runs", path, "--status", "answered", "--json"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)
+    assert (run["run_id"], run["completed"]) == ("order 7", 1)
+    calls: list[tuple[Any, ...]] = []
+    result = Guard(SURE, ledger=path).run(payment(calls, approval=True), {"x": 3}, run_id="order 7")
+    assert (result.status, calls) == ("verified", [(6,)])
+    assert main(["runs", path, "--limit", "0"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["chain", "t1", "5"], "has no open question 't1': it is verified"),
+        (["nobody", "t1", "5"], "has no run 'nobody'"),
+        (["order 7", "receipt", "5"], "it waits for approve_receipt"),
+        (["order 7", "receipt", "--repeat"], "no open call of a tool 'receipt'"),
+        (["order 7", "receipt"], "give a value, or --repeat"),
+    ],
+)
+def test_answers_to_no_question_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    """Who answers what is not asked is told what the run waits for."""
+    assert main(["answer", _ledger(tmp_path), *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_ledger_is_verified_and_erased(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The exit code says whether all is right; the head that is printed can be given again."""
+    path = _ledger(tmp_path)
+    assert main(["verify", path]) == 0
+    counts, head = capsys.readouterr().out.splitlines()
+    assert counts.endswith("records, 2 runs checked again")
+    assert main(["erase", path, "chain"]) == 0
+    assert main(["erase", path, "--older-than", "1"]) == 0
+    assert main(["erase", path]) == 2
+    assert main(["verify", path, "--head", head.removeprefix("head ")]) == 0
+    assert "1 runs checked again, 1 erased" in capsys.readouterr().out
+    connection = sqlite3.connect(path)
+    connection.execute("update records set kind = 'note' where number = 2")
+    connection.commit()
+    connection.close()
+    assert main(["verify", path, "--json"]) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert (found["right"], found["faults"][0]["record"]) == (False, 2)
+    assert main(["verify", str(tmp_path / "none.db")]) == 2
+
+
+def test_a_run_is_kept_and_gone_on_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``stepguard run --ledger`` keeps a run under its name, and running it again asks nobody."""
+    file, path = tmp_path / "sum.txt", str(tmp_path / "runs.db")
+    file.write_text("inputs: x\nt1 = x + 1\nt2 = t1 * 2", encoding="utf-8")
+    command = ["run", str(file), "--input", "x=12", "--ledger", path, "--run-id", "sum", "--json", "--quiet"]
+    first, again = [(main(command), json.loads(capsys.readouterr().out))[1] for _ in range(2)]
+    assert (first["status"], again["answer"], again["run_id"]) == ("verified", first["answer"], "sum")
+    assert again["usage"] == first["usage"]
+    assert main(["run", str(file), "--input", "x=13", "--ledger", path, "--run-id", "sum"]) == 2
+    assert "begun with other inputs (x)" in capsys.readouterr().err
+    assert main(["run", str(file), "--input", "x=13", "--run-id", "sum"]) == 2

@@ -1,0 +1,309 @@
+"""What goes wrong with a ledger is a clear error or a safe recovery, and what was altered in it is named."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ledger_harness import CHAIN, LOOP, SURE, Counting, Nobody, facts, payment
+
+from stepguard import Guard, Procedure, Step
+from stepguard.errors import ConfigError, LedgerError, RunConflict
+from stepguard.ledger import Ledger, verify_ledger
+from stepguard.ledger.store import GENESIS, chain_hash, digest_of
+
+
+def _keep(path: Path) -> str:
+    """A ledger with three runs; its head."""
+    guard = Guard(SURE, segment=3, ledger=path)
+    guard.run(CHAIN, {"x": 12}, run_id="chain")
+    guard.run(Procedure.parse(LOOP), {"items": [1, 2, 3]}, run_id="loop")
+    guard.run(payment([]), {"x": 3}, run_id="paid")
+    with Ledger(path, read_only=True) as ledger:
+        return ledger.head()
+
+
+def _change(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def _chain_again(path: Path) -> None:
+    """What somebody does who knows how the chain is made: every digest and hash is right again."""
+    connection = sqlite3.connect(path)
+    sql = "select records.number, run, kind, body, salt from records join runs on run = runs.number order by 1"
+    before = GENESIS
+    for number, run, kind, body, salt in connection.execute(sql).fetchall():
+        digest = digest_of(salt, body)
+        before = chain_hash(before, number, run, kind, digest)
+        connection.execute("update records set digest = ?, hash = ? where number = ?", (digest, before, number))
+    connection.commit()
+    connection.close()
+
+
+def _verify(path: Path, head: str | None = None) -> list[str]:
+    with Ledger(path, read_only=True) as ledger:
+        return [str(fault) for fault in verify_ledger(ledger, head=head).faults]
+
+
+def test_an_untouched_ledger_is_right(tmp_path: Path) -> None:
+    """Every run is carried out again without a model, and an earlier head is still in the chain."""
+    head = _keep(tmp_path / "runs.db")
+    Guard(SURE, ledger=tmp_path / "runs.db").run(CHAIN, {"x": 1}, run_id="later")
+    with Ledger(tmp_path / "runs.db", read_only=True) as ledger:
+        verified = verify_ledger(ledger, head=head)
+    assert (verified.right, verified.rechecked, dict(verified.unchecked)) == (True, 4, {})
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("update records set body = replace(body, '13', '14') where number = 2", "record 2, run 'chain': its body is"),
+        ("update records set kind = 'note' where number = 3", "record 3, run 'chain': its hash does not follow"),
+        ("update records set run = 2 where number = 2", "record 2, run 'loop': its body is not what was written"),
+        ("update records set hash = zeroblob(32) where number = 4", "record 4, run 'chain': its hash does not"),
+        ("update records set body = null where number = 2", "record 2, run 'chain': its body is missing"),
+        ("delete from records where number = 5", "record 6, run 'chain': record 5 is missing before it"),
+        ("delete from records where number = 1", "record 2, run 'chain': record 1 is missing before it"),
+        ("update records set number = 1000 where number = 5", "record 6, run 'chain': record 5 is missing"),
+        ("update runs set name = 'other' where number = 1", "record 1, run 'other': it began the run 'chain'"),
+        ("delete from runs where number = 2", "record 11: its run is missing"),
+        ("update runs set salt = zeroblob(16) where number = 1", "record 1, run 'chain': its body is not what was"),
+        ("update runs set procedure = 'x' where number = 1", "record 1, run 'chain': the run was begun with another"),
+        ("update procedures set source = replace(source, '+ 1', '+ 2')", "the procedure 'procedure' is not what was"),
+        ("delete from records where number > 20", "the records end at 20, and the head is that of"),
+    ],
+)
+def test_what_was_altered_is_named(tmp_path: Path, statement: str, fault: str) -> None:
+    """The first record that is not what was written is named, whatever of it was altered."""
+    head = _keep(tmp_path / "runs.db")
+    _change(tmp_path / "runs.db", statement)
+    (found,) = _verify(tmp_path / "runs.db", head)
+    assert found.startswith(fault)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ('"value":13', '"value":14', "run 'chain': step t1 does not pass its checks"),
+        ('"13","12 + 1 = 13"', '"14","12 + 1 = 14"', "run 'chain': step t1 does not pass its checks"),
+        ('"inputs":{"x":12}', '"inputs":{"x":13}', "run 'chain': step t1 does not pass its checks"),
+        ('"answer":59', '"answer":60', "run 'chain': the answer is not what follows from the steps"),
+        ('"status":"verified"', '"status":"checked"', "run 'chain': the run is called checked, and is verified"),
+        ('"value":"paid 6"', '"value":"paid 7"', "run 'paid': step receipt is paid 7 by what it reads"),
+    ],
+)
+def test_what_is_wrong_is_named_where_the_chain_was_made_again(tmp_path: Path, old: str, new: str, fault: str) -> None:
+    """Who alters a record and makes every hash right again is found by the checks, and by a head kept elsewhere."""
+    head = _keep(tmp_path / "runs.db")
+    sql = "update records set body = replace(body, '{}', '{}') where number = (select min(number) from records where "
+    _change(tmp_path / "runs.db", f"{sql.format(old, new)} instr(body, '{old}') and kind != 'attempt')")
+    _chain_again(tmp_path / "runs.db")
+    (found,) = _verify(tmp_path / "runs.db")
+    assert fault in found
+    assert "others than when the head was exported" in _verify(tmp_path / "runs.db", head)[0]
+
+
+def test_what_is_wrong_is_not_used(tmp_path: Path) -> None:
+    """A run that goes on asks a step again whose record was altered, and says so."""
+    whole = Guard(SURE, ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id="chain")
+    _change(tmp_path / "runs.db", "update records set body = replace(body, '= 26', '= 27') where kind = 'step'")
+    _change(tmp_path / "runs.db", """update records set body = replace(body, '"26"', '"27"') where kind = 'step'""")
+    model = Counting()
+    again = Guard(model, ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id="chain")
+    assert facts(again) == facts(whole)
+    assert model.asked == ["t2"]
+    assert "steps of the ledger no longer pass" in again.notes[0]
+
+
+def test_checks_of_ones_own_are_given_with_the_procedure(tmp_path: Path) -> None:
+    """A procedure that no text holds is verified where it is given, and the ledger says so where it is not."""
+
+    def positive(_step: object, values: Any, _claim: object) -> Any:
+        from stepguard import Verdict
+
+        return Verdict("pass" if values["a"] > 0 else "fail", "positive")
+
+    procedure = Procedure([Step("a", "2 * 3", checks=[positive])])
+    Guard(SURE, ledger=tmp_path / "runs.db").run(procedure, run_id="own")
+    with Ledger(tmp_path / "runs.db", read_only=True) as ledger:
+        assert "its procedure has to be given" in verify_ledger(ledger).unchecked["own"]
+        verified = verify_ledger(ledger, procedures=[procedure])
+        assert (verified.right, verified.rechecked) == (True, 1)
+        with pytest.raises(ConfigError, match="a head is a number and a hash"):
+            verify_ledger(ledger, head="7:xyz")
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"not a database, but longer than its magic", "is no ledger: it is no database"),
+        (b"x", "is no ledger: it is no database"),
+    ],
+)
+def test_another_file_is_refused_and_left_alone(tmp_path: Path, content: bytes, fault: str) -> None:
+    """What is no ledger is named, and nothing is written into it."""
+    path = tmp_path / "runs.db"
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match=fault):
+        Guard(SURE, ledger=path)
+    assert path.read_bytes() == content
+
+
+def test_another_database_and_another_schema_are_refused(tmp_path: Path) -> None:
+    """A database of something else, and a ledger of a later version, are named."""
+    _change(tmp_path / "other.db", "create table t (x)")
+    with pytest.raises(LedgerError, match="is a database of something else"):
+        Ledger(tmp_path / "other.db")
+    _keep(tmp_path / "runs.db")
+    _change(tmp_path / "runs.db", "pragma user_version = 99")
+    for read_only in (True, False):
+        with pytest.raises(LedgerError, match="has schema 99, and this version of stepguard reads 1"):
+            Ledger(tmp_path / "runs.db", read_only=read_only)
+    with pytest.raises(LedgerError, match="cannot be read: No such file"):
+        Ledger(tmp_path / "none.db", read_only=True)
+    with pytest.raises(LedgerError, match="cannot be opened"):
+        Ledger(tmp_path / "no folder" / "runs.db")
+
+
+def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
+    """Half a file is damaged, and no run is taken from it."""
+    path = tmp_path / "runs.db"
+    _keep(path)
+    _change(path, "pragma wal_checkpoint(truncate)")
+    size = path.stat().st_size
+    path.write_bytes(path.read_bytes()[: size // 2])
+    with pytest.raises(LedgerError, match="damaged"):
+        _verify(path)
+    with pytest.raises(LedgerError, match="damaged"):
+        Guard(Nobody(), ledger=path).run(CHAIN, {"x": 12}, run_id="chain")
+
+
+def test_a_record_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """A body that is no record any more stops the run before anything is asked."""
+    _keep(tmp_path / "runs.db")
+    _change(tmp_path / "runs.db", "update records set body = '{\"place\":' where number = 2")
+    with pytest.raises(LedgerError, match="record 2 of the ledger"):
+        Guard(Nobody(), ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id="chain")
+
+
+def _fill(ledger: Ledger) -> None:
+    ((pages,),) = ledger.file.read("pragma page_count")
+    ledger.file.read(f"pragma max_page_count = {pages}")
+
+
+def _forbid(ledger: Ledger) -> None:
+    ledger.file.read("pragma query_only = on")
+
+
+@pytest.mark.parametrize(
+    ("fault", "mend", "said"),
+    [
+        (_fill, "pragma max_page_count = 100000", "the disk is full: make room, and run again with the same run_id"),
+        (_forbid, "pragma query_only = off", "it may not be written to"),
+    ],
+)
+def test_what_cannot_be_written_is_not_used(
+    tmp_path: Path, fault: Callable[[Ledger], None], mend: str, said: str
+) -> None:
+    """On a full or read-only disk a run ends before it uses what is not durable, and goes on when that is mended."""
+    ledger = Ledger(tmp_path / "runs.db")
+    asked = 0
+
+    class Late:
+        def complete(self, request: Any) -> Any:
+            nonlocal asked
+            asked += 1
+            if asked == 3:
+                fault(ledger)
+            return SURE.complete(request)
+
+    long = Procedure.parse("inputs: x\nt0 = x + 1\n" + "\n".join(f"t{n} = t{n - 1} + {n}" for n in range(1, 200)))
+    result = Guard(Late(), segment=5, ledger=ledger).run(long, {"x": 1}, run_id="long")
+    assert result.status == "failed"
+    assert said in str(result.problem)
+    assert isinstance(result.error, LedgerError)
+    assert result.completed < 200
+    ledger.file.read(mend)
+    again = Guard(Counting(), segment=5, ledger=ledger).run(long, {"x": 1}, run_id="long")
+    assert again.status == "verified"
+    assert _verify(tmp_path / "runs.db") == []
+
+
+def test_a_locked_file_is_waited_for_and_then_named(tmp_path: Path) -> None:
+    """Another program that holds the file is waited for; where it does not let go, that is said."""
+    ledger = Ledger(tmp_path / "runs.db")
+    other = sqlite3.connect(tmp_path / "runs.db", isolation_level=None, check_same_thread=False)
+    other.execute("begin immediate")
+    ledger.file.read("pragma busy_timeout = 50")
+    with pytest.raises(LedgerError, match="another program has locked it"):
+        Guard(SURE, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run")
+    ledger.file.read("pragma busy_timeout = 20000")
+    timer = threading.Timer(0.1, lambda: other.execute("rollback"))
+    timer.start()
+    assert Guard(SURE, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run").verified
+    timer.join()
+    other.close()
+
+
+def test_a_clock_that_goes_back_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wall clock is for people: runs go on, and records keep their order, whatever it says."""
+    times = iter(range(10**9, 0, -3600))
+    monkeypatch.setattr(time, "time", lambda: float(next(times)))
+    _keep(tmp_path / "runs.db")
+    assert Guard(Nobody(), ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id="chain").verified
+    assert _verify(tmp_path / "runs.db") == []
+
+
+def test_erased_runs_leave_nothing_but_that_they_were(tmp_path: Path) -> None:
+    """Erasing takes inputs, values and claims out of the file itself, keeps the chain whole, and frees no name."""
+    path = tmp_path / "runs.db"
+    procedure = Procedure.parse("inputs: letter: text, x\nn = x + 1")
+    Guard(SURE, ledger=path).run(procedure, {"letter": "Eleonore Grauzahn", "x": 4711}, run_id="case 1")
+    head = _keep(path)
+    with Ledger(path) as ledger:
+        assert ledger.older_than(3600) == []
+        assert set(ledger.older_than(0)) == {"case 1", "chain", "loop", "paid"}
+        assert (ledger.erase(["case 1"]), ledger.erase(["case 1"])) == (1, 0)
+        verified = verify_ledger(ledger, head=head)
+        assert (verified.right, verified.rechecked, verified.erased) == (True, 3, 1)
+        assert ledger.runs()[-1].status == "erased"
+        with pytest.raises(ConfigError, match="has no run 'case 2'"):
+            ledger.erase(["case 2"])
+    for file in tmp_path.iterdir():
+        assert b"Grauzahn" not in file.read_bytes()
+        assert b"4711 + 1" not in file.read_bytes()
+    with pytest.raises(RunConflict, match="was erased"):
+        Guard(SURE, ledger=path).run(procedure, {"letter": "x", "x": 1}, run_id="case 1")
+
+
+def test_texts_are_kept_on_request_and_keys_never(tmp_path: Path) -> None:
+    """Claims are always kept; the text of a reply only where that was asked for, and what looks like a key is not."""
+
+    class Leaking:
+        calls = 0
+
+        def complete(self, request: Any) -> Any:
+            self.calls += 1
+            if self.calls == 1:
+                raise RuntimeError("401: wrong api_key=sk-verysecret123456")
+            return SURE.complete(request)
+
+    for texts in (False, True):
+        path = tmp_path / f"{texts}.db"
+        Guard(Leaking(), ledger=Ledger(path, texts=texts)).run(CHAIN, {"x": 12}, run_id="run")
+        Guard(SURE, ledger=Ledger(path, texts=texts)).run(CHAIN, {"x": 12}, run_id="run")
+        with Ledger(path, read_only=True) as ledger:
+            bodies = [json.loads(body) for (body,) in ledger.file.read("select body from records")]
+        assert "verysecret" not in json.dumps(bodies)
+        assert any("12 + 1 = 13" in str(body.get("claim")) for body in bodies)
+        assert any("12 + 1 = 13" in str(body.get("text")) for body in bodies) is texts
