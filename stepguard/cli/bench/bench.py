@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data",
         type=Path,
         metavar="DIR",
-        help="the folder with the items of a published benchmark, which --task names (planbench)",
+        help="the folder with the items of a published benchmark, which --task names (planbench, bbh)",
     )
     parser.add_argument("--lengths", help=f"numbers of steps (default: {LENGTHS})")
     parser.add_argument(

@@ -9,12 +9,13 @@ from typing import Final
 from stepguard.core.plugins import options_of
 from stepguard.errors import ConfigError
 from stepguard.evaluation.knobs import read_name
+from stepguard.evaluation.published.bbh import BigBenchHard
 from stepguard.evaluation.published.items import FixedFamily
 from stepguard.evaluation.published.planbench import PlanBench
 
 __all__ = ["PUBLISHED", "is_published", "published_named"]
 
-PUBLISHED: Final[Mapping[str, Callable[..., FixedFamily]]] = {"planbench": PlanBench}
+PUBLISHED: Final[Mapping[str, Callable[..., FixedFamily]]] = {"planbench": PlanBench, "bbh": BigBenchHard}
 """Name -> what makes the family from the folder of its items and its knobs."""
 
 

@@ -1,0 +1,143 @@
+"""The checks of BIG-Bench-Hard's steps: each from the values that the step reads, and from its own words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from stepguard.core.verdicts import Claim
+from stepguard.evaluation.published.bbh_things import kind_of_thing
+from stepguard.language.records import Record
+from stepguard.language.values import Value
+
+if TYPE_CHECKING:
+    from stepguard.procedure.steps import Step
+
+__all__ = ["CountCheck", "FoundCheck", "MoveCheck", "SaysCheck", "SwapCheck"]
+
+_AHEAD: Final = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
+_ROUND: Final = ("north", "east", "south", "west")
+_QUARTERS: Final = {"right": 1, "around": 2, "backward": 2, "left": 3}
+_WORDS: Final = {
+    "a": 1,
+    "an": 1,
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+}
+_MORE: Final = {"nine": 9, "ten": 10}
+
+
+@dataclass(frozen=True, slots=True)
+class SwapCheck:
+    """Whether each of two people has what the other had. Where what they had stands, is said by name."""
+
+    one: str
+    other: str
+    from_one: str
+    from_other: str
+
+    @property
+    def __name__(self) -> str:
+        return "the swap"
+
+    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
+        """Whether it is so."""
+        after = values[step.id]
+        before = _held(values[self.from_one], self.one), _held(values[self.from_other], self.other)
+        return isinstance(after, Record) and (after[self.other], after[self.one]) == before
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCheck:
+    """Whether an answer names what somebody has among the options, or whether a place is the start."""
+
+    who: str
+    place: str
+
+    @property
+    def __name__(self) -> str:
+        return "the answer"
+
+    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
+        """Whether it does."""
+        answer, found = values[step.id], values[self.place]
+        if "options" in values:
+            listed = dict(each.split(": ", 1) for each in str(values["options"]).split("; "))
+            return listed.get(str(answer)) == _held(found, self.who)
+        return isinstance(found, Record) and (found["x"] == found["y"] == 0) == (answer == "Yes")
+
+
+@dataclass(frozen=True, slots=True)
+class SaysCheck:
+    """Whether a speaker's honesty is that of what is said: of `whom`, or of the speaker where that is empty."""
+
+    whom: str
+    what: str
+
+    @property
+    def __name__(self) -> str:
+        return "what is said"
+
+    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
+        """Whether it is."""
+        stated = self.what == "tells the truth"
+        honest = values[self.whom] is stated if self.whom else stated
+        return values[step.id] is honest
+
+
+@dataclass(frozen=True, slots=True)
+class MoveCheck:
+    """Whether a move from one place leads to another."""
+
+    move: str
+    before: str
+
+    @property
+    def __name__(self) -> str:
+        return "the move"
+
+    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
+        """Whether it does."""
+        start, end = values[self.before], values[step.id]
+        if not isinstance(start, Record):  # where everybody starts, in words
+            start = Record({"x": 0, "y": 0, "facing": "north"})
+        words = self.move.rstrip(".").split()
+        facing, x, y = str(start["facing"]), start["x"], start["y"]
+        assert isinstance(x, int)
+        assert isinstance(y, int)
+        quarters = _QUARTERS.get(words[-1], 0)
+        point = _ROUND[(_ROUND.index(facing) + quarters) % 4]
+        if words[0] == "Turn":
+            return end == Record({"x": x, "y": y, "facing": point})
+        right, up = _AHEAD[point]
+        count = int(words[1])
+        return end == Record({"x": x + right * count, "y": y + up * count, "facing": facing})
+
+
+@dataclass(frozen=True, slots=True)
+class CountCheck:
+    """How many things of a kind a piece of the list names."""
+
+    piece: str
+    wanted: str
+
+    @property
+    def __name__(self) -> str:
+        return "the count"
+
+    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
+        """Whether it is the claimed number."""
+        number, thing = self.piece.split(" ", 1)
+        counts = self.wanted == "objects" or kind_of_thing(thing) == self.wanted
+        return values[step.id] == ((_WORDS | _MORE)[number] if counts else 0)
+
+
+def _held(value: Value, who: str) -> Value:
+    return value[who] if isinstance(value, Record) else value
