@@ -1,9 +1,11 @@
-"""How many requests may be on their way to an endpoint at once, for all runs of a process together.
+"""How many requests may be on their way to an endpoint, and how fast they may follow, for all runs of a process.
 
-The number starts low and doubles with every round that comes through, until the endpoint asks to slow down for the
-first time; from then on a rate limit halves it and four full rounds raise it by one, as congestion control does
-(slow start, additive increase, multiplicative decrease; Chiu and Jain, 1989). While an endpoint says how long to wait,
-nobody sends anything. Turns are given in the order in which they were asked for.
+The number at once starts low and doubles with every round that comes through, until the endpoint asks to slow down for
+the first time; from then on a rate limit halves it. It goes back quickly to just below what was on its way when the
+limit came, and slowly beyond it, the faster the longer nothing happens (slow start, additive increase, multiplicative
+decrease; Chiu and Jain, 1989). How fast requests follow each other is found out in the same way, see
+`stepguard.backends.pacing`, and may be declared. While an endpoint says how long to wait, nobody sends anything. Turns
+are given in the order in which they were asked for, so that runs that ask one thing at a time take turns.
 """
 
 from __future__ import annotations
@@ -19,13 +21,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stepguard.backends.base import Backend, Completion, Request, ask
+from stepguard.backends.pacing import Bucket, Pace
 from stepguard.core.arguments import check_count
 from stepguard.core.usage import Usage
-from stepguard.errors import BackendTimeout, RateLimited
+from stepguard.errors import BackendTimeout, ConfigError, RateLimited
 
 __all__ = ["SHARED_LIMITERS", "EndpointLimiter", "LimitedBackend", "LimiterRegistry"]
 
-_GROWTH: Final = 0.25
+_GROWTH: Final = 0.02
+"""What a request that comes through adds to the limit beyond the last that failed; doubled every `_DOUBLING` such."""
+_DOUBLING: Final = 50
 _LONGEST_PAUSE: Final = 60.0
 """A pause that would be longer is left to the retry policy of each run, which gives up then."""
 
@@ -39,12 +44,18 @@ class _Waiter:
         granted: whether it is.
         prompt: whether they did not have to wait.
         sent: when they sent what they had to send.
+        beside: how many were on their way then, this one included.
+        tokens: what it is thought to cost.
+        paced: whether it may be sent as far as the pace goes.
     """
 
     wake: Callable[[], None]
+    tokens: int = 0
+    paced: bool = False
     granted: bool = False
     prompt: bool = True
     sent: float | None = None
+    beside: int = 0
 
 
 class EndpointLimiter:
@@ -53,19 +64,34 @@ class EndpointLimiter:
     Args:
         first: requests at the same time at first.
         most: requests at the same time at most.
+        requests_per_minute: requests in a minute at most; None: as many as the endpoint is found to bear.
+        tokens_per_minute: tokens in a minute at most, those of prompts and of replies together. What a request will
+            cost is estimated, and put right when it is known.
 
     Raises:
         ConfigError: a number is no whole number of 1 or more, or `first` is above `most`.
     """
 
-    def __init__(self, *, first: int = 8, most: int = 512) -> None:
+    def __init__(
+        self,
+        *,
+        first: int = 8,
+        most: int = 512,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+    ) -> None:
         check_count(most, "most")
         check_count(first, "first", most=most)
         self._most: Final = most
         self._limit = float(first)
-        self._active = 0
-        self._not_before = 0.0
+        self._active = self._sent = 0
+        self._ceiling = math.inf
+        self._clean = 0
         self._slowed_at = -math.inf
+        self._pace: Final = Pace()
+        self._pacing: _Waiter | None = None
+        self._reply_tokens = 0.0
+        self.declare(requests_per_minute=requests_per_minute, tokens_per_minute=tokens_per_minute)
         self._lock: Final = threading.Lock()
         self._queue: Final[OrderedDict[_Waiter, None]] = OrderedDict()
 
@@ -79,11 +105,46 @@ class EndpointLimiter:
         """How many requests are on their way."""
         return self._active
 
+    @property
+    def rate(self) -> float:
+        """How many requests a second may follow each other now, by what rate limits have shown; infinite before any."""
+        return self._pace.rate
+
+    def declare(self, *, requests_per_minute: int | None = None, tokens_per_minute: int | None = None) -> None:
+        """Set what a minute may see, None for no such limit.
+
+        Raises:
+            ConfigError: a number is no whole number of 1 or more.
+        """
+        check_count(requests_per_minute, "requests_per_minute", optional=True)
+        check_count(tokens_per_minute, "tokens_per_minute", optional=True)
+        self._requests = None if requests_per_minute is None else Bucket(requests_per_minute)
+        self._tokens = None if tokens_per_minute is None else Bucket(tokens_per_minute)
+
+    def estimate(self, request: Request) -> int:
+        """The tokens that a request will probably cost; 0 where no limit counts them."""
+        if self._tokens is None:
+            return 0
+        reply = self._reply_tokens if request.max_tokens is None else min(self._reply_tokens, request.max_tokens)
+        return request.estimate().input_tokens + round(reply)
+
+    def settle(self, estimated: int, usage: Usage) -> None:
+        """What a request has cost that was thought to cost so much."""
+        if self._tokens is not None:
+            with self._lock:
+                spent = usage.input_tokens + usage.output_tokens
+                self._tokens.spend(spent - estimated, time.monotonic())
+                self._reply_tokens += (usage.output_tokens - self._reply_tokens) / 8
+
     @contextmanager
-    def turn(self, timeout: float | None = None) -> Iterator[float | None]:
+    def turn(self, timeout: float | None = None, *, tokens: int = 0) -> Iterator[float | None]:
         """Wait for a turn, blocking; gives the seconds that are left then.
 
         A `RateLimited` that leaves the block slows everybody down.
+
+        Args:
+            timeout: seconds that there are for it.
+            tokens: what the request is thought to cost, as `estimate` says.
 
         Raises:
             BackendTimeout: the time is over before it is this request's turn.
@@ -91,15 +152,15 @@ class EndpointLimiter:
         """
         until = None if timeout is None else time.monotonic() + timeout
         event = threading.Event()
-        waiter = _Waiter(event.set)
+        waiter = _Waiter(event.set, tokens)
         try:
             if not self._enter(waiter) and not event.wait(timeout):
                 raise _late()
-            while (pause := self._pause(until)) > 0:
+            while (pause := self._pause(waiter, until)) > 0:
                 waiter.prompt = False
                 time.sleep(pause)
-            crowded, waiter.sent = self._active >= self.limit, time.monotonic()
-            yield timeout if until is None or waiter.prompt else until - waiter.sent
+            crowded = waiter.beside >= self.limit
+            yield timeout if until is None or waiter.prompt else until - time.monotonic()
             self._speed_up(crowded=crowded)
         except RateLimited as error:
             self._slow_down(waiter, error)
@@ -108,7 +169,7 @@ class EndpointLimiter:
             self._leave(waiter)
 
     @asynccontextmanager
-    async def aturn(self, timeout: float | None = None) -> AsyncIterator[float | None]:
+    async def aturn(self, timeout: float | None = None, *, tokens: int = 0) -> AsyncIterator[float | None]:
         """As `turn`, without blocking the event loop."""
         until = None if timeout is None else time.monotonic() + timeout
         loop = asyncio.get_running_loop()
@@ -124,17 +185,17 @@ class EndpointLimiter:
             except RuntimeError:  # the loop was closed while somebody waited on it
                 self._leave(waiter)
 
-        waiter = _Waiter(wake)
+        waiter = _Waiter(wake, tokens)
         try:
             if not self._enter(waiter):
                 await asyncio.wait((granted,), timeout=timeout)
                 if not granted.done():
                     raise _late()
-            while (pause := self._pause(until)) > 0:
+            while (pause := self._pause(waiter, until)) > 0:
                 waiter.prompt = False
                 await asyncio.sleep(pause)
-            crowded, waiter.sent = self._active >= self.limit, time.monotonic()
-            yield timeout if until is None or waiter.prompt else until - waiter.sent
+            crowded = waiter.beside >= self.limit
+            yield timeout if until is None or waiter.prompt else until - time.monotonic()
             self._speed_up(crowded=crowded)
         except RateLimited as error:
             self._slow_down(waiter, error)
@@ -145,12 +206,13 @@ class EndpointLimiter:
     def _enter(self, waiter: _Waiter) -> bool:
         """Whether it is somebody's turn at once; otherwise they are woken when it is."""
         with self._lock:
-            if self._queue or self._active >= self.limit:
-                self._queue[waiter], waiter.prompt = None, False
-                return False
-            waiter.granted = True
-            self._active += 1
-            return True
+            self._queue[waiter] = None
+            woken = self._grant()
+            waiter.prompt = waiter.granted
+        for each in woken:
+            if each is not waiter:
+                each.wake()
+        return waiter.prompt
 
     def _leave(self, waiter: _Waiter) -> None:
         """Somebody is done, or waits no more: those who are next get their turns."""
@@ -159,44 +221,94 @@ class EndpointLimiter:
             if waiter.granted:
                 waiter.granted = False
                 self._active -= 1
-            woken = []
-            while self._queue and self._active < self.limit:
-                following, _ = self._queue.popitem(last=False)
-                following.granted = True
-                self._active += 1
-                woken.append(following)
+                self._sent -= waiter.sent is not None
+            if self._pacing is waiter:
+                self._pacing = None
+            woken = self._grant()
         for each in woken:
             each.wake()
 
-    def _pause(self, until: float | None) -> float:
-        """Seconds that the endpoint has asked everybody to wait for yet."""
+    def _grant(self) -> list[_Waiter]:
+        """Give turns to those who are next; of those that the pace holds up only one at a time, who waits for it."""
+        woken: list[_Waiter] = []
+        while self._queue and self._active < self.limit and self._pacing is None:
+            following, _ = self._queue.popitem(last=False)
+            following.granted = True
+            self._active += 1
+            woken.append(following)
+            if not self._try(following):
+                self._pacing = following
+        return woken
+
+    def _try(self, waiter: _Waiter) -> bool:
+        """Whether a request may be sent now; it counts as sent then."""
         now = time.monotonic()
-        pause = self._not_before - now
-        if until is not None and pause > until - now:
+        if self._seconds(waiter, now) > 0:
+            return False
+        self._pace.send(now)
+        if self._requests is not None:
+            self._requests.spend(1, now)
+        if self._tokens is not None:
+            self._tokens.spend(waiter.tokens, now)
+        self._sent += 1
+        waiter.paced, waiter.sent, waiter.beside = True, now, self._sent
+        return True
+
+    def _seconds(self, waiter: _Waiter, now: float) -> float:
+        """Seconds until a request may be sent."""
+        seconds = self._pace.wait(now)
+        if self._requests is not None:
+            seconds = max(seconds, self._requests.wait(1, now))
+        if self._tokens is not None:
+            seconds = max(seconds, self._tokens.wait(waiter.tokens, now))
+        return seconds
+
+    def _pause(self, waiter: _Waiter, until: float | None) -> float:
+        """Seconds that one who has their turn waits yet; with none the request is on its way."""
+        if waiter.paced:
+            return 0.0
+        with self._lock:
+            now = time.monotonic()
+            seconds = 0.0 if self._try(waiter) else self._seconds(waiter, now)
+            woken: list[_Waiter] = []
+            if waiter.paced:
+                self._pacing = None
+                woken = self._grant()
+        for each in woken:
+            each.wake()
+        if seconds and until is not None and seconds > until - now:
             error = RateLimited(
-                "the endpoint has asked for a pause that is longer than the time left", retry_after=pause
+                "the endpoint has asked for a pause that is longer than the time left", retry_after=seconds
             )
             error.usage = Usage(calls=1)
             raise error
-        return pause
+        return seconds
 
     def _speed_up(self, *, crowded: bool) -> None:
         """A request came through; only where the limit was in use that says something about it."""
-        if crowded:
-            growth = 1.0 if self._slowed_at == -math.inf else _GROWTH / self._limit
-            with self._lock:
-                self._limit = min(float(self._most), self._limit + growth)
+        with self._lock:
+            self._pace.accepted()
+            if not crowded:
+                return
+            self._clean += 1
+            quick = self._limit + 1 < self._ceiling
+            growth = 1.0 if quick else _GROWTH * 2 ** min(self._clean / _DOUBLING, 32.0)
+            self._limit = min(float(self._most), self._limit + growth)
 
     def _slow_down(self, waiter: _Waiter, error: RateLimited) -> None:
         if waiter.sent is None:
             return
         with self._lock:
             now = time.monotonic()
+            asked = 0.0 if error.retry_after is None or error.retry_after > _LONGEST_PAUSE else error.retry_after
             if waiter.sent > self._slowed_at:  # what was sent before the limit was halved says nothing about it
+                self._ceiling = float(max(2, waiter.beside))
                 self._limit = max(1.0, self._limit / 2)
-                self._slowed_at = now
-            if error.retry_after is not None and error.retry_after <= _LONGEST_PAUSE:
-                self._not_before = max(self._not_before, now + error.retry_after)
+                self._slowed_at, self._clean = now, 0
+                self._pace.slow_down(now, asked)
+            else:
+                self._ceiling = min(self._ceiling, float(max(2, waiter.beside)))
+                self._pace.refused(now, asked)
 
 
 def _late() -> BackendTimeout:
@@ -216,6 +328,19 @@ class LimiterRegistry:
         self._most: Final = most
         self._lock: Final = threading.Lock()
         self._limiters: Final[OrderedDict[tuple[str, str], EndpointLimiter]] = OrderedDict()
+        self._declared: dict[str, int | None] = {"requests_per_minute": None, "tokens_per_minute": None}
+
+    def declare(self, *, requests_per_minute: int | None = None, tokens_per_minute: int | None = None) -> None:
+        """Set what a minute may see at each endpoint; see `EndpointLimiter`."""
+        with self._lock:
+            self._declared = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
+            for limiter in (EndpointLimiter(), *self._limiters.values()):
+                limiter.declare(**self._declared)
+
+    def _new(self) -> EndpointLimiter:
+        limiter = EndpointLimiter()
+        limiter.declare(**self._declared)
+        return limiter
 
     def of(self, endpoint: str, key: str) -> EndpointLimiter:
         """The limiter of an endpoint.
@@ -225,7 +350,7 @@ class LimiterRegistry:
             key: what tells accounts apart; a digest, rather than the key itself.
         """
         with self._lock:
-            limiter = self._limiters.pop((endpoint, key), None) or EndpointLimiter()
+            limiter = self._limiters.pop((endpoint, key), None) or self._new()
             self._limiters[endpoint, key] = limiter
             if len(self._limiters) > self._most:
                 idle = next((name for name, each in self._limiters.items() if not each.active), None)
@@ -243,15 +368,21 @@ class LimitedBackend:
 
     Args:
         backend: the model that is asked.
-        most: calls at the same time at first, and at most.
+        most: calls at the same time at first, and at most; None where `limiter` says so.
+        limiter: the limiter, which other backends may share.
 
     Raises:
-        ConfigError: `most` is no whole number of 1 or more.
+        ConfigError: `most` is no whole number of 1 or more, or both or neither are given.
     """
 
-    def __init__(self, backend: Backend, *, most: int) -> None:
+    def __init__(self, backend: Backend, *, most: int | None = None, limiter: EndpointLimiter | None = None) -> None:
+        if limiter is None:
+            check_count(most, "most")
+            limiter = EndpointLimiter(first=most or 1, most=most or 1)
+        elif most is not None:
+            raise ConfigError("most goes without a limiter, which has its own", option="most")
         self._backend: Final = backend
-        self._limiter: Final = EndpointLimiter(first=most, most=most)
+        self._limiter: Final = limiter
 
     @property
     def limit(self) -> int:
@@ -279,8 +410,11 @@ class LimitedBackend:
         Raises:
             BackendError: the model did not answer.
         """
-        async with self._limiter.aturn():
-            return await ask(self._backend, request)
+        tokens = self._limiter.estimate(request)
+        async with self._limiter.aturn(tokens=tokens):
+            completion = await ask(self._backend, request)
+        self._limiter.settle(tokens, completion.usage)
+        return completion
 
     def session(self) -> AbstractAsyncContextManager[Any]:
         """A session of the model's, where it has such."""

@@ -48,4 +48,7 @@ class RetryPolicy:
         asked = error.retry_after if isinstance(error, RateLimited) else None
         if asked is None:
             return seconds
-        return max(seconds, asked * (1 + chance.random() / 10)) if math.isfinite(asked) else math.inf
+        if not math.isfinite(asked):
+            return math.inf
+        later = asked * (1 + chance.random() / 10)
+        return max(seconds, min(later, self.longest_wait) if asked <= self.longest_wait else later)

@@ -108,8 +108,12 @@ class SdkBackend:
         about_to_send(self.name)
         if self.is_async:
             raise ConfigError("this client can only be awaited: use `await guard.arun(...)`", option="backend")
-        with self._turns().turn(request.timeout) as left:
-            return self._complete(replace(request, timeout=left))
+        turns = self._turns()
+        tokens = turns.estimate(request)
+        with turns.turn(request.timeout, tokens=tokens) as left:
+            completion = self._complete(replace(request, timeout=left))
+        turns.settle(tokens, completion.usage)
+        return completion
 
     def _complete(self, request: Request) -> Completion:
         call = SdkCall(self._label, request, self._stream(request))
@@ -134,8 +138,12 @@ class SdkBackend:
         about_to_send(self.name)
         if self._given is not None and not self.is_async:
             return await awithin(None, lambda: self.complete(request), name="stepguard-request")
-        async with self.session(), self._turns().aturn(request.timeout) as left:
-            return await self._acomplete(replace(request, timeout=left))
+        turns = self._turns()
+        tokens = turns.estimate(request)
+        async with self.session(), turns.aturn(request.timeout, tokens=tokens) as left:
+            completion = await self._acomplete(replace(request, timeout=left))
+        turns.settle(tokens, completion.usage)
+        return completion
 
     async def _acomplete(self, request: Request) -> Completion:
         call = SdkCall(self._label, request, self._stream(request))

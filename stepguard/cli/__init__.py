@@ -232,7 +232,7 @@ def _add_run(commands: Any, *, many: bool) -> None:
         "3 abstained at a step, 4 a budget was spent, 5 failed",
         allow_abbrev=False,
     )
-    from stepguard.cli.arguments import add_at_least, add_guard, add_inputs
+    from stepguard.cli.arguments import add_at_least, add_guard, add_inputs, add_limits
 
     parser.add_argument("file", metavar="FILE", help="the procedure: YAML or JSON by its suffix, otherwise text")
     add_inputs(parser)
@@ -252,6 +252,7 @@ def _add_run(commands: Any, *, many: bool) -> None:
         "--base-url", metavar="URL", help="an OpenAI-compatible endpoint; its only model is taken where none is named"
     )
     model.add_argument("--gguf", metavar="FILE", help='a model file to run here (needs "stepguard[local]")')
+    add_limits(model)
     guard = parser.add_argument_group("the guard")
     add_guard(guard)
     guard.add_argument(

@@ -20,7 +20,9 @@ __all__ = [
     "add_at_least",
     "add_guard",
     "add_inputs",
+    "add_limits",
     "add_log_level",
+    "declare_limits",
     "load_file",
     "read_guard",
     "read_inputs",
@@ -84,6 +86,30 @@ def add_log_level(parser: argparse.ArgumentParser, usual: str) -> None:
     parser.add_argument(
         "--log-level", choices=["warning", "info"], default=usual, help="of the log on stderr (default: %(default)s)"
     )
+
+
+def add_limits(group: argparse._ActionsContainer) -> None:
+    """Add ``--requests-per-minute`` and ``--tokens-per-minute``."""
+    for what in ("requests", "tokens"):
+        group.add_argument(
+            f"--{what}-per-minute",
+            metavar="N",
+            type=int,
+            help=f"send an endpoint no more {what} in a minute (by default as many as it is found to bear)",
+        )
+
+
+def declare_limits(options: argparse.Namespace) -> None:
+    """Have the limits of `add_limits` hold for every endpoint that this process asks.
+
+    Raises:
+        ConfigError: one is no number above 0.
+    """
+    requests, tokens = options.requests_per_minute, options.tokens_per_minute
+    if requests is not None or tokens is not None:
+        from stepguard.backends.limiter import SHARED_LIMITERS
+
+        SHARED_LIMITERS.declare(requests_per_minute=requests, tokens_per_minute=tokens)
 
 
 def read_guard(options: argparse.Namespace, *, seconds: float | None = None, **budget: Any) -> DropInKeywords:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.cli.arguments import add_at_least, add_guard, add_log_level, read_guard
+from stepguard.cli.arguments import add_at_least, add_guard, add_limits, add_log_level, declare_limits, read_guard
 from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it
 from stepguard.errors import ConfigError, MissingExtraError
 
@@ -84,6 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metrics-host", metavar="HOST", default="127.0.0.1", help="where to listen for it (default: %(default)s)"
     )
     limits = parser.add_argument_group("limits")
+    add_limits(limits)
     limits.add_argument("--max-body", metavar="BYTES", type=int, help="the largest request (default: 16 MiB)")
     limits.add_argument(
         "--max-memory", metavar="BYTES", type=int, help="for all requests in flight together (default: 512 MiB)"
@@ -116,6 +117,7 @@ def main(options: argparse.Namespace) -> int:
         from stepguard.serve.connections import Connections, files_allowed
     except ModuleNotFoundError:
         raise MissingExtraError("stepguard serve", extra="serve") from None
+    declare_limits(options)
     given = {
         "body": options.max_body,
         "memory": options.max_memory,

@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from batch_harness import CALLS, TEXT, answer_to, results, rows
 
+from stepguard.backends import Message, Request
+from stepguard.backends.limiter import SHARED_LIMITERS
 from stepguard.cli import main
 
 
@@ -88,6 +90,16 @@ def test_arguments_that_do_not_go_together(
     assert main(["run", sums, *arguments]) == 2
     assert words in capsys.readouterr().err
     assert set(Path().iterdir()) == before
+
+
+def test_declared_limits_hold_for_the_whole_command(sums: str) -> None:
+    """What a minute may see at an endpoint is declared for all that the command asks there."""
+    try:
+        assert run(sums, "--requests-per-minute", "30", "--tokens-per-minute", "5000") == 0
+        assert SHARED_LIMITERS.of("anywhere", "key").estimate(Request(messages=(Message("user", "hello"),))) > 0
+    finally:
+        SHARED_LIMITERS.declare()
+    assert run(sums, "--requests-per-minute", "0", out="none.jsonl") == 2
 
 
 # Kills

@@ -32,6 +32,8 @@ _WIDE = 132
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``stepguard bench``."""
+    from stepguard.cli.arguments import add_limits
+
     parser.add_argument(
         "--model", help="the model to measure: provider/model, or as --base-url names it (default: simulated)"
     )
@@ -85,6 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="seed of the first program, or with --cases of the simulated model (default: 0)",
     )
+    add_limits(parser)
     parser.add_argument("--concurrency", type=int, help="programs at the same time (default: 8, with --gguf 1)")
     parser.add_argument(
         "--out",
@@ -105,7 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Run the benchmark, print its table, and return the exit code: 4 where --max-cost stopped it, 5 for errors."""
-    from stepguard.cli.arguments import read_price
+    from stepguard.cli.arguments import declare_limits, read_price
     from stepguard.cli.bench.folder import check_default_folder, check_folder, clear_folder
     from stepguard.cli.bench.plan import describe_configuration, describe_tasks, make_plan, version_of
     from stepguard.cli.bench.progress import BenchProgress
@@ -118,6 +121,7 @@ def main(args: argparse.Namespace) -> int:
     from stepguard.evaluation.runner import run_plan
     from stepguard.evaluation.simulated import SimulatedTasks
 
+    declare_limits(args)
     plan = make_plan(args)
     own = describe_tasks(args, plan)
     if "warning" in own:
