@@ -34,6 +34,7 @@ _MARKER: Final = re.compile(
 _LABEL: Final = re.compile(r"[\s*_#>\"-]*(?:the )?(?:final )?answer[*_\" ]*[:\uff1a]", re.IGNORECASE)
 _BOXED: Final = re.compile(r"\\(?:boxed|fbox) ?\{(?P<rest>(?:[^{}\n]|\{[^{}\n]{0,60}\}){0,200})\}")
 _TAGGED: Final = re.compile(r"<(?P<tag>(?:final_?)?answer)>(?P<rest>[^<]{0,200})</(?P=tag)>", re.IGNORECASE)
+_CLOSED_TAG: Final = re.compile(r"<(?P<tag>[A-Za-z_]{1,20})>[^<\n]{0,99}</(?P=tag)>\s*\Z")
 _HASHES: Final = re.compile(r"^#{4} ?(?P<rest>(?:\*\*)?[-+$(.0-9][^\n]{0,80})$", re.MULTILINE)
 _SENTENCE: Final = re.compile(r"[.!?](?=\s)")
 _DIGIT: Final = re.compile("[0-9]")
@@ -171,6 +172,7 @@ def _changed(stated: Stated, body: str) -> bool:
 
 
 def _boxed_otherwise(front: str) -> bool:
+    front = _CLOSED_TAG.sub("", front)
     return _IN_FRONT.search(front) is not None or another_box(front)
 
 

@@ -61,7 +61,7 @@ _GOING_ON: Final = re.compile(
 _OF_A_COUNTRY: Final = re.compile(r"[A-Z]|peso|yuan|yen|cent|renminbi")
 _INSTEAD: Final = re.compile(r"[.!]\s+(?:no|or|rather|make (?:that|it))\b[^.!\n]{0,20}[0-9]", re.IGNORECASE)
 _POINTS: Final = re.compile(r" *-?points?\b", re.IGNORECASE)
-_CALCULATED_ON: Final = re.compile(r"(?: [A-Za-z]{1,20})? [-+*/] ?[$(]{0,2}[0-9]")
+_CALCULATED_ON: Final = re.compile(r"(?: {1,9}[A-Za-z]{1,20})? {1,9}[-+*/] {0,9}[$(]{0,2}[0-9]")
 _UNITS_ONLY: Final = re.compile(r"(?: ?[A-Za-z%]{1,30}(?![A-Za-z%])){0,3} *")
 _SCIENTIFIC: Final = re.compile(
     r"[-+]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4}"

@@ -66,13 +66,15 @@ _SAID: Final = lazy_pattern(
     rf"|(?:^|[.!?;:\n]) *(?:from|per|in) {_THE}(?:{_TEXT}|(?<=old )[^\W\d_]{{2,12}}), *\Z"
     r"|\b(?:previously|formerly|originally|incorrectly|wrongly|falsely|mistakenly|hypothetically|allegedly|supposedly"
     r"|reportedly),? *\Z|\bcommon mistakes? (?:is|was|would be) *\Z"
-    r"|(?:^|[.!?;:\n]) *(?:had|were) [^,:.!?\n]{1,30}, *\Z",
+    r"|(?:^|[.!?;:\n]) *(?:had|were) [^,:.!?\n]{1,30}, *\Z"
+    r"|\b(?:e\.g\.|for (?:example|instance)),? *\Z",
     re.IGNORECASE,
 )
 _REMARK: Final = lazy_pattern(
     r"[^\w\n]{0,6}(?:as |is |was |(?:it|value|number|result) (?:is |was )?)?(?:"
     r"(?:copied|quoted|taken|cited|borrowed|given|stated|printed|claimed|shown|reported|found|read|looked up)"
     rf" (?:straight )?(?:from|per|by|in|on|off) {_THE}(?:{_SPEAKER}|{_TEXT})\b"
+    r"|i (?:guess|suppose)\b|at a guess\b|as an? (?:rough |first )?(?:placeholder|guess|estimate|draft|example)\b"
     rf"|according to {_THE}(?:{_SPEAKER}|{_TEXT})\b|from {_THE}{_TEXT}\b"
     rf"|(?:what |so )?{_THE}{_SPEAKER} (?:says?|said|claims?|states?|wrote)\b"
     rf"|(?:says?|said|claims?|wrote) {_THE}{_SPEAKER}\b|source ?:)"

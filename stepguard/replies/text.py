@@ -31,7 +31,9 @@ _KEY = lazy_pattern(r"""(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]{0,99})(?![A-Za-z
 _FENCE_LINE = lazy_pattern(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
 _REACH: Final = 120
 _CALLED_WRONG: Final = lazy_pattern(
-    r"\A\s*(?:[\u274c\u2717\u2718]|(?:\(|<-|//|#|\^)\s*(?:wrong|incorrect|false)\b)"
+    r"\A\s*(?:[?\u274c\u2717\u2718]|(?:\(|<-|//|#|\^)\s*(?:wrong|incorrect|false)\b"
+    r"|(?:is|was|looks|seems|would be|may be|might be) (?:\w{1,12} )?(?:wrong|incorrect|false|mistaken|not)\b"
+    r"|isn['\u2019]t\b)"
     r"|(?:^|[.!?;,]\s)\s{0,9}(?!nothing|none|neither|no\b|what|which)\w{1,30} (?:is|was) (?:wrong|incorrect)\b"
     r"|\b(?:das|es|dies) (?:ist|war) falsch\b|\bc['\u2019]est faux\b|\beso es (?:incorrecto|falso)\b"
     r"|(?:^|[.!?]\s)no[,:;] [a-z]\w{0,30} ?=",

@@ -222,7 +222,15 @@ def test_r06_a_call_of_another_model_ends_its_rung() -> None:
         *("{}\nWait, that is wrong.", "{}\nIgnore the above.", "{}\nActually t2 is 48.", "{}\nCorrection: t2 = 48"),
         *("```json\n{}\n```\nScratch that.", "```json\n{}\n```\nSorry, t2 should be 48.", "{}\nThis is incorrect."),
         *("Falsch: {}", "Nicht verwenden: {}", "Beispiel: {}", "Rejected:\n{}", "{} \u274c", "{} (wrong)"),
-        *("{}\nDas ist falsch.", "{}\nt2 is wrong.", "{}\nNo, t2 = 48."),
+        *(
+            "{}\nDas ist falsch.",
+            "{}\nt2 is wrong.",
+            "{} is wrong",
+            "{} may be wrong.",
+            "{}?",
+            "{} isn't right",
+            "{}\nNo, t2 = 48.",
+        ),
         *(
             *("Template: {}", "// {}", "# {}", "/* {} */", "-- {}", "; {}", "// answer: {}", "Schema:\n{}"),
             "Placeholder: {}",

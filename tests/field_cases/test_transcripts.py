@@ -380,3 +380,27 @@ def test_a_box_that_another_fills_is_no_answer(shown: str) -> None:
         assert steps(RIGHT + shown.format(whose)).answer_right
     for how in ("Write it as", "For example", "Put your answer in a box like", "Answer format:", "e.g."):
         assert not steps(f"{RIGHT}{how} \\boxed{{52}}").answer_right
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        *(
+            "t1 = 42, I guess",
+            "t1 = 42 as a placeholder",
+            "e.g. t1 = 42",
+            "For example, t1 = 42",
+            "t1 = 42 (at a guess)",
+        ),
+        *("t1 = 42 apples minus 1", "t1 = 42 apples plus 1", "t1 = 42 as an estimate"),
+    ],
+)
+def test_a_guess_an_example_or_a_remainder_is_no_value(claim: str) -> None:
+    """A03: a value that is called a guess or an example, or calculated on in words, is not the step's."""
+    assert steps(RIGHT.replace("t1 = 6 * 7 = 42", claim) + "Answer: 52").steps[0].verdict == "not_judged"
+
+
+def test_two_tagged_answers_on_one_line_differ() -> None:
+    """A03: the last of two answers is the answer, also where the first one stands in front of it on the line."""
+    found = steps(f"{RIGHT}<answer>52</answer> <answer>53</answer>")
+    assert (found.answer_right, found.answer and found.answer.value) == (False, 53)
