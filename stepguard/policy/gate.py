@@ -29,7 +29,7 @@ from stepguard.core.arguments import check_count, check_flag, check_text
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
 from stepguard.language.lookup_tables import Table
 from stepguard.language.term_evaluation import evaluate_term
-from stepguard.language.values import Value, to_exact
+from stepguard.language.values import Value, show_value, to_exact
 from stepguard.policy.arguments import given_data, plain_data, read_arguments_of
 from stepguard.policy.decisions import Decision, FactQuestion, Reason
 from stepguard.policy.history import CallHistory, LetThrough, Sight
@@ -148,7 +148,7 @@ class PolicyGate:
             call.status = "failed" if done else "not_done"
             if not done:
                 for by in call.yeses:
-                    self._say_yes(by, call.tool, call.data)
+                    self._yeses.add(self._yes(by, self.policy.tools[call.tool], call.data))
 
     @property
     def pending(self) -> tuple[Decision, ...]:
@@ -213,8 +213,8 @@ class PolicyGate:
             by: who, by the name that the rule has.
         """
         check_text(by, "by")
-        with self._lock:
-            self._say_yes(by, decision.tool, decision.arguments)
+        with self._lock, suppress(KeyError, ValueRefused):
+            self._yeses.add(self._yes(by, self.policy.tools[decision.tool], decision.arguments))
 
     def confirm_call(self, tool: str, arguments: str | Mapping[str, Any], *, by: str) -> None:
         """Somebody has said yes to a call that is not offered yet; arguments that cannot be read agree to nothing."""
@@ -223,12 +223,12 @@ class PolicyGate:
         if declared is None:
             return
         with self._lock, suppress(ValueRefused):
-            self._say_yes(by, tool, read_arguments_of(declared, arguments, self._reader)[1])
+            self._yeses.add(self._yes(by, declared, arguments))
 
     def withdraw(self, decision: Decision, *, by: str) -> None:
         """A yes does not hold any more."""
-        with self._lock:
-            self._yeses.discard(_yes(by, decision.tool, decision.arguments))
+        with self._lock, suppress(KeyError, ValueRefused):
+            self._yeses.discard(self._yes(by, self.policy.tools[decision.tool], decision.arguments))
 
     @property
     def handed_over(self) -> bool:
@@ -346,7 +346,7 @@ class PolicyGate:
                 return self._refused(
                     tool.name, id, data, Reason("arguments", tool.name, words, "Copy it as it is known.")
                 )
-        roles = {by for by in tool.roles if _yes(by, tool.name, data) in self._yeses}
+        roles = {by for by in tool.roles if self._yes(by, tool, data) in self._yeses}
         clock = None if now is None else read_moment(now, self._zone)
         judgement = judge_call(
             self.policy,
@@ -368,7 +368,7 @@ class PolicyGate:
             )
         yeses = tuple(by for by in judgement.yeses)
         for by in yeses:
-            self._yeses.discard(_yes(by, tool.name, data))
+            self._yeses.discard(self._yes(by, tool, data))
         return self._let(tool, id, values, data, now, spent=tuple(judgement.spent), yeses=yeses)
 
     def _made_anyway(self, decision: Decision, arguments: object, now: datetime | None) -> Decision:
@@ -468,8 +468,16 @@ class PolicyGate:
         fact = self.policy.facts[name]
         return FactQuestion(name, keys, fact.question or "", str(fact.type))
 
-    def _say_yes(self, by: str, tool: str, data: Mapping[str, Any]) -> None:
-        self._yeses.add(_yes(by, tool, data))
+    def _yes(self, by: str, tool: DeclaredTool, arguments: str | Mapping[str, Any]) -> str:
+        """A yes to a call: to what its arguments say, however a number in them is written.
+
+        Raises:
+            ValueRefused: the arguments cannot be read.
+        """
+        values, data = read_arguments_of(tool, arguments, self._reader)
+        said = {name: show_value(cast(Value, to_exact(each))) for name, each in values.items()}
+        parts = [by, tool.name, _dumped({**data, **said})]
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()
 
     def _refused(self, tool: str, id: str, data: dict[str, Any], *reasons: Reason, counted: bool = True) -> Decision:
         counter = tool if tool in self.policy.tools else ""
@@ -491,7 +499,3 @@ def _allowed(call: LetThrough) -> Decision:
 
 def _dumped(data: object) -> str:
     return json.dumps(data, sort_keys=True, ensure_ascii=False, default=str)
-
-
-def _yes(by: str, tool: str, data: Mapping[str, Any]) -> str:
-    return hashlib.sha256("\0".join([by, tool, _dumped(data)]).encode("utf-8", "backslashreplace")).hexdigest()

@@ -27,13 +27,15 @@ from stepguard.policy.rules import MOMENT
 __all__ = ["Reader", "folded", "read_moment", "result_data", "shown_argument"]
 
 _PLAIN: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?")
-_NUMBER: Final = re.compile(r"-?[0-9.]{1,60}(?:[eE][-+]?[0-9]{1,3})?")
+_NUMBER: Final = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9]{1,3})?")
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MOMENT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?"
 )
 _TIME: Final = re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
 _EPOCH: Final = datetime(1970, 1, 1)
+_MAX_POWER: Final = 30
+"""A number of ten to this power, or to as little, is no amount of anything."""
 _MAX_DEPTH: Final = 12
 _MAX_TEXT: Final = 100_000
 
@@ -262,14 +264,14 @@ def _number_text(given: object) -> str | None:
     if isinstance(given, JsonNumber):
         text = str(given)
     elif isinstance(given, int):
-        text = str(given) if abs(given) < 10**60 else ""
+        text = str(given) if abs(given) < 10**_MAX_POWER else ""
     elif isinstance(given, float | Decimal):
         text = str(given)
     else:
         return None
-    if not _NUMBER.fullmatch(text):
+    if not _NUMBER.fullmatch(text) or abs((number := Decimal(text)).adjusted()) >= _MAX_POWER:
         raise ValueRefused("no number that is read here", text=text[:40])
-    return format_exact(cast(Any, to_exact(Decimal(text)))) if "e" in text.lower() else text
+    return format_exact(cast(Any, to_exact(number))) if "e" in text.lower() else text
 
 
 def _json_number(kind: ValueType, value: Value) -> object:
