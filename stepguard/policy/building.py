@@ -39,6 +39,11 @@ def load_policy(path: Path) -> Policy:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise PolicyError(f"{path.name} is not UTF-8 text (byte {error.start})") from None
+    suffix = path.suffix.lower()
+    if suffix in (".yaml", ".yml", ".json"):
+        from stepguard.policy.yaml_format import parse_policy_yaml
+
+        return parse_policy_yaml(text, json=suffix == ".json", name=name, folder=path.parent)
     return build_policy(text, name=name, folder=path.parent)
 
 

@@ -21,7 +21,7 @@ from stepguard.procedure.notation.parsing import prepared
 
 __all__ = ["parse_policy_items", "parse_rule_part"]
 
-_STARTS: Final = ("policy", "lone_demand", "lone_declaration", "lone_target", "lone_pattern")
+_STARTS: Final = ("policy", "lone_demand", "lone_declaration", "lone_rule", "lone_target", "lone_pattern")
 
 _REMEDIES: Final[tuple[tuple[str, str], ...]] = (
     (
@@ -84,14 +84,14 @@ def parse_rule_part(text: str, kind: str, line: int | None = None) -> Any:
 
     Args:
         text: how it is written.
-        kind: ``demand``, ``declaration``, ``target`` or ``pattern``.
+        kind: ``demand``, ``declaration``, ``rule``, ``target`` or ``pattern``.
         line: where it stands, for what is raised.
 
     Raises:
         PolicyError: it is none.
     """
     try:
-        return _parsed(text if kind in ("demand", "declaration") else text.strip(), f"lone_{kind}")
+        return _parsed(text.strip(), f"lone_{kind}")
     except PolicyError as error:
         raise PolicyError(error.message, line=line) from None
 

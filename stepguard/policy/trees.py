@@ -83,7 +83,7 @@ class PolicyTrees(Trees):
     def lone_demand(self, children: list[Any]) -> Demand:
         return cast(Demand, children[0])
 
-    lone_declaration = lone_target = lone_pattern = lone_demand
+    lone_declaration = lone_rule = lone_target = lone_pattern = lone_demand
 
     # ---- declarations
 

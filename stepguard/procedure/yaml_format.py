@@ -90,7 +90,7 @@ from stepguard.procedure.steps import read_expression
 if TYPE_CHECKING:
     from stepguard.checks import Check
 
-__all__ = ["parse_yaml"]
+__all__ = ["compose_document", "parse_yaml"]
 
 TOP: Final = ("name", "inputs", "records", "tables", "procedures", "steps", "answer")
 INPUT: Final = ("type", "default")
@@ -129,6 +129,15 @@ def parse_yaml(
     Raises:
         ProcedureError: something in the document is wrong; `line` names where.
     """
+    return _procedure(compose_document(text, json=json), unnamed, folder, host)
+
+
+def compose_document(text: str, *, json: bool = False) -> Any:
+    """The nodes of a document, of which aliases make nothing endless.
+
+    Raises:
+        ProcedureError: it is no YAML, or JSON; `line` names where.
+    """
     import yaml
 
     if json:
@@ -147,7 +156,7 @@ def parse_yaml(
     if root is None:
         raise ProcedureError("the document is empty", line=1)
     _check_size(root, _MOST_NODES + 10 * len(text))
-    return _procedure(root, unnamed, folder, host)
+    return root
 
 
 def _check_size(root: Any, most: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from policy_harness import SHOP
 from tables import all_rows
@@ -172,3 +174,61 @@ def test_without_the_last_demand_every_other_one_still_counts() -> None:
     assert [type(each).__name__ for each in rule.demands] == [
         *("Seen", "Requirement", "Requirement", "Requirement", "Branching", "Requirement", "Limit"),
     ]
+
+
+YAML = """
+name: shop
+records:
+  Order:
+    id: text
+    customer: text
+    paid: money(EUR)
+    refunded: {type: money(EUR), default: 0}
+    placed: moment
+    status: {type: "one_of(open, sent, cancelled)", default: open}
+tools:
+  - "get_order(id: text) -> Order reads"
+  - "refund(order: text, amount: money(EUR)) -> Order changes get_order(order)"
+  - "mail(to: text, words: text) changes nothing"
+  - "close_account(customer: text)"
+facts:
+  - "customer: text"
+  - 'damaged[order: text]: boolean "Does the picture show damage?"'
+rules:
+  - allow: [mail]
+  - never: close_account "Accounts are closed by the office."
+  - before: refund(id, amount)
+    demand:
+      - seen get_order(id) as order
+      - require: order.customer == customer
+        words: Only orders of this customer are paid back.
+      - require amount > 0
+      - require amount <= order.paid - order.refunded "No more than what was paid."
+      - if: amount > 100
+        then:
+          - confirmed by manager
+      - require: now.at - order.placed.at <= 30 days
+        unless: damaged[id]
+        words: After 30 days only what is damaged.
+      - at most 2 times per id
+"""
+
+
+def test_yaml_says_the_same_as_text(tmp_path: Path) -> None:
+    """A policy in YAML is that of the text, its complaints have the lines of the document."""
+    file = tmp_path / "shop.yaml"
+    file.write_text(YAML, encoding="utf-8")
+    assert Policy.load(file) == Policy.parse(SHOP)
+    for old, new, line in (
+        ("seen get_order(id)", "seen get_ordr(id)", 24),
+        ("unless: damaged[id]", "unles: damaged[id]", 33),
+        ("amount > 100", "amount > 'x", 29),
+        ("  - allow: [mail]", "  - allow: [mail]\n    never: mail", 20),
+        ("- confirmed by manager", "- {confirm: manager}", 31),
+        ("get_order(id: text) -> Order reads", "get_order(id: text -> Order reads", 12),
+    ):
+        assert old in YAML
+        file.write_text(YAML.replace(old, new), encoding="utf-8")
+        with pytest.raises(PolicyError) as caught:
+            Policy.load(file)
+        assert caught.value.line == line, str(caught.value)

@@ -1,0 +1,219 @@
+"""Policies as YAML or JSON: what the written language says, with its lines as text.
+
+::
+
+    name: refund desk
+    records:
+      Order:
+        customer: text
+        refunded: {type: money(EUR), default: 0}
+    tables:
+      most: {key: kind, value: money(EUR), rows: {gold: 500, otherwise: 100}}
+    tools:
+      - get_order(id: text) -> Order reads
+      - refund(order: text, amount: money(EUR)) changes get_order(order)
+      - close_account(customer_id: text)
+    facts:
+      - "customer: text"
+      - 'damaged[order: text]: boolean "Does the picture show damage?"'
+    rules:
+      - never: close_account "Accounts are closed by the office."
+      - allow: [think]
+      - before: refund(id, amount)
+        demand:
+          - seen get_order(id) as order
+          - require: order.customer == customer
+            words: Only orders of this customer are paid back.
+          - if: amount > 100
+            then: [confirmed by manager]
+            else: [at most once per id]
+          - for each: item in items
+            do: [require item.amount > 0]
+
+A demand is a line of the language; one with ``require:`` may have ``words:`` and ``unless:`` or ``only if:`` beside it.
+"""
+
+from __future__ import annotations
+
+import json as json_module
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from stepguard.errors import PolicyError, ProcedureError
+from stepguard.policy.building import assemble
+from stepguard.policy.parsing import parse_rule_part
+from stepguard.policy.policy import Policy
+from stepguard.policy.rules import Branching, Demand, Repetition, Rule
+from stepguard.policy.trees import AllowLine, ParameterLine, ViewBlock
+from stepguard.procedure.notation import parse_term
+from stepguard.procedure.notation.trees import TableBlock, TitleLine
+from stepguard.procedure.yaml_format import compose_document
+
+__all__ = ["parse_policy_yaml"]
+
+_TOP = ("name", "records", "tables", "tools", "facts", "rules")
+_DEMANDS: Mapping[str, tuple[str, ...]] = {
+    "require": ("require", "words", "unless", "only if"),
+    "if": ("if", "then", "else"),
+    "for each": ("for each", "do"),
+}
+
+
+def parse_policy_yaml(text: str, *, json: bool = False, name: str = "policy", folder: Path | None = None) -> Policy:
+    """The policy in a document.
+
+    Args:
+        text: the document.
+        json: whether it is JSON.
+        name: what the policy is called where it has no ``name:``.
+        folder: where the files lie that its tables are read from.
+
+    Raises:
+        PolicyError: something in it is wrong; `line` names where.
+    """
+    try:
+        items = list(_items(compose_document(text, json=json)))
+    except PolicyError:
+        raise
+    except ProcedureError as error:
+        raise PolicyError(error.message, line=error.line) from None
+    return assemble(items, name=name, folder=folder)
+
+
+def _items(root: Any) -> Iterator[Any]:
+    top = _mapping(root, "a policy", _TOP)
+    if "name" in top:
+        yield TitleLine(_line(top["name"]), _text(top["name"], "name"))
+    for name, node in _pairs(top.get("records"), "records"):
+        yield ViewBlock(_line(node), name, tuple(_field(key, each) for key, each in _pairs(node, "a record")))
+    for name, node in _pairs(top.get("tables"), "tables"):
+        entries = _mapping(node, "a table", ("key", "value", "rows"))
+        if len(entries) < 3:
+            raise PolicyError("a table has key:, value: and rows:", line=_line(node))
+        rows = tuple((_line(each), (key, _text(each, "a cell"))) for key, each in _pairs(entries["rows"], "rows"))
+        key, _, kind = _text(entries["key"], "key").partition(":")
+        yield TableBlock(
+            _line(node), name, ((key.strip(), kind.strip() or None),), _text(entries["value"], "value"), rows
+        )
+    for role in ("tool", "fact"):
+        for node in _sequence(top.get(f"{role}s"), f"{role}s"):
+            made = parse_rule_part(f"{role} {_text(node, f'a {role}')}", "declaration", _line(node))
+            yield made._replace(line=_line(node))
+    for node in _sequence(top.get("rules"), "rules"):
+        yield from _rule(node)
+
+
+def _field(name: str, node: Any) -> ParameterLine:
+    if node.id != "mapping":
+        return ParameterLine(_line(node), name, _text(node, "a type"))
+    entries = _mapping(node, "a field", ("type", "default"))
+    if len(entries) < 2:
+        raise PolicyError("a field is a type, or has type: and default:", line=_line(node))
+    default, kind = entries["default"], _text(entries["type"], "type")
+    given = _text(default, "default")
+    tree = parse_term(
+        json_module.dumps(given) if default.style is not None or kind.startswith(("text", "one_of")) else given
+    )
+    return ParameterLine(_line(node), name, kind, tree)
+
+
+def _rule(node: Any) -> Iterator[Any]:
+    entries = _mapping(node, "a rule", ("never", "allow", "before", "demand"))
+    line = _line(node)
+    if "allow" in entries and len(entries) == 1:
+        yield AllowLine(line, tuple(_text(each, "a tool") for each in _sequence(entries["allow"], "allow")))
+    elif "never" in entries and len(entries) == 1:
+        yield from parse_rule_part(f"never {_text(entries['never'], 'never')}", "rule", line)
+    elif entries.keys() == {"before", "demand"}:
+        tool, names = parse_rule_part(_text(entries["before"], "before"), "target", line)
+        yield Rule(tool, tuple(map(_demand, _sequence(entries["demand"], "demand"))), names, line=line)
+    else:
+        raise PolicyError("a rule has before: and demand:, or never:, or allow:", line=line)
+
+
+def _demand(node: Any) -> Demand:
+    line = _line(node)
+    if node.id == "scalar":
+        return _placed(parse_rule_part(_text(node, "a demand"), "demand", line), line)
+    kind = next(
+        (each for each in _DEMANDS if node.id == "mapping" and each in {key.value for key, _ in node.value}), None
+    )
+    if kind is None:
+        raise PolicyError("a demand is a line of text, or has require:, if: or for each:", line=line)
+    entries = _mapping(node, "a demand", _DEMANDS[kind])
+    if kind == "require":
+        text = f"require {_text(entries['require'], 'require')}"
+        for word in ("unless", "only if"):
+            text += f" {word} {_text(entries[word], word)}" if word in entries else ""
+        text += f" {json_module.dumps(_text(entries['words'], 'words'))}" if "words" in entries else ""
+        return _placed(parse_rule_part(text, "demand", line), line)
+    if kind == "if":
+        body = _body(entries.get("then"), "then", line)
+        other = _body(entries["else"], "else", line) if "else" in entries else ()
+        return Branching(((_expression(entries["if"], line), body),), other, line=line)
+    variable, _, over = _text(entries["for each"], "for each").partition(" in ")
+    return Repetition(variable.strip(), _checked(over, line), _body(entries.get("do"), "do", line), line=line)
+
+
+def _body(node: Any, role: str, line: int) -> tuple[Demand, ...]:
+    if node is None:
+        raise PolicyError(f"{role}: is missing", line=line)
+    return tuple(map(_demand, _sequence(node, role)))
+
+
+def _expression(node: Any, line: int) -> Any:
+    return _checked(_text(node, "a condition"), line)
+
+
+def _checked(text: str, line: int) -> Any:
+    try:
+        return parse_term(text)
+    except ValueError as error:
+        raise PolicyError(str(error), line=line) from None
+
+
+def _placed(demand: Any, line: int) -> Demand:
+    """A demand at the line of the document."""
+    object.__setattr__(demand, "line", line)
+    return demand  # type: ignore[no-any-return]
+
+
+def _line(node: Any) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _text(node: Any, role: str) -> str:
+    if node.id != "scalar" or not node.value.strip():
+        raise PolicyError(f"{role} is text", line=_line(node))
+    return str(node.value)
+
+
+def _pairs(node: Any, role: str) -> Iterator[tuple[str, Any]]:
+    if node is None:
+        return
+    if node.id != "mapping":
+        raise PolicyError(f"{role} is a mapping of names", line=_line(node))
+    known: set[str] = set()
+    for key, value in node.value:
+        name = _text(key, f"a name in {role}")
+        if name in known:
+            raise PolicyError(f"{name!r} stands twice in {role}", line=_line(key))
+        known.add(name)
+        yield name, value
+
+
+def _mapping(node: Any, role: str, names: tuple[str, ...]) -> dict[str, Any]:
+    found = dict(_pairs(node, role))
+    odd = next((each for each in found if each not in names), None)
+    if odd is not None:
+        raise PolicyError(f"{role} has no {odd!r}: it has {', '.join(names)}", line=_line(found[odd]))
+    return found
+
+
+def _sequence(node: Any, role: str) -> list[Any]:
+    if node is None:
+        return []
+    if node.id != "sequence":
+        raise PolicyError(f"{role} is a list", line=_line(node))
+    return list(node.value)
