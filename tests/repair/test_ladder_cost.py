@@ -86,14 +86,6 @@ def test_a_percentage_is_asked_as_a_number_before_it_is_asked_again() -> None:
     assert (result.status, result.answer, dict(result.assisted)) == ("verified", Decimal("0.5"), {"rewritten": 1})
 
 
-def test_a_formula_of_several_operations_is_split_before_it_is_asked_again() -> None:
-    """What was wrong as a whole is asked operation by operation at once."""
-    procedure = Procedure.parse("inputs: x, y\nt = x * 3 - y")
-    model = ScriptedBackend({"t": "12 * 3 - 7 = 28"}, {"p1": "12 * 3 = 36", "t": "36 - 7 = 29"})
-    with model:
-        assert Guard(model).run(procedure, {"x": 12, "y": 7}).answer == 29
-
-
 def test_a_draft_may_hold_anything() -> None:
     """Lone surrogates, control characters and endless working make the next request neither fail nor grow."""
     for draft in ("\ud800 is it", "x" * 100_000, "<think>hm</think>ten\x00"):
