@@ -106,9 +106,10 @@ def make_trace(chance: random.Random, *, focus: str | None = None, length: int =
             if kind == focus and chance.random() < 0.02:  # these values never allow it
                 return make_trace(chance, focus=focus, length=length)
             continue
-        if len({made.spec.currency, *(money.get(name, "") for name in made.step.reads)} - {""}) > 1:
+        currencies = {made.spec.currency, *(money.get(name, "") for name in made.step.reads)} - {""}
+        if len(currencies) > 1:
             continue  # a procedure does not mix currencies
-        money[made.id] = made.spec.currency
+        money[made.id] = next(iter(currencies), "")
         steps.append(made)
         states.append(dict(state))
         state[made.id] = made.truth
