@@ -114,7 +114,7 @@ class Wait:
 class OperationCall:
     """A call of a tool: of which the key is the same whenever the step at that place of that run is tried.
 
-    `digest` tells its arguments (`stepguard.engine.journal.step_digest`); `value` is what it has `returned`.
+    `digest` tells its arguments (`stepguard.engine.journal.call_digest`); `value` is what it has `returned`.
     """
 
     key: str

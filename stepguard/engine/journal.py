@@ -20,13 +20,14 @@ from stepguard.core.usage import Usage
 from stepguard.core.verdicts import Claim, Deviation, Strength
 from stepguard.engine.actions import Commit, OperationCall
 from stepguard.language.expressions import format_expression
+from stepguard.language.term_evaluation import evaluate_term
 from stepguard.language.value_json import to_data
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 from stepguard.results import Assistance, Attempt, Occurrence, Result
 
-__all__ = ["Journal", "KeptStep", "place_of", "step_digest", "without_addresses"]
+__all__ = ["Journal", "KeptStep", "call_digest", "place_of", "step_digest", "without_addresses"]
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
 
@@ -119,6 +120,16 @@ def step_digest(step: Step, values: Mapping[str, Value]) -> str:
         [(name, to_data(values[name])) for name in step.reads if name in values],
     )
     return blake2b(json.dumps(definition, separators=(",", ":")).encode(), digest_size=16).hexdigest()
+
+
+def call_digest(step: Step, values: Mapping[str, Value]) -> str:
+    """What a tool is called with, as a short text.
+
+    Raises:
+        EvaluationError: an argument has no value; nothing can be called then.
+    """
+    given = [(name, to_data(evaluate_term(value, values, {}))) for name, value in step.arguments]
+    return blake2b(json.dumps((step.operation, given)).encode(), digest_size=16).hexdigest()
 
 
 def without_addresses(text: str) -> str:

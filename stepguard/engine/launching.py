@@ -18,13 +18,13 @@ from stepguard.engine.control import Halt
 from stepguard.engine.ending import RunEnding
 from stepguard.engine.fallbacks import Fallbacks
 from stepguard.engine.flights import Asking, Checking, Computing, Flight, Recording
-from stepguard.engine.journal import KeptStep, step_digest
+from stepguard.engine.journal import KeptStep, call_digest
 from stepguard.engine.judging import ClaimJudge
 from stepguard.engine.learning import Learning
 from stepguard.engine.outbox import Outbox
 from stepguard.engine.recalling import CallState, Recall
 from stepguard.engine.schedule import Broken, Schedule, Segment
-from stepguard.errors import UnsettledCall, ValueRefused
+from stepguard.errors import EvaluationError, UnsettledCall, ValueRefused
 from stepguard.procedure.operations import Operation
 from stepguard.procedure.steps import Step
 from stepguard.repair.policy import Repairs
@@ -162,7 +162,11 @@ class Launcher:
         if self._recall is None or operation is None or not operation.tool:
             self.act(Computing(flight))
             return
-        digest = step_digest(step, self._schedule.read((step,)))
+        try:
+            digest = call_digest(step, self._schedule.read((step,)))
+        except (EvaluationError, ValueRefused):  # performing it says so, and calls nothing
+            self.act(Computing(flight))
+            return
         state, call = self._recall.call(OperationCall(self._key(where), operation.name, where, digest), operation)
         computing = Computing(flight, call=call)
         if state == "returned":

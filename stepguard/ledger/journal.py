@@ -81,7 +81,8 @@ def load_run(file: LedgerFile, run: int) -> KeptRun:
 def _take_in(kept: KeptRun, kind: str, body: Mapping[str, Any], number: int) -> None:
     match kind:
         case "begin":
-            kept.run_id, kept.inputs, kept.end = body["run"], body["inputs"], None
+            kept.run_id, kept.end = body["run"], None
+            kept.inputs = body.get("inputs", kept.inputs)  # they stand where it was begun first
         case "step":
             place, step = read_step(body)
             kept.steps[place], kept.numbers[place] = step, number
@@ -139,7 +140,7 @@ class RunJournal:
         self._full_sync: Final = full_sync
         self._known: Final = {place: step.digest for place, step in kept.steps.items()}
         self._open = True
-        weakref.finalize(self, locks.free, run)  # of a run that nobody drives to its end
+        self._freeing = weakref.finalize(self, locks.free, run)  # of a run that nobody drives to its end
 
     @property
     def steps(self) -> Mapping[str, KeptStep]:
@@ -198,20 +199,24 @@ class RunJournal:
             if not isinstance(result.error, LedgerError):  # the result does not say it already
                 raise
         finally:
-            self._open = False
-            self._locks.free(self._run)
+            self._give_up()
 
     def reopen(self) -> None:
         """See `Journal.reopen`."""
         if not self._locks.take(self._run):
             raise RunConflict(f"the run {self.name!r} has been gone on with elsewhere")
         self._open = True
+        self._freeing = weakref.finalize(self, self._locks.free, self._run)
         try:
             self._write([], "status = 'running'", synced=self._full_sync)
         except LedgerError:
-            self._open = False
-            self._locks.free(self._run)
+            self._give_up()
             raise
+
+    def _give_up(self) -> None:
+        """Somebody else may write the run from here on."""
+        self._open = False
+        self._freeing()
 
     def _write(self, records: list[tuple[str, str]], update: str = "", *facts: object, synced: bool) -> None:
         if not self._open:

@@ -6,7 +6,7 @@ import os
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from importlib.metadata import PackageNotFoundError, version
@@ -16,13 +16,14 @@ from typing import Final, Literal, Self, cast
 
 from stepguard.core.arguments import check_flag, check_instance, check_seconds
 from stepguard.engine.actions import OperationCall
-from stepguard.errors import ConfigError, LedgerError, RunConflict
+from stepguard.errors import ConfigError, LedgerError, RunConflict, StepguardError
 from stepguard.language.records import Record
 from stepguard.language.value_json import from_data, to_data
 from stepguard.language.values import Value
 from stepguard.ledger.journal import KeptRun, RunJournal, load_run
 from stepguard.ledger.locks import RunLocks
-from stepguard.ledger.records import as_json, call_record, now_text, operation_facts, procedure_digest, procedure_source
+from stepguard.ledger.procedures import operation_facts, procedure_digest, procedure_source, read_procedure
+from stepguard.ledger.records import as_json, call_record, now_text
 from stepguard.ledger.store import GENESIS, LedgerFile, Transaction
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Status
@@ -97,6 +98,7 @@ class Ledger:
         self._read_only: Final = read_only
         self.file: Final = LedgerFile(self.path, read_only=read_only)
         self._locks: Final = RunLocks(f"{self.path}-locks")
+        self._last: tuple[Procedure, str] | None = None
         weakref.finalize(self, self._locks.close)
 
     def __repr__(self) -> str:
@@ -110,36 +112,28 @@ class Ledger:
             LedgerError: the file cannot be read or written.
         """
         given = {name: to_data(value) for name, value in inputs.items()}
-        digest = procedure_digest(procedure)
-        with self.file.writing(synced=self._full_sync) as transaction:
-            rows = transaction.execute(
-                "select number, salt, epoch, procedure, title from runs where name = ?", run_id
-            ).fetchall()
-            if not rows:
-                number, salt, epoch = self._create(transaction, procedure, digest, run_id), os.urandom(16), 1
+        rows = self.file.read("select number, salt, epoch, procedure from runs where name = ?", run_id)
+        if not rows:
+            digest, salt, epoch = self._digest(procedure), os.urandom(16), 1
+            kept = KeptRun(inputs=given)
+            with self.file.writing(synced=self._full_sync) as transaction:
+                number = self._create(transaction, procedure, digest, run_id, salt)
+                transaction.append(number, salt, [("begin", _begin(run_id, digest, epoch, inputs=given))])
                 self._take(number, run_id)
-                transaction.execute("update runs set salt = ? where number = ?", salt, number)
-            else:
-                number, salt, epoch = rows[0][0], rows[0][1], rows[0][2] + 1
-                if salt is None:
-                    raise RunConflict(f"the run {run_id!r} of {self.path} was erased: use another run_id")
-                if rows[0][3] != digest:
-                    raise RunConflict(
-                        f"the run {run_id!r} of {self.path} was begun with another procedure than {procedure.name!r} "
-                        "as it is now (or other tools): go on with the one it was begun with, or use another run_id"
-                    )
-                self._take(number, run_id)
+        else:
+            number, salt, before, digest = rows[0]
+            if salt is None:
+                raise RunConflict(f"the run {run_id!r} of {self.path} was erased: use another run_id")
+            self._check_procedure(procedure, digest, run_id)
+            self._take(number, run_id)
             try:
-                kept = load_run(self.file, number) if rows else KeptRun(inputs=given)
+                kept, epoch = load_run(self.file, number), before + 1
                 self._check_inputs(kept, given, run_id)
-                source = as_json(
-                    {"run": run_id, "procedure": digest, "epoch": epoch, "inputs": given, **_about(), "at": now_text()}
-                )
-                transaction.append(number, salt, [("begin", source)])
-                transaction.execute(
-                    "update runs set epoch = ?, status = 'running', updated = ? where number = ?",
-                    *(epoch, time.time(), number),
-                )
+                with self.file.writing(synced=self._full_sync) as transaction:
+                    sql = "update runs set epoch = ?, status = 'running', updated = ? where number = ? and epoch = ?"
+                    if not transaction.execute(sql, epoch, time.time(), number, before).rowcount:
+                        raise RunConflict(f"another process has just gone on with the run {run_id!r} of {self.path}")
+                    transaction.append(number, salt, [("begin", _begin(run_id, digest, epoch))])
             except BaseException:
                 self._locks.free(number)
                 raise
@@ -155,19 +149,41 @@ class Ledger:
             full_sync=self._full_sync,
         )
 
-    def _create(self, transaction: Transaction, procedure: Procedure, digest: str, run_id: str) -> int:
+    def _create(self, transaction: Transaction, procedure: Procedure, digest: str, run_id: str, salt: bytes) -> int:
         transaction.execute(
             "insert or ignore into procedures values (?, ?, ?, ?)",
             *(digest, procedure.name, procedure_source(procedure), operation_facts(procedure)),
         )
         total, now = len(procedure) if procedure.straight else None, time.time()
         made = transaction.execute(
-            "insert into runs (name, epoch, procedure, title, status, completed, total, calls, tokens, started,"
-            " updated) values (?, 0, ?, ?, 'running', 0, ?, 0, 0, ?, ?)",
-            *(run_id, digest, procedure.name, total, now, now),
+            "insert or ignore into runs (name, salt, epoch, procedure, title, status, completed, total, calls, tokens,"
+            " started, updated) values (?, ?, 1, ?, ?, 'running', 0, ?, 0, 0, ?, ?)",
+            *(run_id, salt, digest, procedure.name, total, now, now),
         )
-        assert made.lastrowid is not None
+        if not made.rowcount or made.lastrowid is None:
+            raise RunConflict(f"another process has just begun the run {run_id!r} of {self.path}")
         return made.lastrowid
+
+    def _digest(self, procedure: Procedure) -> str:
+        """The digest of a procedure, worked out once for many runs of one."""
+        known = self._last
+        if known is None or known[0] is not procedure:
+            known = self._last = procedure, procedure_digest(procedure)
+        return known[1]
+
+    def _check_procedure(self, procedure: Procedure, digest: str, run_id: str) -> None:
+        """Refuse another procedure than the run was begun with. A later version may write the same one otherwise."""
+        if self._digest(procedure) == digest:
+            return
+        rows = self.file.read("select source, operations from procedures where digest = ?", digest)
+        if rows and rows[0][0] is not None and rows[0][1] == operation_facts(procedure):
+            with suppress(StepguardError):
+                if read_procedure(*rows[0]) == procedure:
+                    return
+        raise RunConflict(
+            f"the run {run_id!r} of {self.path} was begun with another procedure than {procedure.name!r} as it is now "
+            "(or other tools): go on with the one it was begun with, or use another run_id"
+        )
 
     def _check_inputs(self, kept: KeptRun, given: Mapping[str, object], run_id: str) -> None:
         began = kept.inputs if isinstance(kept.inputs, dict) else {}
@@ -204,12 +220,10 @@ class Ledger:
         if status != "running" or not Path(f"{self.path}-locks").exists():
             return status
         try:
-            free = self._locks.take(number)
+            held = self._locks.is_held(number)
         except OSError:  # nobody may write here
             return status
-        if free:
-            self._locks.free(number)
-        return "interrupted" if free else "running"
+        return "running" if held else "interrupted"
 
     def answer(self, run_id: str, step: str, value: object) -> None:
         """Answer, for a person, the step for which a run waits, or settle a call of a tool.
@@ -227,6 +241,8 @@ class Ledger:
             RunConflict: the run is under way.
             LedgerError: the file cannot be written.
         """
+        if value is None:
+            raise ConfigError("an answer is text, or data as JSON has it: None answers nothing", option="value")
         held = to_data(_as_value(value))
         with self._changing(run_id) as change:
             call = change.unsettled(step)
@@ -333,9 +349,10 @@ class _RunChange:
         self._salt: Final[bytes | None] = facts[3]
 
     def unsettled(self, step: str) -> OperationCall | None:
-        """The call of a tool at a place that was begun, and of which nobody knows what came of it."""
+        """The call of a tool at a place of which nobody knows what came of it, or what was told cannot be."""
+        refused = self.status == "failed" and self.place == step
         calls = load_run(self._file, self._run).calls.values()
-        return next((call for call in calls if not call.returned and str(call.occurrence) == step), None)
+        return next((call for call in calls if str(call.occurrence) == step and (refused or not call.returned)), None)
 
     def question(self, step: str) -> str | None:
         """What a person is asked there, or was asked and has answered before in this way; None where nobody is."""
@@ -368,12 +385,14 @@ class _RunChange:
         return True
 
 
-def _about() -> dict[str, str]:
-    """What judges the steps: the version of the checker."""
+def _begin(run_id: str, digest: str, epoch: int, **facts: object) -> str:
+    """The body of a record that a run is begun, or gone on with: of what, and by which version of the checks."""
     try:
-        return {"checker": f"stepguard {version('stepguard')}"}
+        checker = f"stepguard {version('stepguard')}"
     except PackageNotFoundError:
-        return {"checker": "stepguard"}
+        checker = "stepguard"
+    about = {"run": run_id, "procedure": digest, "epoch": epoch, "checker": checker, "at": now_text()}
+    return as_json({**about, **facts})
 
 
 def _as_value(given: object) -> Value:

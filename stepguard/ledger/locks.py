@@ -43,6 +43,19 @@ class RunLocks:
             self._held.add(run)
             return True
 
+    def is_held(self, run: int) -> bool:
+        """Whether anybody holds the lock of a run.
+
+        Raises:
+            OSError: the file cannot be opened.
+        """
+        with self._guard:
+            if run in self._held:
+                return True
+            if self._file is None:
+                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            return _is_locked(self._file, run)
+
     def free(self, run: int) -> None:
         """Give the lock of a run back."""
         with self._guard:
@@ -74,6 +87,12 @@ if sys.platform == "win32":
         os.lseek(file, at, os.SEEK_SET)
         msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
 
+    def _is_locked(file: int, at: int) -> bool:
+        if _lock(file, at):
+            _unlock(file, at)
+            return False
+        return True
+
 else:
     import fcntl
 
@@ -95,3 +114,13 @@ else:
             fcntl.fcntl(file, _OF_FILE, struct.pack("hhqqi4x", fcntl.F_UNLCK, os.SEEK_SET, at, 1, 0))
         else:
             fcntl.lockf(file, fcntl.LOCK_UN, 1, at)
+
+    def _is_locked(file: int, at: int) -> bool:
+        if _OF_FILE is not None:
+            asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, at, 1, 0)
+            kind: int = struct.unpack_from("h", fcntl.fcntl(file, fcntl.F_OFD_GETLK, asked))[0]
+            return kind != fcntl.F_UNLCK
+        if _lock(file, at):
+            _unlock(file, at)
+            return False
+        return True

@@ -14,10 +14,9 @@ from stepguard.core.redaction import error_text
 from stepguard.core.usage import Usage
 from stepguard.core.verdicts import Claim, Deviation
 from stepguard.engine.actions import Commit, OperationCall
-from stepguard.engine.journal import KeptStep, place_of, step_digest, without_addresses
+from stepguard.engine.journal import KeptStep, place_of, step_digest
 from stepguard.language.value_json import from_data, to_data
 from stepguard.language.values import Value
-from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 from stepguard.results import Attempt, Occurrence, Result
 
@@ -27,9 +26,6 @@ __all__ = [
     "call_record",
     "end_record",
     "now_text",
-    "operation_facts",
-    "procedure_digest",
-    "procedure_source",
     "read_attempt",
     "read_call",
     "read_step",
@@ -50,25 +46,6 @@ def now_text() -> str:
     return datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds")
 
 
-def procedure_source(procedure: Procedure) -> str | None:
-    """The text of a procedure, None of one that memory does not hold."""
-    return None if procedure.look_back is not None else without_addresses(str(procedure))
-
-
-def operation_facts(procedure: Procedure) -> str:
-    """What the ledger has to know of the functions and tools of a procedure, as JSON."""
-    operations = procedure.all_operations.values()
-    return as_json(sorted([each.name, each.tool, each.approval, each.keyed, each.idempotent] for each in operations))
-
-
-def procedure_digest(procedure: Procedure) -> str:
-    """What tells two procedures apart."""
-    source = procedure_source(procedure)
-    if source is None:
-        source = repr((procedure.name, len(procedure), procedure.look_back, procedure.inputs))
-    return blake2b(f"{source}\0{operation_facts(procedure)}".encode(), digest_size=16).hexdigest()
-
-
 def step_records(commit: Commit, known: Mapping[str, str]) -> list[tuple[str, str]]:
     """The bodies of the steps of a commit, by their places, without those that are `known` to be durable so."""
     values = dict(commit.values)
@@ -87,7 +64,7 @@ def step_records(commit: Commit, known: Mapping[str, str]) -> list[tuple[str, st
                 "support": record.support,
                 "tries": record.tries,
                 "assistance": record.assistance,
-                "deviations": [[each.kind, each.reason] for each in record.deviations],
+                "deviations": [[each.kind, each.step, each.reason] for each in record.deviations],
                 "checks": [[each.check, each.outcome, each.strength] for each in record.verdicts],
                 "step": _definition(step),
                 "reads": {name: _short(values[name]) for name in step.reads if name in values},
@@ -121,7 +98,7 @@ def read_step(body: Mapping[str, Any]) -> tuple[str, KeptStep]:
         strength=body["strength"],
         tries=body["tries"],
         assistance=body["assistance"],
-        deviations=tuple(Deviation(kind, body["id"], reason) for kind, reason in body["deviations"]),
+        deviations=tuple(Deviation(*each) for each in body["deviations"]),
     )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from typing import Any, Final
 
 from stepguard.backends.retry import RetryPolicy
@@ -26,9 +25,8 @@ from stepguard.errors import ConfigError, LedgerError, StepguardError
 from stepguard.language.value_json import from_data, to_data
 from stepguard.ledger.journal import KeptRun, load_run
 from stepguard.ledger.ledger import Ledger
-from stepguard.ledger.records import procedure_digest
+from stepguard.ledger.procedures import digest_of_source, procedure_digest, read_procedure
 from stepguard.ledger.store import GENESIS, LedgerFile, chain_hash, digest_of
-from stepguard.procedure.operations import Tool
 from stepguard.procedure.procedure import Procedure
 from stepguard.repair.ladder import Ladder
 from stepguard.replies.formats import EquationFormat
@@ -192,8 +190,7 @@ def _record_fault(
 def _check_procedures(file: LedgerFile) -> LedgerFault | None:
     """Procedures are no records: each has to be what its digest says, and each run to be of the one that it began."""
     for digest, name, source, operations in file.read("select digest, name, source, operations from procedures"):
-        text = f"{source}\0{operations}".encode()
-        if source is not None and blake2b(text, digest_size=16).hexdigest() != digest:
+        if source is not None and digest_of_source(source, operations) != digest:
             return LedgerFault(None, None, f"the procedure {name!r} is not what was written")
     sql = "select runs.name, procedure, records.number, body from runs join records on run = runs.number"
     for name, digest, number, body in file.read(f"{sql} where kind = 'begin' and body is not null"):
@@ -206,23 +203,7 @@ def _load(file: LedgerFile, digest: str) -> Procedure:
     rows = file.read("select source, operations from procedures where digest = ?", digest)
     if not rows or rows[0][0] is None:
         raise LedgerError("the ledger does not hold it as text")
-    functions: dict[str, Any] = {}
-    tools: dict[str, Any] = {}
-    for name, tool, approval, keyed, idempotent in json.loads(rows[0][1]):
-        function = _keyed if keyed else _plain
-        if tool:
-            tools[name] = Tool(function, approval=approval, idempotent=idempotent)
-        else:
-            functions[name] = function
-    return Procedure.parse(rows[0][0], functions=functions, tools=tools)
-
-
-def _plain(**_: object) -> object:
-    raise AssertionError("nothing is called")
-
-
-def _keyed(*, idempotency_key: str = "", **_: object) -> object:
-    raise AssertionError("nothing is called")
+    return read_procedure(*rows[0])
 
 
 class _Replay:
