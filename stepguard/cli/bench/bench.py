@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data",
         type=Path,
         metavar="DIR",
-        help="the folder with the items of a published benchmark, which --task names (planbench, bbh)",
+        help="the folder with the items of a published benchmark, which --task names (planbench, bbh, procbench)",
     )
     parser.add_argument("--lengths", help=f"numbers of steps (default: {LENGTHS})")
     parser.add_argument(

@@ -12,10 +12,15 @@ from stepguard.evaluation.knobs import read_name
 from stepguard.evaluation.published.bbh import BigBenchHard
 from stepguard.evaluation.published.items import FixedFamily
 from stepguard.evaluation.published.planbench import PlanBench
+from stepguard.evaluation.published.procbench import ProcBench
 
 __all__ = ["PUBLISHED", "is_published", "published_named"]
 
-PUBLISHED: Final[Mapping[str, Callable[..., FixedFamily]]] = {"planbench": PlanBench, "bbh": BigBenchHard}
+PUBLISHED: Final[Mapping[str, Callable[..., FixedFamily]]] = {
+    "planbench": PlanBench,
+    "bbh": BigBenchHard,
+    "procbench": ProcBench,
+}
 """Name -> what makes the family from the folder of its items and its knobs."""
 
 

@@ -1,0 +1,271 @@
+"""ProcBench: procedures over strings, lists and numbers (Fujisawa and others, arXiv 2410.03117).
+
+The instructions say exactly what is to be done, and every state on the way is published. Code cuts a question into
+steps (`stepguard.evaluation.published.proc_cuts`); their rules give every published state of every item, or the item is
+refused. The authors measure how far the states are right (prefix accuracy) and whether all are (sequential match).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from stepguard.core.arguments import check_one_of
+from stepguard.core.verdicts import Claim
+from stepguard.errors import ConfigError
+from stepguard.evaluation.families import Task
+from stepguard.evaluation.families.base import WORDS_SYSTEM, Line, PublishedTask, Scores, TaskDraft
+from stepguard.evaluation.published.items import FixedFamily, read_items, read_json, refuse_item
+from stepguard.evaluation.published.proc_cuts import CUTS, SHOWN
+from stepguard.evaluation.published.proc_steps import Cut, CutStep, State
+from stepguard.language.values import Value
+from stepguard.procedure.examples import Example
+from stepguard.procedure.steps import Input, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["ProcBench"]
+
+_FILE: Final = "procbench.jsonl"
+_INSTRUCTIONS: Final = "procbench_instructions.json"
+_FORM: Final = (
+    'Reply with one JSON object and nothing else: {"intermediate": [every state before the final one], '
+    '"final": the final state}'
+)
+_OBJECT: Final = re.compile(r"\{")
+
+
+@dataclass(frozen=True, slots=True)
+class CutCheck:
+    """Whether a value is what the rule of the task gives from the values that the step reads."""
+
+    step: CutStep
+
+    @property
+    def __name__(self) -> str:
+        return "the rule"
+
+    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
+        """Whether it is."""
+        return values[step.id] == self.step.rule(values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """An item as it was read, with its published states."""
+
+    text: str
+    states: tuple[State, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcBench(FixedFamily):
+    """The items of one task; ``checker=form`` knows a length, a permutation or a substring, and not the rule.
+
+    Args:
+        number: which of the 20 tasks, as the authors count them: 1 to 13, 15 to 17, 19, 21 to 23.
+
+    Raises:
+        ConfigError: there is no such task, or the items cannot be read.
+    """
+
+    word: ClassVar[str] = "procbench"
+    SOURCE: ClassVar[str] = (
+        f"{_FILE} is made by the generators of https://github.com/ifujisawa/proc-bench (MIT) as JSON lines with task, "
+        f"question, intermediate and final, {_INSTRUCTIONS} holds the instructions by task"
+    )
+    PUBLISHED_FIGURES: ClassVar[str] = (
+        "over all 23 tasks, prefix accuracy and sequential match: o1-preview 69.8 and 49.6 %, o1-mini 64.1 and 43.2 %, "
+        "GPT-4o 44.3 % and in the twenties. 'authors' asks for JSON, where the authors let another model read the "
+        "reply; the items are made again by their generators, and every other arm has the steps cut by code"
+    )
+
+    number: int = 1
+    questions: tuple[_Question, ...] = field(init=False, repr=False, default=())
+    instructions: str = field(init=False, repr=False, default="")
+    digest: str = field(init=False, repr=False, default="")
+
+    def __post_init__(self) -> None:
+        check_one_of(f"task{self.number:02}" if isinstance(self.number, int) else self.number, tuple(CUTS), "number")
+        fields = {"task": str, "question": str, "intermediate": list}
+        items, digest = read_items(self.data, _FILE, self.SOURCE, fields)
+        instructions = read_json(self.data, _INSTRUCTIONS, self.SOURCE)
+        questions: list[_Question] = []
+        lengths: list[int] = []
+        for item in items:
+            if item["task"] != self._task:
+                continue
+            states = (*item["intermediate"], item.get("final"))
+            try:
+                lengths.append(_checked(self._task, item["question"], states))
+            except (ValueError, LookupError, SyntaxError) as error:
+                raise refuse_item(self.data / _FILE, item["line"], f"{error}. {self.SOURCE}") from error
+            questions.append(_Question(item["question"], states))
+        if not questions or self._task not in instructions:
+            lacking = _FILE if not questions else _INSTRUCTIONS
+            raise ConfigError(f"{self.data / lacking} holds nothing of {self._task}. {self.SOURCE}", option="data")
+        put = object.__setattr__
+        put(self, "questions", tuple(questions))
+        put(self, "lengths", tuple(lengths))
+        put(self, "instructions", instructions[self._task].strip())
+        put(self, "digest", digest)
+
+    @property
+    def _task(self) -> str:
+        return f"task{self.number:02}"
+
+    def hash(self) -> str:
+        """See `FixedFamily.hash`."""
+        return self.digest
+
+    def task(self, number: int) -> Task:
+        """See `FixedFamily.task`."""
+        question = self.questions[number]
+        cut = CUTS[self._task](question.text, len(question.states))
+        examples = _examples(self._task)
+        own = CUTS[self._task](*SHOWN[self._task])
+        shown = _draft(own, "shown", self.instructions, examples).demonstration(WORDS_SYSTEM)
+        made = _draft(cut, f"{self.name}-{number}", self.instructions, examples).task(self, number, shown)
+        run = _ScoredStates(cut, question.states, dict(made.inputs))
+        prompt = f"{self.instructions}\n\n{question.text.strip()}\n\n{_FORM}"
+        published = PublishedTask(prompt=prompt, read=run.read, score=run.score, plausible=run.plausible)
+        return replace(made, published=published)
+
+
+def _worked(cut: Cut) -> dict[str, Value]:
+    """The inputs of a question and the right values of its steps."""
+    values: dict[str, Value] = {**cut.inputs, **cut.numbers}
+    for step in cut.steps:
+        values[step.id] = step.rule(values)
+    return values
+
+
+def _checked(task: str, text: str, states: Sequence[State]) -> int:
+    """The number of steps of an item, whose published states are held against what they give.
+
+    Raises:
+        ValueError: they give another one, or the question is of no form that we know.
+    """
+    cut = CUTS[task](text, len(states))
+    values = _worked(cut)
+    found = cut.states([values[step.id] for step in cut.steps])
+    if found != list(states):
+        at = next(
+            (at for at, (a, b) in enumerate(zip(found, states, strict=False)) if a != b), min(len(found), len(states))
+        )
+        raise ValueError(f"state {at + 1} of the published {len(states)} is not what the rule gives")
+    return len(cut.steps)
+
+
+def _examples(task: str) -> dict[tuple[str, str], list[Example]]:
+    """Two worked examples for each kind of step, from the question of our own."""
+    own = CUTS[task](*SHOWN[task])
+    values = _worked(own)
+    made: dict[tuple[str, str], list[Example]] = {}
+    for step in own.steps:
+        if step.formula is None:
+            reads = {name: values[name] for name in step.reads}
+            work = "; ".join(str(values[name]) for name in step.reads if name in own.inputs)
+            value = step.kind.write(values[step.id])
+            found = made.setdefault(_sort(step), [])
+            if len(found) < 2:
+                found.append(Example(reads, json.loads(value) if step.kind.structured else values[step.id], work))
+    return made
+
+
+def _sort(step: CutStep) -> tuple[str, str]:
+    return step.id.rpartition("_")[0], str(step.kind)
+
+
+def _draft(cut: Cut, name: str, rules: str, examples: Mapping[tuple[str, str], Sequence[Example]]) -> TaskDraft:
+    lines: list[Line] = []
+    for each in cut.steps:
+        if each.formula is not None:
+            step = Step(each.id, each.formula, type=each.kind)
+        else:
+            step = Step(
+                each.id,
+                instruction=each.instruction,
+                type=each.kind,
+                reads=each.reads,
+                checks=[CutCheck(each)],
+                examples=examples.get(_sort(each), ()),
+            )
+        lines.append(Line(step=step, solve=each.rule, work=_work(step)))
+    longest = max(map(len, cut.inputs.values()), default=0)
+    return TaskDraft(
+        name=name,
+        inputs=[*(Input(each, "text") for each in cut.inputs), *(Input(each, "integer") for each in cut.numbers)],
+        given={**cut.inputs, **cut.numbers},
+        lines=lines,
+        material=f"{rules}\n\n",
+        line_tokens=80 + 4 * longest,
+    )
+
+
+def _work(step: Step) -> Any:
+    def work(values: Mapping[str, Value]) -> str:
+        if step.expression is not None:
+            return str(step.formula)
+        return "; ".join(str(values[name]) for name in step.reads[-1:])
+
+    return work
+
+
+@dataclass(frozen=True, slots=True)
+class _ScoredStates:
+    """Prefix accuracy and sequential match of a run's states."""
+
+    cut: Cut
+    states: tuple[State, ...]
+    inputs: Mapping[str, Value]
+
+    def read(self, text: str) -> Scores:
+        """The states of a reply in JSON: the first object with both entries."""
+        for data in _objects(text):
+            intermediate, final = data.get("intermediate"), data.get("final")
+            if isinstance(intermediate, list):
+                return self._scores([*intermediate, final])
+        return self._scores([])
+
+    def score(self, values: Mapping[str, Value]) -> Scores:
+        """The states of the steps up to the first that is missing."""
+        reached = [values[step.id] for step in takewhile(lambda step: step.id in values, self.cut.steps)]
+        return self._scores(self.cut.states(reached) if reached else [])
+
+    def plausible(self, step: str, value: Value, accepted: Mapping[str, Value]) -> bool:
+        """What form alone says of a value."""
+        cut = next(each for each in self.cut.steps if each.id == step)
+        return cut.form(value, {**self.inputs, **accepted})
+
+    def _scores(self, found: Sequence[State]) -> Scores:
+        truth = [_plain(state) for state in self.states]
+        said = [_plain(state) for state in found]
+        right = sum(takewhile(bool, (a == b for a, b in zip(said, truth, strict=False))))
+        return {"sequential match": float(said == truth), "prefix accuracy": right / max(len(said), len(truth))}
+
+
+def _plain(state: State) -> State:
+    """A state with numbers as texts: a reply may write either."""
+    if isinstance(state, list | tuple):
+        return [_plain(each) for each in state]
+    return str(state)
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects that begin somewhere in a text; at most a hundred places are tried."""
+    decoder = json.JSONDecoder()
+    for count, match in enumerate(_OBJECT.finditer(text)):
+        if count >= 100:
+            return
+        try:
+            found, _ = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            yield found

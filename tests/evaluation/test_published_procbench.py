@@ -1,0 +1,219 @@
+"""ProcBench's tasks as families, on questions of our own in the authors' form."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepguard import Guard
+from stepguard.backends.base import Backend
+from stepguard.cli import main
+from stepguard.errors import ConfigError
+from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
+from stepguard.evaluation.families import Task
+from stepguard.evaluation.published import FixedFamily, published_named
+from stepguard.evaluation.published.procbench import ProcBench
+from stepguard.evaluation.simulated import SimulatedTasks
+from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
+from stepguard.testing.wrong_values import wrong_value
+
+pytestmark = pytest.mark.once
+
+ITEMS: dict[int, tuple[str, list[Any], Any]] = {
+    1: ("String: ecab", ["aceb", "abec"], "abce"),
+    2: (
+        "Strings: [abc12, zz9, q4kk]\nSets of Numbers: [(2, 1, 3), (0, 3, 2), (1, 0, 1)]\n",
+        ["4kk", "4kk12"],
+        "4kk12z",
+    ),
+    3: ("Strings:\n['a2b', 'xyz']", [["a2b", "2", "2", "4"], ["xyz", "3", "0", "0"]], 4),
+    4: ("Strings: [aaa, baab, c]\nSubstrings: [aa, b]\n", [[1, 1, 0]], [1, 3, 0]),
+    5: ("Strings: [ab, c9, zz]\nIndices: [1, 1, 2]\n", ["c9", "c9c9"], "c9c9zz"),
+    6: ("Pairs:\n(a, 3)\n(b, a)\nString:\nbax", ["aax", "a3x"], "a3x"),
+    7: ("String:\n0110", [["0_1"], ["0_1", "1_2"]], ["0_1", "1_2", "0_1"]),
+    8: ("String:\nabcdef\nPositions:\n4, 1", [["abcd", "ef"]], ["a", "bcd", "ef"]),
+    9: ("String:\nabcdef\nIndices:\n(0, 4), (1, 1)", [["abcd", "ef"]], ["abcd", "e", "f"]),
+    10: ("Rules:\na, b -> c\nc, c -> d\nInitial state:\na, b, a, b", [["a", "b", "c"], ["c", "c"]], ["d"]),
+    11: ("characters: xaby\nrules:\na -> bq\nb -> zz", ["xbqby", "xzzqby"], "xzzqzzy"),
+    12: ("Sequence 1: 5, 6\nSequence 2: x, y, z\nN: 3", ["5x", "5x6y"], "5x6y5z"),
+    13: ("Target: abc\nCandidate: abx, zbc, abc, abc", ["ab", ""], ["ab", "", "abc"]),
+    15: ("Sentence: 0x2 1x1\n", ["00"], "001"),
+    16: ("Initial string: ab\nActions: pop_left, pop_right, push_left(q), push_right(z)", ["b", "", "q"], "qz"),
+    17: ("String:\nabcdef\nIndices:\n(1, 4), (0, 2)", ["adbcef"], "dabcef"),
+    19: ("String: abcab\nSteps: \n1. b\n2. b", ["acab"], "aca"),
+    21: ("N = 3\nOperations: [Add 4, Multiply 2]\n", [7], 14),
+    22: ("Initial array:\nx----\nOperations: [\n (left, 2),\n (right, 6)\n]\n", ["---x-"], "----x"),
+    23: ("String: a7k\nCommand: ['7', '3']\n", [["k", "2"], ["a", "1"]], "7"),
+}
+
+
+def rows(number: int) -> list[dict[str, Any]]:
+    """The item of a task in the form of the file."""
+    question, intermediate, final = ITEMS[number]
+    return [{"task": f"task{number:02}", "question": question, "intermediate": intermediate, "final": final}]
+
+
+def write(folder: Path, items: list[dict[str, Any]]) -> Path:
+    """A folder as the authors' generators fill it."""
+    (folder / "procbench.jsonl").write_text("\n".join(map(json.dumps, items)), encoding="utf-8")
+    instructions = {f"task{number:02}": f"Instructions of {number}." for number in ITEMS}
+    (folder / "procbench_instructions.json").write_text(json.dumps(instructions), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write(tmp_path, [row for number in ITEMS for row in rows(number)])
+
+
+@pytest.fixture(params=ITEMS)
+def family(request: pytest.FixtureRequest, folder: Path) -> FixedFamily:
+    return published_named(f"procbench(number={request.param})", folder)
+
+
+def run(arm: str, task: Task, backend: Backend) -> Outcome:
+    """One run of an arm."""
+    return asyncio.run(arm_named(arm).run(task, backend, ArmOptions(), lambda: task))
+
+
+WHOLE = {"sequential match": 1.0, "prefix accuracy": 1.0}
+
+
+def test_a_perfect_model_comes_to_every_published_state(family: FixedFamily) -> None:
+    """The guard, its segments alone and a structured reply give the states that the authors publish."""
+    task = family.task(0)
+    model = SimulatedTasks(slips=Slips.none()).for_task(task)
+    for arm in ("trace", "chunk", "guard", "guard(checker=form)"):
+        outcome = run(arm, task, model)
+        assert (outcome.trace_right, outcome.authors) == (True, WHOLE), arm
+
+
+def test_no_wrong_state_is_accepted(family: FixedFamily) -> None:
+    """Whatever another value of a step is, its check refuses it, and the states are no longer the published ones."""
+    task = family.task(0)
+    published = task.published
+    assert published is not None
+    chance = random.Random(1)
+    state = {**task.procedure.accept_inputs(task.inputs), **task.truth}
+    for step in task.procedure.steps:
+        assert published.plausible is not None
+        assert published.plausible(step.id, task.truth[step.id], task.truth)
+        for _ in range(20):
+            wrong = wrong_value(step.type, task.truth[step.id], chance)
+            if wrong == task.truth[step.id]:
+                continue
+            for check in step.checks:
+                assert check(step, {**state, step.id: wrong}, None) is False  # type: ignore[arg-type]
+            assert published.score({**task.truth, step.id: wrong})["sequential match"] == 0.0
+
+
+def test_slips_are_found(family: FixedFamily) -> None:
+    """A model that slips often is never silently wrong."""
+    task = family.task(0)
+    for seed in range(3):
+        model = SimulatedModel(seed, slips=Slips(wrong_value=0.4), answers=task.solvers)
+        result = Guard(model).run(task.procedure, task.inputs)
+        assert all(record.value == task.truth[record.occurrence.step] for record in result.steps)
+
+
+@pytest.mark.parametrize(
+    ("number", "step", "value", "form"),
+    [
+        (1, "state_1", "e c b a", True),
+        (1, "state_1", "e c a a", False),
+        (2, "piece_1", "kk", True),
+        (2, "piece_1", "k4", False),
+        (16, "state_1", "q", True),
+        (16, "state_1", "a b", False),
+        (19, "state_1", "a b c a", True),
+        (22, "place_1", 4, True),
+        (22, "place_1", 5, False),
+    ],
+)
+def test_form_knows_no_rule(folder: Path, number: int, step: str, value: Any, form: bool) -> None:
+    """A permutation, a substring, a length: what could stand there passes, be it right or not."""
+    task = published_named(f"procbench(number={number})", folder).task(0)
+    assert task.published is not None
+    assert task.published.plausible is not None
+    assert task.published.plausible(step, value, {}) is form
+
+
+@pytest.mark.parametrize(
+    ("reply", "match", "prefix"),
+    [
+        ('{"intermediate": ["aceb", "abec"], "final": "abce"}', 1.0, 1.0),
+        ('Here: ```json\n{"intermediate": ["aceb", "abec"], "final": "abec"}\n```', 0.0, 2 / 3),
+        ('{"intermediate": ["aceb"], "final": "abce"}', 0.0, 1 / 3),
+        ('{"intermediate": ["aceb", "abec", "abce"], "final": "abce"}', 0.0, 3 / 4),
+        ("abce", 0.0, 0.0),
+        ("{" * 5000, 0.0, 0.0),
+    ],
+)
+def test_replies_are_scored_as_the_authors_do(folder: Path, reply: str, match: float, prefix: float) -> None:
+    """Prefix accuracy is the right states before the first wrong one, of the longer of both sequences."""
+    task = published_named("procbench", folder).task(0)
+    backend = ScriptedBackend(reply)
+    assert run("authors", task, backend).authors == {
+        "sequential match": match,
+        "prefix accuracy": pytest.approx(prefix),
+    }
+    assert (
+        backend.requests[0].messages[-1].content.startswith("Instructions of 1.\n\nString: ecab\n\nReply with one JSON")
+    )
+
+
+def test_a_run_that_stops_is_scored_by_its_prefix(folder: Path) -> None:
+    """What was accepted before a run abstained counts."""
+    task = published_named("procbench", folder).task(0)
+    assert task.published is not None
+    reached = {"state_1": task.truth["state_1"]}
+    assert task.published.score(reached) == {"sequential match": 0.0, "prefix accuracy": pytest.approx(1 / 3)}
+
+
+def test_every_prefix_of_right_steps_is_a_prefix_of_the_states(family: FixedFamily) -> None:
+    """No state that was reached is lost because the run stopped behind it."""
+    task = family.task(0)
+    assert task.published is not None
+    assert isinstance(family, ProcBench)
+    names, score = list(task.truth), task.published.score
+    parts = [{name: task.truth[name] for name in names[:count]} for count in range(len(names) + 1)]
+    shares = [score(part)["prefix accuracy"] for part in parts]
+    assert shares == sorted(shares)
+    assert all(round(share * (len(ITEMS[family.number][1]) + 1), 6).is_integer() for share in shares)
+    assert len(set(shares)) == len(shares) or family.number == 3  # where three steps make a state
+
+
+def test_the_bench_runs_a_task(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both measures stand in the results."""
+    command = ["bench", "--task", "procbench(number=16)", "--data", str(folder), "--arms", "chunk,guard", "--json"]
+    assert main(command) == 0
+    (_, guard) = json.loads(capsys.readouterr().out)["whole"]["rows"]
+    assert guard["authors"]["sequential match"]["mean"] == guard["authors"]["prefix accuracy"]["mean"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("number", "changes", "named"),
+    [
+        (1, {"intermediate": ["aceb", "acbe"]}, "line 1: state 2 of the published 3 is not what the rule gives"),
+        (1, {"question": "What?"}, "line 1: the question has no 'String'"),
+        (2, {"final": 3}, "line 1: state 3"),
+        (1, {"task": "task02"}, "holds nothing of task01"),
+        (3, {"question": "Strings:\n['a"}, "line 1: "),
+    ],
+)
+def test_an_item_that_is_none_is_refused(tmp_path: Path, number: int, changes: dict[str, Any], named: str) -> None:
+    """An item whose states are not what its rule gives, or of another form, is named with its line."""
+    write(tmp_path, [{**rows(number)[0], **changes}])
+    with pytest.raises(ConfigError, match=named):
+        published_named(f"procbench(number={number})", tmp_path)
+
+
+def test_a_task_that_is_not_there_is_named(folder: Path) -> None:
+    """Three of the authors' tasks need sentences of an encyclopaedia."""
+    with pytest.raises(ConfigError, match="number"):
+        published_named("procbench(number=14)", folder)
