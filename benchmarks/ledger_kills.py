@@ -170,7 +170,7 @@ def _look(folder: Path, names: list[str]) -> _Known:
     steps: set[tuple[str, str]] = set()
     standing: dict[str, tuple[str, str | None]] = {}
     if (folder / "runs.db").exists():
-        with Ledger(folder / "runs.db", read_only=True) as ledger:
+        with Ledger(folder / "runs.db") as ledger:  # a file that was only half made is made again
             standing = {each.run_id: (each.status, each.place) for each in ledger.runs() if each.run_id in names}
             for number, name in ledger.file.read("select number, name from runs"):
                 if name in names:

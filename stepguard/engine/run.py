@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from stepguard.checks import judge_claims
@@ -163,7 +164,8 @@ class Run:
         """
         self._engine.send(Clock(self._clock()))
         self._engine.cancel(reason)
-        self._keep()
+        with suppress(LedgerError):  # without an end the ledger takes it for one that was killed
+            self._keep()
 
     def _keep(self) -> None:
         """Have the calls that are done with, and the end, made durable."""

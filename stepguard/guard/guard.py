@@ -16,7 +16,7 @@ from stepguard.core.verdicts import shorten
 from stepguard.engine.actions import Action, Ask, Commit, Event
 from stepguard.engine.machine import Engine
 from stepguard.engine.run import Run
-from stepguard.errors import ConfigError, UsageError
+from stepguard.errors import ConfigError, InputError, UsageError
 from stepguard.guard.calls import aperform, as_sync, ask_model, is_quick
 from stepguard.guard.options import GuardKeywords, GuardOptions, check_options, check_run_id, new_seed, show_options
 from stepguard.procedure.procedure import Procedure, check_procedure
@@ -243,6 +243,10 @@ class Guard:
 
         async def run(row: BatchRow) -> Result:
             name = None if run_id is None else f"{run_id}/{row.index if row.key is None else row.key}"
+            try:
+                check_run_id(name, kept=True)
+            except ConfigError as error:
+                raise InputError(f"the key of the row cannot name a run: {error}") from None
             return await self.adrive(self._start(procedure, row.inputs, _seed_of(seed, row.index), run_id=name))
 
         return run, Batch(procedure, **options)

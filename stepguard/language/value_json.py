@@ -88,6 +88,6 @@ def _scalar(kind: str, held: Any) -> Value:
         case "amount":
             unit = None if held[1] is None else tuple((name, exponent) for name, exponent in held[1])
             number = from_data(held[0])
-            if isinstance(number, int | Fraction):
+            if isinstance(number, int | Fraction) and not isinstance(number, bool):
                 return Amount(number, unit)
     raise ValueError(f"{kind!r} is no kind of value")

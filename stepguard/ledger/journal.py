@@ -24,6 +24,7 @@ from stepguard.ledger.records import (
     read_call,
     read_step,
     step_records,
+    storable,
 )
 from stepguard.ledger.store import LedgerFile, Transaction
 from stepguard.results import Attempt, Result
@@ -190,7 +191,7 @@ class RunJournal:
     def close(self, result: Result) -> None:
         """See `Journal.close`."""
         problem = result.problem
-        place, reason = (None, None) if problem is None else (str(problem.occurrence), problem.reason)
+        place, reason = (None, None) if problem is None else (str(problem.occurrence), storable(problem.reason))
         update = "status = ?, completed = ?, total = ?, place = ?, reason = ?"
         facts = (result.status, result.completed, result.total, place, reason)
         try:

@@ -23,7 +23,7 @@ from stepguard.language.values import Value
 from stepguard.ledger.journal import KeptRun, RunJournal, load_run
 from stepguard.ledger.locks import RunLocks
 from stepguard.ledger.procedures import operation_facts, procedure_digest, procedure_source, read_procedure
-from stepguard.ledger.records import as_json, call_record, now_text
+from stepguard.ledger.records import as_json, call_record, now_text, storable
 from stepguard.ledger.store import GENESIS, LedgerFile, Transaction
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Status
@@ -152,13 +152,13 @@ class Ledger:
     def _create(self, transaction: Transaction, procedure: Procedure, digest: str, run_id: str, salt: bytes) -> int:
         transaction.execute(
             "insert or ignore into procedures values (?, ?, ?, ?)",
-            *(digest, procedure.name, procedure_source(procedure), operation_facts(procedure)),
+            *(digest, storable(procedure.name), procedure_source(procedure), operation_facts(procedure)),
         )
         total, now = len(procedure) if procedure.straight else None, time.time()
         made = transaction.execute(
             "insert or ignore into runs (name, salt, epoch, procedure, title, status, completed, total, calls, tokens,"
             " started, updated) values (?, ?, 1, ?, ?, 'running', 0, ?, 0, 0, ?, ?)",
-            *(run_id, salt, digest, procedure.name, total, now, now),
+            *(run_id, salt, digest, storable(procedure.name), total, now, now),
         )
         if not made.rowcount or made.lastrowid is None:
             raise RunConflict(f"another process has just begun the run {run_id!r} of {self.path}")

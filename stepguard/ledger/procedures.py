@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Any
 
 from stepguard.engine.journal import without_addresses
-from stepguard.ledger.records import as_json
+from stepguard.ledger.records import as_json, storable
 from stepguard.procedure.operations import Tool
 from stepguard.procedure.procedure import Procedure
 
@@ -16,7 +16,7 @@ __all__ = ["digest_of_source", "operation_facts", "procedure_digest", "procedure
 
 def procedure_source(procedure: Procedure) -> str | None:
     """The text of a procedure, None of one that memory does not hold."""
-    return None if procedure.look_back is not None else without_addresses(str(procedure))
+    return None if procedure.look_back is not None else storable(without_addresses(str(procedure)))
 
 
 def operation_facts(procedure: Procedure) -> str:
@@ -29,7 +29,7 @@ def procedure_digest(procedure: Procedure) -> str:
     """What tells two procedures apart."""
     source = procedure_source(procedure)
     if source is None:
-        source = repr((procedure.name, len(procedure), procedure.look_back, procedure.inputs))
+        source = ascii((procedure.name, len(procedure), procedure.look_back, procedure.inputs))
     return digest_of_source(source, operation_facts(procedure))
 
 

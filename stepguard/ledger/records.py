@@ -30,6 +30,7 @@ __all__ = [
     "read_call",
     "read_step",
     "step_records",
+    "storable",
 ]
 
 _SHORT: Final = 200
@@ -39,6 +40,11 @@ _SHORT: Final = 200
 def as_json(data: object) -> str:
     """Data as compact JSON."""
     return json.dumps(data, separators=(",", ":"), ensure_ascii=True)
+
+
+def storable(text: str) -> str:
+    """A text that a file can hold: what is no character is escaped."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def now_text() -> str:
@@ -118,12 +124,22 @@ def read_call(body: Mapping[str, Any]) -> OperationCall:
 
 def attempt_record(attempt: Attempt, *, texts: bool) -> str:
     """The body of a model call; the text of the reply only where that was asked for."""
-    facts = asdict(attempt)
-    facts["steps"] = [_where(each) for each in attempt.steps]
-    facts["seconds"] = round(attempt.seconds, 3)
-    if not texts:
-        del facts["text"]
-    return as_json({**facts, "at": now_text()})
+    usage = attempt.usage
+    body: dict[str, Any] = {
+        "number": attempt.number,
+        "steps": [[each.index, each.step, each.path, each.site] for each in attempt.steps],
+        "rung": attempt.rung,
+        "outcome": attempt.outcome,
+        "committed": attempt.committed,
+        "deviations": [[each.kind, each.step, each.reason] for each in attempt.deviations],
+        "usage": [getattr(usage, name) for name in Usage.__slots__],
+        "seconds": round(attempt.seconds, 3),
+        "finish_reason": attempt.finish_reason,
+        "error": attempt.error,
+        "backend": attempt.backend,
+        "at": now_text(),
+    }
+    return as_json({**body, "text": attempt.text} if texts else body)
 
 
 def read_attempt(body: Mapping[str, Any]) -> Attempt:
@@ -132,9 +148,9 @@ def read_attempt(body: Mapping[str, Any]) -> Attempt:
     return Attempt(
         **{
             **facts,
-            "steps": tuple(Occurrence(each["index"], each["id"], each["path"]) for each in body["steps"]),
-            "deviations": tuple(Deviation(**each) for each in body["deviations"]),
-            "usage": Usage(**body["usage"]),
+            "steps": tuple(Occurrence(*each) for each in body["steps"]),
+            "deviations": tuple(Deviation(*each) for each in body["deviations"]),
+            "usage": Usage(*body["usage"]),
         }
     )
 

@@ -108,8 +108,8 @@ def verify_ledger(ledger: Ledger, *, head: str | None = None, procedures: Iterab
     faults: list[LedgerFault] = []
     unchecked: dict[str, str] = {}
     rechecked = erasures = 0
-    for number, name, digest, erased in file.read("select number, name, procedure, salt is null from runs order by 1"):
-        if erased:
+    for number, name, digest, status in file.read("select number, name, procedure, status from runs order by number"):
+        if status == "erased":
             erasures += 1
             continue
         try:
@@ -118,7 +118,7 @@ def verify_ledger(ledger: Ledger, *, head: str | None = None, procedures: Iterab
             unchecked[name] = f"its procedure has to be given: {error}"
             continue
         rechecked += 1
-        wrong = _check_run(file, number, procedure)
+        wrong = _check_run(file, number, procedure, status)
         if wrong is not None:
             faults.append(replace(wrong, run_id=name))
     return Verification(records, rechecked, erasures, unchecked, tuple(faults), last)
@@ -230,7 +230,7 @@ class _Replay:
         """Nothing is written."""
 
 
-def _check_run(file: LedgerFile, number: int, procedure: Procedure) -> LedgerFault | None:
+def _check_run(file: LedgerFile, number: int, procedure: Procedure, status: str) -> LedgerFault | None:
     """The first wrong record of a run."""
     try:
         kept = load_run(file, number)
@@ -238,8 +238,11 @@ def _check_run(file: LedgerFile, number: int, procedure: Procedure) -> LedgerFau
         inputs = procedure.accept_inputs({name: from_data(value) for name, value in given.items()})
     except (StepguardError, ValueError) as error:
         return LedgerFault(None, None, str(error))
+    ended = None if kept.end is None else kept.end["status"]
+    if status not in ("running", "answered") and status != ended:
+        return LedgerFault(None, None, f"the run is listed as {status}, and its records say {ended or 'nothing of it'}")
     # Of a run that was killed, segments that were asked at the same time may lie behind one that is not there.
-    whole = kept.end is not None and kept.end["status"] in _COMPLETED
+    whole = ended in _COMPLETED
     engine = Engine(
         procedure, inputs, _settings(1 if whole else _PARALLEL), run_id=kept.run_id, now=0.0, journal=_Replay(kept)
     )

@@ -20,11 +20,12 @@ from stepguard.ledger.store import GENESIS, chain_hash, digest_of
 
 
 def _keep(path: Path) -> str:
-    """A ledger with three runs; its head."""
+    """A ledger with four runs; its head."""
     guard = Guard(SURE, segment=3, ledger=path)
     guard.run(CHAIN, {"x": 12}, run_id="chain")
     guard.run(Procedure.parse(LOOP), {"items": [1, 2, 3]}, run_id="loop")
     guard.run(payment([]), {"x": 3}, run_id="paid")
+    guard.run(payment([], approval=True), {"x": 3}, run_id="waits")
     with Ledger(path, read_only=True) as ledger:
         return ledger.head()
 
@@ -61,7 +62,7 @@ def test_an_untouched_ledger_is_right(tmp_path: Path) -> None:
     Guard(SURE, ledger=tmp_path / "runs.db").run(CHAIN, {"x": 1}, run_id="later")
     with Ledger(tmp_path / "runs.db", read_only=True) as ledger:
         verified = verify_ledger(ledger, head=head)
-    assert (verified.right, verified.rechecked, dict(verified.unchecked)) == (True, 4, {})
+    assert (verified.right, verified.rechecked, dict(verified.unchecked)) == (True, 5, {})
 
 
 @pytest.mark.parametrize(
@@ -80,6 +81,7 @@ def test_an_untouched_ledger_is_right(tmp_path: Path) -> None:
         ("update runs set salt = zeroblob(16) where number = 1", "record 1, run 'chain': its body is not what was"),
         ("update runs set procedure = 'x' where number = 1", "record 1, run 'chain': the run was begun with another"),
         ("update procedures set source = replace(source, '+ 1', '+ 2')", "the procedure 'procedure' is not what was"),
+        ("update runs set status = 'verified' where number = 4", "run 'waits': the run is listed as verified, and its"),
         ("delete from records where number > 20", "the records end at 20, and the head is that of"),
     ],
 )
@@ -98,7 +100,11 @@ def test_what_was_altered_is_named(tmp_path: Path, statement: str, fault: str) -
         ('"13","12 + 1 = 13"', '"14","12 + 1 = 14"', "run 'chain': step t1 does not pass its checks"),
         ('"inputs":{"x":12}', '"inputs":{"x":13}', "run 'chain': step t1 does not pass its checks"),
         ('"answer":59', '"answer":60', "run 'chain': the answer is not what follows from the steps"),
-        ('"status":"verified"', '"status":"checked"', "run 'chain': the run is called checked, and is verified"),
+        (
+            '"status":"verified"',
+            '"status":"checked"',
+            "run 'chain': the run is listed as verified, and its records say checked",
+        ),
         ('"value":"paid 6"', '"value":"paid 7"', "run 'paid': step receipt is paid 7 by what it reads"),
     ],
 )
@@ -157,6 +163,29 @@ def test_another_file_is_refused_and_left_alone(tmp_path: Path, content: bytes, 
     with pytest.raises(LedgerError, match=fault):
         Guard(SURE, ledger=path)
     assert path.read_bytes() == content
+
+
+def test_a_file_that_was_only_half_made_is_made_again(tmp_path: Path) -> None:
+    """A process that died while it made the file has left an empty one."""
+    path = tmp_path / "runs.db"
+    path.touch()
+    with pytest.raises(LedgerError, match="is no ledger: it is empty"):
+        Ledger(path, read_only=True)
+    assert Guard(SURE, ledger=path).run(CHAIN, {"x": 12}, run_id="run").verified
+
+
+def test_an_interruption_stays_one_where_nothing_can_be_written(tmp_path: Path) -> None:
+    """Who presses Ctrl-C gets that, and not a complaint that the end of the run is not durable."""
+    ledger = Ledger(tmp_path / "runs.db")
+
+    class Pressed:
+        def complete(self, request: Any) -> Any:
+            ledger.close()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Guard(Pressed(), ledger=ledger).run(CHAIN, {"x": 12}, run_id="run")
+    assert Guard(SURE, ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id="run").verified
 
 
 def test_another_database_and_another_schema_are_refused(tmp_path: Path) -> None:
@@ -272,10 +301,10 @@ def test_erased_runs_leave_nothing_but_that_they_were(tmp_path: Path) -> None:
     head = _keep(path)
     with Ledger(path) as ledger:
         assert ledger.older_than(3600) == []
-        assert set(ledger.older_than(0)) == {"case 1", "chain", "loop", "paid"}
+        assert set(ledger.older_than(0)) == {"case 1", "chain", "loop", "paid", "waits"}
         assert (ledger.erase(["case 1"]), ledger.erase(["case 1"])) == (1, 0)
         verified = verify_ledger(ledger, head=head)
-        assert (verified.right, verified.rechecked, verified.erased) == (True, 3, 1)
+        assert (verified.right, verified.rechecked, verified.erased) == (True, 4, 1)
         assert ledger.runs()[-1].status == "erased"
         with pytest.raises(ConfigError, match="has no run 'case 2'"):
             ledger.erase(["case 2"])

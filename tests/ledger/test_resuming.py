@@ -234,8 +234,10 @@ def test_rows_are_kept_as_runs(tmp_path: Path) -> None:
     assert len(model.asked) == asked * 3 // 2
     (changed,) = batch(model, [{"id": "r1", "x": 9}])
     assert isinstance(changed.error, RunConflict)
+    unnamed, right = batch(model, [{"id": "r\n1", "x": 9}, {"id": "r7", "x": 9}])
+    assert (unnamed.status, right.status) == ("invalid", "verified")
     with Ledger(tmp_path / "runs.db") as ledger:
-        assert [each.run_id for each in ledger.runs()] == ["night/r2", "night/r1", "night/r0"]
+        assert [each.run_id for each in ledger.runs()] == ["night/r7", "night/r2", "night/r1", "night/r0"]
 
 
 def test_what_a_person_told_of_a_call_can_be_put_right(tmp_path: Path) -> None:
