@@ -72,7 +72,7 @@ def _carried_out(step: Step, values: Mapping[str, Value], answer: Callable[..., 
 
 
 def _told(value: Value) -> str:
-    text = show_value(value)
+    text = show_value(value).replace("\n", " ")  # a line of working is one line
     return text if len(text) <= LONG_TEXT else shorten(text, LONG_TEXT)  # nobody works on a document by copying it
 
 

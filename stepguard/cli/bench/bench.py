@@ -56,7 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data",
         type=Path,
         metavar="DIR",
-        help="the folder with the items of a published benchmark, which --task names (planbench, bbh, procbench)",
+        help="the folder with the items of a published benchmark, which --task names (planbench, bbh, procbench, "
+        "receipts)",
     )
     parser.add_argument("--lengths", help=f"numbers of steps (default: {LENGTHS})")
     parser.add_argument(

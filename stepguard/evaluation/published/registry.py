@@ -13,6 +13,7 @@ from stepguard.evaluation.published.bbh import BigBenchHard
 from stepguard.evaluation.published.items import FixedFamily
 from stepguard.evaluation.published.planbench import PlanBench
 from stepguard.evaluation.published.procbench import ProcBench
+from stepguard.evaluation.published.receipts import Receipts
 
 __all__ = ["PUBLISHED", "is_published", "published_named"]
 
@@ -20,6 +21,7 @@ PUBLISHED: Final[Mapping[str, Callable[..., FixedFamily]]] = {
     "planbench": PlanBench,
     "bbh": BigBenchHard,
     "procbench": ProcBench,
+    "receipts": Receipts,
 }
 """Name -> what makes the family from the folder of its items and its knobs."""
 
