@@ -150,9 +150,11 @@ class SdkBackend:
         async with self.session():
             with call:
                 async with asyncio.timeout(_a_little_less(request.timeout)):
-                    call.client, create = self._sender(await self._async_client())
-                    # Making the form of a reply imports what is heavy, the first time.
-                    arguments = await awithin(None, lambda: self._arguments(request), name="stepguard-request")
+                    client = await self._async_client()
+                    # What sends, and the form of a reply, import what is heavy, the first time.
+                    (call.client, create), arguments = await awithin(
+                        None, lambda: (self._sender(client), self._arguments(request)), name="stepguard-request"
+                    )
                     call.raw = await call.aread(await create(**arguments))
         return call.completion(answer_in_reasoning=self._answer_in_reasoning)
 

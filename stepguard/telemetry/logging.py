@@ -224,7 +224,28 @@ def _logger(level: Literal["info", "warning"]) -> Any:
     logger = logging.getLogger(_NAME)
     if not logger.isEnabledFor(_LEVELS[level]):
         return None
-    import structlog
+    return _KeyValues(logger)
 
-    render = structlog.processors.KeyValueRenderer(key_order=["event"])
-    return structlog.wrap_logger(logger, processors=[render], wrapper_class=structlog.BoundLogger)
+
+class _KeyValues:
+    """Writes events to a logger of the standard library as ``event='run_done' status='verified'``."""
+
+    def __init__(self, logger: logging.Logger, **bound: object) -> None:
+        self._logger = logger
+        self._bound = bound
+
+    def bind(self, **facts: object) -> _KeyValues:
+        """The same, with facts that stand in every event."""
+        return _KeyValues(self._logger, **{**self._bound, **facts})
+
+    def info(self, event: str, **facts: object) -> None:
+        """Write an event."""
+        self._write(logging.INFO, event, facts)
+
+    def warning(self, event: str, **facts: object) -> None:
+        """Write an event that somebody should look at."""
+        self._write(logging.WARNING, event, facts)
+
+    def _write(self, level: int, event: str, facts: dict[str, object]) -> None:
+        pairs = {"event": event, **self._bound, **facts}
+        self._logger.log(level, "%s", " ".join(f"{name}={value!r}" for name, value in pairs.items()), stacklevel=3)

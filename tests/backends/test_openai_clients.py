@@ -286,3 +286,27 @@ def test_traced_client(chat_server: ChatServer) -> None:
         client.chat.completions.create = traced  # type: ignore[method-assign]
         assert OpenAIBackend("m", client=client).complete(REQUEST).text == GOOD
     traced.assert_called_once()
+
+
+def test_the_parts_of_a_client_are_looked_up_off_the_event_loop() -> None:
+    """A client's parts import what is heavy when they are first looked at: that happens in a thread."""
+    looked_at: set[str] = set()
+
+    class Looked:
+        """A client that notes in which thread its parts are looked up."""
+
+        max_retries = 0
+
+        @property
+        def chat(self) -> object:
+            looked_at.add(threading.current_thread().name)
+            return SimpleNamespace(completions=SimpleNamespace(create=create))
+
+    async def create(**_: object) -> object:
+        return {"choices": [{"finish_reason": "stop", "message": {"content": "ok"}}]}
+
+    backend = OpenAIBackend("m", client=Looked())
+    looked_at.clear()
+    asyncio.run(backend.acomplete(REQUEST))
+    assert looked_at
+    assert threading.main_thread().name not in looked_at
