@@ -407,7 +407,7 @@ class PolicyGate:
         self._history.add(call)
         if tool.reads:
             return
-        if call.status == "pending":
+        if call.status == "pending" and tool.changes != ():
             self._open.add(call.number)
         if tool.changes is None or call.values is None:
             self._history.changed_all(call.number)

@@ -45,6 +45,12 @@ class LetThrough:
     yeses: tuple[str, ...] = ()
     result: Any = None
     open: tuple[int, ...] = ()
+    plain: dict[str, Value] = field(init=False, default_factory=dict)
+    """Its arguments as they are counted, worked out once."""
+
+    def __post_init__(self) -> None:
+        if self.values is not None:
+            self.plain = {name: folded(value) for name, value in self.values.items()}
 
     @property
     def counts(self) -> bool:
@@ -69,6 +75,11 @@ class Sight:
     number: int
     open: tuple[int, ...] = ()
     stale_by: list[int] = field(default_factory=list)
+    plain: dict[str, Value] = field(init=False, default_factory=dict)
+    """Its arguments as they are counted, worked out once."""
+
+    def __post_init__(self) -> None:
+        self.plain = {name: folded(value) for name, value in self.values.items()}
 
 
 class CallHistory:
@@ -93,7 +104,7 @@ class CallHistory:
 
     def see(self, tool: str, sight: Sight) -> None:
         """A result that rules may look at; it takes the place of an older one of the same call."""
-        same = self._sights.setdefault(tool, {}).setdefault(_key(sight.values), [])
+        same = self._sights.setdefault(tool, {}).setdefault(_key(sight.plain), [])
         if any(each.values == sight.values and each.number > sight.number for each in same):
             return
         same[:] = [each for each in same if each.values != sight.values]
@@ -127,7 +138,7 @@ class CallHistory:
         for call in self.by_tool.get(tool, ()):
             if not call.counts:
                 continue
-            if call.values is None or all(folded(call.values[name]) == value for name, value in plain.items()):
+            if call.values is None or all(call.plain[name] == value for name, value in plain.items()):
                 yield call
 
     def state_of(self, sight: Sight) -> Literal["fresh", "stale", "unanswered"]:
@@ -146,13 +157,13 @@ class CallHistory:
         sights = self._sights.get(tool, {})
         some = next(iter(sights.values()), None)
         if some and plain.keys() == some[0].values.keys():
-            return sights.get(tuple(plain[name] for name in sorted(plain)), [])
+            return sights.get(_key(plain), [])
         return [sight for same in sights.values() for sight in same]
 
 
 def _fits(sight: Sight, plain: dict[str, Value]) -> bool:
-    return all(folded(sight.values[name]) == value for name, value in plain.items())
+    return all(sight.plain[name] == value for name, value in plain.items())
 
 
-def _key(values: dict[str, Value]) -> tuple[Value, ...]:
-    return tuple(folded(values[name]) for name in sorted(values))
+def _key(plain: dict[str, Value]) -> tuple[Value, ...]:
+    return tuple(plain[name] for name in sorted(plain))
