@@ -20,14 +20,16 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import UTC, datetime
+from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final
 
 from stepguard.core.arguments import check_callable
-from stepguard.errors import ConfigError, StepguardError
+from stepguard.errors import ConfigError, StepguardError, ValueRefused
 from stepguard.policy.arguments import plain_data
-from stepguard.policy.decisions import Decision, FactQuestion
+from stepguard.policy.decisions import Decision, FactQuestion, Reason
 from stepguard.policy.gate import PolicyGate
 from stepguard.policy.policy import Policy
 from stepguard.procedure.operations import KEY, Operation, Tool, operations_of
@@ -89,6 +91,8 @@ class ToolGate:
         self._confirm = confirm
         self._answer = answer
         self._clock = clock
+        self._lock = Lock()
+        self._begun: set[str] = set()
 
     @property
     def handed_over(self) -> bool:
@@ -102,7 +106,7 @@ class ToolGate:
             if decision.outcome != "ask" or not self._asked(decision):
                 break
             decision = self.gate.offer(name, arguments, id=id, now=self._clock())
-        return decision
+        return decision if not decision.allowed or self._begins(decision) else _in_progress(decision)
 
     def call(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> str:
         """Make a call if the policy lets it through.
@@ -164,7 +168,10 @@ class ToolGate:
 
     def finished(self, decision: Decision, value: object) -> str:
         """Tell the gate what a call that was let through gave back; the same as text for the model."""
-        text = value if isinstance(value, str) else json.dumps(plain_data(value), ensure_ascii=False)
+        try:
+            text = value if isinstance(value, str) else json.dumps(plain_data(value), ensure_ascii=False)
+        except ValueRefused as error:
+            text = f"The result of {decision.tool} cannot be shown: {error.reason}."
         self.gate.result(decision.call, text)
         return text
 
@@ -184,6 +191,13 @@ class ToolGate:
                 learned = True
         return learned
 
+    def _begins(self, decision: Decision) -> bool:
+        """Whether a call is made for the first time here: two at once under one identifier are one call."""
+        with self._lock:
+            known = decision.call in self._begun
+            self._begun.add(decision.call)
+        return not known
+
     def _function(self, name: str) -> Callable[..., object]:
         tool = self._tools.get(name)
         if tool is None:
@@ -193,6 +207,11 @@ class ToolGate:
     def _given(self, decision: Decision) -> dict[str, Any]:
         keyed = self._tools[decision.tool].keyed
         return {**decision.arguments, **({KEY: decision.key} if keyed else {})}
+
+
+def _in_progress(decision: Decision) -> Decision:
+    reason = Reason("repeated", decision.tool, "This very call is being made already", "Wait for its result.")
+    return replace(decision, outcome="refuse", key=None, number=None, reasons=(reason,))
 
 
 def failure_text(decision: Decision, error: Exception) -> str:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import timedelta
+from fractions import Fraction
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from stepguard.errors import ValueRefused
+from stepguard.language.periods import Period
+from stepguard.language.quantities import Amount
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode
-from stepguard.language.values import Value
+from stepguard.language.values import Value, show_value
 from stepguard.policy.reading import Reader, folded
 
 if TYPE_CHECKING:
@@ -17,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["given_data", "plain_data", "read_arguments_of"]
 
 _MAX_ARGUMENTS: Final = 1_000_000
+_MAX_DIGITS: Final = 400
+_MAX_DEPTH: Final = 100
 
 
 def read_arguments_of(tool: DeclaredTool, given: object, reader: Reader) -> tuple[dict[str, Value], dict[str, Any]]:
@@ -45,7 +52,10 @@ def read_arguments_of(tool: DeclaredTool, given: object, reader: Reader) -> tupl
         plain = folded(name) if isinstance(name, str) else name
         if not tool.more or not isinstance(name, str) or any(folded(each) == plain for each in names):
             raise ValueRefused(f"there is no argument {str(name)[:40]!r}", text="")
-        data[name] = plain_data(given[name])
+        try:
+            data[name] = plain_data(given[name])
+        except ValueRefused as error:
+            raise ValueRefused(f"{str(name)[:40]}: {error.reason}", text="") from None
     for each in tool.parameters:
         if each.name in given:
             try:
@@ -66,20 +76,34 @@ def given_data(arguments: object) -> dict[str, Any]:
             arguments = decode(arguments.strip() or "{}")
         except ValueError:
             return {}
-    plain = plain_data(arguments)
+    try:
+        plain = plain_data(arguments)
+    except ValueRefused:
+        return {}
     return plain if isinstance(plain, dict) else {}
 
 
-def plain_data(value: Any) -> Any:
-    """Data as it can be saved: JSON's numbers as Python's, everything that JSON does not know as text."""
+def plain_data(value: Any, depth: int = 0) -> Any:
+    """Data as it can be saved: JSON's numbers as Python's, everything that JSON does not know as text.
+
+    Raises:
+        ValueRefused: it is nested too deeply, or a number is too long or too large.
+    """
+    if depth > _MAX_DEPTH:
+        raise ValueRefused("nested too deeply", text="")
     if isinstance(value, JsonNumber):
-        return json.loads(str(value))
+        number = json.loads(str(value)) if len(value) <= _MAX_DIGITS else inf
+        if number in (inf, -inf):
+            raise ValueRefused("a number is too long or too large", text="")
+        return number
     if isinstance(value, Mapping):
-        return {str(key): plain_data(each) for key, each in value.items()}
+        return {str(key): plain_data(each, depth + 1) for key, each in value.items()}
     if hasattr(value, "model_dump"):
-        return plain_data(value.model_dump(mode="json"))
+        return plain_data(value.model_dump(mode="json"), depth + 1)
     if isinstance(value, list | tuple):
-        return [plain_data(each) for each in value]
+        return [plain_data(each, depth + 1) for each in value]
     if value is None or isinstance(value, str | bool | int | float):
         return value
+    if isinstance(value, timedelta | Period | Amount | Fraction):
+        return show_value(value)
     return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -20,6 +20,7 @@ import json
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from threading import Lock
@@ -43,6 +44,8 @@ __all__ = ["PolicyGate"]
 
 _VERSION: Final = 1
 _MAX_ID: Final = 512
+_WRITTEN: Final = ("percent", "duration", "quantity")
+"""Types of keys that are asked about as they are written: a bare number would not say its unit."""
 _STRENGTHS: Final = ("proved", "constrained", "grounded", "agreed")
 
 
@@ -130,8 +133,10 @@ class PolicyGate:
         """
         with self._lock:
             call = self._waiting(id)
-            call.status, call.result = "succeeded", plain_data(value)
-            self._see(call, value)
+            call.status = "succeeded"
+            with suppress(ValueRefused):  # what cannot be kept is not looked at, neither now nor behind a resumption
+                call.result = plain_data(value)
+            self._see(call, call.result)
 
     def failed(self, id: str, *, done: bool = True) -> None:
         """A call has failed.
@@ -185,6 +190,11 @@ class PolicyGate:
                 f"not {strength!r}",
                 option="strength",
             )
+        with self._lock:
+            self._learn(known, keys, value, strength)
+
+    def _learn(self, known: DeclaredFact, keys: tuple[object, ...], value: object, strength: str) -> None:
+        fact = known.name
         if len(keys) != len(known.keys):
             raise ConfigError(f"{fact} is told by {len(known.keys)} keys, {len(keys)} are given", option="keys")
         read = self._fact_value(known, value)
@@ -192,14 +202,14 @@ class PolicyGate:
             self._accepted(each.type, key, f"{fact}, {each.name}") for each, key in zip(known.keys, keys, strict=True)
         )
         if known.keys:
-            self._keyed[fact][tuple(cast(Value, to_exact(each)) for each in given)] = read
+            self._keyed[fact][known.table.comparable(given)] = read
         else:
             self._plain[fact] = read
         self._known.add(texts_in(read))
         self._learned.append(
             {
                 "fact": fact,
-                "keys": [plain_data(each) for each in keys],
+                "keys": [key if isinstance(key, str) else plain_data(key) for key in keys],
                 "value": plain_data(value),
                 "strength": strength,
             }
@@ -212,23 +222,28 @@ class PolicyGate:
             decision: the decision that asked for it.
             by: who, by the name that the rule has.
         """
-        check_text(by, "by")
+        self._check_role(by, decision.tool)
         with self._lock, suppress(KeyError, ValueRefused):
             self._yeses.add(self._yes(by, self.policy.tools[decision.tool], decision.arguments))
 
     def confirm_call(self, tool: str, arguments: str | Mapping[str, Any], *, by: str) -> None:
         """Somebody has said yes to a call that is not offered yet; arguments that cannot be read agree to nothing."""
-        check_text(by, "by")
         declared = self.policy.tools.get(tool)
         if declared is None:
             return
+        self._check_role(by, tool)
         with self._lock, suppress(ValueRefused):
             self._yeses.add(self._yes(by, declared, arguments))
 
     def withdraw(self, decision: Decision, *, by: str) -> None:
-        """A yes does not hold any more."""
+        """A yes does not hold any more, also where the call that it let through turns out to have done nothing."""
         with self._lock, suppress(KeyError, ValueRefused):
-            self._yeses.discard(self._yes(by, self.policy.tools[decision.tool], decision.arguments))
+            tool = self.policy.tools[decision.tool]
+            withdrawn = self._yes(by, tool, decision.arguments)
+            self._yeses.discard(withdrawn)
+            for call in self._history.by_tool.get(tool.name, ()):
+                if call.status == "pending" and by in call.yeses and self._yes(by, tool, call.data) == withdrawn:
+                    call.yeses = tuple(each for each in call.yeses if each != by)
 
     @property
     def handed_over(self) -> bool:
@@ -237,8 +252,9 @@ class PolicyGate:
 
     def take_back(self) -> None:
         """The person hands the conversation back to the agent."""
-        self._handed_over = False
-        self._in_a_row.clear()
+        with self._lock:
+            self._handed_over = False
+            self._in_a_row.clear()
 
     # ---- state
 
@@ -380,7 +396,7 @@ class PolicyGate:
         with suppress(ValueRefused):
             values, data = read_arguments_of(tool, arguments, self._reader)
         made = self._let(tool, decision.call, values, data, now)
-        return replace(decision, arguments=data, key=made.key, number=made.number)
+        return replace(decision, arguments=made.arguments, key=made.key, number=made.number)
 
     def _let(
         self,
@@ -445,10 +461,10 @@ class PolicyGate:
         self._history.see(tool.name, Sight(call.values, read, call.number, call.open))
         if tool.reads or read is None:
             return
-        for name, wanted in self._changes(tool, call):
-            target = self.policy.tools[name]
-            if target.result == tool.result and len(wanted) == len(target.parameters):
-                self._history.see(name, Sight(wanted, read, call.number, call.open))
+        # What a change gives back is the new state of the one thing that it changes; of two it is not known which.
+        alike = [each for each in self._changes(tool, call) if self.policy.tools[each[0]].result == tool.result]
+        if len(alike) == 1 and len(alike[0][1]) == len(self.policy.tools[alike[0][0]].parameters):
+            self._history.see(alike[0][0], Sight(alike[0][1], read, call.number, call.open))
 
     def _fact_value(self, fact: DeclaredFact, value: object) -> Value:
         if fact.type == MOMENT:
@@ -466,7 +482,19 @@ class PolicyGate:
 
     def _question(self, name: str, keys: tuple[Value, ...]) -> FactQuestion:
         fact = self.policy.facts[name]
-        return FactQuestion(name, keys, fact.question or "", str(fact.type))
+        written = tuple(
+            each.type.write(key) if each.type.kind in _WRITTEN else key
+            for each, key in zip(fact.keys, keys, strict=True)
+        )
+        return FactQuestion(name, written, fact.question or "", str(fact.type))
+
+    def _check_role(self, by: str, tool: str) -> None:
+        check_text(by, "by")
+        roles = self.policy.roles(tool)
+        if by not in roles:
+            raise ConfigError(
+                f"no rule of {tool} asks for a yes of {by!r:.60}: {', '.join(roles) or 'nobody'} is asked", option="by"
+            )
 
     def _yes(self, by: str, tool: DeclaredTool, arguments: str | Mapping[str, Any]) -> str:
         """A yes to a call: to what its arguments say, however a number in them is written.
@@ -494,7 +522,8 @@ class PolicyGate:
 
 
 def _allowed(call: LetThrough) -> Decision:
-    return Decision("allow", call.tool, call.id, call.data, key=call.key, number=call.number)
+    # A tool may change its arguments; what the rules look at stays.
+    return Decision("allow", call.tool, call.id, deepcopy(call.data), key=call.key, number=call.number)
 
 
 def _dumped(data: object) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from stepguard.core.verdicts import shorten
 from stepguard.errors import EvaluationError
@@ -47,13 +47,17 @@ from stepguard.policy.rules import (
 
 __all__ = ["CallJudgement", "judge_call", "pattern_values"]
 
+_MOST_SHOWN: Final = 200
+"""A longer argument is not repeated to an agent: what a tool gave back could speak to it in the host's voice."""
+
 
 class _Values(dict[str, Value]):
     """The values that a rule may read; a fact that is not known raises, and so does the clock that nobody gave."""
 
-    def __init__(self, values: Mapping[str, Value], facts: frozenset[str]) -> None:
+    def __init__(self, values: Mapping[str, Value], facts: frozenset[str], secret: frozenset[str]) -> None:
         super().__init__(values)
         self.facts = facts
+        self.secret = secret
 
     def __missing__(self, name: str) -> Value:
         if name in self.facts:
@@ -63,7 +67,17 @@ class _Values(dict[str, Value]):
         raise EvaluationError(f"{name} has no value here")
 
     def inner(self) -> _Values:
-        return _Values(self, self.facts)
+        return _Values(self, self.facts, self.secret)
+
+    def bind(self, name: str, value: Value, tree: Expression) -> None:
+        """A name for what an expression comes to, a secret where that reads one."""
+        self[name] = value
+        if self.hides(tree):
+            self.secret |= {name}
+
+    def hides(self, tree: Expression) -> bool:
+        """Whether an expression reads what only the host knows."""
+        return not self.secret.isdisjoint(variables_in(tree))
 
 
 class _Stopped(Exception):
@@ -120,7 +134,7 @@ def judge_call(
     names = [each.name for each in tool.parameters]
     for number, rule in enumerate(tool.rules):
         own = dict(zip(bound_names(rule, names), (values[name] for name in names if name in values), strict=False))
-        scope = _Values({**base, **own}, plain)
+        scope = _Values({**base, **own}, plain, frozenset(policy.facts))
         judge = _RuleJudge(policy, tool, history, tables, judgement, confirmed, clock)
         try:
             judge.body(rule.demands, scope, f"{tool.name}.{number}")
@@ -267,6 +281,7 @@ class _RuleJudge:
             self.ask_facts(missed, demand)
         else:
             outer.spent += trial.spent
+            outer.yeses |= trial.yeses
 
     def kept(self, demand: Demand, scope: _Values, path: str) -> None:
         match demand:
@@ -300,14 +315,14 @@ class _RuleJudge:
             case Prohibition():
                 self.refuse("forbidden", demand, f"{self.tool.name} is never to be called")
             case Binding(name, value):
-                scope[name] = self.needed(cast(Expression, value), scope, demand)
+                scope.bind(name, self.needed(cast(Expression, value), scope, demand), cast(Expression, value))
             case Branching():
                 self.branch(demand, scope, path)
             case Repetition(variable, over, body):
                 items = self.needed(cast(Expression, over), scope, demand)
                 for item in cast("tuple[Value, ...]", items):
                     inner = scope.inner()
-                    inner[variable] = item
+                    inner.bind(variable, item, cast(Expression, over))
                     self.body(body, inner, path)
 
     def counts(self, exemption: Exemption, demand: Demand, scope: _Values) -> bool | None:
@@ -336,7 +351,10 @@ class _RuleJudge:
 
     def wanted(self, pattern: CallPattern, demand: Demand, scope: _Values) -> dict[str, Value]:
         try:
-            return pattern_values(self.policy.tools[pattern.tool], pattern, lambda tree: self.value(tree, scope))
+            values = pattern_values(self.policy.tools[pattern.tool], pattern, lambda tree: self.value(tree, scope))
+            for each in values.values():
+                folded(each)
+            return values
         except FactMissing as missing:
             self.ask_facts([(missing.name, missing.keys)], demand)
         except EvaluationError as error:
@@ -390,8 +408,8 @@ class _RuleJudge:
         shown: list[str] = []
         for name, tree in pairs:
             tree = cast(Expression, tree)
-            secret = any(each in self.policy.facts for each in variables_in(tree))
-            shown.append(f"{name}=..." if secret else f"{name}={shown_argument(self.value(tree, scope))}")
+            text = "..." if scope.hides(tree) else shown_argument(self.value(tree, scope))
+            shown.append(f"{name}={text if len(text) <= _MOST_SHOWN else '...'}")
         return f"{pattern.tool}({', '.join(shown)})"
 
     def done(self, demand: Done, scope: _Values) -> None:
@@ -422,7 +440,10 @@ class _RuleJudge:
         scope[name] = tuple(Record(call.values) for call in calls if call.values is not None)
 
     def limit(self, demand: Limit, scope: _Values, path: str) -> None:
-        per = [show_value(folded(self.needed(cast(Expression, each), scope, demand))) for each in demand.per]
+        try:
+            per = [show_value(folded(self.needed(cast(Expression, each), scope, demand))) for each in demand.per]
+        except EvaluationError as error:
+            self.undecided(demand, error)
         limit = (path, json.dumps(per))
         spent = [each for each in self.history.limits.get(limit, ()) if each.counts]
         if demand.within is not None:
@@ -430,6 +451,8 @@ class _RuleJudge:
             if self.clock is None:
                 self.undecided(demand, EvaluationError("the host gave no time: offer the call with `now=...`"))
             assert self.clock is not None
+            if cast(timedelta, span) <= timedelta():
+                self.undecided(demand, EvaluationError("within no time at all nothing can be counted"))
             since = cast(timedelta, self.clock["at"]) - cast(timedelta, span)
             spent = [each for each in spent if each.at is None or each.at > since]
         if len(spent) + sum(each == limit for each in self.judgement.spent) >= demand.most:

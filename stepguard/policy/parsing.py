@@ -6,6 +6,7 @@ what it means in a procedure. It is built when it is first needed and holds noth
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -21,6 +22,7 @@ from stepguard.procedure.notation.parsing import prepared
 
 __all__ = ["parse_policy_items", "parse_rule_part"]
 
+_BREAKS: Final = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _STARTS: Final = ("policy", "lone_demand", "lone_declaration", "lone_rule", "lone_target", "lone_pattern")
 
 _REMEDIES: Final[tuple[tuple[str, str], ...]] = (
@@ -99,6 +101,12 @@ def parse_rule_part(text: str, kind: str, line: int | None = None) -> Any:
 def _parsed(text: str, start: str) -> Any:
     try:
         body = prepared(text)
+        hidden = _BREAKS.search(body)
+        if hidden is not None:
+            raise PolicyError(
+                f"the character U+{ord(hidden[0]):04X} is shown as the end of a line and is none: begin a new line",
+                line=body.count("\n", 0, hidden.start()) + 1,
+            )
         if start in ("lone_target", "lone_pattern"):
             body = body.rstrip()
         return _parser().parse(body, start=start)

@@ -57,14 +57,18 @@ class FactTable(Table):
         Raises:
             FactMissing: nothing is.
         """
-        given = tuple(self._comparable(keys))
-        if given not in self.known:
-            raise FactMissing(self.name, given)
-        return self.known[given]
+        found = self.known.get(self.comparable(keys))
+        if found is None:
+            raise FactMissing(self.name, tuple(keys))
+        return found
 
     def has_row(self, keys: Sequence[Value]) -> bool:
         """Whether something is known, which no rule may make anything of."""
-        raise FactMissing(self.name, tuple(self._comparable(keys)))
+        raise FactMissing(self.name, tuple(keys))
+
+    def comparable(self, keys: Sequence[Value]) -> tuple[Value, ...]:
+        """Keys as `known` has them."""
+        return tuple(self._comparable(keys))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ import re
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
-from typing import Any, Final, cast
+from typing import Any, Final, NoReturn, cast
 from unicodedata import normalize
 
-from stepguard.errors import ValueRefused
+from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.language.numerals import format_exact
 from stepguard.language.records import Record
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode
@@ -87,8 +87,28 @@ def folded(value: Value) -> Value:
     if isinstance(value, tuple):
         return tuple(map(folded, value))
     if isinstance(value, Record):
-        return Record({key: folded(each) for key, each in value.items()})
+        return Record({key: folded(value[key]) for key in value.keys()})  # noqa: SIM118 - one that lacks fields refuses
     return cast(Value, to_exact(value))
+
+
+class PartialRecord(Record):
+    """A record of a result that lacks a declared field: its fields can be read, and as a whole it equals nothing."""
+
+    __slots__ = ()
+
+    def keys(self) -> NoReturn:
+        """Refuse what would compare it.
+
+        Raises:
+            EvaluationError: always.
+        """
+        raise EvaluationError("a record is compared that lacks a field, or holds one of another type")
+
+    def __eq__(self, other: object) -> bool:
+        return self.keys()
+
+    def __hash__(self) -> int:
+        return self.keys()
 
 
 class Reader:
@@ -117,7 +137,10 @@ class Reader:
         if kind == MOMENT:
             if not isinstance(given, str) or isinstance(given, JsonNumber):
                 raise _refused(place, "a date and a time such as 2026-01-31T14:30:00Z was expected")
-            return read_moment(given, self.zone), given
+            moment = read_moment(given, self.zone)
+            written = datetime.fromisoformat(given)
+            # The tool is not left to choose the zone of one that names none.
+            return moment, given if written.tzinfo is not None else written.replace(tzinfo=self.zone).isoformat()
         if kind.items is not None:
             if not isinstance(given, list | tuple):
                 raise _refused(place, f"a list was expected, found {_named(given)}")
@@ -219,7 +242,7 @@ class Reader:
                     found[key] = known[key]
                 elif (value := self._result(inner, given.get(key), depth + 1)) is not None:
                     found[key] = value
-            return Record(found)
+            return Record(found) if len(found) == len(kind.record.fields) else PartialRecord(found)
         return _plain_result(kind, given)
 
     def _list_result(self, kind: ValueType, given: object, depth: int) -> Value | None:
@@ -238,7 +261,7 @@ def _plain_result(kind: ValueType, given: object) -> Value | None:
         number = _number_text(given)
         if number is not None:
             if kind.kind == "text":
-                return number if number.isdecimal() else None
+                return str(given) if str(given).isdecimal() else None
             if not kind.numeric or kind.kind == "percent":
                 return None
             return kind.accept(number)

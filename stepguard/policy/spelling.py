@@ -49,16 +49,15 @@ class KnownTexts:
     def add(self, texts: Iterable[object]) -> None:
         """Texts that are known."""
         for text in texts:
-            if isinstance(text, str) and 0 < len(text) <= _LONGEST:
+            if isinstance(text, str) and len(text) <= _LONGEST:
                 self._spellings.setdefault(folded(text), set()).add(text)
 
     def misspelt(self, value: Value) -> bool:
         """Whether a text in a value is another spelling of what is known, and not itself known."""
         for text in texts_in(value):
-            if len(text) <= _LONGEST:
-                known = self._known(folded(text))
-                if known and text not in known:
-                    return True
+            known = self._known(folded(text))  # however long it is: blanks in it are dropped
+            if known and text not in known:
+                return True
         return False
 
     def _known(self, key: Value) -> set[str]:

@@ -243,6 +243,12 @@ def check_rules(
         checker.line = tool.line
         for pattern in tool.changes or ():
             checker.pattern(pattern, scope)
+        known = sorted(scope.used.intersection(facts))
+        if known:
+            raise PolicyError(
+                f"what {tool.name} changes cannot hang on the fact {known[0]!r}: name what follows from its arguments",
+                line=tool.line,
+            )
         if not tool.reads and tool.name not in ruled:
             raise PolicyError(
                 f"no rule speaks of {tool.name}, which may change something: write `before {tool.name}: ...`, "

@@ -130,7 +130,8 @@ def test_a_yes_is_for_this_very_call_and_counts_once() -> None:
     desk.see()
     asked = desk.offer("refund", order="A1", amount=120)
     assert (asked.outcome, asked.confirmations) == ("ask", ("manager",))
-    desk.gate.confirm(asked, by="user")
+    with pytest.raises(ConfigError, match="manager is asked"):
+        desk.gate.confirm(asked, by="user")
     assert desk.offer("refund", order="A1", amount=120).outcome == "ask"
     desk.gate.confirm(asked, by="manager")
     assert desk.offer("refund", order="A1", amount=121).outcome == "ask"
