@@ -65,7 +65,7 @@ class SdkBackend:
         self._connect: Final = connect
         self._account: Final = account
         self._limiter = limiter
-        self._answer_in_reasoning = False
+        self._answer_in_reasoning = self._warm = False
         self._lock: Final = threading.Lock()
         self._own: Any = None
         self._lent: Final[dict[asyncio.AbstractEventLoop, _Lent]] = {}
@@ -151,12 +151,19 @@ class SdkBackend:
             with call:
                 async with asyncio.timeout(_a_little_less(request.timeout)):
                     client = await self._async_client()
-                    # What sends, and the form of a reply, import what is heavy, the first time.
-                    (call.client, create), arguments = await awithin(
-                        None, lambda: (self._sender(client), self._arguments(request)), name="stepguard-request"
-                    )
+                    (call.client, create), arguments = await self._prepared(client, request)
                     call.raw = await call.aread(await create(**arguments))
         return call.completion(answer_in_reasoning=self._answer_in_reasoning)
+
+    async def _prepared(self, client: Any, request: Request) -> tuple[tuple[Any, Callable[..., Any]], dict[str, Any]]:
+        """What sends, and the parameters of the call. Both import what is heavy, the first time."""
+        if self._warm:
+            return self._sender(client), self._arguments(request)
+        prepared = await awithin(
+            None, lambda: (self._sender(client), self._arguments(request)), name="stepguard-request"
+        )
+        self._warm = True
+        return prepared
 
     def _turns(self) -> EndpointLimiter:
         if self._limiter is None:
