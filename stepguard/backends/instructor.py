@@ -114,6 +114,7 @@ class InstructorBackend(SdkBackend):
             connect=_no_client if vendor is None else vendor.connector(model, base_url, api_key),
             account=account or (lambda: _account(client)),
             limiter=limiter,
+            key=api_key,
         )
         kept_there = kind != "bedrock" or any(name in model.lower() for name in ("anthropic", "claude", "nova"))
         self._wire: Final = wire

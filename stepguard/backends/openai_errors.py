@@ -6,6 +6,7 @@ Nothing here imports an SDK: fields are read where they are there, and exception
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -16,7 +17,15 @@ from stepguard.backends.sdk_errors import body_of, field, headers_of, named_stat
 from stepguard.core.redaction import HIDDEN
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, RateLimited
 
-__all__ = ["as_backend_error", "body_error", "refused_reply", "secrets_of", "texts_of", "was_sent"]
+__all__ = [
+    "as_backend_error",
+    "body_error",
+    "environment_secrets",
+    "refused_reply",
+    "secrets_of",
+    "texts_of",
+    "was_sent",
+]
 
 _RETRYABLE_4XX: Final = frozenset({408, 409, 425, 429})
 _SPENT: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
@@ -26,6 +35,7 @@ _WRITTEN_CALL: Final = re.compile(
     r"\s*<function[=(](?P<name>\w{1,80})\)?>?\s*(?P<arguments>\{.*\})\s*(?:</function>)?\s*", re.DOTALL
 )
 _SHORTEST_SECRET: Final = 8
+_SECRET_VARIABLE: Final = re.compile(r"(?:API_?KEY|ACCESS_KEY|SECRET|SECRET_KEY|AUTH_TOKEN|ACCESS_TOKEN|API_TOKEN)\Z")
 _HELD: Final = (
     *(("api_key",), ("auth_token",), ("admin_api_key",), ("_azure_ad_token",)),
     *(
@@ -111,6 +121,13 @@ def secrets_of(client: object, error: BaseException | None = None) -> tuple[str,
                 if _SECRET_HEADER.search(name) and isinstance(value, str):
                     held += (value, value.rpartition(" ")[2])
     return tuple(dict.fromkeys(each for each in held if isinstance(each, str) and len(each) >= _SHORTEST_SECRET))
+
+
+def environment_secrets() -> tuple[str, ...]:
+    """The keys in the environment, which an SDK may have read by itself and shows nowhere else."""
+    return tuple(
+        value for name, value in os.environ.items() if _SECRET_VARIABLE.search(name) and len(value) >= _SHORTEST_SECRET
+    )
 
 
 def refused_reply(error: Exception, secrets: Iterable[str] = ()) -> Mapping[str, Any] | None:

@@ -45,6 +45,7 @@ class SdkBackend:
         connect: makes a client, an async one where it is told so; called where none is given.
         account: says which endpoint is asked, and a digest of the key.
         limiter: how many requests may be on their way at once; None takes that of the endpoint and the key.
+        key: a key that was given, which stays out of errors.
     """
 
     def __init__(
@@ -57,7 +58,9 @@ class SdkBackend:
         connect: Callable[[bool], Any],
         account: Callable[[], tuple[str, str]],
         limiter: EndpointLimiter | None,
+        key: str | None = None,
     ) -> None:
+        self._secrets: Final = () if key is None else (key,)
         self.name: Final = name
         self.is_async: Final = is_async
         self._label: Final = label
@@ -116,7 +119,7 @@ class SdkBackend:
         return completion
 
     def _complete(self, request: Request) -> Completion:
-        call = SdkCall(self._label, request, self._stream(request))
+        call = SdkCall(self._label, request, self._stream(request), self._secrets)
 
         def answer() -> object:
             call.client, create = self._sender(self._sync_client() if self._given is None else self._given)
@@ -146,7 +149,7 @@ class SdkBackend:
         return completion
 
     async def _acomplete(self, request: Request) -> Completion:
-        call = SdkCall(self._label, request, self._stream(request))
+        call = SdkCall(self._label, request, self._stream(request), self._secrets)
         async with self.session():
             with call:
                 async with asyncio.timeout(_a_little_less(request.timeout)):

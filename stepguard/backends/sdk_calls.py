@@ -9,7 +9,14 @@ from typing import Any, Final
 from stepguard.backends.base import Completion, Request
 from stepguard.backends.chat_completions import read_completion
 from stepguard.backends.completion_streams import CompletionStream, whole_body
-from stepguard.backends.openai_errors import as_backend_error, refused_reply, secrets_of, texts_of, was_sent
+from stepguard.backends.openai_errors import (
+    as_backend_error,
+    environment_secrets,
+    refused_reply,
+    secrets_of,
+    texts_of,
+    was_sent,
+)
 from stepguard.backends.providers import digest
 from stepguard.backends.reply_forms import chat_body
 from stepguard.backends.sdk_errors import field
@@ -32,18 +39,20 @@ class SdkCall:
         name: what errors call the model.
         request: what is asked.
         stream: puts the reply together that comes in pieces.
+        secrets: what stays out of errors beside what the client holds, which does not show every key.
 
     Attributes:
         raw: the body of the reply.
         client: the client that is asked, whose secrets stay out of errors.
     """
 
-    def __init__(self, name: str, request: Request, stream: CompletionStream) -> None:
+    def __init__(self, name: str, request: Request, stream: CompletionStream, secrets: tuple[str, ...] = ()) -> None:
         self.raw: object = None
         self.client: Any = None
         self._name = name
         self._request = request
         self._stream = stream
+        self._own = secrets
         self._secrets: tuple[str, ...] | None = None
         self._failure: BackendError | None = None
 
@@ -65,7 +74,7 @@ class SdkCall:
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> bool:
         if not isinstance(error, Exception) or isinstance(error, StepguardError):
             return False
-        secrets = self._secrets = secrets_of(self.client, error)
+        secrets = self._secrets = self._all(error)
         self.raw = refused_reply(error, secrets)
         if self.raw is not None:
             return True
@@ -76,6 +85,9 @@ class SdkCall:
         if all(redact(text, *secrets) == text for text in texts_of(error)):
             self._failure.__cause__ = error
         return True
+
+    def _all(self, error: Exception | None = None) -> tuple[str, ...]:
+        return (*self._own, *secrets_of(self.client, error), *environment_secrets())
 
     def _spent(self, error: Exception) -> Usage | None:
         """What a call cost that has failed without a refusal, None where nothing was sent."""
@@ -96,7 +108,7 @@ class SdkCall:
 
     def _say(self, words: str) -> str:
         # Cut before redacting, or a page of megabytes is searched; and after, or half a key could stay.
-        secrets = secrets_of(self.client) if self._secrets is None else self._secrets
+        secrets = self._secrets or self._all()
         said = redact(f"{self._name}: {words[: 20 * _LONGEST_MESSAGE]}", *secrets)
         return said if len(said) <= _LONGEST_MESSAGE else f"{said[: _LONGEST_MESSAGE - 3]}..."
 

@@ -10,6 +10,7 @@ import sys
 import time
 import traceback
 from email.utils import formatdate
+from types import SimpleNamespace
 from typing import Any
 
 import openai
@@ -389,3 +390,18 @@ def test_nothing_is_logged_at_warning_or_above(
     ask(backend, REQUEST)
     failure(ask, backend)
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+@pytest.mark.parametrize("variable", ["SOME_VENDOR_API_KEY", "AWS_SECRET_ACCESS_KEY", "X_AUTH_TOKEN"])
+def test_keys_that_an_sdk_reads_by_itself_stay_out_of_errors(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key in the environment that no client shows is struck from what an SDK says, and so is its cause."""
+    monkeypatch.setenv(variable, "nobody-knows-this-1234")
+
+    def create(**_: object) -> None:
+        raise RuntimeError("401: the key nobody-knows-this-1234 is not valid")
+
+    client = SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
+    backend = OpenAIBackend("m", client=client)
+    with pytest.raises(BackendError, match="is not valid") as caught:
+        backend.complete(Request(messages=(Message("user", "hello"),)))
+    assert "nobody-knows" not in "".join(traceback.format_exception(caught.value))
