@@ -237,7 +237,7 @@ def test_the_bench_draws_items_and_goes_on(folder: Path, tmp_path: Path, capsys:
         ({"truth": ["clear_a"]}, "line 1: the published state is not what the rules give"),
         ({"query": "What now?"}, "line 1: the query does not end in a statement"),
         ({"truth": "clear_a"}, "line 1: 'truth' is a list in every item"),
-        ({"domain": "chess"}, "no item of the file is of blocksworld"),
+        ({"domain": "chess"}, "holds no item of that kind"),
     ],
 )
 def test_an_item_that_is_none_is_refused(tmp_path: Path, changes: dict[str, Any], named: str) -> None:

@@ -202,7 +202,7 @@ def test_the_bench_runs_a_task(folder: Path, capsys: pytest.CaptureFixture[str])
         (1, {"intermediate": ["aceb", "acbe"]}, "line 1: state 2 of the published 3 is not what the rule gives"),
         (1, {"question": "What?"}, "line 1: the question has no 'String'"),
         (2, {"final": 3}, "line 1: state 3"),
-        (1, {"task": "task02"}, "holds nothing of task01"),
+        (1, {"task": "task02"}, "holds no item of that kind"),
         (3, {"question": "Strings:\n['a"}, "line 1: "),
     ],
 )

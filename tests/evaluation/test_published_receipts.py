@@ -108,12 +108,12 @@ def test_the_bench_tells_what_is_left_out(folder: Path, capsys: pytest.CaptureFi
     write(folder, [*(item(seed) for seed in range(4)), {**item(5), "total": "1.23"}, {**item(6), "company": "NOBODY"}])
     assert main(["bench", "--task", "receipts", "--data", str(folder), "--arms", "trace,guard", "--json"]) == 0
     results = json.loads(capsys.readouterr().out)
-    assert "2 receipts are left out" in results["meta"]["published"]
+    assert "LEFT OUT: 2 of 6 items" in results["meta"]["warning"]
     assert [row["n"] for row in results["whole"]["rows"]] == [4, 4]
 
 
 def test_a_file_without_receipts_is_named(tmp_path: Path) -> None:
     """The file and where it is to be had."""
     write(tmp_path, [{**item(5), "total": ""}])
-    with pytest.raises(ConfigError, match=r"receipts.jsonl holds no receipt.*https://github.com"):
+    with pytest.raises(ConfigError, match=r"receipts.jsonl, line 1: the total of the key.*https://github.com"):
         published_named("receipts", tmp_path)

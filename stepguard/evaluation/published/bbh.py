@@ -15,8 +15,8 @@ from stepguard.core.arguments import check_one_of
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.families.base import WORDS_SYSTEM, PublishedTask, Scores
-from stepguard.evaluation.published.bbh_items import PARTS, BbhReader, UnknownThing
-from stepguard.evaluation.published.items import FixedFamily, read_items, read_json, refuse_item
+from stepguard.evaluation.published.bbh_items import PARTS, BbhReader
+from stepguard.evaluation.published.items import FixedFamily, read_items, read_json, understood
 from stepguard.language.values import Value
 
 __all__ = ["BigBenchHard"]
@@ -31,11 +31,11 @@ _OPTION: Final = re.compile(r"\([A-Z]\)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BigBenchHard(FixedFamily):
-    """The items of one task. The steps, worked out by plain code, give the published answer of each, or it is refused.
+    """The items of one task. The steps, worked out by plain code, give the published answer of each, or it is left out.
 
     Args:
         part: ``tracking`` (seven objects, seven swaps), ``web_of_lies``, ``navigate`` or ``object_counting``. Of the
-            last one, items with things of which we know no kind are left out, and counted.
+            last one, items with things of which we know no kind are left out.
 
     Raises:
         ConfigError: there is no such task, or the items or prompts cannot be read.
@@ -53,7 +53,6 @@ class BigBenchHard(FixedFamily):
     part: BbhPart = "tracking"
     items: tuple[tuple[str, str], ...] = field(init=False, repr=False, default=())
     prompt: str = field(init=False, repr=False, default="")
-    left_out: int = field(init=False, repr=False, default=0)
     digest: str = field(init=False, repr=False, default="")
 
     def __post_init__(self) -> None:
@@ -63,25 +62,15 @@ class BigBenchHard(FixedFamily):
         prompts = read_json(self.data, _PROMPTS, self.SOURCE)
         if reader.name not in prompts:
             raise ConfigError(f"{self.data / _PROMPTS} has no prompt of {reader.name}. {self.SOURCE}", option="data")
-        kept: list[tuple[str, str]] = []
-        lengths: list[int] = []
-        left_out = 0
-        for item in items:
-            if item["task"] != reader.name:
-                continue
-            try:
-                lengths.append(_checked(reader, item["input"], item["target"]))
-            except UnknownThing:
-                left_out += 1
-                continue
-            except ValueError as error:
-                raise refuse_item(self.data / _FILE, item["line"], f"{error}. {self.SOURCE}") from error
-            kept.append((item["input"], item["target"]))
-        if not kept:
-            raise ConfigError(f"{self.data / _FILE} holds no item of {reader.name}. {self.SOURCE}", option="data")
+        mine = [item for item in items if item["task"] == reader.name]
+
+        def read(item: Mapping[str, Any]) -> tuple[str, str, int]:
+            return item["input"], item["target"], _checked(reader, item["input"], item["target"])
+
+        kept, left_out = understood(mine, read, self.data / _FILE, self.SOURCE)
         put = object.__setattr__
-        put(self, "items", tuple(kept))
-        put(self, "lengths", tuple(lengths))
+        put(self, "items", tuple((text, target) for text, target, _ in kept))
+        put(self, "lengths", tuple(length for *_, length in kept))
         put(self, "prompt", prompts[reader.name].partition("-----\n")[2] or prompts[reader.name])
         put(self, "left_out", left_out)
         put(self, "digest", digest)
@@ -89,13 +78,6 @@ class BigBenchHard(FixedFamily):
     def hash(self) -> str:
         """See `FixedFamily.hash`."""
         return self.digest
-
-    def describe(self) -> dict[str, Any]:
-        """See `FixedFamily.describe`; with how many items are left out."""
-        about = FixedFamily.describe(self)
-        if self.left_out:
-            about["published"] += f"; {self.left_out} items are left out: they name things of which we know no kind"
-        return about
 
     def task(self, number: int) -> Task:
         """See `FixedFamily.task`."""

@@ -16,14 +16,10 @@ from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
 from stepguard.procedure.steps import Input, Step
 
-__all__ = ["PARTS", "BbhReader", "Plausible", "UnknownThing"]
+__all__ = ["PARTS", "BbhReader", "Plausible"]
 
 Plausible = Callable[[str, Value, Mapping[str, Value]], bool]
 _Solve = Callable[[Mapping[str, Value]], Value]
-
-
-class UnknownThing(ValueError):
-    """An item names a thing of which we do not know what kind it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +353,7 @@ def _counting(text: str, name: str) -> TaskDraft:
         size, _, thing = piece.partition(" ")
         kind = kind_of_thing(thing)
         if kind is None:
-            raise UnknownThing(thing)
+            raise ValueError(f"we do not know what kind of thing {thing!r} is")
         counts = _SIZES[size] if wanted in ("objects", kind) else 0
         step = Step(
             f"count_{at}",

@@ -6,29 +6,34 @@ import hashlib
 import json
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import Named
 
-__all__ = ["FixedFamily", "read_items", "read_json", "refuse_item"]
+__all__ = ["FixedFamily", "read_items", "read_json", "understood"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedFamily(Named, ABC):
     """A family of items that others made: the instance for a seed is the item of that number, from 0 on.
 
-    A subclass reads its items when it is made, and refuses one whose published answer is not what its rules give.
+    A subclass reads its items when it is made. One that is of no form it knows, or whose published answer is not what
+    its rules give, is left out and told of: it is in no figure.
 
     Args:
         data: the folder that holds the items.
 
     Attributes:
         lengths: the number of steps of every item, in the order of the file.
+        left_out: why items are left out, each with its line.
     """
 
     SOURCE: ClassVar[str]
@@ -38,6 +43,7 @@ class FixedFamily(Named, ABC):
 
     data: Path = field(repr=False)
     lengths: tuple[int, ...] = field(init=False, repr=False, default=())
+    left_out: tuple[str, ...] = field(init=False, repr=False, default=())
 
     @abstractmethod
     def task(self, number: int) -> Task:
@@ -69,8 +75,13 @@ class FixedFamily(Named, ABC):
         return [(self.lengths[number], number) for number in numbers]
 
     def describe(self) -> dict[str, Any]:
-        """What a report has to say of the items."""
-        return {"items": len(self.lengths), "source": self.SOURCE, "published": self.PUBLISHED_FIGURES}
+        """What a report has to say of the items; ``warning`` where some are left out."""
+        about: dict[str, Any] = {"items": len(self.lengths), "source": self.SOURCE, "published": self.PUBLISHED_FIGURES}
+        if self.left_out:
+            count, total = len(self.left_out), len(self.left_out) + len(self.lengths)
+            about["left_out"] = list(self.left_out)
+            about["warning"] = f"LEFT OUT: {count} of {total} items, which are in no figure; {self.left_out[0]}"
+        return about
 
 
 def read_items(folder: Path, file: str, source: str, fields: Mapping[str, type]) -> tuple[list[dict[str, Any]], str]:
@@ -88,19 +99,19 @@ def read_items(folder: Path, file: str, source: str, fields: Mapping[str, type])
     raw = _bytes_of(folder, file, source)
     path = folder / file
     items: list[dict[str, Any]] = []
-    for number, line in enumerate(raw.split(b"\n"), 1):
+    for number, line in enumerate(raw.removeprefix(BOM_UTF8).split(b"\n"), 1):
         if not line.strip():
             continue
         try:
             item = json.loads(line.decode())
         except ValueError as error:
-            raise refuse_item(path, number, f"is no JSON: {error}. {source}") from error
+            raise _refuse(path, number, f"is no JSON: {error}. {source}") from error
         if not isinstance(item, dict):
-            raise refuse_item(path, number, f"an item is an object, found {line[:40]!r}. {source}")
+            raise _refuse(path, number, f"an item is an object, found {line[:40]!r}. {source}")
         for name, kind in fields.items():
             if type(item.get(name)) is not kind:
                 what = f"{name!r} is a {kind.__name__} in every item, found {item.get(name)!r:.60}. {source}"
-                raise refuse_item(path, number, what)
+                raise _refuse(path, number, what)
         items.append({**item, "line": number})
     if not items:
         raise ConfigError(f"{path} holds no items. {source}", option="data")
@@ -122,7 +133,34 @@ def read_json(folder: Path, file: str, source: str) -> dict[str, str]:
     return found
 
 
-def refuse_item(path: Path, line: int, message: str) -> ConfigError:
+def understood(
+    items: Iterable[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], T], path: Path, source: str
+) -> tuple[list[T], tuple[str, ...]]:
+    """What was made of the items that could be read, and why others could not.
+
+    Args:
+        items: as `read_items` gives them.
+        read: makes something of one; where it cannot, it raises `ValueError`, `LookupError`, `TypeError` or
+            `SyntaxError`.
+        path, source: the file, and where it is to be had.
+
+    Raises:
+        ConfigError: there are no items, or none could be read.
+    """
+    made: list[T] = []
+    left_out: list[str] = []
+    for item in items:
+        try:
+            made.append(read(item))
+        except (ValueError, LookupError, TypeError, SyntaxError, RecursionError) as error:
+            left_out.append(f"line {item['line']}: {error}")
+    if not made:
+        why = f", {left_out[0]}" if left_out else " holds no item of that kind"
+        raise ConfigError(f"{path}{why}. {source}", option="data")
+    return made, tuple(left_out)
+
+
+def _refuse(path: Path, line: int, message: str) -> ConfigError:
     """An error in an item, with its place."""
     return ConfigError(f"{path}, line {line}: {message}", option="data")
 

@@ -22,7 +22,7 @@ from stepguard.evaluation.families.base import (
     Scores,
     TaskDraft,
 )
-from stepguard.evaluation.published.items import FixedFamily, read_items, refuse_item
+from stepguard.evaluation.published.items import FixedFamily, read_items, understood
 from stepguard.evaluation.published.plan_changes import (
     ChangeCheck,
     PlanDomain,
@@ -105,7 +105,7 @@ class _Plan:
 class PlanBench(FixedFamily):
     """The plans of one world; ``checker=form`` of the guard knows which changes a legal action can make, not which.
 
-    The rules, carried out by code, give the published final state of every item, or it is refused.
+    The rules, carried out by code, give the published final state of every item, or it is left out.
 
     Args:
         domain: ``blocksworld``, ``logistics``, or ``mystery_blocksworld``, the first one under meaningless words.
@@ -134,12 +134,12 @@ class PlanBench(FixedFamily):
         fields = {"domain": str, "query": str, "truth": list}
         items, digest = read_items(self.data, _FILE, self.SOURCE, fields)
         mine = [item for item in items if item["domain"] == self.domain]
-        plans = tuple(_plan(item, self) for item in mine)
-        if not plans:
-            raise refuse_item(self.data / _FILE, 1, f"no item of the file is of {self.domain}. {self.SOURCE}")
+        read, left_out = understood(mine, _plan, self.data / _FILE, self.SOURCE)
+        plans = tuple(read)
         told = [item["gpt4_right"] for item in mine if isinstance(item.get("gpt4_right"), bool)]
         put = object.__setattr__
         put(self, "plans", plans)
+        put(self, "left_out", left_out)
         put(self, "lengths", tuple(len(plan.actions) for plan in plans))
         put(self, "recorded", (sum(told), len(told)))
         put(self, "digest", digest)
@@ -202,28 +202,33 @@ class _Run:
         return any(ruled_change(self.plan.domain, action) == value for action in domain.legal_actions(state))
 
 
-def _plan(item: Mapping[str, Any], family: PlanBench) -> _Plan:
-    """An item, with its published final state held against the rules."""
-    path, line, domain = family.data / _FILE, item["line"], DOMAINS[family.domain]
+def _plan(item: Mapping[str, Any]) -> _Plan:
+    """An item, with its published final state held against the rules.
+
+    Raises:
+        ValueError: it is another one, or the item is of another form.
+    """
+    name = item["domain"]
+    domain = DOMAINS[name]
     material, mark, last = item["query"].rpartition("[STATEMENT]")
     match = _ITEM.fullmatch(last)
     if not mark or match is None:
-        raise refuse_item(path, line, f"the query does not end in a statement of the benchmark's form. {family.SOURCE}")
+        raise ValueError("the query does not end in a statement of the benchmark's form")
     start, left = domain.read(match["state"])
     if left:
-        raise refuse_item(path, line, f"{left[0]!r} is no fact of {family.domain}")
+        raise ValueError(f"{left[0]!r} is no fact of {name}")
     actions = tuple(text.strip() for text in match["actions"].split("\n"))
     state = start
     for text in actions:
         action = domain.action(text)
         if action is None or not domain.legal(action, state):
-            raise refuse_item(path, line, f"{text!r} is no legal action of {family.domain} there")
+            raise ValueError(f"{text!r} is no legal action of {name} there")
         state = domain.after(action, state)
     truth = domain.published(map(str, item["truth"]))
     if state != truth:
         odd = sorted(" ".join(fact) for fact in state ^ truth)
-        raise refuse_item(path, line, f"the published state is not what the rules give: they differ in {odd[:3]}")
-    return _Plan(family.domain, material.partition("[STATEMENT]")[0], start, actions, item["query"], truth)
+        raise ValueError(f"the published state is not what the rules give: they differ in {odd[:3]}")
+    return _Plan(name, material.partition("[STATEMENT]")[0], start, actions, item["query"], truth)
 
 
 def _draft(plan: _Plan, name: str) -> TaskDraft:

@@ -2,7 +2,7 @@
 
 The instructions say exactly what is to be done, and every state on the way is published. Code cuts a question into
 steps (`stepguard.evaluation.published.proc_cuts`); their rules give every published state of every item, or the item is
-refused. The authors measure how far the states are right (prefix accuracy) and whether all are (sequential match).
+left out. The authors measure how far the states are right (prefix accuracy) and whether all are (sequential match).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stepguard.core.verdicts import Claim
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.families.base import WORDS_SYSTEM, Line, PublishedTask, Scores, TaskDraft
-from stepguard.evaluation.published.items import FixedFamily, read_items, read_json, refuse_item
+from stepguard.evaluation.published.items import FixedFamily, read_items, read_json, understood
 from stepguard.evaluation.published.proc_cuts import CUTS, SHOWN
 from stepguard.evaluation.published.proc_steps import Cut, CutStep, State
 from stepguard.language.values import Value
@@ -95,23 +95,20 @@ class ProcBench(FixedFamily):
         fields = {"task": str, "question": str, "intermediate": list}
         items, digest = read_items(self.data, _FILE, self.SOURCE, fields)
         instructions = read_json(self.data, _INSTRUCTIONS, self.SOURCE)
-        questions: list[_Question] = []
-        lengths: list[int] = []
-        for item in items:
-            if item["task"] != self._task:
-                continue
+        mine = [item for item in items if item["task"] == self._task]
+
+        def read(item: Mapping[str, Any]) -> tuple[_Question, int]:
             states = (*item["intermediate"], item.get("final"))
-            try:
-                lengths.append(_checked(self._task, item["question"], states))
-            except (ValueError, LookupError, SyntaxError) as error:
-                raise refuse_item(self.data / _FILE, item["line"], f"{error}. {self.SOURCE}") from error
-            questions.append(_Question(item["question"], states))
-        if not questions or self._task not in instructions:
-            lacking = _FILE if not questions else _INSTRUCTIONS
-            raise ConfigError(f"{self.data / lacking} holds nothing of {self._task}. {self.SOURCE}", option="data")
+            return _Question(item["question"], states), _checked(self._task, item["question"], states)
+
+        questions, left_out = understood(mine, read, self.data / _FILE, self.SOURCE)
+        if self._task not in instructions:
+            lacking = f"{self.data / _INSTRUCTIONS} holds nothing of {self._task}. {self.SOURCE}"
+            raise ConfigError(lacking, option="data")
         put = object.__setattr__
-        put(self, "questions", tuple(questions))
-        put(self, "lengths", tuple(lengths))
+        put(self, "questions", tuple(question for question, _ in questions))
+        put(self, "lengths", tuple(length for _, length in questions))
+        put(self, "left_out", left_out)
         put(self, "instructions", instructions[self._task].strip())
         put(self, "digest", digest)
 

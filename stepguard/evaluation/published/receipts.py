@@ -16,10 +16,9 @@ from decimal import Decimal
 from typing import Any, ClassVar, Final
 
 from stepguard.checks import Grounded
-from stepguard.errors import ConfigError
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.families.base import WORDS_SYSTEM, Line, PublishedTask, Scores, TaskDraft
-from stepguard.evaluation.published.items import FixedFamily, read_items
+from stepguard.evaluation.published.items import FixedFamily, read_items, understood
 from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
 from stepguard.procedure.steps import Input, Step
@@ -61,7 +60,7 @@ class _Receipt:
 class Receipts(FixedFamily):
     """Three steps: the day, the company, the total, each of which has to stand on the receipt.
 
-    Left out, and counted, are receipts of which something in the key is not there to be read: it does not stand in the
+    Left out are receipts of which something in the key is not there to be read: it does not stand in the
     recognised text, or is no day or amount.
     """
 
@@ -76,34 +75,21 @@ class Receipts(FixedFamily):
     )
 
     receipts: tuple[_Receipt, ...] = field(init=False, repr=False, default=())
-    left_out: int = field(init=False, repr=False, default=0)
     digest: str = field(init=False, repr=False, default="")
 
     def __post_init__(self) -> None:
         fields = {"text": str, "date": str, "company": str, "total": str}
         items, digest = read_items(self.data, _FILE, self.SOURCE, fields)
-        read = [_receipt(item) for item in items]
-        kept = tuple(each for each in read if each is not None)
-        if not kept:
-            raise ConfigError(
-                f"{self.data / _FILE} holds no receipt with its key in the text. {self.SOURCE}", option="data"
-            )
+        kept, left_out = understood(items, _receipt, self.data / _FILE, self.SOURCE)
         put = object.__setattr__
-        put(self, "receipts", kept)
+        put(self, "receipts", tuple(kept))
         put(self, "lengths", (len(_FIELDS),) * len(kept))
-        put(self, "left_out", len(read) - len(kept))
+        put(self, "left_out", left_out)
         put(self, "digest", digest)
 
     def hash(self) -> str:
         """See `FixedFamily.hash`."""
         return self.digest
-
-    def describe(self) -> dict[str, Any]:
-        """See `FixedFamily.describe`; with how many receipts are left out."""
-        about = FixedFamily.describe(self)
-        if self.left_out:
-            about["published"] += f"; {self.left_out} receipts are left out, whose key does not stand in their text"
-        return about
 
     def task(self, number: int) -> Task:
         """See `FixedFamily.task`."""
@@ -115,15 +101,21 @@ class Receipts(FixedFamily):
         return replace(made, published=published)
 
 
-def _receipt(item: Mapping[str, Any]) -> _Receipt | None:
-    """A receipt with its key as values; None where that cannot be read in its text."""
+def _receipt(item: Mapping[str, Any]) -> _Receipt:
+    """A receipt with its key as values.
+
+    Raises:
+        ValueError: something of the key cannot be read in its text.
+    """
     text, company = item["text"], " ".join(item["company"].split())
     day, amount = _day(item["date"]), _AMOUNT.fullmatch(item["total"].strip())
     flat = " ".join(text.split())
-    if day is None or amount is None or not company or item["date"].strip() not in flat:
-        return None
-    if company.upper() not in flat.upper() or re.search(rf"(?<![\d.,]){re.escape(amount[1])}(?!\d)", flat) is None:
-        return None
+    if day is None or item["date"].strip() not in flat:
+        raise ValueError("the day of the key is none, or does not stand in the text")
+    if not company or company.upper() not in flat.upper():
+        raise ValueError("the company of the key does not stand in the text")
+    if amount is None or re.search(rf"(?<![\d.,]){re.escape(amount[1])}(?!\d)", flat) is None:
+        raise ValueError("the total of the key is no amount, or does not stand in the text")
     return _Receipt(text, {"date": day, "company": company, "total": Decimal(amount[1].replace(",", ""))})
 
 
