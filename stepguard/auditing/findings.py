@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
 from stepguard.auditing.lines import Span
-from stepguard.language.values import Value, show_value
+from stepguard.language.values import Value
 
 __all__ = ["FINDING_KINDS", "Audit", "FinalAnswer", "Finding", "FindingKind", "StepAudit", "StepVerdict"]
 
@@ -147,14 +147,17 @@ class Audit:
         return tuple(each for each in self.findings if each.kind == kind)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON data; values are exact text."""
-        data = asdict(self)
-        data["ok"], data["wrong"] = self.ok, self.wrong
-        data["expected_answer"] = None if self.expected_answer is None else show_value(self.expected_answer)
-        if self.answer is not None:
-            value = self.answer.value
-            data["answer"]["value"] = None if value is None else show_value(value)
-        return data
+        """As JSON data; values are exact text. `json_schema` says what it looks like."""
+        from stepguard.auditing.view import AuditView  # not worth the time of every import
+
+        return AuditView.model_validate(self).model_dump()
+
+    @staticmethod
+    def json_schema() -> dict[str, Any]:
+        """The JSON Schema of what `to_dict` gives."""
+        from stepguard.auditing.view import AuditView
+
+        return AuditView.model_json_schema(mode="serialization")
 
     def to_json(self) -> str:
         """As a JSON document."""

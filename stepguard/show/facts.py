@@ -13,12 +13,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pydantic import ValidationError
+
 from stepguard.core.verdicts import STRENGTHS, shorten
 from stepguard.errors import ConfigError
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import Statement, assigned, part_of
 from stepguard.procedure.steps import Step
 from stepguard.results import Result
+from stepguard.results.view import AttemptView, ProblemView, ResultView, StepView
 
 __all__ = ["CompletedStep", "RunFacts", "SiteFacts", "read_run"]
 
@@ -28,7 +31,8 @@ _SHOWN: Final = 3
 _REASONS: Final = 3
 _APPROVAL: Final = ".approval"
 _COMPLETED: Final = ("verified", "checked", "unverified")
-_STATUSES: Final = (*_COMPLETED, "abstained", "exhausted", "failed")
+_DIGITS: Final = 9
+"""A number in a site has no more of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,44 +170,38 @@ def read_run(procedure: Procedure, run: Result | Mapping[str, Any]) -> RunFacts:
     Raises:
         ConfigError: it is no result, or one of another procedure.
     """
-    data = run.to_dict() if isinstance(run, Result) else run
-    if not isinstance(data, Mapping):
-        raise _no_result(f"it is a {type(data).__name__}, not an object")
-    status = _get(data, "status", str)
-    if status not in _STATUSES:
-        raise _no_result(f"{shorten(status, 40)!r} is no status of a run")
-    name = _get(data, "procedure", str)
-    if name != procedure.name:
+    try:
+        view = ResultView.model_validate(run)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise _no_result(f"{shorten('.'.join(map(str, first['loc'])), 80) or 'all of it'}: {first['msg']}") from None
+    except RecursionError:
+        raise _no_result("it is nested too deeply") from None
+    if view.procedure != procedure.name:
         raise ConfigError(
-            f"the result is one of {shorten(name, 60)!r}, and this procedure is {procedure.name!r}", option="run"
+            f"the result is one of {shorten(view.procedure, 60)!r}, and this procedure is {procedure.name!r}",
+            option="run",
         )
     sites: dict[str, SiteFacts] = {}
     statements = _Statements(procedure)
-    records = _get(data, "steps", list)
-    for record in records:
-        site = statements.check(record)
-        sites.setdefault(site, SiteFacts()).add(_completion(record))
-    ways = _get(data, "ways", Mapping)
-    for site, count in ways.items():
-        if type(count) is not int or not isinstance(site, str):
-            raise _no_result("'ways' holds no counts")
-    stop, place, reason, refused, refusals = _stopped(data, statements)
-    answer, values = data.get("answer"), _get(data, "values", Mapping)
+    for record in view.steps:
+        sites.setdefault(statements.check(record), SiteFacts()).add(_completion(record))
+    refused = [] if view.problem is None else _refused(view.problem.step, view.attempts)
     return RunFacts(
-        status=status,
-        answer=None if answer is None else shown_value(answer, 300),
-        inputs={name: shown_value(values[name]) for name in _unchanged(procedure) if name in values},
+        status=view.status,
+        answer=None if view.answer is None else shown_value(view.answer, 300),
+        inputs={name: shown_value(view.values[name]) for name in _unchanged(procedure) if name in view.values},
         sites=sites,
-        ways=dict(ways),
-        stop=stop,
-        place=place,
-        reason=reason,
-        refused=refused,
-        refusals=refusals,
-        completed=_get(data, "completed", int),
-        kept=len(records),
-        cost=_cost(data),
-        notes=tuple(str(note) for note in _get(data, "notes", list)),
+        ways=view.ways,
+        stop=_stop(view.problem, procedure),
+        place=None if view.problem is None else view.problem.path,
+        reason=None if view.problem is None else shorten(view.problem.reason, 400),
+        refused=tuple(each for deviations in refused for each in deviations)[-_REASONS:],
+        refusals=len(refused),
+        completed=view.completed,
+        kept=len(view.steps),
+        cost=_cost(view),
+        notes=tuple(view.notes),
     )
 
 
@@ -227,19 +225,16 @@ class _Statements:
         self._procedure = procedure
         self._known: dict[str, Statement | Sequence[Statement] | None] = {}
 
-    def check(self, record: object) -> str:
+    def check(self, record: StepView) -> str:
         """The site of a step of the run; refuses what is not in this procedure."""
-        if not isinstance(record, Mapping):
-            raise _no_result("a step of it is no object")
-        index, step, path = _get(record, "index", int), _get(record, "step", str), _get(record, "path", str)
-        site: str = _get(record, "site", str)
+        index, step, path, site = record.index, record.step, record.path, record.site
         if not site:
-            there = 0 <= index < len(self._procedure) and self._procedure.straight
+            there = index < len(self._procedure) and self._procedure.straight
             if not there or self._procedure.steps[index].id != step:
                 raise self._foreign(path)
             return str(index)
         found = self.find(site.removesuffix(_APPROVAL))
-        last: str = path.rpartition(".")[2]
+        last = path.rpartition(".")[2]
         named = f"approve_{found.id}" if isinstance(found, Step) and site.endswith(_APPROVAL) else None
         if not isinstance(found, Step) or last not in (found.id, named):
             raise self._foreign(path)
@@ -248,10 +243,13 @@ class _Statements:
     def find(self, site: str) -> Statement | Sequence[Statement] | None:
         """The statement at a site, or the block of a branch; None where there is none."""
         if site not in self._known:
-            block, _, last = site.rpartition(".")
-            inside = self.find(block) if block else self._procedure.body
-            known = last.isdecimal() and inside is not None
-            self._known[site] = part_of(inside, int(last)) if known and inside is not None else None
+            inside: Statement | Sequence[Statement] | None = self._procedure.body
+            for number in site.split("."):
+                known = inside is not None and number.isdecimal() and len(number) <= _DIGITS
+                inside = part_of(inside, int(number)) if known and inside is not None else None
+                if inside is None:
+                    break
+            self._known[site] = inside
         return self._known[site]
 
     def _foreign(self, path: str) -> ConfigError:
@@ -262,68 +260,44 @@ class _Statements:
         )
 
 
-def _stopped(
-    data: Mapping[str, Any], statements: _Statements
-) -> tuple[str | None, str | None, str | None, tuple[tuple[str, str], ...], int]:
-    problem = data.get("problem")
+def _stop(problem: ProblemView | None, procedure: Procedure) -> str | None:
+    """The site at which a run stopped."""
     if problem is None:
-        return None, None, None, (), 0
-    if not isinstance(problem, Mapping):
-        raise _no_result("its problem is no object")
-    step, site = _get(problem, "step", str), _get(problem, "site", str)
-    if not site and statements._procedure.straight:
-        site = str(_get(problem, "index", int))
-    place, reason = _get(problem, "path", str), shorten(_get(problem, "reason", str), 400)
-    refused: list[tuple[str, str]] = []
-    count = 0
-    for attempt in _get(data, "attempts", list):
-        asked, done = _get(attempt, "steps", list), _get(attempt, "committed", int)
-        if asked[done : done + 1] == [step]:
-            count += 1
-            refused += _deviations(attempt)
-    return site or None, place, reason, tuple(refused[-_REASONS:]), count
+        return None
+    return problem.site or (str(problem.index) if procedure.straight else None)
 
 
-def _completion(record: Mapping[str, Any]) -> CompletedStep:
-    support, strength = _get(record, "support", str), _get(record, "strength", str)
-    if support not in STRENGTHS or strength not in STRENGTHS:
-        raise _no_result(f"{shorten(support, 40)!r} is no strength")
+def _refused(step: str, attempts: Sequence[AttemptView]) -> list[tuple[tuple[str, str], ...]]:
+    """Why each of the replies about the step at which a run stopped was not accepted."""
+    return [
+        _deviations(attempt)
+        for attempt in attempts
+        if attempt.steps[attempt.committed : attempt.committed + 1] == [step]
+    ]
+
+
+def _completion(record: StepView) -> CompletedStep:
     return CompletedStep(
-        place=_get(record, "path", str),
-        value=shown_value(record.get("value")),
-        strength=strength,
-        support=support,
-        tries=_get(record, "tries", int),
-        assistance=_get(record, "assistance", str),
+        place=record.path,
+        value=shown_value(record.value),
+        strength=record.strength,
+        support=record.support,
+        tries=record.tries,
+        assistance=record.assistance,
         deviations=_deviations(record),
     )
 
 
-def _deviations(of: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (shorten(str(each.get("kind")), 40), shorten(str(each.get("reason") or ""), 300))
-        for each in _get(of, "deviations", list)
-        if isinstance(each, Mapping)
-    )
+def _deviations(of: StepView | AttemptView) -> tuple[tuple[str, str], ...]:
+    return tuple((each.kind, shorten(each.reason, 300)) for each in of.deviations)
 
 
-def _cost(data: Mapping[str, Any]) -> str:
-    usage = _get(data, "usage", Mapping)
-    calls, tokens = _get(usage, "calls", int), _get(usage, "input_tokens", int) + _get(usage, "output_tokens", int)
+def _cost(view: ResultView) -> str:
+    calls, tokens = view.usage.calls, view.usage.input_tokens + view.usage.output_tokens
     parts = [f"{calls:,} model call{'' if calls == 1 else 's'}", f"{tokens:,} tokens"]
-    if data.get("cost") is not None:
-        parts.append(f"cost {shorten(str(data['cost']), 20)}")
-    seconds = data.get("seconds")
-    if isinstance(seconds, int | float):
-        parts.append(f"{seconds:.1f} s")
-    return ", ".join(parts)
-
-
-def _get(data: object, key: str, kind: type) -> Any:
-    value = data.get(key) if isinstance(data, Mapping) else None
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise _no_result(f"{key!r} is {'not in it' if value is None else 'no ' + kind.__name__}")
-    return value
+    if view.cost is not None:
+        parts.append(f"cost {shorten(view.cost, 20)}")
+    return ", ".join([*parts, f"{view.seconds:.1f} s"])
 
 
 def _no_result(why: str) -> ConfigError:

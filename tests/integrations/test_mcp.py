@@ -176,7 +176,7 @@ def test_an_audit_names_what_is_wrong_and_where_without_a_hint() -> None:
     result = call(create_server(), "audit_transcript", arguments)
     found = result.structured_content
     assert (found["ok"], found["wrong"], found["answer_right"]) == (False, True, False)
-    assert [(each["kind"], each["step"], each["line"]) for each in found["findings"]][:2] == [
+    assert [(each["kind"], each["step"], each["place"]["line"]) for each in found["findings"]][:2] == [
         ("wrong_value", "tax", 2),
         ("inherited", "total", 3),
     ]

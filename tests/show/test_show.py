@@ -172,14 +172,20 @@ def test_the_json_of_a_result_is_drawn_as_the_result_itself() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"status": "fine"}, "no status of a run"),
-        ({"status": None}, "'status' is not in it"),
+        ({"status": "fine"}, "status: Input should be 'verified'"),
+        ({"status": None}, "status: Input should be"),
         ({"procedure": "another"}, "the result is one of 'another', and this procedure is 'expense claim'"),
-        ({"steps": {}}, "'steps' is no list"),
-        ({"steps": [7]}, "a step of it is no object"),
-        ({"ways": {"0": "x"}}, "'ways' holds no counts"),
-        ({"problem": 3}, "its problem is no object"),
-        ({"completed": True}, "'completed' is no int"),
+        ({"steps": {}}, "steps: Input should be a valid list"),
+        ({"steps": [7]}, "steps.0: Input should be"),
+        ({"ways": {"0": "x"}}, "ways.0: Input should be a valid integer"),
+        ({"problem": 3}, "problem: Input should be"),
+        ({"completed": True}, "completed: Input should be a valid integer"),
+        ({"completed": 10**5000}, "completed: Input should be"),
+        ({"total": -1}, "total: Input should be"),
+        ({"seconds": 10**400}, "seconds: "),
+        ({"seconds": float("inf")}, "seconds: Input should be"),
+        ({"usage": {"calls": 10**4299}}, "usage.calls: Input should be"),
+        ({"answer": 1.5}, "answer."),
     ],
 )
 def test_what_is_no_result_of_this_procedure_is_refused(changed: dict[str, object], message: str) -> None:
@@ -190,7 +196,18 @@ def test_what_is_no_result_of_this_procedure_is_refused(changed: dict[str, objec
         draw_text(procedure, data)
 
 
-@pytest.mark.parametrize("site", ["9", "0.5.0", "0.0.9", "x", "0.0", "0..0", "1.0", "-1", "0.0.-1", "3.9"])
+def test_a_run_that_waits_for_a_person_is_drawn() -> None:
+    """It says where it stopped, also when it is read from JSON."""
+    procedure = Procedure([Step("t", instruction="Is it right?", type="boolean", performer="person")])
+    result = Guard(SimulatedModel()).run(procedure, {})
+    assert result.status == "waiting"
+    assert "WAITING: stopped at t" in draw_text(procedure, json.loads(result.to_json()))
+
+
+@pytest.mark.parametrize(
+    "site",
+    ["9", "0.5.0", "0.0.9", "x", "0.0", "0..0", "1.0", "-1", "0.0.-1", "3.9", "." * 5000, "0." * 5000, "9" * 5000, "²"],
+)
 def test_a_step_of_another_version_is_refused(site: str) -> None:
     """A place that the procedure does not have, or that is another step there."""
     procedure = claim()
@@ -225,8 +242,7 @@ def test_nothing_in_names_and_values_becomes_markup_or_steers_a_terminal() -> No
     result = Guard(SimulatedModel(slips=Slips.none(), answers={"t": HOSTILE})).run(procedure, {"x": HOSTILE, "y": 2})
     data = result.to_dict()
     data["notes"] = [HOSTILE]
-    data["steps"][0]["deviations"] = [{"kind": HOSTILE, "reason": HOSTILE}]
-    data["steps"][0]["assistance"] = HOSTILE
+    data["steps"][0]["deviations"] = [{"kind": "malformed", "step": HOSTILE, "reason": HOSTILE}]
     text = draw_html(procedure, data)
     page = Page(text)
     plain = Page(draw_html(claim()))

@@ -22,23 +22,12 @@ from stepguard.results import Result
 
 __all__ = ["completion_body", "completion_chunks", "refusal", "shortfall", "size_of_text"]
 
-_RESULT_FACTS: Final = (
-    "status",
-    "strength",
-    "run_id",
-    "procedure",
-    "answer",
-    "values",
-    "unverified",
-    "weak",
-    "problem",
-    "assisted",
-    "completed",
-    "total",
-    "notes",
-    "cost",
-    "seconds",
-)
+_HIDDEN: Final[dict[str, Any]] = {
+    **dict.fromkeys(("usage", "profile", "profiled", "ways", "error", "steps"), True),
+    # Whole replies and the texts of errors may hold anything.
+    "attempts": {"__all__": {"usage", "seconds", "finish_reason", "text", "error", "backend"}},
+}
+"""What the field ``stepguard`` leaves out of the JSON of a result."""
 
 
 def shortfall(result: Result, *, at_least: Strength = "proved") -> RunError | None:
@@ -171,7 +160,9 @@ def size_of_text(value: Value, told: object) -> object:
 
 
 def _facts(result: Result, job: Job | None, *, answered: bool, reasons: bool) -> dict[str, Any]:
-    told = result.to_dict()
+    from stepguard.results.view import ResultView  # not worth the time of every import
+
+    told = ResultView.model_validate(result).model_dump(exclude=_HIDDEN)
     if not reasons:
         deviations = [each for attempt in told["attempts"] for each in attempt["deviations"]]
         problem = [] if told["problem"] is None or told["problem"]["kind"] is None else [told["problem"]]
@@ -182,14 +173,9 @@ def _facts(result: Result, job: Job | None, *, answered: bool, reasons: bool) ->
     if not answered:
         told["values"] = {name: size_of_text(result.values[name], value) for name, value in told["values"].items()}
     return {
-        **{name: told[name] for name in _RESULT_FACTS},
+        **told,
         "answered": answered,
         "found": None if job is None else job.found,
         "left_out": None if job is None else job.left_out,
         "calls": result.usage.calls,
-        # Whole replies and the texts of errors stay out: they may hold anything.
-        "attempts": [
-            {name: attempt[name] for name in ("number", "steps", "rung", "outcome", "committed", "deviations")}
-            for attempt in told["attempts"]
-        ],
     }

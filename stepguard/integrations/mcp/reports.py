@@ -8,11 +8,13 @@ whoever runs the server asks for it (`create_server(tell_reasons=True)`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal
+from dataclasses import replace
+from typing import Final, Literal
 
 from pydantic import BaseModel
 
-from stepguard.auditing import Audit, FindingKind, StepVerdict
+from stepguard.auditing import Audit
+from stepguard.auditing.view import AuditSummary, AuditView
 from stepguard.checks import Judgement
 from stepguard.core.verdicts import STRENGTHS, DeviationKind, Strength
 from stepguard.integrations.chat.answers import completion_body
@@ -20,17 +22,15 @@ from stepguard.language.expressions import format_expression
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
-from stepguard.results import Result, Status
+from stepguard.results import Result
+from stepguard.results.view import JsonValue, ResultView, RunSummary
 
 __all__ = [
     "AuditReport",
-    "AuditedStep",
     "InputDescription",
-    "Mistake",
     "ProcedureDescription",
     "ProcedureList",
     "RunReport",
-    "RunUsage",
     "StepCheck",
     "StepDescription",
     "check_report",
@@ -67,98 +67,35 @@ class StepCheck(BaseModel):
     told: str
 
 
-class RunUsage(BaseModel):
-    """What a run cost, summed over all attempts."""
-
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int
-    reasoning_tokens: int
-
-
-class RunReport(BaseModel):
+class RunReport(RunSummary):
     """What `run_procedure` says of a run.
 
     Attributes:
-        status: see `stepguard.results.Status`.
         answered: whether the answer is handed on. Without it there is none, whatever else stands here.
-        answer: the value of the answer; numbers that JSON would round are text.
         values: the values of the steps that are as strong as the server asks, by their places (``items[2].paid``).
-        unverified: the steps that no check vouches for.
-        weak: the steps that are less than proved, with what stands behind them.
-        strength: what stands behind the weakest step.
         step: the step at which the run stopped, None where it completed.
         kind: the kind of deviation there, None where it was something else.
         error: the class of the error behind ``failed``.
-        completed: how many steps were completed.
-        total: how many steps there are; of a procedure with branches or loops, how many came up.
-        usage: what it cost, also where there is no answer.
-        cost: money, where the server's budget has a price.
-        seconds: how long it took.
         model: the model that was asked.
-        procedure: the name of the procedure.
-        run_id: the id in the events of the log.
     """
 
-    status: Status
     answered: bool
-    answer: bool | int | str | list[Any] | dict[str, Any] | None
-    values: dict[str, bool | int | str | list[Any] | dict[str, Any]]
-    unverified: list[str]
-    weak: dict[str, Strength]
-    strength: Strength
+    values: dict[str, JsonValue]
     step: str | None
     kind: DeviationKind | None
     error: str | None
-    completed: int
-    total: int
-    usage: RunUsage
-    cost: str | None
-    seconds: float
     model: str
-    procedure: str
-    run_id: str
 
 
-class Mistake(BaseModel):
-    """One finding of an audit: its kind, the step (None: the whole) and the line, counted from 1."""
-
-    kind: FindingKind
-    step: str | None
-    line: int | None
-    reason: str | None = None
-
-
-class AuditedStep(BaseModel):
-    """The verdict on one step of a transcript."""
-
-    step: str
-    verdict: StepVerdict
-    kind: FindingKind | None
-    line: int | None
-    expected: str | None = None
-
-
-class AuditReport(BaseModel):
+class AuditReport(AuditSummary):
     """What `audit_transcript` says.
 
     Attributes:
-        ok: whether every step is right and nothing else is wrong.
-        wrong: whether anything is wrong; neither this nor `ok` where something could not be judged.
-        findings: what is wrong, in the order of the transcript.
         left_out: how many findings are behind those, where there are very many.
-        steps: a verdict for every step.
-        answer_right: whether the marked answer is right; None where none is marked or nothing says what is right.
         told: the same in words.
     """
 
-    ok: bool
-    wrong: bool
-    findings: list[Mistake]
     left_out: int
-    steps: list[AuditedStep]
-    answer_right: bool | None
     told: str
 
 
@@ -252,17 +189,20 @@ def report_run(result: Result, *, model: str, at_least: Strength) -> tuple[RunRe
     """The report on a run, and what the caller is told: the steps and the answer, or that and where there is none."""
     body = completion_body(result, model=model, at_least=at_least)
     message, answered = body["choices"][0]["message"], body["stepguard"]["answered"]
-    data = result.to_dict()
-    problem = data["problem"] or {}
-    error = None if data["error"] is None else data["error"]["type"]
+    view = ResultView.model_validate(result)
     values = {
-        str(record.occurrence): told["value"] if answered else _sized(record.value, told["value"])
-        for record, told in zip(result.steps, data["steps"], strict=True)
+        shown.path: shown.value if answered else _sized(record.value, shown.value)
+        for record, shown in zip(result.steps, view.steps, strict=True)
         if STRENGTHS.index(record.support) >= STRENGTHS.index(at_least)
     }
-    own = {"step": problem.get("step"), "kind": problem.get("kind"), "error": error, "values": values, "model": model}
-    answer = data["answer"] if answered else None
-    report = RunReport.model_validate({**data, **own, "answered": answered, "answer": answer})
+    error = None if view.error is None else view.error.type
+    report = RunReport(
+        **dict(view.model_copy(update={} if answered else {"answer": None})) | {"error": error, "values": values},
+        answered=answered,
+        step=None if view.problem is None else view.problem.step,
+        kind=None if view.problem is None else view.problem.kind,
+        model=model,
+    )
     if answered:
         return report, str(message["content"])
     return report, f"{message['refusal']}{'' if error is None else f': {error}'}"
@@ -275,22 +215,13 @@ def report_audit(found: Audit, *, tell_reasons: bool) -> AuditReport:
         found: what the audit found.
         tell_reasons: whether reasons and expected values go with it, for people.
     """
-    data = found.to_dict()
-    hidden = {"place"} if tell_reasons else {"place", "reason", "expected"}
-
-    def without_hidden(entry: dict[str, Any]) -> dict[str, Any]:
-        line = None if entry["place"] is None else entry["place"]["line"]
-        return {**{name: value for name, value in entry.items() if name not in hidden}, "line": line}
-
-    report = AuditReport.model_validate(
-        {
-            **data,
-            "findings": list(map(without_hidden, data["findings"][:_FINDINGS])),
-            "left_out": max(0, len(found.findings) - _FINDINGS),
-            "steps": list(map(without_hidden, data["steps"])),
-            "told": "",
-        }
-    )
+    view = AuditView.model_validate(found)
+    if not tell_reasons:
+        view.findings = [replace(each, reason="") for each in view.findings]
+        view.steps = [replace(each, reason="", expected=None) for each in view.steps]
+    left_out = max(0, len(view.findings) - _FINDINGS)
+    shown = dict(view) | {"findings": view.findings[:_FINDINGS]}
+    report = AuditReport(**shown, left_out=left_out, told="")
     return report.model_copy(update={"told": _audit_in_words(report)})
 
 
@@ -299,9 +230,9 @@ def _audit_in_words(report: AuditReport) -> str:
         return f"all {len(report.steps)} steps are right, and nothing else is wrong."
     lines = []
     for each in report.findings[:_LINES]:
-        where = "" if each.line is None else f"line {each.line}: "
+        where = "" if each.place is None else f"line {each.place.line}: "
         step = "" if each.step is None else f" at {each.step}"
-        lines.append(f"{where}{each.kind}{step}{'' if each.reason is None else f': {each.reason}'}")
+        lines.append(f"{where}{each.kind}{step}{f': {each.reason}' if each.reason else ''}")
     total = len(report.findings) + report.left_out
     if total > _LINES:
         lines.append(f"and {total - _LINES} more")

@@ -1,4 +1,7 @@
-"""What a run gives back: status, answer, values, and the history of every step and every call."""
+"""What a run gives back: status, answer, values, and the history of every step and every call.
+
+`view` has the model that its JSON is written and read with.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,6 @@ from stepguard.errors import (
     RunWaiting,
     StepNotVerified,
 )
-from stepguard.language.records import Record
 from stepguard.language.values import Value, show_value
 
 __all__ = [
@@ -90,8 +92,13 @@ class Occurrence:
     path: str = ""
     site: str = ""
 
-    def __str__(self) -> str:
+    @property
+    def place(self) -> str:
+        """Its path, or its id where that is empty."""
         return self.path or self.step
+
+    def __str__(self) -> str:
+        return self.place
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,45 +316,21 @@ class Result:
         return "; ".join(parts) or f"the run is {self.strength}, not {at_least}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON data; numbers that JSON would round are text."""
-        from stepguard.core.redaction import error_words  # not worth the time of every import
+        """Everything as JSON data; numbers that JSON would round are text. `json_schema` says what it looks like."""
+        from stepguard.results.view import ResultView  # not worth the time of every import
 
-        return {
-            "status": self.status,
-            "strength": self.strength,
-            "answer": _json_value(self.answer),
-            "procedure": self.procedure,
-            "run_id": self.run_id,
-            "completed": self.completed,
-            "total": self.total,
-            "values": {name: _json_value(value) for name, value in self.values.items()},
-            "unverified": list(self.unverified),
-            "weak": dict(self.weak),
-            "assisted": dict(self.assisted),
-            "profiled": self.profiled,
-            "notes": list(self.notes),
-            "ways": dict(self.ways),
-            "profile": self.profile.to_dict(),
-            "problem": None
-            if self.problem is None
-            else {
-                **_place(self.problem.occurrence),
-                "reason": self.problem.reason,
-                "kind": self.problem.deviation.kind if self.problem.deviation else None,
-            },
-            "error": None
-            if self.error is None
-            else {"type": type(self.error).__name__, "message": error_words(self.error)},
-            "usage": _usage(self.usage),
-            "cost": None if self.cost is None else f"{self.cost:f}",
-            "seconds": round(self.seconds, 3),
-            "steps": [_step(record) for record in self.steps],
-            "attempts": [_attempt(attempt) for attempt in self.attempts],
-        }
+        return ResultView.model_validate(self).model_dump()
 
     def to_json(self) -> str:
         """`to_dict` as one line of valid JSON, ASCII only."""
         return json.dumps(self.to_dict(), allow_nan=False)
+
+    @staticmethod
+    def json_schema() -> dict[str, Any]:
+        """The JSON Schema of what `to_dict` gives."""
+        from stepguard.results.view import ResultView
+
+        return ResultView.model_json_schema(mode="serialization")
 
 
 def _weaker(strength: Strength, least: Strength) -> bool:
@@ -360,69 +343,3 @@ def _listed(names: Sequence[str]) -> str:
 
 def _rebuild(facts: dict[str, Any]) -> Result:
     return Result(**facts)
-
-
-def _json_value(value: Value | None) -> object:
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, Record):
-        return {key: _json_value(each) for key, each in value.items()}
-    if isinstance(value, tuple):
-        return [_json_value(each) for each in value]
-    # Readers of JSON keep integers exact only up to 2**53.
-    if type(value) is int and abs(value) < 2**53:
-        return value
-    return show_value(value)
-
-
-def _usage(usage: Usage) -> dict[str, int]:
-    return {name: getattr(usage, name) for name in Usage.__slots__}
-
-
-def _deviation(deviation: Deviation) -> dict[str, str | None]:
-    return {"kind": deviation.kind, "step": deviation.step, "reason": deviation.reason}
-
-
-def _place(at: Occurrence) -> dict[str, str | int]:
-    return {"step": at.step, "index": at.index, "path": str(at), "site": at.site}
-
-
-def _step(record: StepRecord) -> dict[str, Any]:
-    return {
-        **_place(record.occurrence),
-        "value": _json_value(record.value),
-        "verified": record.verified,
-        "strength": record.strength,
-        "support": record.support,
-        "claim": record.claim,
-        "tries": record.tries,
-        "assistance": record.assistance,
-        "verdicts": [
-            {
-                "check": each.check,
-                "outcome": each.outcome,
-                "strength": each.strength,
-                "kind": each.kind,
-                "reason": each.reason,
-            }
-            for each in record.verdicts
-        ],
-        "deviations": [_deviation(each) for each in record.deviations],
-    }
-
-
-def _attempt(attempt: Attempt) -> dict[str, Any]:
-    return {
-        "number": attempt.number,
-        "steps": [each.step for each in attempt.steps],
-        "rung": attempt.rung,
-        "outcome": attempt.outcome,
-        "committed": attempt.committed,
-        "deviations": [_deviation(each) for each in attempt.deviations],
-        "usage": _usage(attempt.usage),
-        "seconds": round(attempt.seconds, 3),
-        "finish_reason": attempt.finish_reason,
-        "text": attempt.text,
-        "error": attempt.error,
-        "backend": attempt.backend,
-    }
