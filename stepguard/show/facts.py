@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pydantic import ValidationError
 
-from stepguard.core.verdicts import STRENGTHS, shorten
+from stepguard.core.verdicts import STRENGTHS, Deviation, shorten
 from stepguard.errors import ConfigError
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import Statement, assigned, part_of
@@ -23,7 +23,7 @@ from stepguard.procedure.steps import Step
 from stepguard.results import Result
 from stepguard.results.view import AttemptView, ProblemView, ResultView, StepView
 
-__all__ = ["CompletedStep", "RunFacts", "SiteFacts", "read_run"]
+__all__ = ["RunFacts", "SiteFacts", "in_words", "read_run", "shown_value"]
 
 _EXAMPLES: Final = 8
 """So many occurrences of a step are shown for themselves, and so many more that were not accepted at once."""
@@ -33,34 +33,6 @@ _APPROVAL: Final = ".approval"
 _COMPLETED: Final = ("verified", "checked", "unverified")
 _DIGITS: Final = 9
 """A number in a site has no more of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompletedStep:
-    """One completed step, as it is shown.
-
-    Attributes:
-        place: its path.
-        value: its value as text.
-        strength: what stands behind the value itself.
-        support: what stands behind it and all that it rests on.
-        tries: how often it was tried.
-        assistance: what the guard did beyond asking plainly.
-        deviations: why earlier replies were not accepted: kind and reason.
-    """
-
-    place: str
-    value: str
-    strength: str
-    support: str
-    tries: int
-    assistance: str
-    deviations: tuple[tuple[str, str], ...]
-
-    @property
-    def retried(self) -> bool:
-        """Whether a reply about it was not accepted."""
-        return self.tries > 1 or bool(self.deviations)
 
 
 @dataclass(slots=True)
@@ -80,18 +52,18 @@ class SiteFacts:
     supports: Counter[str] = field(default_factory=Counter)
     retried: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
-    examples: list[CompletedStep] = field(default_factory=list)
-    notable: list[CompletedStep] = field(default_factory=list)
+    examples: list[StepView] = field(default_factory=list)
+    notable: list[StepView] = field(default_factory=list)
 
-    def add(self, done: CompletedStep) -> None:
+    def add(self, done: StepView) -> None:
         """Take in one more completion."""
         self.count += 1
         self.supports[done.support] += 1
         self.retried += done.tries > 1
-        self.kinds.update(kind for kind, _ in done.deviations)
+        self.kinds.update(each.kind for each in done.deviations)
         if len(self.examples) < _EXAMPLES:
             self.examples.append(done)
-        elif (done.retried or self.supports[done.support] == 1) and len(self.notable) < _EXAMPLES:
+        elif (_retried(done) or self.supports[done.support] == 1) and len(self.notable) < _EXAMPLES:
             self.notable.append(done)
 
     def merge(self, other: SiteFacts) -> None:
@@ -102,10 +74,10 @@ class SiteFacts:
         self.kinds.update(other.kinds)
 
     @property
-    def unlike(self) -> list[CompletedStep]:
+    def unlike(self) -> list[StepView]:
         """Those that are shown beside the first few: more than one try, or not the support that most have."""
         most = self.supports.most_common(1)[0][0]
-        return [done for done in (*self.examples[_SHOWN:], *self.notable) if done.retried or done.support != most]
+        return [done for done in (*self.examples[_SHOWN:], *self.notable) if _retried(done) or done.support != most]
 
     @property
     def weakest(self) -> str:
@@ -126,7 +98,7 @@ class RunFacts:
         stop: the site at which it stopped; None where it did not, or at no statement.
         place: the path of that.
         reason: why it stopped.
-        refused: why replies about that step were not accepted: kind and reason.
+        refused: why replies about that step were not accepted.
         refusals: how many such replies there were.
         completed: how many steps were completed.
         kept: how many of them the result holds.
@@ -142,7 +114,7 @@ class RunFacts:
     stop: str | None
     place: str | None
     reason: str | None
-    refused: tuple[tuple[str, str], ...]
+    refused: tuple[Deviation, ...]
     refusals: int
     completed: int
     kept: int
@@ -185,7 +157,7 @@ def read_run(procedure: Procedure, run: Result | Mapping[str, Any]) -> RunFacts:
     sites: dict[str, SiteFacts] = {}
     statements = _Statements(procedure)
     for record in view.steps:
-        sites.setdefault(statements.check(record), SiteFacts()).add(_completion(record))
+        sites.setdefault(statements.check(record), SiteFacts()).add(record)
     refused = [] if view.problem is None else _refused(view.problem.step, view.attempts)
     return RunFacts(
         status=view.status,
@@ -193,7 +165,7 @@ def read_run(procedure: Procedure, run: Result | Mapping[str, Any]) -> RunFacts:
         inputs={name: shown_value(view.values[name]) for name in _unchanged(procedure) if name in view.values},
         sites=sites,
         ways=view.ways,
-        stop=_stop(view.problem, procedure),
+        stop=statements.stop(view.problem),
         place=None if view.problem is None else view.problem.path,
         reason=None if view.problem is None else shorten(view.problem.reason, 400),
         refused=tuple(each for deviations in refused for each in deviations)[-_REASONS:],
@@ -252,6 +224,13 @@ class _Statements:
             self._known[site] = inside
         return self._known[site]
 
+    def stop(self, problem: ProblemView | None) -> str | None:
+        """The site at which a run stopped, where the procedure has it."""
+        if problem is None:
+            return None
+        site = problem.site or (str(problem.index) if self._procedure.straight else "")
+        return site if self.find(site.removesuffix(_APPROVAL)) is not None else None
+
     def _foreign(self, path: str) -> ConfigError:
         return ConfigError(
             f"the result has the step {shorten(path, 60)!r}, which {self._procedure.name} does not have there: it is "
@@ -260,36 +239,21 @@ class _Statements:
         )
 
 
-def _stop(problem: ProblemView | None, procedure: Procedure) -> str | None:
-    """The site at which a run stopped."""
-    if problem is None:
-        return None
-    return problem.site or (str(problem.index) if procedure.straight else None)
-
-
-def _refused(step: str, attempts: Sequence[AttemptView]) -> list[tuple[tuple[str, str], ...]]:
+def _refused(step: str, attempts: Sequence[AttemptView]) -> list[list[Deviation]]:
     """Why each of the replies about the step at which a run stopped was not accepted."""
     return [
-        _deviations(attempt)
-        for attempt in attempts
-        if attempt.steps[attempt.committed : attempt.committed + 1] == [step]
+        attempt.deviations for attempt in attempts if attempt.steps[attempt.committed : attempt.committed + 1] == [step]
     ]
 
 
-def _completion(record: StepView) -> CompletedStep:
-    return CompletedStep(
-        place=record.path,
-        value=shown_value(record.value),
-        strength=record.strength,
-        support=record.support,
-        tries=record.tries,
-        assistance=record.assistance,
-        deviations=_deviations(record),
-    )
+def _retried(done: StepView) -> bool:
+    """Whether a reply about a step was not accepted."""
+    return done.tries > 1 or bool(done.deviations)
 
 
-def _deviations(of: StepView | AttemptView) -> tuple[tuple[str, str], ...]:
-    return tuple((each.kind, shorten(each.reason, 300)) for each in of.deviations)
+def in_words(deviations: Iterable[Deviation]) -> list[str]:
+    """Why replies were not accepted: kind and reason of each."""
+    return [f"{each.kind}: {shorten(each.reason, 300)}" for each in deviations]
 
 
 def _cost(view: ResultView) -> str:

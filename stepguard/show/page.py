@@ -11,7 +11,8 @@ from stepguard.procedure.procedure import Procedure, check_procedure
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement
 from stepguard.procedure.steps import Step
 from stepguard.results import Result
-from stepguard.show.facts import CompletedStep, RunFacts, SiteFacts, read_run
+from stepguard.results.view import StepView
+from stepguard.show.facts import RunFacts, SiteFacts, in_words, read_run, shown_value
 from stepguard.show.style import CSS, sign, symbols
 from stepguard.show.words import (
     branches_of,
@@ -265,7 +266,7 @@ class _Page:
         tries = f" in {run.refusals} tr{'y' if run.refusals == 1 else 'ies'}" if run.refusals else ""
         where = f" at {run.place}" if run.place else ""
         words = tag("b", f"STOPPED{where}{tries}: ")
-        refused = [tag("li", f"{kind}: {reason}") for kind, reason in run.refused]
+        refused = [tag("li", text) for text in in_words(run.refused)]
         replies = tag("details", tag("summary", "The last replies"), tag("ul", refused)) if refused else None
         return tag("div", sign("stopped"), words, run.reason, replies, id="stop", class_="stop", tabindex="-1")
 
@@ -281,8 +282,13 @@ def _completed(facts: SiteFacts, step: Step, words: str = "") -> Html:
     icon = sign(_mark(facts.weakest))
     if facts.count == 1:
         (done,) = facts.examples
-        place = f"{done.place} = " if done.place not in (step.id, "") and not words else words or "= "
-        line: Child = [icon, place, tag("b", tag("code", done.value)), f"  {how_accepted(done, step.performer)}"]
+        place = f"{done.path} = " if done.path not in (step.id, "") and not words else words or "= "
+        line: Child = [
+            icon,
+            place,
+            tag("b", tag("code", shown_value(done.value))),
+            f"  {how_accepted(done, step.performer)}",
+        ]
         more = _reasons(done)
         if more is None:
             return tag("div", line, class_=f"result {kind}")
@@ -291,8 +297,8 @@ def _completed(facts: SiteFacts, step: Step, words: str = "") -> Html:
     entries = [
         tag(
             "li",
-            f"{done.place} = ",
-            tag("b", tag("code", done.value)),
+            f"{done.path} = ",
+            tag("b", tag("code", shown_value(done.value))),
             f"  {how_accepted(done, step.performer)}",
             _reasons(done),
         )
@@ -304,10 +310,10 @@ def _completed(facts: SiteFacts, step: Step, words: str = "") -> Html:
     return tag("details", summary, tag("ul", entries), class_=f"result {kind}")
 
 
-def _reasons(done: CompletedStep) -> Html | None:
+def _reasons(done: StepView) -> Html | None:
     if not done.deviations:
         return None
-    return tag("ul", [tag("li", f"{kind}: {reason}") for kind, reason in done.deviations])
+    return tag("ul", [tag("li", words) for words in in_words(done.deviations)])
 
 
 def _mark(support: str) -> str:

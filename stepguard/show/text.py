@@ -14,7 +14,8 @@ from stepguard.procedure.procedure import Procedure, check_procedure
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement
 from stepguard.procedure.steps import Step
 from stepguard.results import Result
-from stepguard.show.facts import CompletedStep, RunFacts, SiteFacts, read_run
+from stepguard.results.view import StepView
+from stepguard.show.facts import RunFacts, SiteFacts, in_words, read_run, shown_value
 from stepguard.show.words import (
     branches_of,
     checks_of,
@@ -235,19 +236,19 @@ class _Drawing:
     def _completed(self, facts: SiteFacts, below: str, step: Step, words: str = "") -> Iterator[TextLine]:
         if facts.count == 1:
             (done,) = facts.examples
-            place = "" if words or done.place == step.id else f"{done.place} = "
-            yield from self._value(done, below, f"{words}{place}{done.value}", step)
+            place = "" if words or done.path == step.id else f"{done.path} = "
+            yield from self._value(done, below, f"{words}{place}{shown_value(done.value)}", step)
             return
         sign = self._signs.proved if facts.weakest == "proved" else self._signs.weak
         kind = "good" if facts.weakest == "proved" and not facts.retried else "weak"
         yield from self._lines(f"{below}{sign} ", "  ", f"{words}{facts.count:,} times: {summary_of(facts)}", kind)
         shown = facts.examples[:3] + facts.unlike
         for done in shown:
-            yield from self._value(done, f"{below}  ", f"{done.place} = {done.value}", step)
+            yield from self._value(done, f"{below}  ", f"{done.path} = {shown_value(done.value)}", step)
         if facts.count > len(shown):
             yield TextLine(f"{below}    ... {facts.count - len(shown):,} more", "quiet")
 
-    def _value(self, done: CompletedStep, below: str, text: str, step: Step) -> Iterator[TextLine]:
+    def _value(self, done: StepView, below: str, text: str, step: Step) -> Iterator[TextLine]:
         proved = done.support == "proved"
         sign = self._signs.proved if proved else self._signs.weak
         kind = "good" if proved and not done.deviations else "weak"
@@ -260,8 +261,8 @@ class _Drawing:
         tries = f" in {run.refusals} tr{'y' if run.refusals == 1 else 'ies'}" if run.refusals else ""
         where = f" at {run.place}" if run.place else ""
         yield from self._lines(f"{below}{self._signs.stopped} ", "  ", f"STOPPED{where}{tries}: {run.reason}", "bad")
-        for kind, reason in run.refused:
-            yield from self._lines(f"{below}    ", "  ", f"{kind}: {reason}", "bad")
+        for words in in_words(run.refused):
+            yield from self._lines(f"{below}    ", "  ", words, "bad")
 
     def _lines(self, head: str, indent: str, text: str, kind: str = "plain") -> Iterator[TextLine]:
         """A text behind a head, in as many lines as it takes; the rails go on below."""

@@ -15,7 +15,8 @@ from stepguard.procedure.notation.settings import write_check
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat
 from stepguard.procedure.steps import Input, Step
-from stepguard.show.facts import CompletedStep, RunFacts, SiteFacts
+from stepguard.results.view import StepView
+from stepguard.show.facts import RunFacts, SiteFacts
 
 __all__ = [
     "STRENGTH_WORDS",
@@ -130,7 +131,7 @@ def outcome(run: RunFacts, procedure: Procedure) -> str:
     return f"stopped{where}: {run.reason} ({count} completed)"
 
 
-def how_accepted(done: CompletedStep, performer: str = "model") -> str:
+def how_accepted(done: StepView, performer: str = "model") -> str:
     """What stands behind a value, and what it took."""
     if performer in ("function", "tool") and done.assistance == "code":
         return f"as the {performer} gave it"
@@ -142,7 +143,7 @@ def how_accepted(done: CompletedStep, performer: str = "model") -> str:
     if done.tries > 1:
         how += f", on try {done.tries}"
     if done.deviations:
-        how += f" after {', '.join(dict.fromkeys(kind for kind, _ in done.deviations))}"
+        how += f" after {', '.join(dict.fromkeys(each.kind for each in done.deviations))}"
     return how
 
 

@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 from harness import GOOD, P2, Hand, reply
 
-from stepguard import Budget, Guard, Input, Procedure, Result, Step, StepguardError
+from stepguard import Budget, Guard, Input, Procedure, Result, Step, StepguardError, audit
+from stepguard.auditing import Audit
 from stepguard.engine.actions import Replied
 from stepguard.errors import BudgetExhausted, RunError, RunFailed, RunUnverified, StepNotVerified
+from stepguard.results.view import ResultView
 from stepguard.testing import ScriptedBackend
 
 WORDS = Procedure([Step("w", instruction="Name a colour.")])
@@ -52,6 +54,24 @@ STATUSES: list[tuple[Callable[[], Result], str, type[RunError] | None, str]] = [
     (exhausted, "exhausted", BudgetExhausted, "step b: the budget of 1 calls"),
     (failed, "failed", RunFailed, "step a: .*no route"),
 ]
+
+
+@pytest.mark.parametrize("make", [each[0] for each in STATUSES], ids=[each[1] for each in STATUSES])
+def test_the_json_is_as_its_schema_says(make: Callable[[], Result]) -> None:
+    """Of every status, also when it is read back."""
+    jsonschema = pytest.importorskip("jsonschema")
+    data = json.loads(make().to_json())
+    jsonschema.validate(data, Result.json_schema())
+    assert ResultView.model_validate(data).model_dump() == data
+
+
+def test_the_json_of_an_audit_is_as_its_schema_says() -> None:
+    """With an answer, a finding and their places."""
+    jsonschema = pytest.importorskip("jsonschema")
+    found = audit(P2, {}, "a = 2 * 3 = 7\nb = a + 4 = 11\nAnswer: 11")
+    assert found.findings
+    assert found.answer is not None
+    jsonschema.validate(json.loads(found.to_json()), Audit.json_schema())
 
 
 @pytest.mark.parametrize(("make", "status", "error", "message"), STATUSES, ids=[each[1] for each in STATUSES])

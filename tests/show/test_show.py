@@ -196,6 +196,16 @@ def test_what_is_no_result_of_this_procedure_is_refused(changed: dict[str, objec
         draw_text(procedure, data)
 
 
+@pytest.mark.parametrize("site", ["9" * 5000, "." * 5000, "700", "0." * 5000])
+def test_a_place_to_stop_at_that_is_none_is_not_drawn(site: str) -> None:
+    """The run is drawn as far as it fits."""
+    procedure = Procedure([Step(f"s{at}", "x + 1") for at in range(290)], inputs=["x"])
+    data = run(procedure, {"x": 1}).to_dict()
+    data["problem"] = {"step": "s0", "index": 0, "path": "s0", "site": site, "reason": "r", "kind": None}
+    assert "STOPPED" not in draw_text(procedure, data)
+    assert Page(draw_html(procedure, data))
+
+
 def test_a_run_that_waits_for_a_person_is_drawn() -> None:
     """It says where it stopped, also when it is read from JSON."""
     procedure = Procedure([Step("t", instruction="Is it right?", type="boolean", performer="person")])
