@@ -14,7 +14,16 @@ from stepguard.language.records import Record
 from stepguard.language.values import show_value
 from stepguard.results import Assistance, AttemptOutcome, Occurrence, Status
 
-__all__ = ["AttemptView", "JsonValue", "JsonView", "ProblemView", "ResultView", "RunSummary", "StepView", "UsageView"]
+__all__ = [
+    "AttemptView",
+    "JsonValue",
+    "JsonView",
+    "ProblemView",
+    "ResultSummary",
+    "ResultView",
+    "StepView",
+    "UsageView",
+]
 
 _EXACT: Final = 2**53
 """Readers of JSON keep whole numbers exact only up to it."""
@@ -130,7 +139,7 @@ class ErrorView(JsonView):
     message: str
 
 
-class RunSummary(JsonView):
+class ResultSummary(JsonView):
     """What every report on a run holds; see `Result`."""
 
     status: Status
@@ -147,7 +156,7 @@ class RunSummary(JsonView):
     seconds: Seconds
 
 
-class ResultView(RunSummary):
+class ResultView(ResultSummary):
     """Everything of a run; see `Result`."""
 
     values: dict[str, JsonValue]

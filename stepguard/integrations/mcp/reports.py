@@ -23,7 +23,7 @@ from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 from stepguard.results import Result
-from stepguard.results.view import JsonValue, ResultView, RunSummary
+from stepguard.results.view import JsonValue, ResultSummary, ResultView
 
 __all__ = [
     "AuditReport",
@@ -67,7 +67,7 @@ class StepCheck(BaseModel):
     told: str
 
 
-class RunReport(RunSummary):
+class RunReport(ResultSummary):
     """What `run_procedure` says of a run.
 
     Attributes:
