@@ -136,7 +136,7 @@ def _band(amount: Fraction) -> str:
 
 
 def _nth(listed: list[Any], index: Fraction) -> Any:
-    if index.denominator != 1 or not -len(listed) <= index < len(listed):
+    if index.denominator != 1 or not 0 <= index < len(listed):
         raise NoValue
     return listed[int(index)]
 

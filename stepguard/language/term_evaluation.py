@@ -252,8 +252,9 @@ class _TermEvaluation:
             raise InexactError(
                 f"items of {shortened(of)} are counted in whole numbers, and this is {named_kind(index)}"
             )
-        if not -len(value) <= index < len(value):
-            counted = f"it has {len(value)}, counted from 0" if value else "it is empty"
+        if not 0 <= index < len(value):
+            last = f"; the last one is `{shortened(of)}[count of {shortened(of)} - 1]`" if index < 0 else ""
+            counted = f"it has {len(value)}, counted from 0{last}" if value else "it is empty"
             raise UndefinedError(f"the list {shortened(of)} has no item {index}: {counted}")
         return value[index]
 

@@ -13,7 +13,17 @@ from properties import examples
 
 from stepguard.errors import EvaluationError, InexactError, ProcedureError, TooLargeError, UndefinedError
 from stepguard.language.evaluation import evaluate
-from stepguard.language.expressions import Chain, Compare, Expression, Logic, Name, Not, Number, parse_expression
+from stepguard.language.expressions import (
+    Chain,
+    Compare,
+    Expression,
+    Logic,
+    Name,
+    Negate,
+    Not,
+    Number,
+    parse_expression,
+)
 from stepguard.language.literals import read_literal
 from stepguard.language.lookup_tables import Table
 from stepguard.language.periods import Period, WorkingCalendar
@@ -240,6 +250,7 @@ def test_the_type_of_an_expression_is_known_before(tree: Expression, kind: str) 
 @pytest.mark.parametrize(
     ("tree", "reason"),
     [
+        (Item(name("paid"), (Negate(Number(1)),)), "counted from 0; the last one is `paid[count of paid - 1]`"),
         (Item(name("paid"), (Number(2),)), "the list paid has no item 2: it has 2, counted from 0"),
         (Item(name("paid"), (Number(-3),)), "no item -3"),
         (Item(name("none"), (Number(0),)), "it is empty"),
