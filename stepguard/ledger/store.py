@@ -24,7 +24,7 @@ from stepguard.errors import LedgerError
 __all__ = ["GENESIS", "SCHEMA", "LedgerFile", "Transaction", "chain_hash", "digest_of"]
 
 SCHEMA: Final = 1
-"""The version of the schema; a file of an older one is migrated when it is opened, a newer one is refused."""
+"""The version of the schema, the first one: whoever raises it migrates files of this one when they are opened."""
 GENESIS: Final = bytes(32)
 """What stands in the place of a hash before the first record."""
 
@@ -124,9 +124,11 @@ class LedgerFile:
         connection = _connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
         try:
             connection.execute("select 1 from sqlite_master limit 1").fetchone()
-        except sqlite3.OperationalError:  # nothing can be made beside it
+        except sqlite3.Error as error:
             connection.close()
-            return _connect(read_only_address(path), uri=True)
+            if not isinstance(error, sqlite3.OperationalError):
+                raise
+            return _connect(read_only_address(path), uri=True)  # nothing can be made beside it
         return connection
 
     def _check_schema(self, *, make: bool) -> None:
@@ -209,7 +211,11 @@ class LedgerFile:
 
 def _connect(address: str, *, uri: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(address, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=uri)
-    connection.execute("pragma secure_delete = on")  # what is erased is overwritten
+    try:
+        connection.execute("pragma secure_delete = on")  # what is erased is overwritten
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from datetime import date, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -314,3 +316,41 @@ def test_a_procedure_is_the_same_however_a_version_writes_it(tmp_path: Path) -> 
         transaction.execute("update procedures set source = ?, digest = ?", other, digest)
         transaction.execute("update runs set procedure = ?", digest)
     assert Guard(Nobody(), ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id="run").verified
+
+
+def test_what_functions_gave_and_persons_said_is_kept(tmp_path: Path) -> None:
+    """A function is not called again, and a person not asked again, for what they have given; types come back whole."""
+    text = """\
+inputs: x
+rate: decimal(2) = function rate_of(x=x)
+due: date = ask person "Which day is it due?"
+days: list of date = function days_of(due=due)
+total = x * 3
+late = total + 1
+"""
+    calls: list[str] = []
+
+    def rate_of(x: int) -> Decimal:
+        calls.append("rate_of")
+        return Decimal("0.50") * x
+
+    def days_of(due: date) -> list[date]:
+        calls.append("days_of")
+        return [due, due + timedelta(days=1)]
+
+    def said(*_: object) -> date:
+        calls.append("person")
+        return date(2024, 2, 28)
+
+    def broken(**_: object) -> object:
+        raise AssertionError("it was called again")
+
+    procedure = Procedure.parse(text, functions={"rate_of": rate_of, "days_of": days_of})
+    whole = Guard(SURE, person=said).run(procedure, {"x": 5})
+    calls.clear()
+    kill(Guard(Counting(die_at=2), segment=1, person=said, ledger=tmp_path / "runs.db"), procedure, {"x": 5}, "run")
+    gc.collect()
+    again = Procedure.parse(text, functions={"rate_of": broken, "days_of": broken})
+    result = Guard(Counting(), segment=1, ledger=tmp_path / "runs.db").run(again, {"x": 5}, run_id="run")
+    assert facts(result) == facts(whole)
+    assert sorted(calls) == ["days_of", "person", "rate_of"]
