@@ -13,7 +13,7 @@ from stepguard.language.expressions import Expression, Name
 from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
 from stepguard.language.term_types import type_of
-from stepguard.language.terms import variables_in
+from stepguard.language.terms import Member, variables_in
 from stepguard.language.type_relations import DATE, fits
 from stepguard.language.value_types import ValueType
 from stepguard.policy.rules import (
@@ -64,6 +64,7 @@ class _RuleChecker:
         self.facts = facts
         self.plain = {fact.name: fact.type for fact in facts.values() if not fact.keys}
         self.tables: dict[str, Table] = {**tables, **{fact.name: fact.table for fact in facts.values() if fact.keys}}
+        self.keyed = frozenset(fact.name for fact in facts.values() if fact.keys)
         self.used: set[str] = set()
         self.line: int | None = None
 
@@ -74,6 +75,9 @@ class _RuleChecker:
         names = variables_in(tree)
         self.used.update(names)
         scope.used.update(names)
+        for node in nodes_of(tree):
+            if isinstance(node, Member) and isinstance(node.of, Name) and node.of.name in self.keyed:
+                raise self.refusal(f"a fact has a value and no rows: write `{node.of.name}[...]`")
         try:
             return type_of(tree, scope.types, self.tables)
         except (ProcedureError, ConfigError, ExpressionError) as error:
