@@ -195,7 +195,7 @@ class Earlier:
 class SeenAll:
     """``seen all get_order(customer=c) as orders``: every result of such calls that is still as it was, as a list.
 
-    It does not demand that there is one, and ``all of`` an empty list holds: ask for ``count of orders``, or ``any of``.
+    It does not demand that there is one, and ``all of`` an empty list holds: ask for its ``count of``, too.
     """
 
     pattern: CallPattern
