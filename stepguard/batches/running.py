@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Unpack
 
@@ -173,7 +173,7 @@ class _OpenRows:
         """
         last, number = self._ledger.last, -1
         for number, item in enumerate(source):
-            row = as_row(number, item, self._key, self._names)
+            row = replace(as_row(number, item, self._key, self._names), index=number)
             digest = _digest(row)
             known = self._ledger.digest_of(number) if number <= last else None
             if known is None:

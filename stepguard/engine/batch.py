@@ -82,10 +82,12 @@ def as_row(index: int, item: object, key: RowKey | None, names: Collection[str])
 
     Args:
         index: of the row.
-        item: a mapping, or an `InputError` in its place.
+        item: a mapping, an `InputError` in its place, or a row that has an index already.
         key: as `Batch` takes it.
         names: those of the procedure's inputs.
     """
+    if isinstance(item, BatchRow):
+        return item if key is None or item.error is not None else as_row(item.index, item.inputs, key, names)
     if isinstance(item, InputError):
         return BatchRow(index, None, {}, item)
     if not isinstance(item, Mapping):
@@ -151,7 +153,7 @@ class Batch:
         """
         number, self._admitted = self._admitted, self._admitted + 1
         self._unfinished += 1
-        row = item if isinstance(item, BatchRow) else as_row(number, item, self._key, self._inputs)
+        row = as_row(number, item, self._key, self._inputs)
         if row.error is None:
             return number, row
         self.finish(number, RowResult(row.index, row.key, error=row.error))

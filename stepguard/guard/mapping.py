@@ -55,8 +55,15 @@ def rows_of(inputs: object) -> Iterable[object] | AsyncIterable[object]:
 def _frame_rows(frame: _Frame) -> Iterator[BatchRow]:
     names = [str(each) for each in frame.columns]
     for number, (label, *cells) in enumerate(frame.itertuples(name=None)):
-        given = {name: cell for name, cell in zip(names, cells, strict=True) if not _is_missing(cell)}
+        given = {name: _plain(cell) for name, cell in zip(names, cells, strict=True) if not _is_missing(cell)}
         yield BatchRow(number, label, given)
+
+
+def _plain(cell: Any) -> object:
+    """A cell as a value: pandas has no dates, and writes one as the midnight it begins with."""
+    if type(cell).__name__ == "Timestamp" and cell.tzinfo is None and cell == cell.normalize():
+        return cell.date()
+    return cell
 
 
 def _is_missing(cell: object) -> bool:

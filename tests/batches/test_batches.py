@@ -19,7 +19,7 @@ import stepguard.batches.ledger as ledger_module
 from stepguard import Guard, Procedure
 from stepguard.batches import BatchSummary, read_rows, run_batch, to_frame
 from stepguard.batches.ledger import BatchLedger
-from stepguard.engine.batch import RowResult
+from stepguard.engine.batch import BatchRow, RowResult
 from stepguard.errors import ConfigError, InputError, MissingExtraError, StepguardError
 from stepguard.testing import SimulatedModel, Slips
 
@@ -356,11 +356,22 @@ def test_frames_in_and_out() -> None:
     """A DataFrame in gives rows named by its index; the results are a DataFrame with the same index."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"x": [1, 2.5, None], "note": ["a", None, "c"]}, index=["i", "j", "k"])
+    dated = Procedure.parse("inputs: d: date, x\ny = x * 2")
+    days = pandas.DataFrame({"d": pandas.to_datetime(["2024-01-02"]), "x": [1]})
+    assert [row.status for row in Guard(RIGHT).map(dated, days)] == ["verified"]
     found = to_frame(Guard(RIGHT).map(DOUBLE, frame))
     assert list(found.index) == ["i", "j", "k"]
     assert list(found["status"]) == ["verified", "verified", "invalid"]
     assert found.loc["j", "value_y"] == 5
     assert "missing" in found.loc["k", "problem"]
+
+
+def test_rows_that_have_a_name_already(tmp_path: Path) -> None:
+    """Rows as a DataFrame gives them keep their names, and are gone on with like others."""
+    named = [BatchRow(number, f"n{number}", {"x": 1000 * number}) for number in range(3)]
+    assert batch(tmp_path, rows=named, key=None).rows == 3
+    assert batch(tmp_path, rows=named, key=None, resume=True).taken_over == 3
+    assert [each["key"] for each in results(tmp_path / "out.jsonl")] == ["n0", "n1", "n2"]
 
 
 def test_rows_may_be_a_mistake(tmp_path: Path) -> None:

@@ -280,3 +280,5 @@ def test_rows_of_a_frame(run: Map) -> None:
     rows = run(Guard(RIGHT), Frame())
     assert [(row.key, row.status) for row in rows] == [("a", "verified"), ("b", "invalid"), ("c", "invalid")]
     assert "missing" in str(rows[1].error)
+    named, unnamed, _ = run(Guard(RIGHT), Frame(), key="x")
+    assert (named.key, named.status, unnamed.status) == (1.0, "verified", "invalid")
