@@ -308,7 +308,7 @@ class EndpointLimiter:
                 self._pace.slow_down(now, asked)
             else:
                 self._ceiling = min(self._ceiling, float(max(2, waiter.beside)))
-                self._pace.refused(now, asked)
+                self._pace.pause(now, asked)
 
 
 def _late() -> BackendTimeout:

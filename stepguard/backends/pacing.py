@@ -94,14 +94,14 @@ class Pace:
         """One came through."""
         self._clean += 1
 
-    def refused(self, now: float, pause: float) -> None:
+    def pause(self, now: float, seconds: float) -> None:
         """The endpoint asked for a pause of so many seconds: nothing is sent before it is over."""
-        self._passed -= 1
-        self._next = max(self._next, now + pause)
+        self._next = max(self._next, now + seconds)
 
     def slow_down(self, now: float, pause: float) -> None:
-        """As `refused`, where what was sent since the last time shows how much the endpoint bears."""
-        self.refused(now, pause)
+        """A request was refused that was sent since the last time: what passed since then shows what can be borne."""
+        self.pause(now, pause)
+        self._passed -= 1
         held, before = self.rate, self._bound
         elapsed = now - self._since
         if held == math.inf:  # the last ones alone tell: before them there may have been nothing to send

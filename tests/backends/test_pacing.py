@@ -81,6 +81,21 @@ def test_the_pace_finds_a_hidden_rate(rate: float, burst: float, pause: float) -
     assert (total - refused) / now >= 0.9 * rate
 
 
+def test_late_refusals_of_one_burst_lower_the_pace_once() -> None:
+    """What was sent before the endpoint asked to slow down says nothing about what it bears from then on."""
+    paces = [Pace(), Pace()]
+    for pace, late in zip(paces, (0, 7), strict=True):
+        for _ in range(8):
+            pace.send(0.0)
+        pace.slow_down(0.1, 1.0)
+        for _ in range(late):
+            pace.pause(0.1, 1.0)
+        for second in range(2, 8):
+            pace.send(float(second))
+        pace.slow_down(8.0, 1.0)
+    assert paces[0].rate == paces[1].rate > 1
+
+
 def test_a_rate_that_grew_is_found() -> None:
     """Where an endpoint bears twenty times as much as before, the pace follows within some hundred requests."""
     pace, server, now = Pace(), Hidden(10, 1), 0.0
