@@ -167,6 +167,14 @@ def test_replies_are_scored_as_the_authors_do(folder: Path, reply: str, match: f
     )
 
 
+def test_a_list_that_is_too_long_is_no_state(folder: Path) -> None:
+    """A count for a string that is not there is not passed over."""
+    task = published_named("procbench(number=4)", folder).task(0)
+    assert task.published is not None
+    longer = {**task.truth, "counts_2": (*task.truth["counts_2"], 0)}  # type: ignore[misc]
+    assert task.published.score(longer) == {"sequential match": 0.0, "prefix accuracy": 0.5}
+
+
 def test_a_run_that_stops_is_scored_by_its_prefix(folder: Path) -> None:
     """What was accepted before a run abstained counts."""
     task = published_named("procbench", folder).task(0)

@@ -53,7 +53,8 @@ def counting(question: str, count: int) -> Cut:
         found: list[State] = []
         for counts in values:
             numbers = [int(str(each)) for each in counts] if isinstance(counts, tuple) else []
-            totals = [a + b for a, b in zip(totals, numbers, strict=False)]
+            alike = len(numbers) == len(strings)
+            totals = [a + b for a, b in zip(totals, numbers, strict=False)] if alike else numbers
             found.append(totals)
         return found
 
