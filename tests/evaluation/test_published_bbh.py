@@ -205,6 +205,27 @@ def test_an_item_that_is_none_is_refused(tmp_path: Path, part: str, changes: dic
         published_named(f"bbh(part={part})", tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("Then, ", "Next, ", "something else than swaps"),
+        ("Then, ", "Ann drops hers. Then, ", "something else than swaps"),
+        ("Finally, ", "Finally, Zoe and Ann swap balls. Finally, ", "somebody swaps who has nothing"),
+        ("Finally, ", "Finally, Ann and Ann swap balls. Finally, ", "somebody swaps who has nothing"),
+        ("(A)", "(B)", "not lettered in order"),
+    ],
+)
+def test_what_happens_beside_swaps_is_not_passed_over(tmp_path: Path, old: str, new: str, named: str) -> None:
+    """Whatever the answer, an item is read whole or not at all."""
+    made = item("tracking", 0)
+    for target in "ABCDEFG":
+        changed = {**made, "input": made["input"].replace(old, new, 1), "target": f"({target})"}
+        (tmp_path / "bbh_procedures.jsonl").write_text(json.dumps(changed), encoding="utf-8")
+        (tmp_path / "bbh_cot_prompts.json").write_text(json.dumps(dict.fromkeys(NAMES.values(), "x")), encoding="utf-8")
+        with pytest.raises(ConfigError, match=named):
+            published_named("bbh", tmp_path)
+
+
 def test_prompts_that_are_missing_are_named(folder: Path) -> None:
     """The file and where it is to be had."""
     (folder / "bbh_cot_prompts.json").write_text("{}", encoding="utf-8")

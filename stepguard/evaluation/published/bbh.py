@@ -15,7 +15,8 @@ from stepguard.core.arguments import check_one_of
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.families.base import WORDS_SYSTEM, PublishedTask, Scores
-from stepguard.evaluation.published.bbh_items import PARTS, BbhReader
+from stepguard.evaluation.published.bbh_items import PARTS
+from stepguard.evaluation.published.bbh_reader import BbhReader
 from stepguard.evaluation.published.items import FixedFamily, read_items, read_json, understood
 from stepguard.language.values import Value
 
