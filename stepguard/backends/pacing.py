@@ -105,14 +105,16 @@ class Pace:
         held, before = self.rate, self._bound
         elapsed = now - self._since
         if held == math.inf:  # the last ones alone tell: before them there may have been nothing to send
-            self._bound = len(self._recent) / max(now - self._recent[0], 1e-3)
+            span = max(now - self._recent[0], 1e-3)
+            # A client may take seconds to be made; a rate that is far too high comes down faster than one goes up.
+            self._bound = len(self._recent) / (span if len(self._recent) >= _FEW else min(span, 0.1))
         elif self._passed >= _FEW or elapsed >= 1.0:
             # What was measured holds the pauses, and is too low; what was held is too high.
             self._bound = min(held, math.sqrt(held * max(self._passed, 1) / max(elapsed, 1e-3)))
         else:
             self._bound = held * _CUT / _BACK
         # A pause costs more than a rate that is a little too low; but one that is far too low is to grow.
-        known = abs(self._bound - before) <= before * _SURE
+        known = before != math.inf and abs(self._bound - before) <= before * _SURE
         self._length = max(float(_CLEAN), _PAUSES * pause * self._bound if known else 0.0)
         self._clean = self._passed = 0
         self._since = now

@@ -96,6 +96,15 @@ def test_late_refusals_of_one_burst_lower_the_pace_once() -> None:
     assert paces[0].rate == paces[1].rate > 1
 
 
+def test_a_client_that_is_slow_to_start_lowers_no_pace() -> None:
+    """Seconds that pass before the first requests leave say nothing about what the endpoint bears."""
+    pace = Pace()
+    for _ in range(8):
+        pace.send(0.0)
+    pace.slow_down(10.0, 1.0)
+    assert pace.rate > 50
+
+
 def test_a_rate_that_grew_is_found() -> None:
     """Where an endpoint bears twenty times as much as before, the pace follows within some hundred requests."""
     pace, server, now = Pace(), Hidden(10, 1), 0.0
