@@ -247,7 +247,7 @@ def check_rules(
         checker.line = tool.line
         for pattern in tool.changes or ():
             checker.pattern(pattern, scope)
-        known = sorted(scope.used.intersection(facts))
+        known = sorted(name for name in scope.used if name in facts and name not in scope.types)
         if known:
             raise PolicyError(
                 f"what {tool.name} changes cannot hang on the fact {known[0]!r}: name what follows from its arguments",

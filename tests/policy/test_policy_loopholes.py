@@ -269,7 +269,8 @@ def test_a_line_is_what_a_reader_takes_for_one(character: str) -> None:
 
 
 def test_what_a_tool_changes_follows_from_its_arguments() -> None:
-    """What is stale does not hang on when a fact became known."""
+    """What is stale does not hang on when a fact became known; an argument may have the name of a fact."""
+    Policy.parse(ACCOUNTS.format(changes="get_account(customer)").replace("target: text", "customer: text"))
     with pytest.raises(PolicyError, match="cannot hang on the fact 'owner'"):
         Policy.parse("""
 tool get_user(id: text) -> text reads
