@@ -103,9 +103,11 @@ class ToolGate:
         """What becomes of a call, after those who have to be asked were."""
         decision = self.gate.offer(name, arguments, id=id, now=self._clock())
         for _ in range(_MOST_ANSWERS):
-            if decision.outcome != "ask" or not self._asked(decision):
+            if decision.outcome != "ask" or self.gate.observe or not self._asked(decision):
                 break
             decision = self.gate.offer(name, arguments, id=id, now=self._clock())
+        if self.gate.observe and not any(reason.kind == "repeated" for reason in decision.reasons):
+            decision = replace(decision, outcome="allow")  # what was decided of it is recorded, and stops nothing
         return decision if not decision.allowed or self._begins(decision) else _in_progress(decision)
 
     def call(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> str:
@@ -148,7 +150,7 @@ class ToolGate:
         try:
             yield
         except BaseException as error:
-            self.gate.failed(decision.call, done=not isinstance(error, NothingDone))
+            self.failed(decision, done=not isinstance(error, NothingDone))
             raise
         finally:
             _CURRENT.reset(token)
@@ -172,8 +174,14 @@ class ToolGate:
             text = value if isinstance(value, str) else json.dumps(plain_data(value), ensure_ascii=False)
         except ValueRefused as error:
             text = f"The result of {decision.tool} cannot be shown: {error.reason}."
-        self.gate.result(decision.call, text)
+        if decision.number is not None:
+            self.gate.result(decision.call, text)
         return text
+
+    def failed(self, decision: Decision, *, done: bool = True) -> None:
+        """Tell the gate that a call failed which was let through; `done`: whether it may have done something."""
+        if decision.number is not None:  # a gate that observes keeps no record of tools that are not declared
+            self.gate.failed(decision.call, done=done)
 
     def _asked(self, decision: Decision) -> bool:
         """Ask whoever has to be asked; whether something is known now that was not."""
@@ -222,6 +230,8 @@ def failure_text(decision: Decision, error: Exception) -> str:
 
 def _calls_of(message: Any) -> list[tuple[str, str, str]]:
     calls = _part(message, "tool_calls") or ()
+    if not all(isinstance(_part(call, "id"), str) and _part(call, "id") for call in calls):
+        raise ConfigError("a tool call has no identifier: give each one of its own", option="message")
     return [
         (
             str(_part(call, "id")),

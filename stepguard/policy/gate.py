@@ -90,6 +90,7 @@ class PolicyGate:
         }  # fmt: skip
         self._learned: list[dict[str, Any]] = []
         self._yeses: set[str] = set()
+        self._reached: tuple[tuple[str, str], ...] = ()  # the limits of the call that is judged
         self._in_a_row: dict[str, int] = {}
         self._handed_over = False
         self._known = KnownTexts(policy.known)
@@ -115,6 +116,7 @@ class PolicyGate:
         """
         check_text(id, "id")
         with self._lock:
+            self._reached = ()
             decision = self._decide(tool, arguments, id[:_MAX_ID], now)
             if self._observe and not decision.allowed:
                 decision = self._made_anyway(decision, arguments, now)
@@ -246,6 +248,11 @@ class PolicyGate:
                     call.yeses = tuple(each for each in call.yeses if each != by)
 
     @property
+    def observe(self) -> bool:
+        """Whether calls are made whatever is decided of them."""
+        return self._observe
+
+    @property
     def handed_over(self) -> bool:
         """Whether a person has taken over: no call that changes something is let through until `take_back`."""
         return self._handed_over
@@ -283,6 +290,14 @@ class PolicyGate:
             }  # fmt: skip
 
     def _resume(self, state: Mapping[str, Any]) -> None:
+        try:
+            self._restore(state)
+        except ConfigError:
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ConfigError(f"the state was changed: {type(error).__name__}: {error}", option="state") from None
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
         if state.get("version") != _VERSION or state.get("policy") != self.policy.digest:
             raise ConfigError(
                 "the state is that of another policy or version: go on with the policy that it was saved under",
@@ -327,8 +342,8 @@ class PolicyGate:
     def _decide(self, name: str, arguments: str | Mapping[str, Any], id: str, now: datetime | None) -> Decision:
         tool = self.policy.tools.get(name)
         if tool is None:
-            shown = f"There is no tool {str(name)[:60]!r}"
-            return self._refused(str(name), id, {}, Reason("unknown_tool", "", shown))
+            shown = " ".join(str(name).split())[:60]
+            return self._refused(shown, id, {}, Reason("unknown_tool", "", f"There is no tool {shown!r}"))
         free = tool.reads and not tool.rules
         values: dict[str, Value] | None = None
         try:
@@ -374,6 +389,7 @@ class PolicyGate:
             clock=clock,
             confirmed=frozenset(roles),
         )
+        self._reached = tuple(judgement.spent)
         if judgement.reasons:
             return self._refused(tool.name, id, data, *judgement.reasons)
         if judgement.pending:
@@ -385,17 +401,19 @@ class PolicyGate:
         yeses = tuple(by for by in judgement.yeses)
         for by in yeses:
             self._yeses.discard(self._yes(by, tool, data))
-        return self._let(tool, id, values, data, now, spent=tuple(judgement.spent), yeses=yeses)
+        return self._let(tool, id, values, data, now, spent=self._reached, yeses=yeses)
 
     def _made_anyway(self, decision: Decision, arguments: object, now: datetime | None) -> Decision:
         """A call that is only observed: it is made whatever was decided of it."""
         tool = self.policy.tools.get(decision.tool)
-        if tool is None or any(reason.kind == "repeated" for reason in decision.reasons):
+        if tool is None:
+            return replace(decision, arguments=given_data(arguments))
+        if any(reason.kind == "repeated" for reason in decision.reasons):
             return decision
         values, data = None, given_data(arguments)
         with suppress(ValueRefused):
             values, data = read_arguments_of(tool, arguments, self._reader)
-        made = self._let(tool, decision.call, values, data, now)
+        made = self._let(tool, decision.call, values, data, now, spent=self._reached)
         return replace(decision, arguments=made.arguments, key=made.key, number=made.number)
 
     def _let(

@@ -21,6 +21,7 @@ __all__ = ["ReplayedCall", "read_conversations", "replay_conversation", "summary
 Messages = Sequence[Mapping[str, Any]]
 
 _MAX_LINE: Final = 50_000_000
+_OTHER_CALLS: Final = ("tool_use", "tool_result", "tool-call", "function_call", "function_call_output", "tool_call")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,9 @@ def replay_conversation(
         facts: facts without keys that the host knew.
         confirmed: whether somebody had said yes to a call, by their role and the messages before it.
         failure: whether a recorded result says that nothing was done.
+
+    Raises:
+        ConfigError: a message holds calls in another form than OpenAI's chats.
     """
     gate = policy.gate(conversation=str(number), zone=zone, observe=True, facts=facts)
     found: dict[str, ReplayedCall] = {}
@@ -107,7 +111,7 @@ def replay_conversation(
             call = found[id]
             found[id] = ReplayedCall(call.conversation, call.message, call.decision, call.reads, failed, answered=True)
             continue
-        for at, call_data in enumerate(message.get("tool_calls") or ()):
+        for at, call_data in enumerate(_calls_of(message, f"conversation {number}, message {place + 1}")):
             function = call_data.get("function") or {}
             name, arguments = str(function.get("name")), function.get("arguments") or "{}"
             for role in policy.roles(name):
@@ -139,6 +143,24 @@ def summary_of(calls: Iterable[ReplayedCall]) -> dict[str, Any]:
             for (tool, kind, words), count in reasons.most_common()
         ],
     }
+
+
+def _calls_of(message: Mapping[str, Any], where: str) -> list[Any]:
+    """The calls of a message; what holds calls in another form is refused, since it would be counted as none."""
+    parts = message.get("content")
+    kinds = {part.get("type") for part in parts if isinstance(part, Mapping)} if isinstance(parts, list) else set()
+    calls = message.get("tool_calls") or []
+    if (
+        message.get("function_call")
+        or not kinds.isdisjoint(_OTHER_CALLS)
+        or not isinstance(calls, list)
+        or not all(isinstance(each, Mapping) and isinstance(each.get("function") or {}, Mapping) for each in calls)
+    ):
+        raise ConfigError(
+            f"{where}: calls are read as OpenAI's chats have them, in `tool_calls` with a `function` each",
+            option="conversations",
+        )
+    return calls
 
 
 def _text(content: object) -> str:

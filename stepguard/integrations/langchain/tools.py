@@ -77,5 +77,5 @@ def _told(gate: ToolGate, decision: Decision, answer: Any) -> Any:
     if isinstance(answer, ToolMessage) and answer.status != "error":
         gate.finished(decision, answer.content if isinstance(answer.content, str) else list(answer.content))
     else:
-        gate.gate.failed(decision.call)
+        gate.failed(decision)
     return answer
