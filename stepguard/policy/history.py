@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import chain
 from typing import Any, Literal
 
 from stepguard.language.values import Value
@@ -92,19 +93,31 @@ class CallHistory:
         self.limits: dict[tuple[str, str], list[LetThrough]] = {}
         self._sights: dict[str, dict[tuple[Value, ...], list[Sight]]] = {}
         self._changes: dict[str, list[tuple[dict[str, Value], int]]] = {}
-        self._all_changed: list[int] = []
+        self._all_changed: dict[int, None] = {}
+        self._by_argument: dict[tuple[str, str, Value], list[LetThrough]] = {}
+        self._unread: dict[str, list[LetThrough]] = {}
+        self._keys_by_argument: dict[tuple[str, str, Value], list[tuple[Value, ...]]] = {}
 
     def add(self, call: LetThrough) -> None:
         """A call that was let through."""
         self.calls.append(call)
         self.by_tool.setdefault(call.tool, []).append(call)
         self.by_id[call.id] = call
+        if call.values is None:
+            self._unread.setdefault(call.tool, []).append(call)
+        for name, value in call.plain.items():
+            self._by_argument.setdefault((call.tool, name, value), []).append(call)
         for limit in call.spent:
             self.limits.setdefault(limit, []).append(call)
 
     def see(self, tool: str, sight: Sight) -> None:
         """A result that rules may look at; it takes the place of an older one of the same call."""
-        same = self._sights.setdefault(tool, {}).setdefault(_key(sight.plain), [])
+        key = _key(sight.plain)
+        sights = self._sights.setdefault(tool, {})
+        if key not in sights:
+            for name, value in sight.plain.items():
+                self._keys_by_argument.setdefault((tool, name, value), []).append(key)
+        same = sights.setdefault(key, [])
         if any(each.values == sight.values and each.number > sight.number for each in same):
             return
         same[:] = [each for each in same if each.values != sight.values]
@@ -125,7 +138,7 @@ class CallHistory:
 
     def changed_all(self, number: int) -> None:
         """A call makes every result stale that was got before it."""
-        self._all_changed.append(number)
+        self._all_changed[number] = None
 
     def matching(self, tool: str, wanted: dict[str, Value]) -> list[Sight]:
         """The results of calls with such arguments, and of those that a reader takes for the same."""
@@ -135,15 +148,16 @@ class CallHistory:
     def made(self, tool: str, wanted: dict[str, Value]) -> Iterator[LetThrough]:
         """The calls that count, with such arguments as a reader takes for the same; those that were not read count."""
         plain = {name: folded(value) for name, value in wanted.items()}
-        for call in self.by_tool.get(tool, ()):
-            if not call.counts:
-                continue
-            if call.values is None or all(call.plain[name] == value for name, value in plain.items()):
+        listed = [self._by_argument.get((tool, name, value), []) for name, value in plain.items()]
+        unread = self._unread.get(tool, []) if listed else []
+        read = min(listed, key=len) if listed else self.by_tool.get(tool, [])
+        for call in chain(unread, read):
+            if call.counts and (call.values is None or all(call.plain[name] == value for name, value in plain.items())):
                 yield call
 
     def state_of(self, sight: Sight) -> Literal["fresh", "stale", "unanswered"]:
         """Whether nothing has changed what a result says."""
-        since = [number for number in reversed(self._all_changed) if number in sight.open]
+        since = [number for number in sight.open if number in self._all_changed]
         for number in reversed(self._all_changed):
             if number <= sight.number:
                 break
@@ -158,6 +172,9 @@ class CallHistory:
         some = next(iter(sights.values()), None)
         if some and plain.keys() == some[0].values.keys():
             return sights.get(_key(plain), [])
+        if plain:
+            listed = [self._keys_by_argument.get((tool, name, value), []) for name, value in plain.items()]
+            return [sight for key in min(listed, key=len) for sight in sights[key]]
         return [sight for same in sights.values() for sight in same]
 
 
