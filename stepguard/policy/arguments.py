@@ -14,7 +14,7 @@ from stepguard.language.periods import Period
 from stepguard.language.quantities import Amount
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode
 from stepguard.language.values import Value, show_value
-from stepguard.policy.reading import Reader, folded
+from stepguard.policy.reading import Reader, folded, json_value
 
 if TYPE_CHECKING:
     from stepguard.policy.policy import DeclaredTool
@@ -64,6 +64,8 @@ def read_arguments_of(tool: DeclaredTool, given: object, reader: Reader) -> tupl
                 raise ValueRefused(f"{each.name}: {error.reason}", text="") from None
         elif each.value is not None:
             values[each.name] = each.value
+            if not each.type.structured:  # the tool may have a default of its own, which no rule has read
+                data[each.name] = json_value(each.type, each.value)
         else:
             raise ValueRefused(f"{each.name!r} is missing", text="")
     return values, data

@@ -24,7 +24,7 @@ from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, encodable, show_value, to_exact
 from stepguard.policy.rules import MOMENT
 
-__all__ = ["Reader", "folded", "read_moment", "result_data", "shown_argument"]
+__all__ = ["Reader", "folded", "json_value", "read_moment", "result_data", "shown_argument"]
 
 _PLAIN: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9]{1,3})?")
@@ -303,6 +303,13 @@ def _json_number(kind: ValueType, value: Value) -> object:
         return exact if kind.kind != "percent" else exact * 100
     text = kind.write(value).rstrip("%") if kind.kind == "percent" else format_exact(cast(Any, exact))
     return json.loads(text) if "/" not in text else text
+
+
+def json_value(kind: ValueType, value: Value) -> object:
+    """A plain value of a declared type as a tool is given it."""
+    if isinstance(value, bool | str):
+        return value
+    return _json_number(kind, value) if kind.numeric else kind.write(value)
 
 
 def _refused(place: str, reason: str) -> ValueRefused:
