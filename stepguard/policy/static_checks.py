@@ -191,6 +191,8 @@ class _RuleChecker:
             case Branching(branches, otherwise):
                 for condition, body in branches:
                     self.line = demand.line
+                    if not body:
+                        raise self.refusal(f"the case {shortened(condition)!r} demands nothing: leave it out")  # type: ignore[arg-type]
                     self.truth(condition, scope)  # type: ignore[arg-type]
                     self.body(body, scope.inner())
                 self.body(otherwise, scope.inner())
@@ -198,6 +200,8 @@ class _RuleChecker:
                 kind = self.type(over, scope)  # type: ignore[arg-type]
                 if kind.items is None:
                     raise self.refusal(f"`for each` goes through a list, and {shortened(over)!r} is {kind}")  # type: ignore[arg-type]
+                if not body:
+                    raise self.refusal("`for each` demands nothing: leave it out")
                 inner = scope.inner()
                 self.bind(variable, kind.items, inner)
                 self.body(body, inner)

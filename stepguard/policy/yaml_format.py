@@ -36,9 +36,10 @@ A demand is a line of the language; one with ``require:`` may have ``words:`` an
 from __future__ import annotations
 
 import json as json_module
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from stepguard.errors import PolicyError, ProcedureError
 from stepguard.policy.building import assemble
@@ -52,6 +53,7 @@ from stepguard.procedure.yaml_format import compose_document
 
 __all__ = ["parse_policy_yaml"]
 
+_QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _TOP = ("name", "records", "tables", "tools", "facts", "rules")
 _DEMANDS: Mapping[str, tuple[str, ...]] = {
     "require": ("require", "words", "unless", "only if"),
@@ -127,7 +129,8 @@ def _rule(node: Any) -> Iterator[Any]:
         yield from parse_rule_part(f"never {_text(entries['never'], 'never')}", "rule", line)
     elif entries.keys() == {"before", "demand"}:
         tool, names = parse_rule_part(_text(entries["before"], "before"), "target", line)
-        yield Rule(tool, tuple(map(_demand, _sequence(entries["demand"], "demand"))), names, line=line)
+        demands = _body(entries["demand"], "demand", line)
+        yield Rule(tool, demands, names, line=line)
     else:
         raise PolicyError("a rule has before: and demand:, or never:, or allow:", line=line)
 
@@ -135,7 +138,7 @@ def _rule(node: Any) -> Iterator[Any]:
 def _demand(node: Any) -> Demand:
     line = _line(node)
     if node.id == "scalar":
-        return _placed(parse_rule_part(_text(node, "a demand"), "demand", line), line)
+        return _placed(parse_rule_part(_code(node, "a demand"), "demand", line), line)
     kind = next(
         (each for each in _DEMANDS if node.id == "mapping" and each in {key.value for key, _ in node.value}), None
     )
@@ -143,27 +146,40 @@ def _demand(node: Any) -> Demand:
         raise PolicyError("a demand is a line of text, or has require:, if: or for each:", line=line)
     entries = _mapping(node, "a demand", _DEMANDS[kind])
     if kind == "require":
-        text = f"require {_text(entries['require'], 'require')}"
+        text = f"require {_code(entries['require'], 'require')}"
         for word in ("unless", "only if"):
-            text += f" {word} {_text(entries[word], word)}" if word in entries else ""
+            text += f" {word} {_code(entries[word], word)}" if word in entries else ""
         text += f" {json_module.dumps(_text(entries['words'], 'words'))}" if "words" in entries else ""
         return _placed(parse_rule_part(text, "demand", line), line)
     if kind == "if":
         body = _body(entries.get("then"), "then", line)
         other = _body(entries["else"], "else", line) if "else" in entries else ()
         return Branching(((_expression(entries["if"], line), body),), other, line=line)
-    variable, _, over = _text(entries["for each"], "for each").partition(" in ")
+    variable, _, over = _code(entries["for each"], "for each").partition(" in ")
     return Repetition(variable.strip(), _checked(over, line), _body(entries.get("do"), "do", line), line=line)
 
 
 def _body(node: Any, role: str, line: int) -> tuple[Demand, ...]:
     if node is None:
         raise PolicyError(f"{role}: is missing", line=line)
-    return tuple(map(_demand, _sequence(node, role)))
+    demands = tuple(map(_demand, _sequence(node, role)))
+    if not demands:
+        raise PolicyError(f"{role} is empty and would allow everything: write `allow: [tool]` for that", line=line)
+    return demands
+
+
+def _code(node: Any, role: str) -> str:
+    """A part of a demand; what would be a comment in it, and swallow the parts behind, is refused."""
+    text = _text(node, role)
+    if "#" in _QUOTED.sub("", text):
+        raise PolicyError(
+            f"{role} holds a `#` outside of quotes: comments stand behind YAML's values", line=_line(node)
+        )
+    return text
 
 
 def _expression(node: Any, line: int) -> Any:
-    return _checked(_text(node, "a condition"), line)
+    return _checked(_code(node, "a condition"), line)
 
 
 def _checked(text: str, line: int) -> Any:

@@ -15,7 +15,9 @@ from tables import all_rows
 from stepguard import Policy
 from stepguard.errors import ConfigError, PolicyError
 from stepguard.integrations.tool_gate import ToolGate
+from stepguard.policy import Branching, Parameter, Requirement, Rule, ToolSignature
 from stepguard.policy.replay import replay_conversation
+from stepguard.policy.yaml_format import parse_policy_yaml
 
 BLOCKED = """
 tool send(to: text, why: text)
@@ -409,3 +411,31 @@ def test_what_the_host_knows_of_is_not_asked_about_under_another_spelling() -> N
     for gate in (desk.gate, resumed):
         assert kinds(gate.offer("pay", {"a": "acc-9"}, id="1")) == ["arguments"]
         assert kinds(gate.offer("pay", {"a": "B1"}, id="2")) == ["unknown_fact"]
+
+
+HOLLOW = [
+    ("demand: []", "demand is empty"),
+    ("demand: [{if: a > 5, then: []}]", "then is empty"),
+    ("demand: [{if: 'a > 5 # or', then: [require a < 9]}]", "`#` outside of quotes"),
+    ("demand: [{if: a > 5, then: [require a < 9], else: []}]", "else is empty"),
+    ("demand: ['require a < 9 # and a < 5']", "`#` outside of quotes"),
+    ("demand: [{require: 'a < 9 # and', unless: a == 1}]", "`#` outside of quotes"),
+    ("demand: [{require: a < 9, unless: 'a == 1 # or', words: No.}]", "`#` outside of quotes"),
+]
+
+
+@all_rows("body, words", HOLLOW)
+def test_a_rule_in_yaml_that_says_nothing_allows_nothing(body: str, words: str) -> None:
+    """An empty list of demands is no permission, and nothing in a value swallows what stands beside it."""
+    with pytest.raises(PolicyError, match=words):
+        parse_policy_yaml(f"tools: ['pay(a: integer)']\nrules:\n  - before: pay(a)\n    {body}\n")
+    sharp = "tools: ['pay(a: text)']\nrules:\n  - before: pay(a)\n    demand: ['require a != \"#1\"']\n"
+    assert not parse_policy_yaml(sharp).gate().offer("pay", {"a": "#1"}, id="1").allowed
+
+
+def test_a_case_that_demands_nothing_is_refused() -> None:
+    """In Python, too, a branch has demands."""
+    tool = ToolSignature("pay", (Parameter("a", "integer"),))
+    for demand in (Branching((("a > 5", ()),)), Branching((("a > 5", ()), ("a > 6", (Requirement("a < 9"),))))):
+        with pytest.raises(PolicyError, match="demands nothing"):
+            Policy([tool], [Rule("pay", (demand,))])
