@@ -90,7 +90,6 @@ class PolicyGate:
         }  # fmt: skip
         self._learned: list[dict[str, Any]] = []
         self._yeses: set[str] = set()
-        self._asked: dict[str, None] = {}
         self._reached: tuple[tuple[str, str], ...] = ()  # the limits of the call that is judged
         self._in_a_row: dict[str, int] = {}
         self._handed_over = False
@@ -196,9 +195,7 @@ class PolicyGate:
         with self._lock:
             self._learn(known, keys, value, strength)
 
-    def _learn(
-        self, known: DeclaredFact, keys: tuple[object, ...], value: object, strength: str, *, asked: bool = False
-    ) -> None:
+    def _learn(self, known: DeclaredFact, keys: tuple[object, ...], value: object, strength: str) -> None:
         fact = known.name
         if len(keys) != len(known.keys):
             raise ConfigError(f"{fact} is told by {len(known.keys)} keys, {len(keys)} are given", option="keys")
@@ -211,12 +208,8 @@ class PolicyGate:
         else:
             self._plain[fact] = read
         self._known.add(texts_in(read))
-        asked = asked or any(str(key) in self._asked for key in keys)
-        if not asked:  # what an agent was asked about is spelt as it has written it
-            self._known.add(keys)
         self._learned.append(
             {
-                "asked": asked,
                 "fact": fact,
                 "keys": [key if isinstance(key, str) else plain_data(key) for key in keys],
                 "value": plain_data(value),
@@ -312,8 +305,7 @@ class PolicyGate:
             )
         self._conversation = str(state["conversation"])
         for each in state["facts"]:
-            fact = self.policy.facts[each["fact"]]
-            self._learn(fact, tuple(each["keys"]), each["value"], each["strength"], asked=each["asked"])
+            self.learn(each["fact"], *each["keys"], value=each["value"], strength=each["strength"])
         for each in state["calls"]:
             tool = self.policy.tools[each["tool"]]
             values = None
@@ -402,7 +394,6 @@ class PolicyGate:
             return self._refused(tool.name, id, data, *judgement.reasons)
         if judgement.pending:
             questions = tuple(self._question(name, keys) for name, keys in judgement.open)
-            self._asked.update(dict.fromkeys(key for each in questions for key in map(str, each.keys)))
             waiting = tuple(by for by in judgement.yeses if by not in roles)
             return Decision(
                 "ask", tool.name, id, data, reasons=tuple(judgement.pending), questions=questions, confirmations=waiting

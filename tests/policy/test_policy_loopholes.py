@@ -401,18 +401,6 @@ def test_an_argument_that_is_left_out_is_given_as_it_was_judged(kind: str, writt
     assert again.offer("pay", decision.arguments).allowed
 
 
-def test_what_the_host_knows_of_is_not_asked_about_under_another_spelling() -> None:
-    """An identifier by which the host has told a fact is known, also behind a resumption; one that was asked is not."""
-    desk = Desk('tool pay(a: text)\nfact bad[a: text]: boolean "Is it?"\nbefore pay(a):\n  refuse if bad[a]\n')
-    desk.gate.learn("bad", "ACC-9", value=True)
-    asked = desk.offer("pay", a="b 1").questions[0]
-    desk.gate.learn("bad", *asked.keys, value=False)
-    resumed = desk.policy.gate(state=json.loads(json.dumps(desk.gate.to_dict())))
-    for gate in (desk.gate, resumed):
-        assert kinds(gate.offer("pay", {"a": "acc-9"}, id="1")) == ["arguments"]
-        assert kinds(gate.offer("pay", {"a": "B1"}, id="2")) == ["unknown_fact"]
-
-
 HOLLOW = [
     ("demand: []", "demand is empty"),
     ("demand: [{if: a > 5, then: []}]", "then is empty"),
