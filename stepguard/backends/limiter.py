@@ -333,9 +333,11 @@ class LimiterRegistry:
     def declare(self, *, requests_per_minute: int | None = None, tokens_per_minute: int | None = None) -> None:
         """Set what a minute may see at each endpoint; see `EndpointLimiter`."""
         with self._lock:
-            self._declared = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
-            for limiter in (EndpointLimiter(), *self._limiters.values()):
-                limiter.declare(**self._declared)
+            limits = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
+            EndpointLimiter().declare(**limits)  # what is refused is not kept
+            self._declared = limits
+            for limiter in self._limiters.values():
+                limiter.declare(**limits)
 
     def _new(self) -> EndpointLimiter:
         limiter = EndpointLimiter()

@@ -60,7 +60,8 @@ class SdkBackend:
         limiter: EndpointLimiter | None,
         key: str | None = None,
     ) -> None:
-        self._secrets: Final = () if key is None else (key,)
+        secrets = () if key is None else (key,)
+        self._secrets: Final[Callable[[], tuple[str, ...]]] = lambda: secrets  # shown in no listing of attributes
         self.name: Final = name
         self.is_async: Final = is_async
         self._label: Final = label
@@ -119,7 +120,7 @@ class SdkBackend:
         return completion
 
     def _complete(self, request: Request) -> Completion:
-        call = SdkCall(self._label, request, self._stream(request), self._secrets)
+        call = SdkCall(self._label, request, self._stream(request), self._secrets())
 
         def answer() -> object:
             call.client, create = self._sender(self._sync_client() if self._given is None else self._given)
@@ -149,7 +150,7 @@ class SdkBackend:
         return completion
 
     async def _acomplete(self, request: Request) -> Completion:
-        call = SdkCall(self._label, request, self._stream(request), self._secrets)
+        call = SdkCall(self._label, request, self._stream(request), self._secrets())
         async with self.session():
             with call:
                 async with asyncio.timeout(_a_little_less(request.timeout)):

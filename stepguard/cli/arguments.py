@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ __all__ = [
     "add_inputs",
     "add_limits",
     "add_log_level",
-    "declare_limits",
+    "declared_limits",
     "load_file",
     "read_guard",
     "read_inputs",
@@ -99,17 +100,24 @@ def add_limits(group: argparse._ActionsContainer) -> None:
         )
 
 
-def declare_limits(options: argparse.Namespace) -> None:
-    """Have the limits of `add_limits` hold for every endpoint that this process asks.
+@contextmanager
+def declared_limits(options: argparse.Namespace) -> Iterator[None]:
+    """Have the limits of `add_limits` hold for every endpoint that is asked meanwhile.
 
     Raises:
         ConfigError: one is no number above 0.
     """
-    requests, tokens = options.requests_per_minute, options.tokens_per_minute
-    if requests is not None or tokens is not None:
-        from stepguard.backends.limiter import SHARED_LIMITERS
+    requests, tokens = getattr(options, "requests_per_minute", None), getattr(options, "tokens_per_minute", None)
+    if requests is None and tokens is None:
+        yield
+        return
+    from stepguard.backends.limiter import SHARED_LIMITERS
 
-        SHARED_LIMITERS.declare(requests_per_minute=requests, tokens_per_minute=tokens)
+    SHARED_LIMITERS.declare(requests_per_minute=requests, tokens_per_minute=tokens)
+    try:
+        yield
+    finally:
+        SHARED_LIMITERS.declare()
 
 
 def read_guard(options: argparse.Namespace, *, seconds: float | None = None, **budget: Any) -> DropInKeywords:

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from stepguard.cli.arguments import declare_limits, load_file, read_guard, read_inputs, read_price
+from stepguard.cli.arguments import load_file, read_guard, read_inputs, read_price
 from stepguard.core.profile import Profile
 from stepguard.core.verdicts import Strength
 from stepguard.engine.budget import Budget
@@ -54,7 +54,6 @@ def run(options: argparse.Namespace) -> int:
     from stepguard.cli.models import choose_backend
     from stepguard.cli.progress import RunProgress
 
-    declare_limits(options)
     if options.inputs is not None or any(getattr(options, name) for name in BATCH_OPTIONS):
         from stepguard.cli.batch import is_batch, run_rows
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.cli.arguments import add_at_least, add_guard, add_limits, add_log_level, declare_limits, read_guard
+from stepguard.cli.arguments import add_at_least, add_guard, add_limits, add_log_level, read_guard
 from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it
 from stepguard.errors import ConfigError, MissingExtraError
 
@@ -117,7 +117,6 @@ def main(options: argparse.Namespace) -> int:
         from stepguard.serve.connections import Connections, files_allowed
     except ModuleNotFoundError:
         raise MissingExtraError("stepguard serve", extra="serve") from None
-    declare_limits(options)
     given = {
         "body": options.max_body,
         "memory": options.max_memory,

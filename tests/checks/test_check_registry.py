@@ -13,7 +13,6 @@ import pytest
 
 from stepguard import Claim, Guard, Procedure, Step
 from stepguard.checks.constraints import Holds, Range
-from stepguard.core import plugins
 from stepguard.errors import ConfigError, ProcedureError
 from stepguard.language.values import Value
 from stepguard.procedure.check_registry import CHECKS, make_check
@@ -59,7 +58,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def add(**points: str) -> None:
         found = [EntryPoint(name.rstrip("_"), value, "stepguard.checks") for name, value in points.items()]
-        monkeypatch.setattr(plugins, "entry_points", lambda *, group: found)
+        monkeypatch.setattr("importlib.metadata.entry_points", lambda *, group: found)
 
     here = __name__
     add(between=f"{here}:Between", small=f"{here}:small", data=f"{here}:DATA", nothing=f"{here}:Nothing", gone="no:way")

@@ -47,5 +47,5 @@ def test_a_model_that_the_guard_makes_worse_is_told() -> None:
     assert any("refused for their form" in note for note in result.notes)
     insisting = replace(Slips.none(), unfaithful_work=1.0)
     result = Guard(SimulatedModel(1, slips=insisting), seed=1).run(task.procedure, task.inputs)
-    assert result.status == "abstained"
+    assert result.status == "verified"  # by drafts, of which the value counts
     assert any("unfaithful_work" in note for note in result.notes)

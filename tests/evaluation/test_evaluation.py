@@ -79,7 +79,7 @@ def test_unknown_families_and_arms_are_named() -> None:
     """A family or arm that does not exist is refused with the ones that do."""
     with pytest.raises(ConfigError, match="arithmetic"):
         family_named("geometry")
-    with pytest.raises(ConfigError, match="cot, trace"):
+    with pytest.raises(ConfigError, match="cot, authors, trace"):
         arm_named("oracle")
 
 

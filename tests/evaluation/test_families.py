@@ -16,7 +16,6 @@ from tables import all_rows
 
 from stepguard import Guard
 from stepguard.cli import main
-from stepguard.core import plugins
 from stepguard.engine.prompts import Prompter
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import ArmOptions, arm_named, read_run
@@ -317,7 +316,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def add(**points: str) -> None:
         found = [EntryPoint(name.rstrip("_"), value, "stepguard.families") for name, value in points.items()]
-        monkeypatch.setattr(plugins, "entry_points", lambda *, group: found)
+        monkeypatch.setattr("importlib.metadata.entry_points", lambda *, group: found)
 
     return add
 

@@ -109,7 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Run the benchmark, print its table, and return the exit code: 4 where --max-cost stopped it, 5 for errors."""
-    from stepguard.cli.arguments import declare_limits, read_price
+    from stepguard.cli.arguments import read_price
     from stepguard.cli.bench.folder import check_default_folder, check_folder, clear_folder
     from stepguard.cli.bench.plan import describe_configuration, describe_tasks, make_plan, version_of
     from stepguard.cli.bench.progress import BenchProgress
@@ -122,7 +122,6 @@ def main(args: argparse.Namespace) -> int:
     from stepguard.evaluation.runner import run_plan
     from stepguard.evaluation.simulated import SimulatedTasks
 
-    declare_limits(args)
     plan = make_plan(args)
     own = describe_tasks(args, plan)
     if "warning" in own:
