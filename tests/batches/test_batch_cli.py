@@ -92,13 +92,19 @@ def test_arguments_that_do_not_go_together(
     assert set(Path().iterdir()) == before
 
 
-def test_declared_limits_hold_for_the_whole_command(sums: str) -> None:
-    """What a minute may see at an endpoint is declared for all that the command asks there."""
-    try:
-        assert run(sums, "--requests-per-minute", "30", "--tokens-per-minute", "5000") == 0
-        assert SHARED_LIMITERS.of("anywhere", "key").estimate(Request(messages=(Message("user", "hello"),))) > 0
-    finally:
-        SHARED_LIMITERS.declare()
+def test_declared_limits_hold_for_the_command(sums: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a minute may see at an endpoint is declared for all that the command asks there, and for nothing behind."""
+    declared: list[dict[str, int]] = []
+    declare = SHARED_LIMITERS.declare
+
+    def noted(**limits: int) -> None:
+        declared.append(limits)
+        declare(**limits)
+
+    monkeypatch.setattr(SHARED_LIMITERS, "declare", noted)
+    assert run(sums, "--requests-per-minute", "30", "--tokens-per-minute", "5000") == 0
+    assert declared == [{"requests_per_minute": 30, "tokens_per_minute": 5000}, {}]
+    assert SHARED_LIMITERS.of("anywhere", "key").estimate(Request(messages=(Message("user", "hello"),))) == 0
     assert run(sums, "--requests-per-minute", "0", out="none.jsonl") == 2
 
 
