@@ -54,9 +54,9 @@ class CountingModel:
 
 def asked(log: Path) -> Counter[str]:
     """How often each prompt was asked."""
-    return Counter(log.read_text().splitlines()) if log.exists() else Counter()
+    return Counter(log.read_text(encoding="utf-8").splitlines()) if log.exists() else Counter()
 
 
 def results(out: Path) -> list[dict[str, Any]]:
     """The results in a file of JSON lines, in the order of the rows."""
-    return sorted(map(json.loads, out.read_text().splitlines()), key=lambda each: each["index"])
+    return sorted(map(json.loads, out.read_text(encoding="utf-8").splitlines()), key=lambda each: each["index"])

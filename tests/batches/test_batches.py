@@ -97,7 +97,7 @@ def test_files_that_are_no_rows_are_refused(tmp_path: Path, name: str, text: str
 def test_long_cells_and_ignored_columns(tmp_path: Path) -> None:
     """A document of a million characters fits into a cell, and columns that are no inputs are left out by name."""
     file = tmp_path / "rows.csv"
-    with file.open("w", newline="") as opened:
+    with file.open("w", newline="", encoding="utf-8") as opened:
         csv.writer(opened).writerows([["x", "note", "colour"], [3, "n" * 1_000_000, "red"]])
     (row,) = read_rows(file, ignore=["colour"])
     assert row == {"x": "3", "note": "n" * 1_000_000}
@@ -113,7 +113,7 @@ def test_results_of_both_kinds(tmp_path: Path) -> None:
         ends = {"failed": 1, "invalid": 1, "verified": 2}
         assert {status: count for (status, _), count in summary.counts.items()} == ends
     lines = results(tmp_path / "out.jsonl")
-    with (tmp_path / "out.csv").open(newline="") as file:
+    with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
         table = list(csv.DictReader(file))
     assert [each["key"] for each in lines] == [each["key"] for each in table] == ["r0", "r1", "r2", "bad"]
     assert [each["status"] for each in lines] == ["verified", "failed", "verified", "invalid"]
@@ -154,7 +154,7 @@ def test_failed_rows_get_another_try(tmp_path: Path) -> None:
         summary = batch(tmp_path, out=out, resume=True)
         assert (summary.rows, summary.taken_over, summary.spent.calls) == (6, 5, CALLS)
     assert answers(results(tmp_path / "out.jsonl")) == expected(6)
-    with (tmp_path / "out.csv").open(newline="") as file:
+    with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
         assert sorted(int(each["answer"]) for each in csv.DictReader(file)) == expected(6)
 
 
@@ -302,7 +302,7 @@ def test_a_killed_batch_goes_on(tmp_path: Path, where: Callable[[int], None], at
     if out.endswith("jsonl"):
         assert answers(results(tmp_path / out)) == expected(6)
     else:
-        with (tmp_path / out).open(newline="") as file:
+        with (tmp_path / out).open(newline="", encoding="utf-8") as file:
             assert sorted(int(each["answer"]) for each in csv.DictReader(file)) == expected(6)
 
 
