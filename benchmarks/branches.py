@@ -38,6 +38,7 @@ THOUGHT = (
     "Carry out this procedure for these inputs. Think step by step. End with a line 'Answer: N', where N is the value "
     "of the answer with two decimals."
 )
+NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 ANSWER = re.compile(r"Answer\W{0,6}(-?\d[\d,]*(?:\.\d+)?)")
 
 
@@ -126,8 +127,9 @@ def think(backend: RecordedBackend, case: Case) -> Thought:
     question = f"{PROCEDURE.read_text(encoding='utf-8')}\nInputs:\n{given}\n\n{THOUGHT}"
     request = Request(messages=(Message("user", question),), temperature=0, max_tokens=3000)
     completion = backend.complete(request)
-    lines = ANSWER.findall(completion.text or "")
-    answer = Decimal(lines[-1].replace(",", "")) if lines else None
+    text = completion.text or ""
+    numbers = ANSWER.findall(text) or NUMBER.findall(text)  # whoever forgets the line is read by the last number
+    answer = Decimal(numbers[-1].replace(",", "")) if numbers else None
     print(f"{answer}, right is {case.answer}", file=sys.stderr, flush=True)
     return Thought(case, answer, completion.usage)
 
