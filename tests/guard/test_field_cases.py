@@ -111,7 +111,10 @@ def test_an_endpoint_that_is_closed_for_a_day_is_not_waited_for(
 @DRIVERS
 def test_a_server_that_never_answers_costs_the_time_of_its_requests(chat_server: ChatServer, driver: str) -> None:
     """The time-out holds for each request and is named as such; the seconds of a budget bound them together."""
+    chat_server.play(Reply(completion_body(GOOD)))
+    assert run(Guard(backend_at(chat_server)), PROCEDURE, driver, INPUTS).verified  # what is imported once is imported
     chat_server.play(Reply(completion_body(GOOD), delay=60))
+    chat_server.requests.clear()
     retry = RetryPolicy(retries=1, first_wait=0.0, timeout=0.2)
     result = run(Guard(backend_at(chat_server), retry=retry), PROCEDURE, driver, INPUTS)
     assert (result.status, result.usage.calls, len(chat_server.requests)) == ("failed", 2, 2)
