@@ -163,7 +163,7 @@ def describe_configuration(args: argparse.Namespace, plan: Plan, model: str) -> 
         "model": model,
         "task": plan.family.name,
         **({} if own is None else own.fingerprint()),
-        **({} if fixed is None else {"items_hash": fixed.hash()}),
+        **({} if fixed is None else {"items_hash": fixed.digest}),
         "seed": args.seed,
         "segment": args.segment,
         "retries": args.retries,

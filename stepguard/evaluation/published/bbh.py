@@ -54,7 +54,6 @@ class BigBenchHard(FixedFamily):
     part: BbhPart = "tracking"
     items: tuple[tuple[str, str], ...] = field(init=False, repr=False, default=())
     prompt: str = field(init=False, repr=False, default="")
-    digest: str = field(init=False, repr=False, default="")
 
     def __post_init__(self) -> None:
         check_one_of(self.part, get_args(BbhPart), "part")
@@ -69,16 +68,9 @@ class BigBenchHard(FixedFamily):
             return item["input"], item["target"], _checked(reader, item["input"], item["target"])
 
         kept, left_out = understood(mine, read, self.data / _FILE, self.SOURCE)
-        put = object.__setattr__
-        put(self, "items", tuple((text, target) for text, target, _ in kept))
-        put(self, "lengths", tuple(length for *_, length in kept))
-        put(self, "prompt", prompts[reader.name].partition("-----\n")[2] or prompts[reader.name])
-        put(self, "left_out", left_out)
-        put(self, "digest", digest)
-
-    def hash(self) -> str:
-        """See `FixedFamily.hash`."""
-        return self.digest
+        lengths = tuple(length for *_, length in kept)
+        self.keep(items=tuple((text, target) for text, target, _ in kept), lengths=lengths, left_out=left_out)
+        self.keep(digest=digest, prompt=prompts[reader.name].partition("-----\n")[2] or prompts[reader.name])
 
     def task(self, number: int) -> Task:
         """See `FixedFamily.task`."""
@@ -120,11 +112,11 @@ class _Scored:
 
     def read(self, text: str) -> Scores:
         """What stands behind the last "answer is", an option where the item has some."""
-        said = text.partition("\n\nQ:")[0].rpartition("answer is ")[2].strip()
-        option = _OPTION.search(said)
+        answer = text.partition("\n\nQ:")[0].rpartition("answer is ")[2].strip()
+        option = _OPTION.search(answer)
         if option is not None and self.target.startswith("("):
-            said = option[0]
-        return {"exact match": float(said.removesuffix(".") == self.target)}
+            answer = option[0]
+        return {"exact match": float(answer.removesuffix(".") == self.target)}
 
     def score(self, values: Mapping[str, Value]) -> Scores:
         """Whether the last step gives the answer."""

@@ -9,7 +9,8 @@ from typing import Final
 
 from stepguard.evaluation.families.base import Line, TaskDraft
 from stepguard.evaluation.published.bbh_checks import FoundCheck, SaysCheck, SwapCheck
-from stepguard.evaluation.published.bbh_reader import Plausible, Solve, constant, draft_of, line_of
+from stepguard.evaluation.published.bbh_reader import Plausible, Solve, draft_of, line_of
+from stepguard.evaluation.published.items import constant
 from stepguard.language.records import Record, RecordType
 from stepguard.language.value_types import TEXT, ValueType
 from stepguard.language.values import Value

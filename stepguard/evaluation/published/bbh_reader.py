@@ -11,7 +11,7 @@ from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Input, Step
 
-__all__ = ["BbhReader", "Plausible", "Solve", "constant", "draft_of", "line_of", "words_of"]
+__all__ = ["BbhReader", "Plausible", "Solve", "draft_of", "line_of", "words_of"]
 
 Plausible = Callable[[str, Value, Mapping[str, Value]], bool]
 Solve = Callable[[Mapping[str, Value]], Value]
@@ -60,7 +60,3 @@ def words_of(value: Value) -> str:
     if isinstance(value, Record):
         return ", ".join(f"{key} {words_of(each)}" for key, each in value.items())
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def constant(value: Value) -> Solve:
-    return lambda _: value

@@ -15,8 +15,9 @@ from typing import Any, ClassVar, TypeVar
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import Named
+from stepguard.language.values import Value
 
-__all__ = ["FixedFamily", "read_items", "read_json", "understood"]
+__all__ = ["FixedFamily", "constant", "read_items", "read_json", "understood"]
 
 T = TypeVar("T")
 
@@ -34,6 +35,7 @@ class FixedFamily(Named, ABC):
     Attributes:
         lengths: the number of steps of every item, in the order of the file.
         left_out: why items are left out, each with its line.
+        digest: a hash of what was read.
     """
 
     SOURCE: ClassVar[str]
@@ -44,14 +46,16 @@ class FixedFamily(Named, ABC):
     data: Path = field(repr=False)
     lengths: tuple[int, ...] = field(init=False, repr=False, default=())
     left_out: tuple[str, ...] = field(init=False, repr=False, default=())
+    digest: str = field(init=False, repr=False, default="")
+
+    def keep(self, **fields: object) -> None:
+        """Set what was read, once."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     @abstractmethod
     def task(self, number: int) -> Task:
         """The item of a number as a task."""
-
-    @abstractmethod
-    def hash(self) -> str:
-        """A hash of what was read."""
 
     def make(self, seed: int, length: int) -> Task:
         """The item with the number `seed`.
@@ -158,6 +162,11 @@ def understood(
         why = f", {left_out[0]}" if left_out else " holds no item of that kind"
         raise ConfigError(f"{path}{why}. {source}", option="data")
     return made, tuple(left_out)
+
+
+def constant(value: T) -> Callable[[Mapping[str, Value]], T]:
+    """What an item itself says, whatever a run has found so far."""
+    return lambda _: value
 
 
 def _refuse(path: Path, line: int, message: str) -> ConfigError:

@@ -96,35 +96,27 @@ class Domain:
         facts: set[tuple[str, ...]] = set()
         left: list[str] = []
         for piece in re.split(r",|\band\b|\n", text):
-            said = piece.strip().strip(".").lower()
-            if not said or " not " in said:
+            words = piece.strip().strip(".").lower()
+            if not words or " not " in words:
                 continue
-            match = next((found for pattern, name in self.statements if (found := _stated(pattern, name, said))), None)
-            if match is None:
-                left.append(said)
+            matches = ((name, re.search(pattern, words)) for pattern, name in self.statements)
+            fact = next(((name, *match.groups()) for name, match in matches if match is not None), None)
+            if fact is None:
+                left.append(words)
             else:
-                facts.add(match)
+                facts.add(fact)
         return frozenset(facts), left
 
     def published(self, facts: Iterable[str]) -> Facts:
         """Facts as the file writes them, such as ``on_a_b``."""
-        found = set()
-        for fact in facts:
-            name, *objects = fact.split("_")
-            if name not in self.ignored:
-                found.add((name, *map(self._object, objects)))
-        return frozenset(found)
+        split = (fact.split("_") for fact in facts)
+        return frozenset((name, *map(self._object, objects)) for name, *objects in split if name not in self.ignored)
 
     def _object(self, name: str) -> str:
         for pattern, written in self.objects:
             if re.fullmatch(pattern, name):
                 return re.sub(pattern, written, name)
         return name
-
-
-def _stated(pattern: str, name: str, said: str) -> tuple[str, ...] | None:
-    match = re.search(pattern, said)
-    return None if match is None else (name, *match.groups())
 
 
 def _bindings(needs: tuple[str, ...], state: Facts, objects: list[str], places: str) -> Iterator[tuple[str, ...]]:
@@ -149,22 +141,22 @@ def _bindings(needs: tuple[str, ...], state: Facts, objects: list[str], places: 
             yield tuple(whole[place] for place in places)
 
 
-def _stacking(
-    kinds: tuple[str, str, str, str],
-    patterns: tuple[str, str, str, str],
-    names: tuple[str, str, str, str, str],
-) -> dict[str, ActionRule]:
-    """The four actions of a world of stacks, under any words: pick up, put down, stack, unstack."""
+def _stacking(kinds: Mapping[str, str], names: tuple[str, str, str, str, str]) -> dict[str, ActionRule]:
+    """The four actions of a world of stacks, under any words: pick up, put down, stack, unstack, each with objects."""
     clear, table, empty, holding, on = names
     lifted = (f"{clear} x", f"{table} x", empty)
     apart = (f"{on} x y", f"{clear} x", empty)
-    rules = (
-        ActionRule(patterns[0], "x", lifted, (f"{holding} x",), lifted),
-        ActionRule(patterns[1], "x", (f"{holding} x",), lifted, (f"{holding} x",)),
-        ActionRule(patterns[2], "xy", (f"{clear} y", f"{holding} x"), apart, (f"{clear} y", f"{holding} x")),
-        ActionRule(patterns[3], "xy", apart, (f"{holding} x", f"{clear} y"), apart),
+    held, over = (f"{holding} x",), (f"{holding} x", f"{clear} y")
+    effects = (
+        ("x", lifted, held, lifted),
+        ("x", held, lifted, held),
+        ("xy", over, apart, over),
+        ("xy", apart, over, apart),
     )
-    return dict(zip(kinds, rules, strict=True))
+    return {
+        kind: ActionRule(f"{kind} {objects}", *effect)
+        for (kind, objects), effect in zip(kinds.items(), effects, strict=True)
+    }
 
 
 _COLOURS: Final = (
@@ -206,13 +198,12 @@ def _logistics() -> dict[str, ActionRule]:
 DOMAINS: Final[Mapping[str, Domain]] = {
     "blocksworld": Domain(
         rules=_stacking(
-            ("pick up", "put down", "stack", "unstack"),
-            (
-                f"pick up {_BLOCK}",
-                f"put down {_BLOCK}",
-                f"stack {_BLOCK} on top of {_BLOCK}",
-                f"unstack {_BLOCK} from on top of {_BLOCK}",
-            ),
+            {
+                "pick up": _BLOCK,
+                "put down": _BLOCK,
+                "stack": f"{_BLOCK} on top of {_BLOCK}",
+                "unstack": f"{_BLOCK} from on top of {_BLOCK}",
+            },
             ("clear", "ontable", "handempty", "holding", "on"),
         ),
         statements=(
@@ -222,7 +213,7 @@ DOMAINS: Final[Mapping[str, Domain]] = {
             (r"(\w+) block is on top of the (\w+) block", "on"),
             (r"(\w+) block is on the table", "ontable"),
         ),
-        objects=tuple((letter, colour) for letter, colour in zip("abcdefghijkl", _COLOURS, strict=True)),
+        objects=tuple(zip("abcdefghijkl", _COLOURS, strict=True)),
     ),
     "logistics": Domain(
         rules=_logistics(),
@@ -243,13 +234,12 @@ DOMAINS: Final[Mapping[str, Domain]] = {
     ),
     "mystery_blocksworld": Domain(
         rules=_stacking(
-            ("attack", "succumb", "overcome", "feast"),
-            (
-                f"attack {_OBJECT}",
-                f"succumb {_OBJECT}",
-                f"overcome {_OBJECT} from {_OBJECT}",
-                f"feast {_OBJECT} from {_OBJECT}",
-            ),
+            {
+                "attack": _OBJECT,
+                "succumb": _OBJECT,
+                "overcome": f"{_OBJECT} from {_OBJECT}",
+                "feast": f"{_OBJECT} from {_OBJECT}",
+            },
             ("province", "planet", "harmony", "pain", "craves"),
         ),
         statements=(

@@ -14,14 +14,7 @@ from typing import Any, ClassVar, Final, get_args
 
 from stepguard.core.arguments import check_one_of
 from stepguard.evaluation.families import Task
-from stepguard.evaluation.families.base import (
-    WORDS_SYSTEM,
-    Demonstration,
-    Line,
-    PublishedTask,
-    Scores,
-    TaskDraft,
-)
+from stepguard.evaluation.families.base import WORDS_SYSTEM, Line, PublishedTask, Scores, TaskDraft
 from stepguard.evaluation.published.items import FixedFamily, read_items, understood
 from stepguard.evaluation.published.plan_changes import (
     ChangeCheck,
@@ -127,26 +120,17 @@ class PlanBench(FixedFamily):
     domain: PlanDomain = "blocksworld"
     plans: tuple[_Plan, ...] = field(init=False, repr=False, default=())
     recorded: tuple[int, int] = field(init=False, repr=False, default=(0, 0))
-    digest: str = field(init=False, repr=False, default="")
 
     def __post_init__(self) -> None:
         check_one_of(self.domain, get_args(PlanDomain), "domain")
         fields = {"domain": str, "query": str, "truth": list}
         items, digest = read_items(self.data, _FILE, self.SOURCE, fields)
         mine = [item for item in items if item["domain"] == self.domain]
-        read, left_out = understood(mine, _plan, self.data / _FILE, self.SOURCE)
-        plans = tuple(read)
-        told = [item["gpt4_right"] for item in mine if isinstance(item.get("gpt4_right"), bool)]
-        put = object.__setattr__
-        put(self, "plans", plans)
-        put(self, "left_out", left_out)
-        put(self, "lengths", tuple(len(plan.actions) for plan in plans))
-        put(self, "recorded", (sum(told), len(told)))
-        put(self, "digest", digest)
-
-    def hash(self) -> str:
-        """See `FixedFamily.hash`."""
-        return self.digest
+        plans, left_out = understood(mine, _plan, self.data / _FILE, self.SOURCE)
+        gpt4 = [item["gpt4_right"] for item in mine if isinstance(item.get("gpt4_right"), bool)]
+        lengths = tuple(len(plan.actions) for plan in plans)
+        self.keep(plans=tuple(plans), lengths=lengths, left_out=left_out, digest=digest)
+        self.keep(recorded=(sum(gpt4), len(gpt4)))
 
     def describe(self) -> dict[str, Any]:
         """See `FixedFamily.describe`; with what the authors recorded of GPT-4 on these very items."""
@@ -159,13 +143,11 @@ class PlanBench(FixedFamily):
     def task(self, number: int) -> Task:
         """See `FixedFamily.task`."""
         plan = self.plans[number]
-        shown = _shown(plan)
+        shown = _draft(_own(plan), "shown").demonstration(WORDS_SYSTEM)
         made = _draft(plan, f"{self.name}-{number}").task(self, number, shown)
         run = _Run(plan)
-        return replace(
-            made,
-            published=PublishedTask(prompt=plan.query, read=run.read, score=run.score, plausible=run.legal),
-        )
+        published = PublishedTask(prompt=plan.query, read=run.read, score=run.score, plausible=run.legal)
+        return replace(made, published=published)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +158,8 @@ class _Run:
 
     def read(self, text: str) -> Scores:
         """The authors' score of a state in words: it is the true one, no fact more and none less."""
-        said = text.rpartition("[RESULTING STATE]")[2].partition("[")[0]
-        return {"final state": float(DOMAINS[self.plan.domain].read(said)[0] == self.plan.truth)}
+        state = text.rpartition("[RESULTING STATE]")[2].partition("[")[0]
+        return {"final state": float(DOMAINS[self.plan.domain].read(state)[0] == self.plan.truth)}
 
     def score(self, values: Mapping[str, Value]) -> Scores:
         """The same of the state that the changes lead to."""
@@ -237,17 +219,15 @@ def _draft(plan: _Plan, name: str) -> TaskDraft:
     rule = _FIELDS[plan.domain]
     lines: list[Line] = []
     for number, action in enumerate(plan.parsed(), 1):
-        read = f"action_{number}"
         step = Step(
             f"step_{number}",
             instruction=f"{_effects(plan, action)}{rule}",
             type=change_type(plan.domain, action.kind),
-            reads=[read],
+            reads=[f"action_{number}"],
             checks=[ChangeCheck(plan.domain, action)],
             examples=examples.get(action.kind, ()),
         )
-        solve = _Solved(plan.domain, read)
-        lines.append(Line(step=step, solve=solve.solve, work=solve.work, brief="What the action changes"))
+        lines.append(_line(plan.domain, step))
     return TaskDraft(
         name=name,
         inputs=[Input(f"action_{number}", "text") for number in range(1, len(plan.actions) + 1)],
@@ -258,18 +238,15 @@ def _draft(plan: _Plan, name: str) -> TaskDraft:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Solved:
-    """What an action changes, by its words."""
-
-    domain: str
-    read: str
-
-    def solve(self, values: Mapping[str, Value]) -> Value:
-        return change_in_words(self.domain, str(values[self.read]))
-
-    def work(self, values: Mapping[str, Value]) -> str:
-        return str(values[self.read])
+def _line(domain: str, step: Step) -> Line:
+    """A step with what its action changes, by its words."""
+    (action,) = step.reads
+    return Line(
+        step=step,
+        solve=lambda values: change_in_words(domain, str(values[action])),
+        work=lambda values: str(values[action]),
+        brief="What the action changes",
+    )
 
 
 def _effects(plan: _Plan, action: Action) -> str:
@@ -294,7 +271,3 @@ def _examples(plan: _Plan) -> dict[str, list[Example]]:
         action.kind: [Example({"action": text}, dict(change_in_words(plan.domain, text)), text)]
         for text, action in zip(own.actions, own.parsed(), strict=True)
     }
-
-
-def _shown(plan: _Plan) -> Demonstration:
-    return _draft(_own(plan), "shown").demonstration(WORDS_SYSTEM)

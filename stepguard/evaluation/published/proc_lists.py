@@ -3,62 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import Final
 
-from stepguard.evaluation.published.proc_steps import (
-    TEXTS,
-    Cut,
-    CutStep,
-    State,
-    Values,
-    behind,
-    texts_of,
-    tuples_in,
-)
-from stepguard.language.values import Value
+from stepguard.evaluation.published.proc_steps import TEXTS, Cut, Row, behind, texts_of, tuples_in
 
 __all__ = ["merging", "splitting", "splitting_parts"]
 
 
-def _lists(values: Sequence[Value]) -> list[State]:
-    return [texts_of(each) for each in values]
-
-
-def _listing(
-    start: Sequence[str],
-    operands: Sequence[str],
-    instruction: str,
-    change: Callable[[list[str], int], list[str]],
-    form: Callable[[list[str], list[str]], bool],
-    extra: Mapping[str, str] | None = None,
-) -> Cut:
-    """The same of lists of texts."""
-    inputs = {"start": ", ".join(start), **(extra or {})}
-    steps: list[CutStep] = []
-    before = "start"
-
-    def was(values: Values, name: str) -> list[str]:
-        return list(start) if name == "start" else texts_of(values[name])
-
-    def step(at: int, name: str, reads: tuple[str, ...]) -> CutStep:
-        return CutStep(
-            f"state_{at + 1}",
-            TEXTS,
-            instruction,
-            reads,
-            lambda values: tuple(change(was(values, name), at)),
-            lambda value, values: form(was(values, name), texts_of(value)),
-        )
-
-    for at, operand in enumerate(operands):
-        reads = [before, *(extra or {})]
-        if operand:
-            inputs[f"action_{at + 1}"] = operand
-            reads.append(f"action_{at + 1}")
-        steps.append(step(at, before, tuple(reads)))
-        before = f"state_{at + 1}"
-    return Cut(inputs, tuple(steps), _lists)
+_LISTS: Final = Row(TEXTS, tuple, texts_of, ", ".join)
 
 
 def splitting(question: str, count: int) -> Cut:
@@ -71,13 +24,13 @@ def splitting(question: str, count: int) -> Cut:
         cuts = sorted({*cuts, positions[at]})
         return [whole[low:high] for low, high in pairwise(cuts)]
 
-    return _listing(
+    return _LISTS.cut(
         [behind(question, "String")],
         [f"position {each}" for each in positions],
         "Split where the letter of that position begins. Letters are counted from 0 over all pieces together. Write "
         "all pieces in order.",
         change,
-        lambda before, after: "".join(before) == "".join(after) and len(after) == len(before) + 1,
+        lambda before, after, _: "".join(before) == "".join(after) and len(after) == len(before) + 1,
     )
 
 
@@ -89,13 +42,13 @@ def splitting_parts(question: str, count: int) -> Cut:
         item = items[which] if which < len(items) else ""
         return [*items[:which], item[:place], item[place:], *items[which + 1 :]]
 
-    return _listing(
+    return _LISTS.cut(
         [behind(question, "String")],
         [f"piece {which}, position {place}" for which, place in pairs],
         "Split that piece where the letter of that position begins; pieces and letters are counted from 0. Write all "
         "pieces in order.",
         change,
-        lambda before, after: "".join(before) == "".join(after) and len(after) == len(before) + 1,
+        lambda before, after, _: "".join(before) == "".join(after) and len(after) == len(before) + 1,
     )
 
 
@@ -111,12 +64,12 @@ def merging(question: str, count: int) -> Cut:
                 return [*items[:place], rules[items[place], items[place + 1]], *items[place + 2 :]]
         return items
 
-    return _listing(
+    return _LISTS.cut(
         [piece.strip() for piece in start[1].split(",")],
         [""] * count,
         "Find the rightmost two neighbours for which there is a rule, in that order, and replace these two by the one "
         "it says. Write all letters in order.",
         change,
-        lambda before, after: len(after) == len(before) - 1,
+        lambda before, after, _: len(after) == len(before) - 1,
         {"rules": "; ".join(f"{one}, {two} become {three}" for (one, two), three in rules.items())},
     )

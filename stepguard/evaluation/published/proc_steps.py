@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from types import MappingProxyType
+from typing import Final, Generic, TypeVar
 
 from stepguard.language.records import RecordType
 from stepguard.language.value_types import TEXT, ValueType
@@ -17,8 +18,12 @@ from stepguard.language.values import Value
 
 __all__ = [
     "INTEGER",
+    "INTEGERS",
+    "PAIR",
+    "TEXTS",
     "Cut",
     "CutStep",
+    "Row",
     "State",
     "Values",
     "anything",
@@ -31,6 +36,7 @@ __all__ = [
     "tuples_in",
 ]
 
+T = TypeVar("T")
 Values = Mapping[str, Value]
 State = object
 """A state as the file has it: a text, a number or a list of them."""
@@ -76,6 +82,60 @@ class Cut:
     steps: tuple[CutStep, ...]
     states: Callable[[Sequence[Value]], list[State]]
     numbers: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Row(Generic[T]):
+    """States that every step changes as a whole.
+
+    Attributes:
+        kind, write, read: of the values of the steps: their type, a value from a state, and a state from a value.
+        text: the first state as an input.
+    """
+
+    kind: ValueType
+    write: Callable[[T], Value]
+    read: Callable[[Value], T]
+    text: Callable[[T], str]
+
+    def cut(
+        self,
+        start: T,
+        operands: Sequence[str],
+        instruction: str,
+        change: Callable[[T, int], T],
+        form: Callable[[T, T, int], bool],
+        extra: Mapping[str, str] = MappingProxyType({}),
+    ) -> Cut:
+        """A question whose steps all change what the one before has left.
+
+        Args:
+            start: the first state.
+            operands: what each step does, in words; empty texts where they are no inputs.
+            instruction: what every step asks.
+            change: the state after a step, from the state before and the number of the step, from 0.
+            form: whether a state could follow another.
+            extra: further inputs that every step reads.
+        """
+
+        def before(values: Values, at: int) -> T:
+            return self.read(values[f"state_{at}"]) if at else start
+
+        def step(at: int, operand: str) -> CutStep:
+            return CutStep(
+                f"state_{at + 1}",
+                self.kind,
+                instruction,
+                (f"state_{at}" if at else "start", *extra, *([f"action_{at + 1}"] if operand else [])),
+                lambda values: self.write(change(before(values, at), at)),
+                lambda value, values: form(before(values, at), self.read(value), at),
+            )
+
+        actions = {f"action_{at}": operand for at, operand in enumerate(operands, 1) if operand}
+        steps = tuple(step(at, operand) for at, operand in enumerate(operands))
+        return Cut(
+            {"start": self.text(start), **extra, **actions}, steps, lambda values: [self.read(each) for each in values]
+        )
 
 
 def spaced(text: str) -> str:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
+from operator import eq
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from stepguard.core.arguments import check_one_of
@@ -88,7 +89,6 @@ class ProcBench(FixedFamily):
     number: int = 1
     questions: tuple[_Question, ...] = field(init=False, repr=False, default=())
     instructions: str = field(init=False, repr=False, default="")
-    digest: str = field(init=False, repr=False, default="")
 
     def __post_init__(self) -> None:
         check_one_of(f"task{self.number:02}" if isinstance(self.number, int) else self.number, tuple(CUTS), "number")
@@ -105,20 +105,13 @@ class ProcBench(FixedFamily):
         if self._task not in instructions:
             lacking = f"{self.data / _INSTRUCTIONS} holds nothing of {self._task}. {self.SOURCE}"
             raise ConfigError(lacking, option="data")
-        put = object.__setattr__
-        put(self, "questions", tuple(question for question, _ in questions))
-        put(self, "lengths", tuple(length for _, length in questions))
-        put(self, "left_out", left_out)
-        put(self, "instructions", instructions[self._task].strip())
-        put(self, "digest", digest)
+        lengths = tuple(length for _, length in questions)
+        self.keep(questions=tuple(question for question, _ in questions), lengths=lengths, left_out=left_out)
+        self.keep(instructions=instructions[self._task].strip(), digest=digest)
 
     @property
     def _task(self) -> str:
         return f"task{self.number:02}"
-
-    def hash(self) -> str:
-        """See `FixedFamily.hash`."""
-        return self.digest
 
     def task(self, number: int) -> Task:
         """See `FixedFamily.task`."""
@@ -152,9 +145,7 @@ def _checked(task: str, text: str, states: Sequence[State]) -> int:
     values = _worked(cut)
     found = cut.states([values[step.id] for step in cut.steps])
     if found != list(states):
-        at = next(
-            (at for at, (a, b) in enumerate(zip(found, states, strict=False)) if a != b), min(len(found), len(states))
-        )
+        at = sum(takewhile(bool, map(eq, found, states)))
         raise ValueError(f"state {at + 1} of the published {len(states)} is not what the rule gives")
     return len(cut.steps)
 
@@ -241,10 +232,9 @@ class _ScoredStates:
         return cut.form(value, {**self.inputs, **accepted})
 
     def _scores(self, found: Sequence[State]) -> Scores:
-        truth = [_plain(state) for state in self.states]
-        said = [_plain(state) for state in found]
-        right = sum(takewhile(bool, (a == b for a, b in zip(said, truth, strict=False))))
-        return {"sequential match": float(said == truth), "prefix accuracy": right / max(len(said), len(truth))}
+        states, truth = list(map(_plain, found)), list(map(_plain, self.states))
+        right = sum(takewhile(bool, map(eq, states, truth)))
+        return {"sequential match": float(states == truth), "prefix accuracy": right / max(len(states), len(truth))}
 
 
 def _plain(state: State) -> State:

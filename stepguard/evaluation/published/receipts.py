@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final
 from stepguard.checks import Grounded
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.families.base import WORDS_SYSTEM, Line, PublishedTask, Scores, TaskDraft
-from stepguard.evaluation.published.items import FixedFamily, read_items, understood
+from stepguard.evaluation.published.items import FixedFamily, constant, read_items, understood
 from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
 from stepguard.procedure.steps import Input, Step
@@ -75,21 +75,13 @@ class Receipts(FixedFamily):
     )
 
     receipts: tuple[_Receipt, ...] = field(init=False, repr=False, default=())
-    digest: str = field(init=False, repr=False, default="")
 
     def __post_init__(self) -> None:
         fields = {"text": str, "date": str, "company": str, "total": str}
         items, digest = read_items(self.data, _FILE, self.SOURCE, fields)
         kept, left_out = understood(items, _receipt, self.data / _FILE, self.SOURCE)
-        put = object.__setattr__
-        put(self, "receipts", tuple(kept))
-        put(self, "lengths", (len(_FIELDS),) * len(kept))
-        put(self, "left_out", left_out)
-        put(self, "digest", digest)
-
-    def hash(self) -> str:
-        """See `FixedFamily.hash`."""
-        return self.digest
+        lengths = (len(_FIELDS),) * len(kept)
+        self.keep(receipts=tuple(kept), lengths=lengths, left_out=left_out, digest=digest)
 
     def task(self, number: int) -> Task:
         """See `FixedFamily.task`."""
@@ -141,18 +133,10 @@ def _draft(receipt: _Receipt, name: str) -> TaskDraft:
             checks=[check],
             examples=[Example({"receipt": _SHOWN}, _OWN.truth[each], _WORK[each])],
         )
-        lines.append(Line(step=step, solve=_known(receipt.truth[each]), work=_worked(each), brief=words))
+        lines.append(Line(step=step, solve=constant(receipt.truth[each]), work=constant(_WORK[each]), brief=words))
     return TaskDraft(
         name=name, inputs=[Input("receipt", "text")], given={"receipt": receipt.text}, lines=lines, line_tokens=120
     )
-
-
-def _known(value: Value) -> Any:
-    return lambda _: value
-
-
-def _worked(name: str) -> Any:
-    return lambda _: _WORK[name]
 
 
 _OWN: Final = _Receipt(_SHOWN, {"date": date(2019, 3, 7), "company": "HALE & SONS HARDWARE", "total": Decimal("25.50")})
