@@ -34,10 +34,10 @@ from stepguard.language.values import Value, show_value, to_exact
 from stepguard.policy.arguments import given_data, plain_data, read_arguments_of
 from stepguard.policy.decisions import Decision, FactQuestion, Reason
 from stepguard.policy.history import CallHistory, LetThrough, Sight
-from stepguard.policy.judging import judge_call, pattern_values
+from stepguard.policy.judging import judge_call
 from stepguard.policy.policy import DeclaredFact, DeclaredTool, FactMissing, Policy
 from stepguard.policy.reading import Reader, read_moment, result_data
-from stepguard.policy.rules import MOMENT
+from stepguard.policy.rules import MOMENT, tree_of
 from stepguard.policy.spelling import KnownTexts, texts_in
 
 __all__ = ["PolicyGate"]
@@ -452,15 +452,16 @@ class PolicyGate:
     def _changes(self, tool: DeclaredTool, call: LetThrough) -> list[tuple[str, dict[str, Value]]]:
         """The calls whose results a call makes stale: the tool, and the arguments that are given."""
         values = cast("dict[str, Value]", call.values)
-        found: list[tuple[str, dict[str, Value]]] = []
+        stale: list[tuple[str, dict[str, Value]]] = []
         for pattern in tool.changes or ():
             target = self.policy.tools[pattern.tool]
             try:
-                wanted = pattern_values(target, pattern, lambda tree: evaluate_term(tree, values, self._tables))
+                pairs = pattern.arguments(target.names)
+                wanted = {name: evaluate_term(tree_of(tree), values, self._tables) for name, tree in pairs}
             except (EvaluationError, FactMissing, KeyError):
                 wanted = {}  # which ones is not known: all of this tool
-            found.append((pattern.tool, wanted))
-        return found
+            stale.append((pattern.tool, wanted))
+        return stale
 
     def _waiting(self, id: str) -> LetThrough:
         call = self._history.by_id.get(id[:_MAX_ID] if isinstance(id, str) else id)

@@ -104,6 +104,11 @@ class DeclaredTool:
     compared: tuple[str, ...]
     line: int | None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of its arguments, in order."""
+        return tuple(each.name for each in self.parameters)
+
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFact:

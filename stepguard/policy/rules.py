@@ -28,6 +28,7 @@ __all__ = [
     "Done",
     "Earlier",
     "Exemption",
+    "ExpressionLike",
     "Fact",
     "Limit",
     "Parameter",
@@ -40,6 +41,7 @@ __all__ = [
     "ToolSignature",
     "bound_names",
     "nodes_of",
+    "tree_of",
 ]
 
 ExpressionLike = Expression | str
@@ -55,15 +57,15 @@ MOMENT: Final = ValueType(
 since 1970, by which two moments are compared (``now.at - order.placed.at <= 24 hours``)."""
 
 
-def _tree(given: ExpressionLike) -> Expression:
+def tree_of(given: ExpressionLike) -> Expression:
+    """An expression, which may be given as text."""
     return parse_term(given) if isinstance(given, str) else given
 
 
-def _read(node: object, *names: str) -> None:
-    for name in names:
-        given = getattr(node, name)
-        if isinstance(given, str):
-            object.__setattr__(node, name, parse_term(given))
+def _read(node: object, name: str) -> None:
+    given = getattr(node, name)
+    if isinstance(given, str):
+        object.__setattr__(node, name, parse_term(given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,12 @@ class CallPattern:
     named: tuple[tuple[str, ExpressionLike], ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "positional", tuple(map(_tree, self.positional)))
-        object.__setattr__(self, "named", tuple((name, _tree(each)) for name, each in self.named))
+        object.__setattr__(self, "positional", tuple(map(tree_of, self.positional)))
+        object.__setattr__(self, "named", tuple((name, tree_of(each)) for name, each in self.named))
+
+    def arguments(self, names: Iterable[str]) -> list[tuple[str, ExpressionLike]]:
+        """The arguments that are given, by name: `names` are those of the tool."""
+        return [*zip(names, self.positional, strict=False), *self.named]
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +237,7 @@ class Limit(_Worded):
 
     def __post_init__(self) -> None:
         check_count(self.most, "most")
-        object.__setattr__(self, "per", tuple(map(_tree, self.per)))
+        object.__setattr__(self, "per", tuple(map(tree_of, self.per)))
         _read(self, "within")
 
 
@@ -261,7 +267,7 @@ class Branching:
     line: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "branches", tuple((_tree(each), tuple(body)) for each, body in self.branches))
+        object.__setattr__(self, "branches", tuple((tree_of(each), tuple(body)) for each, body in self.branches))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from stepguard.errors import ConfigError, ExpressionError, PolicyError, ProcedureError
 from stepguard.language.evaluation import shortened
-from stepguard.language.expressions import Expression, Name
+from stepguard.language.expressions import Name
 from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
 from stepguard.language.term_types import type_of
@@ -25,6 +25,7 @@ from stepguard.policy.rules import (
     Done,
     Earlier,
     Exemption,
+    ExpressionLike,
     Limit,
     Repetition,
     Requirement,
@@ -33,6 +34,7 @@ from stepguard.policy.rules import (
     SeenAll,
     bound_names,
     nodes_of,
+    tree_of,
 )
 
 if TYPE_CHECKING:
@@ -71,7 +73,8 @@ class _RuleChecker:
     def refusal(self, message: str, line: int | None = None) -> PolicyError:
         return PolicyError(message, line=self.line if line is None else line)
 
-    def type(self, tree: Expression, scope: _Scope) -> ValueType:
+    def type(self, given: ExpressionLike, scope: _Scope) -> ValueType:
+        tree = tree_of(given)
         names = variables_in(tree)
         self.used.update(names)
         scope.used.update(names)
@@ -87,10 +90,10 @@ class _RuleChecker:
             )
             raise self.refusal(text) from None
 
-    def truth(self, tree: Expression, scope: _Scope) -> None:
-        kind = self.type(tree, scope)
+    def truth(self, given: ExpressionLike, scope: _Scope) -> None:
+        kind = self.type(given, scope)
         if kind.kind != "boolean":
-            raise self.refusal(f"a truth value is needed, and {shortened(tree)!r} is {kind}: compare it with something")
+            raise self.refusal(f"a truth value is needed, and {_short(given)!r} is {kind}: compare it with something")
 
     def tool(self, name: str) -> DeclaredTool:
         found = self.tools.get(name)
@@ -106,9 +109,8 @@ class _RuleChecker:
         kinds = {each.name: each.type for each in tool.parameters}
         if len(pattern.positional) > len(kinds):
             raise self.refusal(f"{tool.name} takes {len(kinds)} arguments, {len(pattern.positional)} are given")
-        pairs = [*zip(kinds, pattern.positional, strict=False), *pattern.named]
         taken: set[str] = set()
-        for name, tree in pairs:
+        for name, tree in pattern.arguments(kinds):
             if name not in kinds:
                 near = get_close_matches(name, kinds, 1)
                 hint = f" (did you mean {near[0]!r}?)" if near else f": it has {', '.join(kinds) or 'none'}"
@@ -116,10 +118,11 @@ class _RuleChecker:
             if name in taken:
                 raise self.refusal(f"the argument {name!r} of {tool.name} is given twice")
             taken.add(name)
-            found = self.type(tree, scope)  # type: ignore[arg-type]  # text became an expression
-            if not fits(found, kinds[name]):
-                shown = shortened(tree)  # type: ignore[arg-type]
-                raise self.refusal(f"the argument {name!r} of {tool.name} is {kinds[name]}, and {shown!r} is {found}")
+            kind = self.type(tree, scope)
+            if not fits(kind, kinds[name]):
+                raise self.refusal(
+                    f"the argument {name!r} of {tool.name} is {kinds[name]}, and {_short(tree)!r} is {kind}"
+                )
         return tool
 
     def bind(self, name: str, kind: ValueType, scope: _Scope) -> None:
@@ -130,12 +133,12 @@ class _RuleChecker:
 
     def exempt(self, exemption: Exemption | None, scope: _Scope) -> None:
         if exemption is not None:
-            self.truth(exemption.condition, scope)  # type: ignore[arg-type]
+            self.truth(exemption.condition, scope)
 
     def rule(self, rule: Rule) -> None:
         self.line = rule.line
         tool = self.tool(rule.tool)
-        names = bound_names(rule, [each.name for each in tool.parameters])
+        names = bound_names(rule, tool.names)
         if len(rule.names) > len(tool.parameters):
             raise self.refusal(f"{tool.name} takes {len(tool.parameters)} arguments, the rule names {len(rule.names)}")
         if len(set(names)) < len(names):
@@ -179,27 +182,27 @@ class _RuleChecker:
                 self.bind(name, ValueType(kind="list", items=tool.result), scope)
             case Requirement(condition=condition):
                 self.exempt(demand.exemption, scope)
-                self.truth(condition, scope)  # type: ignore[arg-type]
+                self.truth(condition, scope)
             case Limit(per=per, within=within):
                 self.exempt(demand.exemption, scope)
                 for each in per:
-                    self.type(each, scope)  # type: ignore[arg-type]
-                if within is not None and self.type(within, scope).kind != "duration":  # type: ignore[arg-type]
+                    self.type(each, scope)
+                if within is not None and self.type(within, scope).kind != "duration":
                     raise self.refusal("a limit counts within a duration, such as `within 24 hours`")
             case Binding(name, value):
-                self.bind(name, self.type(value, scope), scope)  # type: ignore[arg-type]
+                self.bind(name, self.type(value, scope), scope)
             case Branching(branches, otherwise):
                 for condition, body in branches:
                     self.line = demand.line
                     if not body:
-                        raise self.refusal(f"the case {shortened(condition)!r} demands nothing: leave it out")  # type: ignore[arg-type]
-                    self.truth(condition, scope)  # type: ignore[arg-type]
+                        raise self.refusal(f"the case {_short(condition)!r} demands nothing: leave it out")
+                    self.truth(condition, scope)
                     self.body(body, scope.inner())
                 self.body(otherwise, scope.inner())
             case Repetition(variable, over, body):
-                kind = self.type(over, scope)  # type: ignore[arg-type]
+                kind = self.type(over, scope)
                 if kind.items is None:
-                    raise self.refusal(f"`for each` goes through a list, and {shortened(over)!r} is {kind}")  # type: ignore[arg-type]
+                    raise self.refusal(f"`for each` goes through a list, and {_short(over)!r} is {kind}")
                 if not body:
                     raise self.refusal("`for each` demands nothing: leave it out")
                 inner = scope.inner()
@@ -224,6 +227,10 @@ class _RuleChecker:
                 )
         assert kinds[0] is not None
         self.bind(demand.name, kinds[0], scope)
+
+
+def _short(given: ExpressionLike) -> str:
+    return shortened(tree_of(given))
 
 
 def check_rules(
