@@ -2,7 +2,7 @@
 
 Dates read
     ``2026-11-28``  ``2026/11/28``  ``28 November 2026``  ``28th of Nov. 2026``  ``28-Nov-2026``  ``November 28, 2026``
-    ``Sat, 28 Nov 2026``  ``28/11/2026`` (there is no month 28)
+    ``Sat, 28 Nov 2026``  ``28/NOV/2026``  ``28NOV2026``  ``28/11/2026`` (there is no month 28)
 
 Dates refused
     ``03/04/2026``, which is in March or in April, unless the order is given; years of two digits; a date with another
@@ -65,15 +65,20 @@ _DATE: Final = lazy_pattern(
     rf"(?:(?P<weekday>{_WEEKDAY})\b\.?,?[ \u00a0]{{1,3}})?(?:the[ \u00a0])?"
     r"(?:(?P<iso_year>[0-9]{4})(?P<iso_sign>[-/.])(?P<iso_month>[0-9]{1,2})(?P=iso_sign)(?P<iso_day>[0-9]{1,2})"
     r"|(?P<one>[0-9]{1,2})(?P<sign>[-/.])(?P<two>[0-9]{1,2})(?P=sign)(?P<year>[0-9]{4})"
-    r"|(?P<day>[0-9]{1,2})(?:st|nd|rd|th|\.)?(?:[ \u00a0-](?:of[ \u00a0])?)"
-    rf"(?P<month>{_MONTH}|sept)\.?[, \u00a0-][ \u00a0]?(?P<day_year>[0-9]{{4}})"
+    r"|(?P<day>[0-9]{1,2})(?:(?P<mark>[/.]?)|(?:st|nd|rd|th|\.)?(?:[ \u00a0-](?:of[ \u00a0])?))"
+    rf"(?P<month>{_MONTH}|sept)(?(mark)(?P=mark)|\.?[, \u00a0-][ \u00a0]?)(?P<day_year>[0-9]{{4}})"
     rf"|(?P<month_first>{_MONTH}|sept)\.?[ \u00a0-](?:the[ \u00a0])?(?P<second_day>[0-9]{{1,2}})(?:st|nd|rd|th)?"
     r"(?:,[ \u00a0]?|[ \u00a0-])(?P<month_year>[0-9]{4}))",
     re.IGNORECASE | re.ASCII,
 )
 _SHORT_DATE: Final = lazy_pattern(
-    r"(?P<one>[0-9]{1,2})(?P<sign>[-/]|(?<=[0-9]{2})\.(?=[0-9]{2}\.))(?P<two>[0-9]{1,2})(?P=sign)(?P<year>[0-9]{2})(?![0-9])"
+    r"(?:(?P<one>[0-9]{1,2})(?P<sign>[-/]|(?<=[0-9]{2})\.(?=[0-9]{2}\.))(?P<two>[0-9]{1,2})(?P=sign)"
+    rf"|(?P<day>[0-9]{{1,2}})(?P<mark>[ /.-])(?P<month>{_MONTH}|sept)(?P=mark))(?P<year>[0-9]{{2}})(?![0-9])"
+    r"(?:(?<! [0-9]{2})|(?=[ \t]{0,3}(?:\r?\n|\Z|[)\]|]|[0-9]{1,2}[:.][0-9]{2})))",  # no `5 May 20 guests`
+    re.IGNORECASE | re.ASCII,
 )
+_GLUED_WORD: Final = lazy_pattern(r"(?<![-][0-9]{4})(?<![-][0-9]{2})[A-Za-z]{3,20}(?!\w|[-/._]\w)")
+"""A word that is run into a date: ``21/05/2018TIME``; behind hyphens it may be a name or a number of something."""
 _CENTURY_TURNS: Final = 69
 """As POSIX reads years of two digits."""
 _PRINT: Final = str.maketrans("\u2010\u2011\u2212\u2009\u202f", "---  ")
@@ -151,7 +156,7 @@ def find_dates(text: str, *, order: DateOrder | None = None, short_years: bool =
     Args:
         text: the text.
         order: how ``03/04/2026`` is meant; None does not count it.
-        short_years: whether ``28/11/26`` is a date, too, where the order is given: one from 1969 to 2068.
+        short_years: whether ``28/11/26`` and ``28 NOV 26`` are dates, too, where the order is given: from 1969 to 2068.
     """
     text = text.translate(_PRINT)  # every character is one, so that places stay true
     matches = _DATE.finditer(text)
@@ -164,7 +169,8 @@ def find_dates(text: str, *, order: DateOrder | None = None, short_years: bool =
         if behind[:1] in "-/._" and behind[1:2].isalnum():
             continue
         # In a time stamp the date is followed by its time.
-        if (behind[:1].isalnum() or behind[:1] == "_") and not (behind[:1] == "T" and behind[1:2].isdigit()):
+        joined = behind[:1].isalnum() or behind[:1] == "_"
+        if joined and not ((behind[:1] == "T" and behind[1:2].isdigit()) or _GLUED_WORD.match(text, match.end())):
             continue
         try:
             yield FoundDate(_date_of(match, order, match[0]), match.start(), match.end())
@@ -176,6 +182,8 @@ def _date_of(match: re.Match[str], order: DateOrder | None, text: str) -> date:
     if "iso_year" not in match.re.groupindex:  # a short year
         year = str(int(match["year"]) + (1900 if int(match["year"]) >= _CENTURY_TURNS else 2000))
         day, month = (match["one"], match["two"]) if order == "dmy" else (match["two"], match["one"])
+        if match["month"]:
+            day, month = match["day"], _month_number(match["month"])
         try:
             return date(int(year), int(month), int(day))
         except ValueError:

@@ -185,7 +185,11 @@ def _between(first: date, last: date) -> list[int] | None:
     months = _months(first, last)
     if len(months) > _MAX_MONTHS:
         return None
-    return [last.day, -first.day] if len(months) == 1 else [months[0] - first.day, *months[1:-1], last.day]
+    if len(months) == 1:
+        return [last.day, -first.day]
+    left = months[0] - first.day
+    begins = [left] if left else [months[0], -first.day]  # behind a zero, what is left would be the answer
+    return [*begins, *months[1:-1], last.day]
 
 
 def _later(step: Step, linear: _Linear) -> StandIn | None:

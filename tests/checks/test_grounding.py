@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Callable
+from datetime import date
 from fractions import Fraction
 from typing import Any
 
@@ -538,3 +539,31 @@ def test_every_way_to_write_a_currency_counts_for_bare_amounts(other: str) -> No
         assert found(Grounded("doc"), "50", type="money(USD)", doc=layout.format(other)) == "fail"
         for unit in ("5 ft", "5 pounds", "30 cents", "5 items", "3 p"):
             assert found(Grounded("doc"), "50", type="money(USD)", doc=layout.format(unit)) == "pass"
+
+
+MONTHS = ("jan", "FEB", "Mar", "april", "May", "JUNE", "jul", "Aug", "sept", "October", "NOV", "dec")
+
+
+@given(st.dates(date(1970, 1, 1), date(2068, 12, 31)), st.sampled_from(["/", ".", "-", " ", ""]), st.booleans())
+def test_a_day_with_the_name_of_its_month_is_found(day: date, sign: str, short: bool) -> None:
+    """With any sign between its parts; a year of two digits where the order is given and nothing else goes on."""
+    year = f"{day.year % 100:02}" if short else str(day.year)
+    written = f"{day.day}{sign}{MONTHS[day.month - 1]}{sign}{year}"
+    for behind in ("", " 12:30", ")", "\nTotal"):
+        expected = "pass" if sign or not short else "fail"
+        check = Grounded("doc", order="dmy")
+        assert found(check, day.isoformat(), type="date", doc=f"Date: {written}{behind}") == expected
+    assert (found(Grounded("doc"), day.isoformat(), type="date", doc=written) == "pass") is not short
+    for around in ("A{}", "{}/9", "{}-7", "{}_1", "not {}"):
+        assert found(Grounded("doc", order="dmy"), day.isoformat(), type="date", doc=around.format(written)) == "fail"
+
+
+@all_rows("doc, expected", [
+    ("21/05/2018TIME 12:30", "pass"), ("21.05.2018Uhrzeit", "pass"), ("21/05/18TIME", "pass"),
+    ("21/05/2018abc.pdf", "fail"), ("21/05/2018ab7", "fail"), ("21-05-2018TIME", "fail"), ("2018-05-21draft", "fail"),
+    ("21 May 18 guests", "fail"), ("21 May 18 EUR", "fail"), ("21 May 18:30", "fail"), ("21 May 18, 30 guests", "fail"),
+    ("21 MAY 18 9:05", "pass"), ("|21 MAY 18|", "pass"), ("no longer 21/05/2018", "fail"),
+])  # fmt: skip
+def test_what_stands_behind_a_day_is_no_part_of_it(doc: str, expected: str) -> None:
+    """A word that is run into it or a time; behind hyphens it may be a name, and ``5 May 20`` may count guests."""
+    assert found(Grounded("doc", order="dmy"), "2018-05-21", type="date", doc=doc) == expected

@@ -57,6 +57,16 @@ def test_the_days_between_two_dates_are_a_sum(first: date, days: int) -> None:
         assert first.isoformat() not in asked[-1]
 
 
+@given(DATES, st.integers(min_value=2, max_value=60))
+def test_no_sum_is_the_answer_and_nothing(first: date, days: int) -> None:
+    """Also where the first date ends its month, two numbers at least have to be added up."""
+    first = (first.replace(day=1) + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+    inputs = {"a": first, "b": first + timedelta(days=days)}
+    answer, asked = worked_out(Chain((Name("b"), Name("a")), ("-",)), "duration", inputs)
+    assert answer == timedelta(days=days)
+    assert " 0 + " not in asked[-1]
+
+
 @given(DATES, SPANS)
 def test_a_date_some_days_away_is_a_sum(start: date, days: int) -> None:
     """The day of the month is asked; the month follows from the calendar."""
