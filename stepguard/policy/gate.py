@@ -28,25 +28,22 @@ from typing import Any, Final, cast
 
 from stepguard.core.arguments import check_count, check_flag, check_text
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
-from stepguard.language.lookup_tables import Table
 from stepguard.language.term_evaluation import evaluate_term
 from stepguard.language.values import Value, show_value, to_exact
 from stepguard.policy.arguments import given_data, plain_data, read_arguments_of
-from stepguard.policy.decisions import Decision, FactQuestion, Reason
+from stepguard.policy.decisions import Decision, Reason
 from stepguard.policy.history import CallHistory, LetThrough, Sight
 from stepguard.policy.judging import judge_call
-from stepguard.policy.policy import DeclaredFact, DeclaredTool, FactMissing, Policy
+from stepguard.policy.known_facts import KnownFacts
+from stepguard.policy.policy import DeclaredTool, FactMissing, Policy
 from stepguard.policy.reading import Reader, read_moment, result_data
-from stepguard.policy.rules import MOMENT, tree_of
+from stepguard.policy.rules import tree_of
 from stepguard.policy.spelling import KnownTexts, texts_in
 
 __all__ = ["PolicyGate"]
 
 _VERSION: Final = 1
 _MAX_ID: Final = 512
-_WRITTEN: Final = ("percent", "duration", "quantity")
-"""Types of keys that are asked about as they are written: a bare number would not say its unit."""
-_STRENGTHS: Final = ("proved", "constrained", "grounded", "agreed")
 
 
 class PolicyGate:
@@ -81,14 +78,7 @@ class PolicyGate:
         self._lock = Lock()
         self._history = CallHistory()
         self._open: set[int] = set()
-        self._plain: dict[str, Value] = {}
-        self._keyed: dict[str, dict[tuple[Value, ...], Value]] = {
-            fact.name: {} for fact in policy.facts.values() if fact.keys
-        }
-        self._tables: dict[str, Table] = {
-            **policy.tables, **{name: policy.facts[name].table.over(known) for name, known in self._keyed.items()}
-        }  # fmt: skip
-        self._learned: list[dict[str, Any]] = []
+        self._facts = KnownFacts(policy, zone)
         self._yeses: set[str] = set()
         self._reached: tuple[tuple[str, str], ...] = ()  # the limits of the call that is judged
         self._in_a_row: dict[str, int] = {}
@@ -154,8 +144,7 @@ class PolicyGate:
             call = self._waiting(id)
             call.status = "failed" if done else "not_done"
             if not done:
-                for by in call.yeses:
-                    self._yeses.add(self._yes(by, self.policy.tools[call.tool], call.data))
+                self._yeses |= {self._yes(by, self.policy.tools[call.tool], call.data) for by in call.yeses}
 
     @property
     def pending(self) -> tuple[Decision, ...]:
@@ -183,39 +172,11 @@ class PolicyGate:
         Raises:
             ConfigError: there is no such fact, or the value is not of its type.
         """
-        known = self.policy.facts.get(fact)
-        if known is None:
-            raise ConfigError(f"the policy has no fact {fact!r}", option="fact")
-        if strength not in _STRENGTHS:
-            raise ConfigError(
-                f"{fact}: a value is given by the host, or by a judgement that was checked ({', '.join(_STRENGTHS)}), "
-                f"not {strength!r}",
-                option="strength",
-            )
         with self._lock:
-            self._learn(known, keys, value, strength)
+            self._learn(fact, keys, value, strength)
 
-    def _learn(self, known: DeclaredFact, keys: tuple[object, ...], value: object, strength: str) -> None:
-        fact = known.name
-        if len(keys) != len(known.keys):
-            raise ConfigError(f"{fact} is told by {len(known.keys)} keys, {len(keys)} are given", option="keys")
-        read = self._fact_value(known, value)
-        given = tuple(
-            self._accepted(each.type, key, f"{fact}, {each.name}") for each, key in zip(known.keys, keys, strict=True)
-        )
-        if known.keys:
-            self._keyed[fact][known.table.comparable(given)] = read
-        else:
-            self._plain[fact] = read
-        self._known.add(texts_in(read))
-        self._learned.append(
-            {
-                "fact": fact,
-                "keys": [key if isinstance(key, str) else plain_data(key) for key in keys],
-                "value": plain_data(value),
-                "strength": strength,
-            }
-        )
+    def _learn(self, fact: str, keys: tuple[object, ...], value: object, strength: str) -> None:
+        self._known.add(texts_in(self._facts.learn(fact, keys, value, strength)))
 
     def confirm(self, decision: Decision, *, by: str) -> None:
         """Somebody has said yes to this very call; it counts once.
@@ -272,22 +233,13 @@ class PolicyGate:
                 "version": _VERSION,
                 "policy": self.policy.digest,
                 "conversation": self._conversation,
-                "calls": [
-                    {
-                        "id": call.id, "tool": call.tool, "arguments": call.data, "key": call.key,
-                        "status": call.status, "read": call.values is not None,
-                        "at": None if call.at is None else call.at // timedelta(microseconds=1),
-                        "spent": [list(each) for each in call.spent], "yeses": list(call.yeses),
-                        "open": list(call.open), "result": call.result,
-                    }
-                    for call in self._history.calls
-                ],
-                "facts": [dict(each) for each in self._learned],
+                "calls": [call.to_dict() for call in self._history.calls],
+                "facts": [dict(each) for each in self._facts.entries],
                 "yeses": sorted(self._yeses),
                 "refused": dict(self._in_a_row),
                 "handed_over": self._handed_over,
                 "decisions": [dict(each) for each in self.decisions],
-            }  # fmt: skip
+            }
 
     def _resume(self, state: Mapping[str, Any]) -> None:
         try:
@@ -308,27 +260,8 @@ class PolicyGate:
             self.learn(each["fact"], *each["keys"], value=each["value"], strength=each["strength"])
         for each in state["calls"]:
             tool = self.policy.tools[each["tool"]]
-            values = None
-            if each["read"]:
-                try:
-                    values, _ = read_arguments_of(tool, each["arguments"], self._reader)
-                except ValueRefused as error:
-                    raise ConfigError(f"the state was changed: {error}", option="state") from None
-            call = LetThrough(
-                len(self._history.calls),
-                each["id"],
-                tool.name,
-                values,
-                dict(each["arguments"]),
-                each["key"],
-                each["status"],
-                None if each["at"] is None else timedelta(microseconds=each["at"]),
-                tuple((path, key) for path, key in each["spent"]),
-                tuple(each["yeses"]),
-                each["result"],
-                tuple(each["open"]),
-            )
-            self._add(call, tool)
+            values = read_arguments_of(tool, each["arguments"], self._reader)[0] if each["read"] else None
+            self._add(LetThrough.from_dict(each, len(self._history.calls), values), tool)
         for call in self._history.calls:
             if call.status == "succeeded":
                 self._see(call, call.result)
@@ -377,31 +310,22 @@ class PolicyGate:
                 return self._refused(
                     tool.name, id, data, Reason("arguments", tool.name, words, "Copy it as it is known.")
                 )
-        roles = {by for by in tool.roles if self._yes(by, tool, data) in self._yeses}
+        roles = frozenset(by for by in tool.roles if self._yes(by, tool, data) in self._yeses)
         clock = None if now is None else read_moment(now, self._zone)
         judgement = judge_call(
-            self.policy,
-            tool,
-            values,
-            self._history,
-            facts=self._plain,
-            tables=self._tables,
-            clock=clock,
-            confirmed=frozenset(roles),
+            self.policy, tool, values, self._history, known=self._facts, clock=clock, confirmed=roles
         )
         self._reached = tuple(judgement.spent)
         if judgement.reasons:
             return self._refused(tool.name, id, data, *judgement.reasons)
         if judgement.pending:
-            questions = tuple(self._question(name, keys) for name, keys in judgement.open)
+            questions = tuple(self._facts.question(name, keys) for name, keys in judgement.open)
             waiting = tuple(by for by in judgement.yeses if by not in roles)
             return Decision(
                 "ask", tool.name, id, data, reasons=tuple(judgement.pending), questions=questions, confirmations=waiting
             )
-        yeses = tuple(by for by in judgement.yeses)
-        for by in yeses:
-            self._yeses.discard(self._yes(by, tool, data))
-        return self._let(tool, id, values, data, now, spent=self._reached, yeses=yeses)
+        self._yeses -= {self._yes(by, tool, data) for by in judgement.yeses}
+        return self._let(tool, id, values, data, now, spent=self._reached, yeses=tuple(judgement.yeses))
 
     def _made_anyway(self, decision: Decision, arguments: object, now: datetime | None) -> Decision:
         """A call that is only observed: it is made whatever was decided of it."""
@@ -457,7 +381,7 @@ class PolicyGate:
             target = self.policy.tools[pattern.tool]
             try:
                 pairs = pattern.arguments(target.names)
-                wanted = {name: evaluate_term(tree_of(tree), values, self._tables) for name, tree in pairs}
+                wanted = {name: evaluate_term(tree_of(tree), values, self._facts.tables) for name, tree in pairs}
             except (EvaluationError, FactMissing, KeyError):
                 wanted = {}  # which ones is not known: all of this tool
             stale.append((pattern.tool, wanted))
@@ -485,28 +409,6 @@ class PolicyGate:
         if len(alike) == 1 and len(alike[0][1]) == len(self.policy.tools[alike[0][0]].parameters):
             self._history.see(alike[0][0], Sight(alike[0][1], read, call.number, call.open))
 
-    def _fact_value(self, fact: DeclaredFact, value: object) -> Value:
-        if fact.type == MOMENT:
-            try:
-                return read_moment(value, self._zone)
-            except ValueRefused as error:
-                raise ConfigError(f"{fact.name}: {error}", option="value") from None
-        return self._accepted(fact.type, value, fact.name)
-
-    def _accepted(self, kind: Any, value: object, what: str) -> Value:
-        try:
-            return cast(Value, kind.accept(value))
-        except ValueRefused as error:
-            raise ConfigError(f"{what}: {error}", option="value") from None
-
-    def _question(self, name: str, keys: tuple[Value, ...]) -> FactQuestion:
-        fact = self.policy.facts[name]
-        written = tuple(
-            each.type.write(key) if each.type.kind in _WRITTEN else key
-            for each, key in zip(fact.keys, keys, strict=True)
-        )
-        return FactQuestion(name, written, fact.question or "", str(fact.type))
-
     def _check_role(self, by: str, tool: str) -> None:
         check_text(by, "by")
         roles = self.policy.roles(tool)
@@ -522,8 +424,8 @@ class PolicyGate:
             ValueRefused: the arguments cannot be read.
         """
         values, data = read_arguments_of(tool, arguments, self._reader)
-        said = {name: show_value(cast(Value, to_exact(each))) for name, each in values.items()}
-        parts = [by, tool.name, _dumped({**data, **said})]
+        exact = {name: show_value(cast(Value, to_exact(each))) for name, each in values.items()}
+        parts = [by, tool.name, _dumped({**data, **exact})]
         return hashlib.sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()
 
     def _refused(self, tool: str, id: str, data: dict[str, Any], *reasons: Reason, counted: bool = True) -> Decision:

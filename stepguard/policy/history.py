@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import chain
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from stepguard.language.values import Value
 from stepguard.policy.reading import folded
@@ -16,6 +16,8 @@ __all__ = ["CallHistory", "CallStatus", "LetThrough", "Sight"]
 CallStatus = Literal["pending", "succeeded", "failed", "not_done"]
 """``pending``: not answered yet. ``failed``: it failed, and may have done something all the same. ``not_done``: it is
 known to have done nothing."""
+
+_TICK: Final = timedelta(microseconds=1)
 
 
 @dataclass(slots=True)
@@ -52,6 +54,24 @@ class LetThrough:
     def __post_init__(self) -> None:
         if self.values is not None:
             self.plain = {name: folded(value) for name, value in self.values.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The call as plain data."""
+        return {
+            "id": self.id, "tool": self.tool, "arguments": self.data, "key": self.key, "status": self.status,
+            "read": self.values is not None, "at": None if self.at is None else self.at // _TICK,
+            "spent": [list(each) for each in self.spent], "yeses": list(self.yeses), "open": list(self.open),
+            "result": self.result,
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any], number: int, values: dict[str, Value] | None) -> LetThrough:
+        """The call that `to_dict` wrote, with its number and its arguments as they were read again."""
+        return cls(
+            number, state["id"], state["tool"], values, dict(state["arguments"]), state["key"], state["status"],
+            None if state["at"] is None else state["at"] * _TICK, tuple((path, key) for path, key in state["spent"]),
+            tuple(state["yeses"]), state["result"], tuple(state["open"]),
+        )  # fmt: skip
 
     @property
     def counts(self) -> bool:

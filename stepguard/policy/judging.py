@@ -15,13 +15,13 @@ from typing import Final, NoReturn, TypeVar, cast
 from stepguard.core.verdicts import shorten
 from stepguard.errors import EvaluationError
 from stepguard.language.evaluation import shortened
-from stepguard.language.lookup_tables import Table
 from stepguard.language.measure_arithmetic import same_value
 from stepguard.language.records import Record
 from stepguard.language.terms import variables_in
 from stepguard.language.values import Value, show_value
 from stepguard.policy.decisions import Reason, ReasonKind
 from stepguard.policy.history import CallHistory, Sight
+from stepguard.policy.known_facts import KnownFacts
 from stepguard.policy.policy import DeclaredTool, FactMissing, Policy
 from stepguard.policy.reading import folded, shown_argument
 from stepguard.policy.rules import (
@@ -82,8 +82,7 @@ def judge_call(
     values: Mapping[str, Value],
     history: CallHistory,
     *,
-    facts: Mapping[str, Value],
-    tables: Mapping[str, Table],
+    known: KnownFacts,
     clock: Record | None,
     confirmed: frozenset[str],
 ) -> CallJudgement:
@@ -94,13 +93,12 @@ def judge_call(
         tool: the tool that is called.
         values: its arguments by their names, and the defaults of those that were left out.
         history: what has happened.
-        facts: the facts without keys that are known.
-        tables: tables, and facts with keys.
+        known: the facts that are known.
         clock: the moment of the call; None where the host gave none.
         confirmed: who has said yes to this very call.
     """
     judgement = CallJudgement()
-    base: dict[str, Value] = dict(facts)
+    base: dict[str, Value] = dict(known.plain)
     if clock is not None:
         base |= {"now": clock, "today": clock["date"]}
     judge = _RuleJudge(policy, tool, history, judgement, confirmed, clock)
@@ -108,7 +106,7 @@ def judge_call(
         own = {bound: values[name] for bound, name in zip(bound_names(rule, tool.names), tool.names, strict=True)}
         with suppress(_Stopped):
             judge.body(
-                rule.demands, RuleScope({**base, **own}, frozenset(policy.facts), tables), f"{tool.name}.{number}"
+                rule.demands, RuleScope({**base, **own}, frozenset(policy.facts), known.tables), f"{tool.name}.{number}"
             )
     return judgement
 
