@@ -8,7 +8,7 @@ import queue
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any, Final, Protocol, Self, runtime_checkable
 
@@ -243,7 +243,11 @@ class _LoopThread:
 
     def start(self, number: int, row: BatchRow) -> None:
         """Run a row when its turn comes."""
-        self._loop.call_soon_threadsafe(self._start, number, row)
+        self._tell(self._start, number, row)
+
+    def _tell(self, callback: Callable[..., object], *arguments: object) -> None:
+        with suppress(RuntimeError):  # the loop has ended, and `finished` says why
+            self._loop.call_soon_threadsafe(callback, *arguments)
 
     def _start(self, number: int, row: BatchRow) -> None:
         task = asyncio.create_task(self._work(number, row))
@@ -257,25 +261,28 @@ class _LoopThread:
 
     async def _serve(self) -> None:
         self._gate, self._stop = asyncio.Semaphore(self._concurrency), asyncio.Event()
+        async with _session(self._backend):
+            self._open.set_result(asyncio.get_running_loop())
+            await self._stop.wait()
+            await _cancel(self._tasks)
+
+    def _drive(self) -> None:
+        """The life of the thread. What ends the loop itself, a SystemExit in a tool say, is the caller's to see."""
         try:
-            async with _session(self._backend):
-                self._open.set_result(asyncio.get_running_loop())
-                await self._stop.wait()
-                await _cancel(self._tasks)
-        except BaseException as error:
+            asyncio.run(self._serve())
+        except BaseException as error:  # noqa: BLE001 - nobody else would hear of it
             if self._open.done():
-                raise
-            self._open.set_exception(error)
+                self.finished.put((-1, error))
+            else:
+                self._open.set_exception(error)
 
     def __enter__(self) -> Self:
         context = contextvars.copy_context()
-        self._thread = threading.Thread(
-            target=lambda: context.run(asyncio.run, self._serve()), name="stepguard-batch", daemon=True
-        )
+        self._thread = threading.Thread(target=context.run, args=(self._drive,), name="stepguard-batch", daemon=True)
         self._thread.start()
         self._loop = self._open.result()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
+        self._tell(self._stop.set)
         self._thread.join()

@@ -23,6 +23,7 @@ class RunLocks:
 
     def __init__(self, path: str) -> None:
         self._path: Final = path
+        self._process: Final = os.getpid()
         self._guard: Final = threading.Lock()
         self._held: Final[set[int]] = set()
         self._file: int | None = None
@@ -61,6 +62,8 @@ class RunLocks:
         with self._guard:
             if run in self._held and self._file is not None:
                 self._held.remove(run)
+                if os.getpid() != self._process:  # a forked process may not free what the first one holds
+                    return
                 _unlock(self._file, run)
 
     def close(self) -> None:

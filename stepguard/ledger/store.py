@@ -7,6 +7,7 @@ digest, from which nobody can tell the body without the salt, so that the chain 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import struct
 import threading
@@ -102,6 +103,7 @@ class LedgerFile:
         self.path: Final = path
         self._lock: Final = threading.RLock()
         self._synced = True
+        self._process: Final = os.getpid()
         try:
             foreign = find_foreign(path, must_exist=read_only)
         except OSError as error:
@@ -201,6 +203,10 @@ class LedgerFile:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
+        if os.getpid() != self._process:  # SQLite and the locks know a process by its files, which a fork shares
+            raise LedgerError(
+                f"the ledger {self.path} was opened before this process was forked: open one in each process"
+            )
         try:
             yield
         except sqlite3.Error as error:

@@ -104,6 +104,22 @@ def test_rows_are_called_by_their_key(run: Map) -> None:
     assert [row.key for row in run(Guard(RIGHT), [{"x": 1}], key=lambda row: f"no {row['x']}")] == ["no 1"]
 
 
+@both
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+def test_what_ends_the_program_in_a_run_ends_the_batch(run: Map, error: BaseException) -> None:
+    """A model or tool that asks the program to end is heard by who iterates, who would else wait for ever."""
+
+    class Ending:
+        async def acomplete(self, request: Request) -> Completion:
+            if request.values["x"] == 3:
+                raise error
+            return RIGHT.complete(request)
+
+    with pytest.raises(type(error)):
+        run(Guard(Ending()), ({"x": x} for x in range(40)), concurrency=2)
+    assert "stepguard-batch" not in {thread.name for thread in threading.enumerate()}
+
+
 def endless(read: list[int]) -> Iterator[dict[str, object]]:
     while True:
         read.append(len(read))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import os
 import sqlite3
 import threading
 import time
@@ -282,6 +284,22 @@ def test_a_locked_file_is_waited_for_and_then_named(tmp_path: Path) -> None:
     assert Guard(SURE, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run").verified
     timer.join()
     other.close()
+
+
+def test_a_forked_process_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes that were forked with an open ledger neither use its file nor free its locks: two would write a run."""
+    guard = Guard(SURE, ledger=tmp_path / "runs.db")
+    run, dropped = (guard.start(CHAIN, {"x": 12}, run_id=name) for name in ("run", "dropped"))
+    with monkeypatch.context() as forked:
+        forked.setattr(os, "getpid", lambda: 1)
+        with pytest.raises(LedgerError, match="opened before this process was forked"):
+            guard.run(CHAIN, {"x": 12}, run_id="other")
+        del dropped
+        gc.collect()
+    for name in ("run", "dropped"):
+        with pytest.raises(RunConflict, match="is under way"):
+            Guard(SURE, ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id=name)
+    assert guard.drive(run).status == "verified"
 
 
 def test_a_clock_that_goes_back_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
