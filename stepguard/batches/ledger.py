@@ -169,10 +169,13 @@ class BatchLedger:
             return file
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            alone = os.path.samestat(os.fstat(file.fileno()), self._out.stat())  # else somebody has just replaced it
         except OSError:
-            file.close()
-            raise ConfigError(f"{self._out} is being written by another process", option="out") from None
-        return file
+            alone = False
+        if alone:
+            return file
+        file.close()
+        raise ConfigError(f"{self._out} is being written by another process", option="out")
 
     def _check(self) -> tuple[int, int]:
         """Where the results end, and their checksum; what a kill has left behind their end is cut off."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,9 @@ _COLUMNS: Final = (
 )
 _LARGEST: Final = 2**53
 """Readers of JSON keep integers exact only up to it."""
+_WHOLE: Final = re.compile(r"-?[0-9]{1,16}")
+_FORMULA: Final = re.compile(r"[=@\t\r]|[+-](?![\d ().,/-]*\Z)")
+"""How a cell begins that a spreadsheet would compute, and that is no number, date or telephone number."""
 
 
 def record_of(row: RowResult, *, inputs: Collection[str] = (), details: bool = False) -> dict[str, Any]:
@@ -43,7 +47,7 @@ def record_of(row: RowResult, *, inputs: Collection[str] = (), details: bool = F
 
 
 def _plain(key: object) -> object:
-    if isinstance(key, JsonNumber) and key.lstrip("-").isdecimal() and abs(int(key)) < _LARGEST:
+    if isinstance(key, JsonNumber) and _WHOLE.fullmatch(key) and abs(int(key)) < _LARGEST:
         return int(key)
     if key is None or isinstance(key, bool | str) or (type(key) is int and abs(key) < _LARGEST):
         return key
@@ -55,10 +59,12 @@ class RecordFormat:
 
     Attributes:
         head: what stands before the first one.
+        nested: whether a record may hold lists of records, as those of steps.
     """
 
     def __init__(self, head: bytes, encode: Callable[[Mapping[str, Any]], bytes], count: Callable[[str], int]) -> None:
         self.head: Final = head
+        self.nested: Final = not head
         self._encode: Final = encode
         self._count: Final = count
 
@@ -100,7 +106,12 @@ def _cells(record: Mapping[str, Any]) -> list[object]:
     for name in ("answer", "values"):
         if isinstance(flat.get(name), dict | list):
             flat[name] = json.dumps(flat[name])
-    return [flat.get(name) for name in _COLUMNS]
+    return [_as_text(flat.get(name)) for name in _COLUMNS]
+
+
+def _as_text(cell: object) -> object:
+    """A cell that a spreadsheet shows as it is: nobody's document or reply is to be computed there."""
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
 
 
 def _as_cells(cells: Any) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -19,17 +19,18 @@ from stepguard.batches.rows import read_rows
 from stepguard.core.arguments import check_count
 from stepguard.core.usage import Price, Usage
 from stepguard.engine.batch import BatchRow, RowKey, RowResult, as_row
+from stepguard.engine.journal import without_addresses
 from stepguard.errors import ConfigError
 from stepguard.guard import Guard
 from stepguard.guard.mapping import rows_of
 from stepguard.guard.options import GuardKeywords, check_options, new_seed
+from stepguard.ledger.procedures import procedure_digest
 from stepguard.procedure.procedure import Procedure, check_procedure
 
 __all__ = ["BatchSummary", "CostLimit", "run_batch"]
 
 _SHAPING: Final = ("segment", "repair", "budget", "fallback", "reply_format", "parallel", "stop_early", "observe")
 """The options whose change would make rows of two kinds."""
-_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
 _SHOWN: Final = 80
 
 
@@ -92,6 +93,10 @@ def run_batch(
     model, the options and the rows that are done must be what they were; further rows may stand behind them. When a
     batch is complete, ``OUT.resume`` may be deleted. Replies of fallbacks and of persons are not kept.
 
+    A procedure that calls tools needs a `ledger` among the options, so that no call is made twice when the batch goes
+    on: each row is a run there. In a .csv a text that a spreadsheet would take for a formula has an apostrophe before
+    it.
+
     Args:
         procedure: what to run.
         backend: the model, as `Guard` takes it.
@@ -103,7 +108,7 @@ def run_batch(
         ordered: write results in the order of the rows; by default each is written as it comes.
         key: as `Guard.map` takes it.
         ignore: names of fields of the rows that are no inputs, and left out.
-        details: write every step and attempt of each run.
+        details: write every step and attempt of each run; not for a .csv.
         limit: stops the batch once so much money is spent in this session.
         progress: called after every result was written.
         taken_over: called once with how many results were there.
@@ -119,9 +124,12 @@ def run_batch(
     check_procedure(procedure)
     check_count(concurrency, "concurrency")
     target, form = Path(out), record_format(out)
+    if details and not form.nested:
+        raise ConfigError(f"{out}: a table has no place for details: write them to a .jsonl", option="details")
+    _check_tools(procedure, options)
     check_start(target, resume=resume)
     model = as_backend(backend)
-    about = {"procedure": _hash(str(procedure)), **_shape(options)}
+    about = {"procedure": procedure_digest(procedure), **_shape(options), **({"details": "on"} if details else {})}
     source = read_rows(rows, ignore=ignore) if isinstance(rows, str | Path) else rows_of(rows)
     # The recording makes its file only where there is none, so that the ledger, which shares it, comes second.
     with _recorded(target, model) as recorded, BatchLedger(target, form, about) as ledger:
@@ -132,16 +140,34 @@ def run_batch(
         if taken_over is not None:
             taken_over(before)
         inputs = frozenset(each.name for each in procedure.inputs)
-        results = guard.map(procedure, left.rows(source), concurrency=concurrency, ordered=ordered)  # type: ignore[arg-type]
+        name = _run_id(ledger) if options.get("ledger") is not None else None
+        results = guard.map(
+            procedure,
+            left.rows(source),  # type: ignore[arg-type]
+            concurrency=concurrency,
+            ordered=ordered,
+            run_id=name,
+        )
         with closing(results):  # type: ignore[type-var]
-            for row in results:
+            for result in results:
+                digest, called = left.under_way.pop(result.index)
+                row = replace(result, key=called)
                 strength = "unverified" if row.result is None else row.result.strength
                 record = form.encode(record_of(row, inputs=inputs, details=details))
-                ledger.add(row.index, left.digests.pop(row.index), row.status, strength, record)
+                ledger.add(row.index, digest, row.status, strength, record)
                 if progress is not None:
                     progress(row)
         return BatchSummary(
             ledger.rows, before, ledger.counts(), recorded.spent, recorded.replayed, stopped=left.stopped
+        )
+
+
+def _check_tools(procedure: Procedure, options: Mapping[str, Any]) -> None:
+    tools = sorted(each.name for each in procedure.all_operations.values() if each.tool)
+    if tools and options.get("ledger") is None:
+        raise ConfigError(
+            f"the procedure calls the tool {tools[0]}: give a ledger (ledger='runs.db'), so that no call is made twice",
+            option="ledger",
         )
 
 
@@ -161,8 +187,8 @@ class _OpenRows:
         self._names: Final = frozenset(each.name for each in procedure.inputs)
         self._limit: Final = limit
         self._recorded: Final = recorded
-        self.digests: Final[dict[int, str]] = {}
-        """Of the rows that are under way."""
+        self.under_way: Final[dict[int, tuple[str, object]]] = {}
+        """The digests and keys of the rows that are under way."""
         self.stopped = False
 
     def rows(self, source: Iterable[object]) -> Iterator[BatchRow]:
@@ -180,8 +206,8 @@ class _OpenRows:
                 if self._is_spent():
                     self.stopped = True
                     return
-                self.digests[number] = digest
-                yield row
+                self.under_way[number] = digest, row.key
+                yield replace(row, key=None)  # a run is named after the index: a key may stand twice
             elif known != digest:
                 raise ConfigError(
                     f"row {number} is not what it was when its result was written: use another --out", option="inputs"
@@ -200,6 +226,13 @@ def _recorded(out: Path, model: Backend) -> RecordedBackend:
     return RecordedBackend(ledger_path(out), model, requests=False)
 
 
+def _run_id(ledger: BatchLedger) -> str:
+    """The name of the batch in the guard's ledger."""
+    name = ledger.fact("run_id") or os.urandom(6).hex()
+    ledger.note(run_id=name)
+    return name
+
+
 def _seed(ledger: BatchLedger, given: int | None) -> int:
     """The seed of all sessions: replies at a temperature belong to it."""
     known = ledger.fact("seed")
@@ -214,17 +247,21 @@ def _seed(ledger: BatchLedger, given: int | None) -> int:
 
 def _shape(options: Mapping[str, Any]) -> dict[str, str]:
     """What of the options shapes results, as text that is the same in every process."""
-    shown = {name: _ADDRESS.sub("", repr(options[name])) for name in _SHAPING if options.get(name) is not None}
+    shown = {name: without_addresses(repr(options[name])) for name in _SHAPING if options.get(name) is not None}
     return {name: text if len(text) <= _SHOWN else _hash(text) for name, text in shown.items()}
 
 
 def _digest(row: BatchRow) -> str:
     facts = [
         str(row.key),
-        {str(name): _ADDRESS.sub("", repr(value)) for name, value in row.inputs.items()},
+        {str(name): _shown(value) for name, value in row.inputs.items()},
         str(row.error),
     ]
     return _hash(json.dumps(facts, sort_keys=True))
+
+
+def _shown(value: object) -> str:
+    return repr(value) if isinstance(value, str) else without_addresses(repr(value))
 
 
 def _hash(text: str) -> str:

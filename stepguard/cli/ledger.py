@@ -7,6 +7,7 @@ import json
 import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, Final, get_args
 
 from stepguard.cli.arguments import load_file
@@ -115,7 +116,7 @@ def _value(text: str) -> object:
     if text.lstrip()[:1] not in ("[", "{"):
         return text
     try:
-        return json.loads(text)
+        return json.loads(text, parse_float=Decimal)  # as it is written
     except (ValueError, RecursionError):
         return text
 

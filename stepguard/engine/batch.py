@@ -20,7 +20,7 @@ __all__ = ["READ_AHEAD", "Batch", "BatchRow", "RowKey", "RowResult", "RowStatus"
 
 RowKey = str | Callable[[Mapping[str, object]], object]
 RowStatus = Status | Literal["invalid"]
-"""That of the run, or ``invalid`` where there was none: the row is no inputs of the procedure."""
+"""That of the run; where there was none ``invalid``, the row is no inputs of the procedure, or ``failed``."""
 
 READ_AHEAD: Final = 8
 """So many rows for each run at a time are read, under way or finished before the oldest result is taken."""
@@ -51,7 +51,7 @@ class RowResult:
         index: that of the row.
         key: that of the row.
         result: the run's, None where there was no run.
-        error: why there was none: an `InputError` that names the input.
+        error: why there was none: an `InputError` that names the input, or what kept the run from beginning.
     """
 
     index: int
@@ -62,13 +62,15 @@ class RowResult:
     @property
     def status(self) -> RowStatus:
         """How it ended."""
-        return "invalid" if self.result is None else self.result.status
+        if self.result is not None:
+            return self.result.status
+        return "invalid" if isinstance(self.error, InputError) else "failed"
 
     def raise_for_status(self) -> Result:
         """The result of a run that is verified.
 
         Raises:
-            InputError: there was no run.
+            Exception: `error`, where there was no run.
             RunError: as `Result.raise_for_status` does.
         """
         if self.result is None:

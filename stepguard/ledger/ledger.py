@@ -298,9 +298,9 @@ class Ledger:
         """The run_ids of the runs that were not written to for so long, by the clock of this machine, for `erase`."""
         check_seconds(seconds, "seconds")
         rows = self.file.read(
-            "select name from runs where updated < ? and status not in ('running', 'erased')", time.time() - seconds
+            "select number, name, status from runs where updated < ? and status != 'erased'", time.time() - seconds
         )
-        return [str(name) for (name,) in rows]
+        return [str(name) for number, name, status in rows if self._status(number, status) != "running"]
 
     def head(self) -> str:
         """The number and the hash of the last record: kept elsewhere, or signed, it proves all records up to it."""

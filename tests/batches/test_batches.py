@@ -16,7 +16,8 @@ import pytest
 from batch_harness import CALLS, SUMS, CountingModel, asked, results, rows
 
 import stepguard.batches.ledger as ledger_module
-from stepguard import Guard, Procedure
+from stepguard import Guard, Procedure, Step, Verdict
+from stepguard.backends import Completion, Request
 from stepguard.batches import BatchSummary, read_rows, run_batch, to_frame
 from stepguard.batches.ledger import BatchLedger
 from stepguard.engine.batch import BatchRow, RowResult
@@ -123,12 +124,39 @@ def test_results_of_both_kinds(tmp_path: Path) -> None:
     assert "not a number" in table[3]["error"]
 
 
+@pytest.mark.parametrize("text", ["=1+1", '=HYPERLINK("http://x","y")', "@SUM(1)", "+cmd|' /C calc'!A0", "-2+A1"])
+def test_a_table_holds_no_formula(tmp_path: Path, text: str) -> None:
+    """What a row or a reply says is text to a spreadsheet that opens the results; numbers stay as they are."""
+    copy = Procedure.parse('inputs: x: text\nt: text = "Copy it." (reads x)')
+    model = SimulatedModel(answers={"t": text})
+    keys = [text, "-5", "+49 (171) 5-2", "2026-01-31"]
+    given = [{"id": key, "x": "a"} for key in keys]
+    for out in ("out.csv", "out.jsonl"):
+        batch(tmp_path, procedure=copy, model=model, rows=given, out=out, ordered=True)
+    with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
+        table = list(csv.DictReader(file))
+    assert [each["key"] for each in table] == [f"'{text}", *keys[1:]]
+    assert {each["answer"] for each in table} == {f"'{text}"}
+    assert [each["key"] for each in results(tmp_path / "out.jsonl")] == keys
+
+
+def test_numbers_of_any_length_may_be_keys(tmp_path: Path) -> None:
+    """A key that is a number stays one where readers of JSON keep it exact; a longer one is text."""
+    keys = ["7", "-9007199254740991", "9007199254740993", "1" * 5_000, "1.50"]
+    (tmp_path / "rows.jsonl").write_text("".join(f'{{"id": {key}, "x": 1}}\n' for key in keys), encoding="utf-8")
+    batch(tmp_path, rows=tmp_path / "rows.jsonl", ordered=True)
+    found = [each["key"] for each in results(tmp_path / "out.jsonl")]
+    assert found == [7, -9007199254740991, *keys[2:]]
+
+
 def test_details_hold_every_step(tmp_path: Path) -> None:
     """With details a result holds the steps and calls of its run."""
     batch(tmp_path, 1, details=True)
     (whole,) = results(tmp_path / "out.jsonl")
     assert [step["step"] for step in whole["steps"]] == ["a", "b", "c"]
     assert len(whole["attempts"]) == CALLS
+    with pytest.raises(ConfigError, match="no place for details"):
+        batch(tmp_path, 1, details=True, out="out.csv")
 
 
 # Going on
@@ -158,6 +186,60 @@ def test_failed_rows_get_another_try(tmp_path: Path) -> None:
         assert sorted(int(each["answer"]) for each in csv.DictReader(file)) == expected(6)
 
 
+def test_no_tool_is_called_twice(tmp_path: Path) -> None:
+    """A batch that calls tools needs a ledger, and one that was interrupted behind a call does not make it again."""
+    paid: list[int] = []
+    interrupted = [True]
+
+    def pay(amount: int) -> str:
+        paid.append(amount)
+        return f"paid {amount}"
+
+    class Model:
+        def complete(self, request: Request) -> Completion:
+            if request.steps[0].id == "last" and interrupted[0]:
+                raise KeyboardInterrupt
+            return RIGHT.complete(request)
+
+    text = "inputs: x\nreceipt: text = tool pay(amount=x)\nlast = x + 1"
+    options: dict[str, Any] = {
+        "procedure": Procedure.parse(text, tools={"pay": pay}),
+        "model": Model(),
+        "concurrency": 1,
+    }
+    with pytest.raises(ConfigError, match="calls the tool pay: give a ledger"):
+        batch(tmp_path, **options)
+    options |= {"ledger": tmp_path / "runs.db", "rows": [{"id": "same", "x": x} for x in (5, 5, 6)]}
+    with pytest.raises(KeyboardInterrupt):
+        batch(tmp_path, **options)
+    assert paid == [5]
+    interrupted[0] = False
+    summary = batch(tmp_path, resume=True, **options)
+    assert {status: count for (status, _), count in summary.counts.items()} == {"verified": 3}
+    assert sorted(paid) == [5, 5, 6]
+    assert [each["key"] for each in results(tmp_path / "out.jsonl")] == ["same"] * 3
+
+
+def test_checks_of_ones_own_do_not_hinder_going_on(tmp_path: Path) -> None:
+    """A function among the checks lies elsewhere in every process, and the procedure is the same."""
+
+    def procedure() -> Procedure:
+        return Procedure([Step("y", "x + 1", checks=[lambda *_: Verdict("pass", "own")])], inputs=["x"])
+
+    for count in (1, 3):
+        summary = batch(tmp_path, procedure=procedure(), rows=[{"id": x, "x": x} for x in range(count)], resume=True)
+        assert summary.rows == count
+
+
+def test_addresses_in_texts_are_texts(tmp_path: Path) -> None:
+    """A row whose text names another address of memory is another row."""
+    copy = Procedure.parse('inputs: x: text\nt: text = "Copy it." (reads x)')
+    options: dict[str, Any] = {"procedure": copy, "model": SimulatedModel(answers={"t": "a"})}
+    batch(tmp_path, rows=[{"id": 1, "x": "<fault at 0x1f>"}], **options)
+    with pytest.raises(ConfigError, match="row 0 is not what it was"):
+        batch(tmp_path, rows=[{"id": 1, "x": "<fault at 0x2f>"}], resume=True, **options)
+
+
 def test_a_limit_of_money_stops_the_batch(tmp_path: Path) -> None:
     """From the limit on no row is begun; the batch is gone on with under another one."""
     from stepguard import Price
@@ -178,6 +260,7 @@ CHANGES: dict[str, tuple[str, Callable[[Path], object]]] = {
     "fewer rows": ("there are 3 rows", lambda path: batch(path, 3, resume=True)),
     "segment": ("segment was 1 and is 2", lambda path: batch(path, resume=True, segment=2)),
     "repair": ("repair was None and is 2", lambda path: batch(path, resume=True, repair=2)),
+    "details": ("details was None and is on", lambda path: batch(path, resume=True, details=True)),
     "seed": ("seed", lambda path: batch(path, resume=True, seed=-1 % 2**32)),
     "model": (
         "other settings",

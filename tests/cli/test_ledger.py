@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ledger_harness import CHAIN, SURE, payment
 
-from stepguard import Guard
+from stepguard import Guard, Procedure
 from stepguard.cli import main
 
 
@@ -57,6 +58,17 @@ def test_answers_to_no_question_are_refused(
     """Who answers what is not asked is told what the run waits for."""
     assert main(["answer", _ledger(tmp_path), *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_answers_are_taken_as_they_are_written(tmp_path: Path) -> None:
+    """A number in an answer that is JSON goes through no float."""
+    path = str(tmp_path / "runs.db")
+    text = 'inputs: x\namounts: list of number = ask person "Which?"\nlast: number = by code sum of amounts'
+    guard = Guard(SURE, ledger=path)
+    assert guard.run(Procedure.parse(text), {"x": 1}, run_id="run").status == "waiting"
+    assert main(["answer", path, "run", "amounts", "[12345678901234567.89, 0.1]"]) == 0
+    result = guard.run(Procedure.parse(text), {"x": 1}, run_id="run")
+    assert result.answer == Fraction("12345678901234567.99")
 
 
 def test_a_ledger_is_verified_and_erased(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

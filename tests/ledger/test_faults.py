@@ -319,10 +319,15 @@ def test_erased_runs_leave_nothing_but_that_they_were(tmp_path: Path) -> None:
     head = _keep(path)
     with Ledger(path) as ledger:
         assert ledger.older_than(3600) == []
+        under_way = Guard(SURE, ledger=ledger).start(CHAIN, {"x": 1}, run_id="under way")
         assert set(ledger.older_than(0)) == {"case 1", "chain", "loop", "paid", "waits"}
+        del under_way
+        gc.collect()  # as if its process were killed
+        assert "under way" in ledger.older_than(0)
+        ledger.erase(["under way"])
         assert (ledger.erase(["case 1"]), ledger.erase(["case 1"])) == (1, 0)
         verified = verify_ledger(ledger, head=head)
-        assert (verified.right, verified.rechecked, verified.erased) == (True, 4, 1)
+        assert (verified.right, verified.rechecked, verified.erased) == (True, 4, 2)
         assert ledger.runs()[-1].status == "erased"
         with pytest.raises(ConfigError, match="has no run 'case 2'"):
             ledger.erase(["case 2"])
