@@ -40,10 +40,14 @@ def rows_of(inputs: object) -> Iterable[object] | AsyncIterable[object]:
     """The rows of what was given, one at a time: those of a DataFrame are called what its index calls them.
 
     Raises:
-        ConfigError: it has no rows.
+        ConfigError: it has no rows, or a DataFrame two columns of one name.
     """
     if isinstance(inputs, _Frame):
-        return _frame_rows(inputs)
+        names = [str(each) for each in inputs.columns]
+        if len({*names}) != len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ConfigError(f"two columns are called {twice!r}: which one is the input?", option="inputs")
+        return _frame_rows(inputs, names)
     if isinstance(inputs, str | bytes | dict) or not isinstance(inputs, Iterable | AsyncIterable):
         raise ConfigError(
             f"inputs are an iterable of mappings, one for each run, or a DataFrame, not a {type(inputs).__name__}",
@@ -52,8 +56,7 @@ def rows_of(inputs: object) -> Iterable[object] | AsyncIterable[object]:
     return inputs
 
 
-def _frame_rows(frame: _Frame) -> Iterator[BatchRow]:
-    names = [str(each) for each in frame.columns]
+def _frame_rows(frame: _Frame, names: list[str]) -> Iterator[BatchRow]:
     for number, (label, *cells) in enumerate(frame.itertuples(name=None)):
         given = {name: _plain(cell) for name, cell in zip(names, cells, strict=True) if not _is_missing(cell)}
         yield BatchRow(number, label, given)

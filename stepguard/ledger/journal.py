@@ -139,7 +139,6 @@ class RunJournal:
         self._kept: Final = kept
         self._texts: Final = texts
         self._full_sync: Final = full_sync
-        self._known: Final = {place: step.digest for place, step in kept.steps.items()}
         self._open = True
         self._freeing = weakref.finalize(self, locks.free, run)  # of a run that nobody drives to its end
 
@@ -173,10 +172,10 @@ class RunJournal:
         if commit.call is not None:
             self._write([("call", call_record(commit.call))], synced=self._full_sync)
             return
-        bodies = step_records(commit, self._known)
+        bodies = step_records(commit, self._kept.steps)
         if not bodies:
             return
-        fresh = sum(place not in self._known for place, _ in bodies)
+        fresh = sum(place not in self._kept.steps for place, _ in bodies)
         update = "completed = completed + ?, place = ?"
         last = str(commit.records[-1].occurrence)
         self._write([("step", body) for _, body in bodies], update, fresh, last, synced=self._full_sync)

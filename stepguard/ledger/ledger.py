@@ -97,7 +97,8 @@ class Ledger:
         self._full_sync: Final = full_sync
         self._read_only: Final = read_only
         self.file: Final = LedgerFile(self.path, read_only=read_only)
-        self._locks: Final = RunLocks(f"{self.path}-locks")
+        self._lock_path: Final = Path(f"{os.path.realpath(self.path)}-locks")  # the same under every name of the file
+        self._locks: Final = RunLocks(str(self._lock_path))
         self._last: tuple[Procedure, str] | None = None
         weakref.finalize(self, self._locks.close)
 
@@ -217,7 +218,7 @@ class Ledger:
 
     def _status(self, number: int, status: KeptStatus) -> KeptStatus:
         """A run that is under way and whose lock is free has no process any more."""
-        if status != "running" or not Path(f"{self.path}-locks").exists():
+        if status != "running" or not self._lock_path.exists():
             return status
         try:
             held = self._locks.is_held(number)

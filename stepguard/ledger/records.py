@@ -52,13 +52,17 @@ def now_text() -> str:
     return datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds")
 
 
-def step_records(commit: Commit, known: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The bodies of the steps of a commit, by their places, without those that are `known` to be durable so."""
+def step_records(commit: Commit, known: Mapping[str, KeptStep]) -> list[tuple[str, str]]:
+    """The bodies of the steps of a commit, by their places, without those that are `known` to be durable so.
+
+    One that was durable and no longer passed may have been answered anew, with the same definition.
+    """
     values = dict(commit.values)
     at, bodies = now_text(), []
     for record, step, claim in zip(commit.records, commit.steps, commit.claims, strict=True):
         place, digest = place_of(record.occurrence), step_digest(step, values)
-        if known.get(place) != digest:
+        kept = known.get(place)
+        if kept is None or (kept.digest, kept.value, kept.claim) != (digest, record.value, claim):
             body = {
                 "place": place,
                 **_where(record.occurrence),

@@ -281,7 +281,7 @@ def test_arguments_that_cannot_work_are_refused_at_once(options: dict[str, Any],
 class Frame:
     """What `map` uses of a DataFrame of pandas."""
 
-    columns = ("x",)
+    columns: tuple[object, ...] = ("x",)
     index = ("a", "b", "c")
 
     def itertuples(self, index: bool = True, name: str | None = "Pandas") -> Iterator[tuple[object, ...]]:
@@ -296,5 +296,9 @@ def test_rows_of_a_frame(run: Map) -> None:
     rows = run(Guard(RIGHT), Frame())
     assert [(row.key, row.status) for row in rows] == [("a", "verified"), ("b", "invalid"), ("c", "invalid")]
     assert "missing" in str(rows[1].error)
+    twice = Frame()
+    twice.columns = (1, "1")
+    with pytest.raises(ConfigError, match="two columns are called '1'"):
+        Guard(RIGHT).map(DOUBLE, twice)  # type: ignore[arg-type]
     named, unnamed, _ = run(Guard(RIGHT), Frame(), key="x")
     assert (named.key, named.status, unnamed.status) == (1.0, "verified", "invalid")

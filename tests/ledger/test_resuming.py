@@ -17,10 +17,10 @@ from stepguard import Guard, Procedure, Step, Verdict
 from stepguard.backends import Completion, Request
 from stepguard.engine.batch import RowResult
 from stepguard.errors import ConfigError, RunConflict, UnsettledCall
-from stepguard.ledger import Ledger
+from stepguard.ledger import Ledger, verify_ledger
 from stepguard.ledger.journal import load_run
 from stepguard.procedure import Tool
-from stepguard.testing import ScriptedBackend
+from stepguard.testing import ScriptedBackend, SimulatedModel
 
 PROCEDURES: dict[str, tuple[Procedure, dict[str, object]]] = {
     "straight": (CHAIN, {"x": 12}),
@@ -96,6 +96,30 @@ def test_a_step_that_no_longer_passes_is_asked_again(tmp_path: Path) -> None:
     assert "1 steps of the ledger no longer pass their checks and were asked again: t2" in result.notes[0]
 
 
+def test_an_answer_that_takes_the_place_of_a_durable_one_is_durable(tmp_path: Path) -> None:
+    """Where a step no longer passed, the next process has what it was answered then."""
+    path, right = tmp_path / "runs.db", ["first"]
+
+    def own(_step: object, _values: object, claim: Any) -> Verdict:
+        return Verdict("pass" if right[0] in claim.value else "fail", "own")
+
+    def procedure() -> Procedure:
+        named = Step("name", instruction="Name one.", type="text", checks=[own])
+        behind = Step("behind", instruction="Say it again.", type="text", reads=["name"])
+        return Procedure([named, behind])
+
+    for name in ("first", "second", "third"):
+        right[0] = name
+        model = SimulatedModel(answers={"name": name, "behind": name})
+        asked = Guard(model, ledger=path).run(procedure(), run_id="run")
+        again = Guard(Nobody(), ledger=path).run(procedure(), run_id="run")
+        assert again.values == asked.values == {"name": name, "behind": name}
+        assert again.notes == ()
+    with Ledger(path) as ledger:
+        assert ledger.runs()[0].completed == 2
+        assert verify_ledger(ledger, procedures=[procedure()]).right
+
+
 @pytest.mark.parametrize("options", [{}, {"idempotent": True}])
 def test_a_call_in_flight_is_not_repeated_unless_it_may_be(tmp_path: Path, options: dict[str, Any]) -> None:
     """A tool that died in its call is called again only where that is declared to be safe; else the run says so."""
@@ -160,7 +184,8 @@ def test_another_run_under_the_same_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunConflict, match="begun with another procedure"):
         guard.run(Procedure.parse("inputs: x\nt1 = x + 1"), {"x": 12}, run_id="run")
     under_way = guard.start(CHAIN, {"x": 12}, run_id="other")
-    for writer in (guard, Guard(SURE, ledger=tmp_path / "runs.db")):
+    (tmp_path / "link.db").symlink_to(tmp_path / "runs.db")
+    for writer in (guard, *(Guard(SURE, ledger=tmp_path / name) for name in ("runs.db", "link.db"))):
         with pytest.raises(RunConflict, match="is under way"):
             writer.run(CHAIN, {"x": 12}, run_id="other")
     assert guard.drive(under_way).status == "verified"
