@@ -26,7 +26,7 @@ from stepguard.engine.step_kinds import SIGNS, step_kind
 from stepguard.errors import ConfigError
 from stepguard.language.expressions import format_expression
 from stepguard.language.terms import ListTerm
-from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat
+from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, blocks_of
 from stepguard.procedure.steps import Step
 
 if TYPE_CHECKING:
@@ -124,8 +124,8 @@ def _longest(body: Body, procedure: Procedure) -> tuple[Sequence[Step], int]:
         match statement:
             case Step():
                 inner, size = [statement], 1
-            case If(branches, otherwise):
-                ways = (_longest(branch, procedure) for branch in (*(branch for _, branch in branches), otherwise))
+            case If():
+                ways = (_longest(block, procedure) for block in blocks_of(statement))
                 inner, size = max(ways, key=lambda way: way[1])
             case ProcedureCall(_, called):
                 inner, size = _longest(called.body, procedure)

@@ -285,7 +285,7 @@ class _TermTypes:
         kinds = [self.of(each) for each in tree.arguments]
         first, function = kinds[0], tree.function
         if function in ("min", "max"):
-            return self.extreme(kinds, tree.arguments, function)
+            return self.extreme(tree.arguments, kinds, function)
         if all(kind.numeric for kind in kinds):
             return first if first.currency is not None and function != "sqrt" else NUMBER
         if first.unit is not None and function in ("abs", "round", "floor", "ceil", "trunc"):
@@ -296,21 +296,13 @@ class _TermTypes:
         wrong = next(each for each, kind in zip(tree.arguments, kinds, strict=True) if not kind.numeric)
         raise ProcedureError(f"{function} takes numbers, and {shortened(wrong)!r} is {self.of(wrong)}")
 
-    def extreme(self, kinds: Sequence[ValueType], trees: Sequence[Expression], function: str) -> ValueType:
-        best, text = kinds[0], trees[0]
-        for kind, tree in zip(kinds, trees, strict=True):
+    def extreme(self, trees: Sequence[Expression], kinds: Sequence[ValueType], function: str) -> ValueType:
+        for tree, kind in zip(trees, kinds, strict=True):
             if kind.items is not None:
                 raise ProcedureError(f"{shortened(tree)!r} is a list: write `{function} of {shortened(tree)}`")
             if not (kind.numeric or kind.kind in _ORDERED):
                 raise ProcedureError(f"{function} of {shortened(tree)!r}, which is {kind} and has no order")
-            both = joined(best, kind)
-            if both is None:
-                if best.numeric and kind.numeric:
-                    raise ProcedureError(self.mixed(best, kind, text, tree))
-                raise ProcedureError(
-                    f"{function} of {shortened(text)!r}, which is {best}, and {shortened(tree)!r}, {kind}"
-                )
-            best = both
+        best = self.joint(trees, kinds)
         return best if not best.numeric or best.currency is not None else NUMBER
 
     def operand(self, tree: Operand) -> ValueType:
@@ -323,7 +315,7 @@ class _TermTypes:
                 return self.item(of, keys)
             case Choice(then, condition, otherwise):
                 self.check_truth(condition)
-                return self.join([then, otherwise])
+                return self.joint((then, otherwise), (self.of(then), self.of(otherwise)))
             case Member(member, of):
                 self.check_member(member, of)
                 return BOOLEAN
@@ -332,26 +324,26 @@ class _TermTypes:
             case ListTerm(items):
                 if not items:
                     raise ProcedureError("an empty list has no type: leave it out, or give it as an input with a type")
-                return ValueType(kind="list", items=self.join(items))
+                return ValueType(kind="list", items=self.joint(items, [self.of(each) for each in items]))
             case RecordTerm(fields):
                 return ValueType(
                     kind="record", record=RecordType("record", tuple((key, self.of(each)) for key, each in fields))
                 )
         raise AssertionError(f"no operand: {tree!r}")
 
-    def join(self, trees: Sequence[Expression]) -> ValueType:
-        found, text = self.of(trees[0]), trees[0]
-        for tree in trees[1:]:
-            kind = self.of(tree)
-            both = joined(found, kind)
+    def joint(self, trees: Sequence[Expression], kinds: Sequence[ValueType]) -> ValueType:
+        """The type of whichever of some values."""
+        first, common = trees[0], kinds[0]
+        for tree, kind in zip(trees[1:], kinds[1:], strict=True):
+            both = joined(common, kind)
             if both is None:
-                if found.numeric and kind.numeric:
-                    raise ProcedureError(self.mixed(found, kind, text, tree))
+                if common.numeric and kind.numeric:
+                    raise ProcedureError(self.mixed(common, kind, first, tree))
                 raise ProcedureError(
-                    f"{shortened(text)!r} is {found} and {shortened(tree)!r} is {kind}: both are to be of one type"
+                    f"{shortened(first)!r} is {common} and {shortened(tree)!r} is {kind}: both are to be of one type"
                 )
-            found = both
-        return found
+            common = both
+        return common
 
     def field(self, kind: ValueType, key: str, of: Expression) -> ValueType:
         if kind.items is not None:

@@ -41,7 +41,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.errors import PolicyError, ProcedureError
+from stepguard.errors import PolicyError
 from stepguard.policy.building import assemble
 from stepguard.policy.parsing import parse_rule_part
 from stepguard.policy.policy import Policy
@@ -49,7 +49,7 @@ from stepguard.policy.rules import Branching, Demand, Repetition, Rule
 from stepguard.policy.trees import AllowLine, ParameterLine, ViewBlock
 from stepguard.procedure.notation import parse_term
 from stepguard.procedure.notation.trees import TableBlock, TitleLine
-from stepguard.procedure.yaml_format import compose_document
+from stepguard.procedure.yaml_nodes import compose_document, line_of, mapping_of, sequence_of, text_of
 
 __all__ = ["parse_policy_yaml"]
 
@@ -74,57 +74,55 @@ def parse_policy_yaml(text: str, *, json: bool = False, name: str = "policy", fo
     Raises:
         PolicyError: something in it is wrong; `line` names where.
     """
-    try:
-        items = list(_items(compose_document(text, json=json)))
-    except PolicyError:
-        raise
-    except ProcedureError as error:
-        raise PolicyError(error.message, line=error.line) from None
-    return assemble(items, name=name, folder=folder)
+    return assemble(_items(text, json=json), name=name, folder=folder)
 
 
-def _items(root: Any) -> Iterator[Any]:
-    top = _mapping(root, "a policy", _TOP)
+def _items(text: str, *, json: bool) -> Iterator[Any]:
+    top = mapping_of(compose_document(text, json=json), "a policy", _TOP)
     if "name" in top:
-        yield TitleLine(_line(top["name"]), _text(top["name"], "name"))
-    for name, node in _pairs(top.get("records"), "records"):
-        yield ViewBlock(_line(node), name, tuple(_field(key, each) for key, each in _pairs(node, "a record")))
-    for name, node in _pairs(top.get("tables"), "tables"):
-        entries = _mapping(node, "a table", ("key", "value", "rows"))
+        yield TitleLine(line_of(top["name"]), _text(top["name"], "name"))
+    for name, node in mapping_of(top.get("records"), "records").items():
+        yield ViewBlock(
+            line_of(node), name, tuple(_field(key, each) for key, each in mapping_of(node, "a record").items())
+        )
+    for name, node in mapping_of(top.get("tables"), "tables").items():
+        entries = mapping_of(node, "a table", ("key", "value", "rows"))
         if len(entries) < 3:
-            raise PolicyError("a table has key:, value: and rows:", line=_line(node))
-        rows = tuple((_line(each), (key, _text(each, "a cell"))) for key, each in _pairs(entries["rows"], "rows"))
+            raise PolicyError("a table has key:, value: and rows:", line=line_of(node))
+        rows = tuple(
+            (line_of(each), (key, _text(each, "a cell"))) for key, each in mapping_of(entries["rows"], "rows").items()
+        )
         key, _, kind = _text(entries["key"], "key").partition(":")
         yield TableBlock(
-            _line(node), name, ((key.strip(), kind.strip() or None),), _text(entries["value"], "value"), rows
+            line_of(node), name, ((key.strip(), kind.strip() or None),), _text(entries["value"], "value"), rows
         )
     for role in ("tool", "fact"):
-        for node in _sequence(top.get(f"{role}s"), f"{role}s"):
-            made = parse_rule_part(f"{role} {_text(node, f'a {role}')}", "declaration", _line(node))
-            yield made._replace(line=_line(node))
-    for node in _sequence(top.get("rules"), "rules"):
+        for node in sequence_of(top.get(f"{role}s"), f"{role}s"):
+            made = parse_rule_part(f"{role} {_text(node, f'a {role}')}", "declaration", line_of(node))
+            yield made._replace(line=line_of(node))
+    for node in sequence_of(top.get("rules"), "rules"):
         yield from _rule(node)
 
 
 def _field(name: str, node: Any) -> ParameterLine:
     if node.id != "mapping":
-        return ParameterLine(_line(node), name, _text(node, "a type"))
-    entries = _mapping(node, "a field", ("type", "default"))
+        return ParameterLine(line_of(node), name, _text(node, "a type"))
+    entries = mapping_of(node, "a field", ("type", "default"))
     if len(entries) < 2:
-        raise PolicyError("a field is a type, or has type: and default:", line=_line(node))
+        raise PolicyError("a field is a type, or has type: and default:", line=line_of(node))
     default, kind = entries["default"], _text(entries["type"], "type")
     given = _text(default, "default")
     tree = parse_term(
         json_module.dumps(given) if default.style is not None or kind.startswith(("text", "one_of")) else given
     )
-    return ParameterLine(_line(node), name, kind, tree)
+    return ParameterLine(line_of(node), name, kind, tree)
 
 
 def _rule(node: Any) -> Iterator[Any]:
-    entries = _mapping(node, "a rule", ("never", "allow", "before", "demand"))
-    line = _line(node)
+    entries = mapping_of(node, "a rule", ("never", "allow", "before", "demand"))
+    line = line_of(node)
     if "allow" in entries and len(entries) == 1:
-        yield AllowLine(line, tuple(_text(each, "a tool") for each in _sequence(entries["allow"], "allow")))
+        yield AllowLine(line, tuple(_text(each, "a tool") for each in sequence_of(entries["allow"], "allow")))
     elif "never" in entries and len(entries) == 1:
         yield from parse_rule_part(f"never {_text(entries['never'], 'never')}", "rule", line)
     elif entries.keys() == {"before", "demand"}:
@@ -136,7 +134,7 @@ def _rule(node: Any) -> Iterator[Any]:
 
 
 def _demand(node: Any) -> Demand:
-    line = _line(node)
+    line = line_of(node)
     if node.id == "scalar":
         return _placed(parse_rule_part(_code(node, "a demand"), "demand", line), line)
     kind = next(
@@ -144,7 +142,7 @@ def _demand(node: Any) -> Demand:
     )
     if kind is None:
         raise PolicyError("a demand is a line of text, or has require:, if: or for each:", line=line)
-    entries = _mapping(node, "a demand", _DEMANDS[kind])
+    entries = mapping_of(node, "a demand", _DEMANDS[kind])
     if kind == "require":
         text = f"require {_code(entries['require'], 'require')}"
         for word in ("unless", "only if"):
@@ -154,7 +152,7 @@ def _demand(node: Any) -> Demand:
     if kind == "if":
         body = _body(entries.get("then"), "then", line)
         other = _body(entries["else"], "else", line) if "else" in entries else ()
-        return Branching(((_expression(entries["if"], line), body),), other, line=line)
+        return Branching(((_checked(_code(entries["if"], "a condition"), line), body),), other, line=line)
     variable, _, over = _code(entries["for each"], "for each").partition(" in ")
     return Repetition(variable.strip(), _checked(over, line), _body(entries.get("do"), "do", line), line=line)
 
@@ -162,7 +160,7 @@ def _demand(node: Any) -> Demand:
 def _body(node: Any, role: str, line: int) -> tuple[Demand, ...]:
     if node is None:
         raise PolicyError(f"{role}: is missing", line=line)
-    demands = tuple(map(_demand, _sequence(node, role)))
+    demands = tuple(map(_demand, sequence_of(node, role)))
     if not demands:
         raise PolicyError(f"{role} is empty and would allow everything: write `allow: [tool]` for that", line=line)
     return demands
@@ -173,13 +171,9 @@ def _code(node: Any, role: str) -> str:
     text = _text(node, role)
     if "#" in _QUOTED.sub("", text):
         raise PolicyError(
-            f"{role} holds a `#` outside of quotes: comments stand behind YAML's values", line=_line(node)
+            f"{role} holds a `#` outside of quotes: comments stand behind YAML's values", line=line_of(node)
         )
     return text
-
-
-def _expression(node: Any, line: int) -> Any:
-    return _checked(_code(node, "a condition"), line)
 
 
 def _checked(text: str, line: int) -> Any:
@@ -195,41 +189,8 @@ def _placed(demand: Any, line: int) -> Demand:
     return demand  # type: ignore[no-any-return]
 
 
-def _line(node: Any) -> int:
-    return int(node.start_mark.line) + 1
-
-
 def _text(node: Any, role: str) -> str:
-    if node.id != "scalar" or not node.value.strip():
-        raise PolicyError(f"{role} is text", line=_line(node))
-    return str(node.value)
-
-
-def _pairs(node: Any, role: str) -> Iterator[tuple[str, Any]]:
-    if node is None:
-        return
-    if node.id != "mapping":
-        raise PolicyError(f"{role} is a mapping of names", line=_line(node))
-    known: set[str] = set()
-    for key, value in node.value:
-        name = _text(key, f"a name in {role}")
-        if name in known:
-            raise PolicyError(f"{name!r} stands twice in {role}", line=_line(key))
-        known.add(name)
-        yield name, value
-
-
-def _mapping(node: Any, role: str, names: tuple[str, ...]) -> dict[str, Any]:
-    found = dict(_pairs(node, role))
-    odd = next((each for each in found if each not in names), None)
-    if odd is not None:
-        raise PolicyError(f"{role} has no {odd!r}: it has {', '.join(names)}", line=_line(found[odd]))
-    return found
-
-
-def _sequence(node: Any, role: str) -> list[Any]:
-    if node is None:
-        return []
-    if node.id != "sequence":
-        raise PolicyError(f"{role} is a list", line=_line(node))
-    return list(node.value)
+    text = text_of(node, role)
+    if not text.strip():
+        raise PolicyError(f"{role} is text", line=line_of(node))
+    return text

@@ -255,8 +255,8 @@ def part_of(inside: Statement | Sequence[Statement], number: int) -> Statement |
     match inside:
         case Step():
             return None
-        case If(branches, otherwise):
-            held = (*(branch for _, branch in branches), otherwise)
+        case If():
+            held = blocks_of(inside)
         case ForEach(_, _, body) | Repeat(_, body):
             held = body
         case ProcedureCall():
