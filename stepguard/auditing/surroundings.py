@@ -67,7 +67,7 @@ _ALTERING: Final = (
     "score gross percent percentage pct r rem remainder remainders rest times x plus minus over of squared cubed point "
     "half halves quarter quarters third thirds fourths fifths tenths more less fewer to or mod modulo base binary hex "
     "octal decimal rounded rounding round approximately approx about roughly ish degrees divided multiplied per cent "
-    "cents bp bps ths th if unless not is isn't but only when assuming raised power each "
+    "cents bp bps ths th if unless not is isn't but only when whenever provided providing assuming raised power each "
     "o'clock am pm ten tens ones zero zeros zeroes grand lac lacs lakh lakhs crore crores mil mio mrd cr dr basis "
     "below short"
 )

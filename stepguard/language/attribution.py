@@ -42,15 +42,17 @@ _NO_CLAIM: Final = (
 )
 _FALSE: Final = r"(?:wrong|incorrect|untrue|invalid|fallacious|not (?:correct|right|true|valid))"
 _LABELLED: Final = lazy_pattern(
-    r"(?:^|[.!?;,(\n|>]) *[*_]{0,2}(?:(?:the|an?|one|another) )*(?:"
+    r"(?:^|[.!?;,(\n|>]) *(?:[-+*\u2022] )?[*_]{0,2}(?:(?:the|an?|one|another|my) ){0,3}(?:"
     r"(?:expected|reference|target|desired|ground truth|gold(?: standard)?|official|old|outdated|musterl\u00f6sung"
     r"|erwartet|attendu|esperado|\u671f\u671b|\u9884\u671f|answer key|solution key|model answer|textbook|for example"
     r"|example|e\.g\.)[^:\n]{0,24}"
-    rf"|{_NO_CLAIM}(?: {_CLAIM})?|{_OWNER} (?:own )?{_CLAIM}|(?:{_PERSON}|{_TEXT})(?: (?!value|result|work){_CLAIM})?"
+    rf"|{_NO_CLAIM}(?: {_CLAIM})?|(?:student|pupil|classmate|participant|friend|colleague)"
+    rf"(?: (?:[a-z]|[0-9]{{1,2}}|one|two|three))?|{_OWNER} (?:own )?{_CLAIM}"
+    rf"|(?:{_PERSON}|{_TEXT})(?: (?!value|result|work){_CLAIM})?"
     rf"|(?:[^:.!?;\n]{{0,20}}\b(?:{_CLAIM}|taken|copied|quoted|says|said|given|stated) )?(?:from|per|by|in) "
     rf"{_THE}(?:{_PERSON}|{_TEXT})"
     rf"|(?:[^:.!?;\n]{{1,20}} )?{_FALSE}\b[^:.!?;\n]{{0,20}}"
-    r"):[*_]{0,2} *(?:the )?\Z",
+    r")[*_]{0,2} ?:[*_]{0,2} *(?:the )?\Z",
     re.IGNORECASE,
 )
 _SAID: Final = lazy_pattern(
@@ -59,7 +61,7 @@ _SAID: Final = lazy_pattern(
     rf"|\b(?:they|he|she|{_PERSON}|{_TEXT}|friend|neighbou?r|some(?:body|one)|others?)"
     r" (?:gets?|got|gives|gave|has|had|was|is)(?: that)?(?: the| my| an?)? *\Z"
     r"|\b(?!(?:i|we|it|that|which|this|formula|step|rule|procedure|instruction|text)\b)\w{2,30}"
-    r" (?:wrote|says?|said|claims|claimed)(?: that)?,?(?: the| my| an?)? *\Z"
+    r" (?:wrote|says?|said|claims|claimed)(?: that)?[,:]?(?: the| my| an?)? *\Z"
     r"|\baccording to (?!(?:the |our |this |these )?(?:formulas?|rules?|procedures?|instructions?|steps?|order|above"
     r"|definitions?|task|recipe|text)\b)[^,:\n]{1,30}[,:] *\Z"
     rf"|(?:^|[.!?;:\n]) *as {_THE}{_SPEAKER} [^,:.!?\n]{{1,15}}, *\Z"
@@ -77,7 +79,8 @@ _REMARK: Final = lazy_pattern(
     r"|i (?:guess|suppose)\b|at a guess\b|as an? (?:rough |first )?(?:placeholder|guess|estimate|draft|example)\b"
     rf"|according to {_THE}(?:{_SPEAKER}|{_TEXT})\b|from {_THE}{_TEXT}\b"
     rf"|(?:what |so )?{_THE}{_SPEAKER} (?:says?|said|claims?|states?|wrote)\b"
-    rf"|(?:says?|said|claims?|wrote) {_THE}{_SPEAKER}\b|source ?:)"
+    rf"|(?:says?|said|claims?|wrote) (?:{_THE}{_SPEAKER}\b|(?-i:(?!Step|Formula|Rule)[A-Z][a-z]{{1,20}}\b))"
+    r"|source ?:)"
     rf"|[^\w\n]{{0,4}}[(\[,;\u2014\u2013-] ?(?:from|per) (?:the|an?|my|his|her"
     rf"|their) (?:[^\W\d_]{{1,15}} )?{_SPEAKER}\b"
     r"|[^\w\n]{0,4}[(\[] ?(?:(?:an?|the|just|only|not|my|rough) )*"

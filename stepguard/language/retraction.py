@@ -70,6 +70,12 @@ _ASKING: Final = frozenset(
 """What begins a question, and no claim."""
 _SUPPOSING: Final = frozenset(("if", "unless", "whether"))
 _SUPPOSING_STEMS: Final = ("suppos", "assum", "imagin", "pretend", "hypothe")
+_CONDITION: Final = lazy_pattern(
+    r"\b(?:when(?:ever)?|once|until|till|while|provided|providing|(?:as|so) (?:long|soon) as|in case|on condition)"
+    r"(?: that)?(?: the| my)? *\Z",
+    re.IGNORECASE,
+)
+"""``when t1 = 42``; of ``when we multiply t1 = 42`` the number is claimed."""
 _CALLED_FALSE: Final = lazy_pattern(
     r"\b(?:false|wrong|incorrect|untrue|mistaken?|falsch|faux|(?<!no )doubt)"
     r"(?: (?:that|to say|to claim|to think|claim|statement|the|my|final))*\W*\Z",
@@ -198,7 +204,9 @@ def doubted_before(said: str) -> Doubt | None:
         return "supposed"
     if any(word in _DENYING or word.endswith("n't") for word in words):
         return "denied"
-    return "supposed" if any(word in _SUPPOSING or word.startswith(_SUPPOSING_STEMS) for word in words) else None
+    if _CONDITION.search(said) or any(word in _SUPPOSING or word.startswith(_SUPPOSING_STEMS) for word in words):
+        return "supposed"
+    return None
 
 
 def denied_before(text: str, start: int) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import Deviation, DeviationKind, shorten
-from stepguard.language.retraction import find_retractions, set_aside
+from stepguard.language.retraction import denied_next, find_retractions, set_aside
 from stepguard.language.strict_json import JsonObject, decode, decode_at, same
 from stepguard.language.struck_text import struck_spans
 from stepguard.replies.thinking import Unclosed, hides, without_thinking
@@ -181,6 +181,8 @@ def _taken_back(spoken: str, spans: list[tuple[int, int]]) -> str | None:
     last = rest[end:]
     if (marked := _CALLED_WRONG.search(last)) is not None:
         return marked[0].strip()
+    if denied_next(last):
+        return last.strip()
     phrases = (phrase for at, _, phrase in find_retractions(last) if not _POLITE.match(last, at))
     return next(phrases, None)
 

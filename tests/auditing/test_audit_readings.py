@@ -90,6 +90,46 @@ def test_what_is_denied_or_supposed_is_no_claim(said: str) -> None:
     assert not found.ok
 
 
+@pytest.mark.parametrize("mark", ["", "- ", "* ", "**"])
+@pytest.mark.parametrize(
+    "label",
+    ["Student A", "Student 2", "My friend", "Classmate", "Hint", "Bob said", "He wrote", "The other model says"],
+)
+def test_what_another_says_is_no_claim(label: str, mark: str) -> None:
+    """Whoever speaks in front of it, in a list too."""
+    assert audited(f"{mark}{label}:{mark.strip(' -')} t1 = 19").steps[0].verdict != "right"
+    assert audited(f"{mark}{label} is gone, so t1 = 19").ok
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "when",
+        "Whenever",
+        "until",
+        "As long as",
+        "as soon as the",
+        "provided that",
+        "in case",
+        "once",
+        "while",
+        "till my",
+    ],
+)
+def test_a_condition_that_is_a_claim_claims_nothing(word: str) -> None:
+    """The claim is all that it says; behind other words, or where it was claimed before, it stands."""
+    assert audited(f"{word} t1 = 19").steps[0].verdict != "right"
+    assert audited(f"t1 = 19\n{word} t1 = 19, we are done").ok
+    assert audited(f"{word} we add, t1 = 19").ok
+
+
+@pytest.mark.parametrize("behind", [", said Bob", ", says my friend", " provided that x is 12", " whenever x = 12"])
+def test_what_another_says_behind_is_no_claim(behind: str) -> None:
+    """Speakers and conditions behind a value."""
+    assert audited(f"t1 = 19{behind}").steps[0].verdict != "right"
+    assert audited("t1 = 19, says step 1").ok
+
+
 @pytest.mark.parametrize("said", ["Since it is not zero, t1 = 19", "It is not zero so t1 = 19", "Not bad: t1 = 19"])
 def test_a_denial_in_another_clause_is_none(said: str) -> None:
     """What is denied in front of a claim's own clause does not touch it."""

@@ -118,6 +118,21 @@ def test_surplus_and_disorder_are_both_recorded() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        *(f"{front}: {GOOD}" for front in ("Bob said", "The other model says", "Student A", "- Hint")),
+        *(
+            f"{GOOD}{behind}"
+            for behind in ("\nJust kidding.", "\n\nNo.", ". Never mind.", " (wrong)", "\nThis is a mistake.")
+        ),
+    ],
+)
+def test_words_around_an_object_give_it_to_another_or_take_it_back(text: str) -> None:
+    """Such a reply is asked again, whatever the object holds."""
+    assert kinds(read(text)) == [("self_correction", None)]
+
+
+@pytest.mark.parametrize(
     ("text", "claimed", "found"),
     [
         (f"{GOOD} {GOOD} {GOOD}", ["6", "10"], []),
