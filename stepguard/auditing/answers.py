@@ -17,6 +17,7 @@ from stepguard.language.retraction import (
     doubted_before,
     find_retractions,
     goes_back,
+    supposed_next,
     taken_back_after,
     withdrawn_later,
 )
@@ -142,7 +143,8 @@ def _changed(stated: Stated, body: str) -> bool:
     if isinstance(stated.value, str | bool):
         return False
     value, rest = _parted(stated, body)
-    if attributed_after(rest[:_REACH]) or denied_next(rest[:_REACH]) or withdrawn_later(value, value + rest):
+    near = rest[:_REACH]
+    if attributed_after(near) or denied_next(near) or supposed_next(near) or withdrawn_later(value, value + rest):
         return True
     behind = body[stated.end : stated.end + _REACH]
     head, _, below = behind.lstrip(" *_$").partition("\n")

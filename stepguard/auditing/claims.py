@@ -23,6 +23,7 @@ from stepguard.language.retraction import (
     contrast_length,
     denied_next,
     goes_back,
+    supposed_next,
     taken_back_after,
     withdrawn_later,
 )
@@ -154,7 +155,12 @@ def disowned(entry: Entry, behind: str, names: Names) -> Entry:
     step = names.steps.get(entry.name)
     if entry.value is None or (step is not None and not step.type.numeric):
         return entry
-    if attributed_after(behind) or denied_next(behind) or withdrawn_later(entry.value, entry.value + behind):
+    if (
+        attributed_after(behind)
+        or denied_next(behind)
+        or supposed_next(behind)
+        or withdrawn_later(entry.value, entry.value + behind)
+    ):
         shown = f"{entry.value} {behind.strip()[:60]}"
         return replace(entry, value=None, work=(), unread=shown, doubt="denied")
     return entry

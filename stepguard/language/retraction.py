@@ -25,6 +25,7 @@ __all__ = [
     "goes_back",
     "retractions_in",
     "set_aside",
+    "supposed_next",
     "taken_back_after",
     "withdrawn_later",
 ]
@@ -76,6 +77,12 @@ _CONDITION: Final = lazy_pattern(
     re.IGNORECASE,
 )
 """``when t1 = 42``; of ``when we multiply t1 = 42`` the number is claimed."""
+_CONDITION_BEHIND: Final = lazy_pattern(
+    r"\s{0,3}[,(\u2014\u2013-]{1,2} ?(?:but |and )?(?:only )?(?:if|unless|provided|providing|assuming|(?:as|so) long as"
+    r"|whenever|only when|on condition) (?![^,.;\n]*\b(?:we|then|get|gets|gives|have|need|needed)\b)[^,.;\n]{1,60}"
+    r"(?:[.;\n)]|\Z)",
+    re.IGNORECASE,
+)
 _CALLED_FALSE: Final = lazy_pattern(
     r"\b(?:false|wrong|incorrect|untrue|mistaken?|falsch|faux|(?<!no )doubt)"
     r"(?: (?:that|to say|to claim|to think|claim|statement|the|my|final))*\W*\Z",
@@ -225,6 +232,11 @@ def taken_back_after(behind: str) -> bool:
 def denied_next(behind: str) -> bool:
     """Whether a remark or the sentence behind a value is a denial and nothing else: ``42. No.``, ``42 (wrong)``."""
     return _DENIAL.match(behind) is not None
+
+
+def supposed_next(behind: str) -> bool:
+    """Whether all that the rest of a sentence says is a condition: ``42, if x = 5``."""
+    return _CONDITION_BEHIND.match(behind) is not None
 
 
 def contrast_length(value: str, behind: str) -> int:

@@ -123,11 +123,14 @@ def test_a_condition_that_is_a_claim_claims_nothing(word: str) -> None:
     assert audited(f"{word} we add, t1 = 19").ok
 
 
-@pytest.mark.parametrize("behind", [", said Bob", ", says my friend", " provided that x is 12", " whenever x = 12"])
+@pytest.mark.parametrize(
+    "behind", [", said Bob", ", says my friend", " provided that x is 12", ", if x = 5", " (only if x is 5)"]
+)
 def test_what_another_says_behind_is_no_claim(behind: str) -> None:
-    """Speakers and conditions behind a value."""
+    """Speakers and conditions behind a value; what follows from it is no condition."""
     assert audited(f"t1 = 19{behind}").steps[0].verdict != "right"
     assert audited("t1 = 19, says step 1").ok
+    assert audited("t1 = 19, if we go on from there we are done").ok
 
 
 @pytest.mark.parametrize("said", ["Since it is not zero, t1 = 19", "It is not zero so t1 = 19", "Not bad: t1 = 19"])
