@@ -81,7 +81,7 @@ class Judge:
         if entry.value is None:
             return None
         try:
-            return self.step.type.read(entry.value)
+            return self.step.read(entry.value)
         except ValueRefused:
             return None
 

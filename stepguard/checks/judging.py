@@ -138,7 +138,7 @@ def _judge(
 
 def _judge_one(step: Step, values: Mapping[str, Value], claim: Claim) -> Generator[_Due, Verdict, Judgement]:
     try:
-        value = step.type.read(claim.value)
+        value = step.read(claim.value)
     except ValueRefused as error:
         # Where the step has no exact value, no other text can fare better.
         undefined = check_defined(step, values)

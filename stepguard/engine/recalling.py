@@ -89,7 +89,7 @@ class Recall:
         if isinstance(given, str) and step.type.kind == "boolean":
             given = _TRUTHS.get(given.strip().lower(), given)
         try:
-            return step.type.read(given) if isinstance(given, str) else step.type.accept(given)
+            return step.read(given) if isinstance(given, str) else step.type.accept(given)
         except ValueRefused as error:
             self._faults.append(f"the answer to {where} cannot be taken: {error}")
             return None

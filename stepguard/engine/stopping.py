@@ -69,7 +69,7 @@ class WrongStepWatch:
         if not isinstance(claim, Claim):
             return True
         try:
-            value = step.type.read(claim.value)
+            value = step.read(claim.value)
         except ValueRefused:
             return True
         self._lost = any(name not in self._state for name in step.reads)

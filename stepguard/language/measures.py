@@ -6,7 +6,7 @@ from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Final
 
 from stepguard.errors import InexactError, ValueRefused
-from stepguard.language.dates import read_date
+from stepguard.language.dates import DateOrder, read_date
 from stepguard.language.numerals import Exact
 from stepguard.language.periods import Period, read_period, read_time, read_timedelta
 from stepguard.language.quantities import Amount, convert, read_amount, write_unit
@@ -27,15 +27,15 @@ MEASURES: Final[dict[str, type]] = {
 """The kinds of this module, each with the class of its values."""
 
 
-def read_measure(kind: ValueType, text: str) -> Value:
-    """A value as it is written.
+def read_measure(kind: ValueType, text: str, *, order: DateOrder | None = None) -> Value:
+    """A value as it is written; `order` says how dates are meant, see `read_date`.
 
     Raises:
         ValueRefused: it is none of this type, or could be read in more than one way.
     """
     match kind.kind:
         case "date":
-            return read_date(text)
+            return read_date(text, order=order)
         case "time":
             return read_time(text)
         case "duration":

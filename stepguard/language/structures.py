@@ -18,6 +18,7 @@ from stepguard.language.strict_json import JsonNumber, JsonObject, decode
 from stepguard.language.values import Value, encodable, show_value, to_exact
 
 if TYPE_CHECKING:
+    from stepguard.language.dates import DateOrder
     from stepguard.language.value_types import ValueType
 
 __all__ = [
@@ -35,8 +36,8 @@ MAX_ITEMS: Final = 100_000
 """The longest list that is read or accepted."""
 
 
-def read_structure(kind: ValueType, text: str) -> Value:
-    """A list or a record as JSON.
+def read_structure(kind: ValueType, text: str, *, order: DateOrder | None = None) -> Value:
+    """A list or a record as JSON; `order` says how dates in it are meant, see `read_date`.
 
     Raises:
         ValueRefused: it is none of this type; the reason says where.
@@ -46,22 +47,22 @@ def read_structure(kind: ValueType, text: str) -> Value:
     except ValueError as error:
         form = "array" if kind.items is not None else "object"
         raise ValueRefused(f"a JSON {form} was expected ({error})", text=text) from None
-    return _read(kind, data, "")
+    return _read(kind, data, "", order)
 
 
-def _read(kind: ValueType, data: object, place: str) -> Value:
+def _read(kind: ValueType, data: object, place: str, order: DateOrder | None) -> Value:
     if kind.items is not None:
         if not isinstance(data, list):
             raise _refused(f"a list was expected, found {_named(data)}", place, data)
         _check_length(len(data), place)
-        return tuple(_read(kind.items, each, f"{place}[{index}]") for index, each in enumerate(data))
+        return tuple(_read(kind.items, each, f"{place}[{index}]", order) for index, each in enumerate(data))
     if kind.record is not None:
         if not isinstance(data, JsonObject):
             raise _refused(f"an object with the fields of {kind.record.name} was expected", place, data)
         if data.repeated:
             raise _refused(f"the key {min(data.repeated)!r} stands twice", place, data)
         _check_keys(kind.record, data, place)
-        read = {key: _read(inner, data[key], f"{place}.{key}") for key, inner in kind.record.fields}
+        read = {key: _read(inner, data[key], f"{place}.{key}", order) for key, inner in kind.record.fields}
         return _validated(kind.record, Record(read), place)
     if isinstance(data, bool) and kind.kind == "boolean":
         return data
@@ -72,7 +73,7 @@ def _read(kind: ValueType, data: object, place: str) -> Value:
     if not encodable(data):
         raise _refused("half of a character (a lone surrogate) cannot be sent", place, ascii(data))
     try:
-        return kind.read(str(data))
+        return kind.read(str(data), order=order)
     except ValueRefused as error:
         raise _refused(error.reason, place, data) from None
 

@@ -52,6 +52,7 @@ from typing import Final, Literal, SupportsInt, cast, get_args, get_origin
 
 from stepguard.errors import ConfigError, InexactError, ValueRefused
 from stepguard.language.currencies import CODES, compatible, minor_places
+from stepguard.language.dates import DateOrder
 from stepguard.language.measures import (
     MEASURES,
     accept_measure,
@@ -281,11 +282,15 @@ class ValueType:
             return convert_measure(self, value)
         raise InexactError(f"a value of type {self} was expected, found {show_value(value)}")
 
-    def read(self, text: str) -> Value:
+    def read(self, text: str, *, order: DateOrder | None = None) -> Value:
         """A value as a model wrote it, exactly.
 
         Fewer places than declared may be written, or more where they are zeros. Of ``one_of`` and ``boolean``, case,
         quotes and a full stop around the value do not matter.
+
+        Args:
+            text: what was written.
+            order: how dates such as ``03/04/2026`` are meant; None refuses them.
 
         Raises:
             ValueRefused: the text is no value of this type, or could be read in more than one way.
@@ -293,9 +298,9 @@ class ValueType:
         if self.kind == "text":
             return text
         if self.structured:
-            return read_structure(self, text)
+            return read_structure(self, text, order=order)
         if self.kind in MEASURES:
-            return read_measure(self, text)
+            return read_measure(self, text, order=order)
         if self.kind == "boolean":
             truth = _TRUTH.get(fold_option(text))
             if truth is None:

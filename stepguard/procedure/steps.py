@@ -368,6 +368,16 @@ class Step:
         """What its value is held against where that is no arithmetic (`stepguard.checks.evaluates`); None elsewhere."""
         return next((check.expression for check in self.checks if getattr(check, "name", None) == "evaluates"), None)  # type: ignore[attr-defined]
 
+    def read(self, text: str) -> Value:
+        """A value that is claimed for the step; dates in the order that the step declares for its document.
+
+        Raises:
+            ValueRefused: the text is no value of the step's type, or could be read in more than one way.
+        """
+        grounded = (check for check in self.checks if getattr(check, "name", None) == "grounded")
+        orders = {order for check in grounded if (order := getattr(check, "order", None)) is not None}
+        return self.type.read(text, order=orders.pop() if len(orders) == 1 else None)
+
     @property
     def copied(self) -> bool:
         """Whether its value is that of one variable or a constant: it is looked up, and nothing is decided."""
