@@ -126,13 +126,13 @@ class BatchLedger:
     @property
     def last(self) -> int:
         """The highest index of a row that is done, -1 where none is."""
-        found = self._connection.execute("select max(number) from rows").fetchone()[0]
-        return -1 if found is None else int(found)
+        number = self._connection.execute("select max(number) from rows").fetchone()[0]
+        return -1 if number is None else int(number)
 
     def counts(self) -> dict[tuple[str, str], int]:
         """How many rows have ended with each status and strength."""
-        found = self._connection.execute("select status, strength, count(*) from rows group by 1, 2 order by 1, 2")
-        return {(status, strength): count for status, strength, count in found}
+        groups = self._connection.execute("select status, strength, count(*) from rows group by 1, 2 order by 1, 2")
+        return {(status, strength): count for status, strength, count in groups}
 
     def close(self) -> None:
         """Close the files."""

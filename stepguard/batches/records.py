@@ -14,6 +14,7 @@ from stepguard.core.redaction import error_words
 from stepguard.engine.batch import RowResult
 from stepguard.errors import ConfigError
 from stepguard.language.strict_json import JsonNumber
+from stepguard.language.value_json import INEXACT_IN_JSON
 
 __all__ = ["RecordFormat", "record_format", "record_of"]
 
@@ -22,8 +23,6 @@ _COLUMNS: Final = (
     *("index", "key", "status", "strength", "answer", "problem", "error", "values"),
     *("calls", "input_tokens", "output_tokens", "cost", "seconds"),
 )
-_LARGEST: Final = 2**53
-"""Readers of JSON keep integers exact only up to it."""
 _WHOLE: Final = re.compile(r"-?[0-9]{1,16}")
 _FORMULA: Final = re.compile(r"[=@\t\r]|[+-](?![\d ().,/-]*\Z)")
 """How a cell begins that a spreadsheet would compute, and that is no number, date or telephone number."""
@@ -47,9 +46,9 @@ def record_of(row: RowResult, *, inputs: Collection[str] = (), details: bool = F
 
 
 def _plain(key: object) -> object:
-    if isinstance(key, JsonNumber) and _WHOLE.fullmatch(key) and abs(int(key)) < _LARGEST:
+    if isinstance(key, JsonNumber) and _WHOLE.fullmatch(key) and abs(int(key)) < INEXACT_IN_JSON:
         return int(key)
-    if key is None or isinstance(key, bool | str) or (type(key) is int and abs(key) < _LARGEST):
+    if key is None or isinstance(key, bool | str) or (type(key) is int and abs(key) < INEXACT_IN_JSON):
         return key
     return str(key)
 

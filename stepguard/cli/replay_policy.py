@@ -113,10 +113,10 @@ def _print(calls: list[ReplayedCall]) -> None:
     for each in calls:
         for reason in dict.fromkeys(each.decision.reasons):
             rule = f"rule in line {reason.line}" if reason.line is not None else reason.kind
-            said = printable(reason.words if reason.line is None else f"{reason.words} ({reason.kind})")
+            words = printable(reason.words if reason.line is None else f"{reason.words} ({reason.kind})")
             sys.stdout.write(
                 f"line {each.conversation}, message {each.message}: {each.decision.outcome} "
-                f"{shortened(printable(each.decision.tool), 80)}: {rule}: {shortened(said, _LONGEST)}\n"
+                f"{shortened(printable(each.decision.tool), 80)}: {rule}: {shortened(words, _LONGEST)}\n"
             )
     counts = Counter(each.decision.outcome for each in calls)
     conversations = len({each.conversation for each in calls})

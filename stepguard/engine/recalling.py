@@ -83,13 +83,13 @@ class Recall:
 
         The newest answer counts; one to another question, with other values in it, is none.
         """
-        asked, given = self._answers.get(str(where), (None, None))
-        if given is None or asked != question:
+        asked, value = self._answers.get(str(where), (None, None))
+        if value is None or asked != question:
             return None
-        if isinstance(given, str) and step.type.kind == "boolean":
-            given = _TRUTHS.get(given.strip().lower(), given)
+        if isinstance(value, str) and step.type.kind == "boolean":
+            value = _TRUTHS.get(value.strip().lower(), value)
         try:
-            return step.read(given) if isinstance(given, str) else step.type.accept(given)
+            return step.read(value) if isinstance(value, str) else step.type.accept(value)
         except ValueRefused as error:
             self._faults.append(f"the answer to {where} cannot be taken: {error}")
             return None
@@ -110,8 +110,8 @@ class Recall:
         if not self.refused:
             return tuple(self._faults)
         names = ", ".join(map(str, self.refused[:_SHOWN])) + (" ..." if len(self.refused) > _SHOWN else "")
-        said = f"{len(self.refused)} steps of the ledger no longer pass their checks and were asked again: {names}"
-        return (said, *self._faults)
+        note = f"{len(self.refused)} steps of the ledger no longer pass their checks and were asked again: {names}"
+        return (note, *self._faults)
 
 
 def holds(kept: KeptStep, judgement: Judgement) -> bool:

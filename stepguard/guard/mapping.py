@@ -58,8 +58,8 @@ def rows_of(inputs: object) -> Iterable[object] | AsyncIterable[object]:
 
 def _frame_rows(frame: _Frame, names: list[str]) -> Iterator[BatchRow]:
     for number, (label, *cells) in enumerate(frame.itertuples(name=None)):
-        given = {name: _plain(cell) for name, cell in zip(names, cells, strict=True) if not _is_missing(cell)}
-        yield BatchRow(number, label, given)
+        inputs = {name: _plain(cell) for name, cell in zip(names, cells, strict=True) if not _is_missing(cell)}
+        yield BatchRow(number, label, inputs)
 
 
 def _plain(cell: Any) -> object:

@@ -15,6 +15,7 @@ from stepguard.core.verdicts import shorten
 from stepguard.errors import InputError, ValueRefused
 from stepguard.language.records import Record
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode
+from stepguard.language.value_json import INEXACT_IN_JSON
 from stepguard.language.value_types import TEXT, ValueType
 from stepguard.language.values import Value, show_value
 from stepguard.procedure.procedure import Procedure
@@ -96,7 +97,7 @@ def shown_value(kind: ValueType, value: Value) -> object:
         return [shown_value(kind.items or kind, each) for each in value]
     if isinstance(value, Record):
         return {key: shown_value(_field(kind, key), each) for key, each in value.items()}
-    if isinstance(value, bool) or (type(value) is int and kind.kind != "percent" and abs(value) < 2**53):
+    if isinstance(value, bool) or (type(value) is int and kind.kind != "percent" and abs(value) < INEXACT_IN_JSON):
         return value
     if kind.kind == "percent":
         return kind.write(value)

@@ -79,8 +79,8 @@ class ToolGate:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         **options: Any,
     ) -> None:
-        for given, name in ((confirm, "confirm"), (answer, "answer"), (clock, "clock")):
-            check_callable(given, name, optional=True)
+        for function, name in ((confirm, "confirm"), (answer, "answer"), (clock, "clock")):
+            check_callable(function, name, optional=True)
         if isinstance(policy, PolicyGate) and (facts or options):
             raise ConfigError("facts and options belong to the gate that is given", option="facts")
         self.gate = policy if isinstance(policy, PolicyGate) else policy.gate(facts=facts, **options)
@@ -121,7 +121,7 @@ class ToolGate:
             return self.refusal(decision)
         try:
             with self.making(decision):
-                value = self._function(name)(**self._given(decision))
+                value = self._function(name)(**self._keyword_arguments(decision))
                 if inspect.isawaitable(value):
                     getattr(value, "close", lambda: None)()
                     raise NothingDone(f"{name} is async: use `acall`")
@@ -136,7 +136,7 @@ class ToolGate:
             return self.refusal(decision)
         try:
             with self.making(decision):
-                value = self._function(name)(**self._given(decision))
+                value = self._function(name)(**self._keyword_arguments(decision))
                 if inspect.isawaitable(value):
                     value = await value
         except Exception as error:  # noqa: BLE001 - as in `call`
@@ -212,7 +212,7 @@ class ToolGate:
             raise NothingDone(f"there is no function for {name}")
         return tool.function
 
-    def _given(self, decision: Decision) -> dict[str, Any]:
+    def _keyword_arguments(self, decision: Decision) -> dict[str, Any]:
         keyed = self._tools[decision.tool].keyed
         return {**decision.arguments, **({KEY: decision.key} if keyed else {})}
 

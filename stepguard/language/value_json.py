@@ -15,10 +15,10 @@ from stepguard.language.quantities import Amount
 from stepguard.language.records import Record
 from stepguard.language.values import Value
 
-__all__ = ["from_data", "to_data"]
+__all__ = ["INEXACT_IN_JSON", "from_data", "to_data"]
 
-_PRECISE: Final = 2**53
-"""From here on readers of JSON may round a number."""
+INEXACT_IN_JSON: Final = 2**53
+"""From here on readers of JSON may round a whole number."""
 
 
 def to_data(value: Value) -> Any:
@@ -27,7 +27,7 @@ def to_data(value: Value) -> Any:
         case bool() | str():
             return value
         case int():
-            return value if abs(value) < _PRECISE else {"int": hex(value)}
+            return value if abs(value) < INEXACT_IN_JSON else {"int": hex(value)}
         case Fraction():
             return {"fraction": [hex(value.numerator), hex(value.denominator)]}
         case Decimal():

@@ -30,13 +30,12 @@ from stepguard.ledger.store import GENESIS, LedgerFile, chain_hash, digest_of
 from stepguard.procedure.procedure import Procedure
 from stepguard.repair.ladder import Ladder
 from stepguard.replies.formats import EquationFormat
-from stepguard.results import Attempt, Result
+from stepguard.results import COMPLETED, Attempt, Result
 
 __all__ = ["LedgerFault", "Verification", "verify_ledger"]
 
 _PAGE: Final = 2_000
 _PARALLEL: Final = 8
-_COMPLETED: Final = ("verified", "checked", "unverified")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +241,7 @@ def _check_run(file: LedgerFile, number: int, procedure: Procedure, status: str)
     if status not in ("running", "answered") and status != ended:
         return LedgerFault(None, None, f"the run is listed as {status}, and its records say {ended or 'nothing of it'}")
     # Of a run that was killed, segments that were asked at the same time may lie behind one that is not there.
-    whole = ended in _COMPLETED
+    whole = ended in COMPLETED
     engine = Engine(
         procedure, inputs, _settings(1 if whole else _PARALLEL), run_id=kept.run_id, now=0.0, journal=_Replay(kept)
     )
@@ -276,10 +275,10 @@ def _carry_out(run: Run, kept: KeptRun) -> tuple[str | None, LedgerFault | None]
 
 def _compare_end(result: Result, kept: KeptRun, end: Mapping[str, Any], missing: str | None) -> LedgerFault | None:
     """Whether a run that has completed does so, and in the same way."""
-    if end["status"] not in _COMPLETED:
+    if end["status"] not in COMPLETED:
         return None
     number = kept.numbers.get("end")
-    if result.status not in _COMPLETED:
+    if result.status not in COMPLETED:
         where = missing or (None if result.problem is None else str(result.problem))
         return LedgerFault(number, None, f"the run is called {end['status']}, and there is nothing about {where}")
     if to_data(result.answer) != end["answer"] if result.answer is not None else end["answer"] is not None:

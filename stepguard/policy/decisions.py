@@ -103,10 +103,10 @@ class Decision:
         """What the agent is told in place of a result: the rule in the words of the host, and what to do first."""
         if self.outcome == "allow":
             return ""
-        said: dict[str, None] = {}
+        sentences: dict[str, None] = {}
         for reason in self.reasons:
-            said[f"{reason.words.rstrip('.')}.{f' {reason.first}' if reason.first else ''}"] = None
-        why = " ".join(said)
+            sentences[f"{reason.words.rstrip('.')}.{f' {reason.first}' if reason.first else ''}"] = None
+        why = " ".join(sentences)
         match self.outcome:
             case "refuse":
                 return f"The call of {self.tool} was refused and nothing was done. {why}"

@@ -124,14 +124,14 @@ def _explained(text: str, error: UnexpectedInput) -> PolicyError:
     token = getattr(error, "token", None)
     number = error.line if isinstance(error.line, int) and error.line > 0 else len(lines)
     if isinstance(token, Token) and token.type in ("_NL", "_DEDENT", "$END"):
-        found = "the end of the line"
+        shown = "the end of the line"
         number = token.line if token.line is not None and token.type == "_NL" else number
     elif isinstance(token, Token) and token.type == "_INDENT":
-        found = "a line that is further in than the one above"
+        shown = "a line that is further in than the one above"
         number = min(len(lines), (token.line or number) + 1)
     else:
         column = error.column if isinstance(error.column, int) and error.column > 0 else 1
-        found = repr(str(token)) if isinstance(error, UnexpectedToken) else repr(lines[number - 1][column - 1 : column])
+        shown = repr(str(token)) if isinstance(error, UnexpectedToken) else repr(lines[number - 1][column - 1 : column])
     number = min(max(number, 1), len(lines))
     line = " ".join(lines[number - 1].split())
     allowed = set(
@@ -143,5 +143,5 @@ def _explained(text: str, error: UnexpectedInput) -> PolicyError:
     if '"' in line and line.count('"') % 2:
         remedy = "the quoted words are not closed"
     return PolicyError(
-        f"{found} is not expected in {shorten(line, 60)!r}: {tail}{f'; {remedy}' if remedy else ''}", line=number
+        f"{shown} is not expected in {shorten(line, 60)!r}: {tail}{f'; {remedy}' if remedy else ''}", line=number
     )

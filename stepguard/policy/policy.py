@@ -57,10 +57,10 @@ class FactTable(Table):
         Raises:
             FactMissing: nothing is.
         """
-        found = self.known.get(self.comparable(keys))
-        if found is None:
+        value = self.known.get(self.comparable(keys))
+        if value is None:
             raise FactMissing(self.name, tuple(keys))
-        return found
+        return value
 
     def has_row(self, keys: Sequence[Value]) -> bool:
         """Whether something is known, which no rule may make anything of."""

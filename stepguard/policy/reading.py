@@ -28,11 +28,14 @@ __all__ = ["Reader", "folded", "json_value", "read_moment", "result_data", "show
 
 _PLAIN: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9]{1,3})?")
-_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MOMENT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?"
 )
-_TIME: Final = re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
+_CLOCK_FORMS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
+    "date": (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), "2026-01-31"),
+    "time": (re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?"), "14:30"),
+}
+"""How an agent writes dates and times, with an example."""
 _EPOCH: Final = datetime(1970, 1, 1)
 _MAX_POWER: Final = 30
 """A number of ten to this power, or to as little, is no amount of anything."""
@@ -178,16 +181,10 @@ class Reader:
                 if number is not None:
                     value = kind.accept(f"{number}%" if kind.kind == "percent" else number)
                     return value, _json_number(kind, value)
-                if (
-                    kind.kind == "percent"
-                    and isinstance(given, str)
-                    and _PLAIN.fullmatch(given[:-1])
-                    and given[-1] == "%"
-                ):
-                    return kind.accept(given), given
-                if isinstance(given, str) and kind.kind != "percent" and _PLAIN.fullmatch(given):
+                sign = "%" if kind.kind == "percent" else ""
+                if isinstance(given, str) and given.endswith(sign) and _PLAIN.fullmatch(given.removesuffix(sign)):
                     value = kind.accept(given)
-                    return value, format_exact(cast(Any, to_exact(value)))
+                    return value, given if sign else format_exact(cast(Any, to_exact(value)))
                 raise _refused(place, f"a number such as 12.50 was expected, found {_named(given)}")
             if kind.kind == "boolean":
                 if not isinstance(given, bool):
@@ -205,12 +202,9 @@ class Reader:
                 if given not in kind.options:
                     raise _refused(place, f"one of {', '.join(kind.options)} was expected")
                 return str(given), str(given)
-            if (kind.kind == "date" and not _DATE.fullmatch(given)) or (
-                kind.kind == "time" and not _TIME.fullmatch(given)
-            ):
-                raise _refused(
-                    place, f"a {kind.kind} such as {'2026-01-31' if kind.kind == 'date' else '14:30'} was expected"
-                )
+            pattern, example = _CLOCK_FORMS.get(kind.kind, (None, ""))
+            if pattern is not None and not pattern.fullmatch(given):
+                raise _refused(place, f"a {kind.kind} such as {example} was expected")
             if not given.isascii():
                 raise _refused(place, "plain letters and digits were expected")
             value = kind.accept(str(given))
@@ -236,13 +230,13 @@ class Reader:
             if not isinstance(given, Mapping) or (isinstance(given, JsonObject) and given.repeated):
                 return None
             known = self.defaults.get(kind.record.name, {})
-            found: dict[str, Value] = {}
+            values: dict[str, Value] = {}
             for key, inner in kind.record.fields:
                 if given.get(key) is None and key in known:
-                    found[key] = known[key]
+                    values[key] = known[key]
                 elif (value := self._result(inner, given.get(key), depth + 1)) is not None:
-                    found[key] = value
-            return Record(found) if len(found) == len(kind.record.fields) else PartialRecord(found)
+                    values[key] = value
+            return Record(values) if len(values) == len(kind.record.fields) else PartialRecord(values)
         return _plain_result(kind, given)
 
     def _list_result(self, kind: ValueType, given: object, depth: int) -> Value | None:

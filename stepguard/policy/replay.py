@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
 
@@ -95,7 +95,7 @@ def replay_conversation(
         ConfigError: a message holds calls in another form than OpenAI's chats.
     """
     gate = policy.gate(conversation=str(number), zone=zone, observe=True, facts=facts)
-    found: dict[str, ReplayedCall] = {}
+    replayed: dict[str, ReplayedCall] = {}
     waiting: dict[str, str] = {}
     for place, message in enumerate(messages):
         if message.get("role") == "tool":
@@ -108,8 +108,7 @@ def replay_conversation(
                 gate.failed(id, done=False)
             else:
                 gate.result(id, content)
-            call = found[id]
-            found[id] = ReplayedCall(call.conversation, call.message, call.decision, call.reads, failed, answered=True)
+            replayed[id] = replace(replayed[id], failed=failed, answered=True)
             continue
         for at, call_data in enumerate(_calls_of(message, f"conversation {number}, message {place + 1}")):
             function = call_data.get("function") or {}
@@ -120,10 +119,10 @@ def replay_conversation(
             id = f"{place}.{at}"
             decision = gate.offer(name, arguments, id=id, now=now)
             tool = policy.tools.get(name)
-            found[id] = ReplayedCall(number, place + 1, decision, tool is not None and tool.reads, False, False)
+            replayed[id] = ReplayedCall(number, place + 1, decision, tool is not None and tool.reads, False, False)
             if decision.number is not None:
                 waiting[str(call_data.get("id"))] = id
-    return list(found.values())
+    return list(replayed.values())
 
 
 def summary_of(calls: Iterable[ReplayedCall]) -> dict[str, Any]:

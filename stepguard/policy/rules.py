@@ -63,9 +63,9 @@ def tree_of(given: ExpressionLike) -> Expression:
 
 
 def _read(node: object, name: str) -> None:
-    given = getattr(node, name)
-    if isinstance(given, str):
-        object.__setattr__(node, name, parse_term(given))
+    value = getattr(node, name)
+    if isinstance(value, str):
+        object.__setattr__(node, name, parse_term(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,8 +320,7 @@ class Rule:
 
 def bound_names(rule: Rule, parameters: Iterable[str]) -> tuple[str, ...]:
     """What the arguments of a tool are called in a rule."""
-    given = tuple(parameters)
-    return (*rule.names, *given[len(rule.names) :])
+    return (*rule.names, *tuple(parameters)[len(rule.names) :])
 
 
 def nodes_of(root: object) -> Iterator[object]:

@@ -96,13 +96,13 @@ class _RuleChecker:
             raise self.refusal(f"a truth value is needed, and {_short(given)!r} is {kind}: compare it with something")
 
     def tool(self, name: str) -> DeclaredTool:
-        found = self.tools.get(name)
-        if found is None:
+        tool = self.tools.get(name)
+        if tool is None:
             near = get_close_matches(name, self.tools, 1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
             raise self.refusal(f"no tool {name!r} is declared{hint}: write `tool {name}(...)`")
         self.used.add(name)
-        return found
+        return tool
 
     def pattern(self, pattern: CallPattern, scope: _Scope) -> DeclaredTool:
         tool = self.tool(pattern.tool)
@@ -288,12 +288,12 @@ def _used_records(tools: Iterable[DeclaredTool], facts: Iterable[DeclaredFact]) 
         stack += [each.type for each in tool.parameters]
         stack += [tool.result] if tool.result is not None else []
     stack += [fact.type for fact in facts]
-    found: set[str] = set()
+    names: set[str] = set()
     while stack:
         kind = stack.pop()
         if kind.items is not None:
             stack.append(kind.items)
-        if kind.record is not None and kind.record.name not in found:
-            found.add(kind.record.name)
+        if kind.record is not None and kind.record.name not in names:
+            names.add(kind.record.name)
             stack += [each for _, each in kind.record.fields]
-    return found
+    return names

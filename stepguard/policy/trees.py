@@ -101,8 +101,9 @@ class PolicyTrees(Trees):
 
     def tool(self, children: list[Any]) -> ToolLine:
         word, name, *parameters, result, effect = children
-        given = tuple(each for each in parameters if each is not None)
-        return ToolLine(word.line, str(name), given, None if result is None else str(result), effect)
+        return ToolLine(
+            word.line, str(name), tuple(filter(None, parameters)), None if result is None else str(result), effect
+        )
 
     def reads_only(self, _: list[Any]) -> str:
         return "reads"
@@ -115,8 +116,7 @@ class PolicyTrees(Trees):
 
     def fact(self, children: list[Any]) -> FactLine:
         word, name, *keys, kind, question = children
-        given = tuple(each for each in keys if each is not None)
-        return FactLine(word.line, str(name), given, str(kind), None if question is None else unquote(question))
+        return FactLine(word.line, str(name), tuple(filter(None, keys)), str(kind), _words(question))
 
     # ---- rules
 
@@ -215,10 +215,10 @@ class PolicyTrees(Trees):
         return Exemption(children[1], counts=True)
 
     def pattern(self, children: list[Any]) -> CallPattern:
-        name, *given = children
+        name, *arguments = children
         positional: list[Expression] = []
         named: dict[str, Expression] = {}
-        for each in given:
+        for each in arguments:
             if isinstance(each, _Named):
                 if each.name in named:
                     raise refuse(f"the argument {each.name!r} stands twice", name)
@@ -244,10 +244,7 @@ class _OtherBranch(NamedTuple):
 
 
 def _flat(children: Iterable[Any]) -> list[Any]:
-    found: list[Any] = []
-    for each in children:
-        found.extend(each if isinstance(each, list) else [each])
-    return found
+    return [item for each in children for item in (each if isinstance(each, list) else [each])]
 
 
 def _text(token: Token | None) -> str | None:

@@ -111,9 +111,9 @@ def _field(name: str, node: Any) -> ParameterLine:
     if len(entries) < 2:
         raise PolicyError("a field is a type, or has type: and default:", line=line_of(node))
     default, kind = entries["default"], _text(entries["type"], "type")
-    given = _text(default, "default")
+    text = _text(default, "default")
     tree = parse_term(
-        json_module.dumps(given) if default.style is not None or kind.startswith(("text", "one_of")) else given
+        json_module.dumps(text) if default.style is not None or kind.startswith(("text", "one_of")) else text
     )
     return ParameterLine(line_of(node), name, kind, tree)
 

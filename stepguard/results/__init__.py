@@ -26,6 +26,7 @@ from stepguard.language.values import Value, show_value
 
 __all__ = [
     "ASSISTANCE",
+    "COMPLETED",
     "Assistance",
     "Attempt",
     "AttemptOutcome",
@@ -51,6 +52,8 @@ failed      a backend, tool or procedure error stopped it; the verified part is 
 
 The first three go by the weakest step; see `stepguard.core.verdicts.Strength`.
 """
+COMPLETED: Final[tuple[Status, ...]] = ("verified", "checked", "unverified")
+"""How a run ends that has come to the end of its procedure."""
 
 Assistance = Literal["none", "rephrased", "rewritten", "split", "model", "person", "code"]
 """What the guard did for a step beyond asking it plainly, once or again.

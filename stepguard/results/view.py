@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, AliasChoices, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -11,6 +11,7 @@ from stepguard.core.profile import Profile
 from stepguard.core.redaction import error_words
 from stepguard.core.verdicts import Deviation, DeviationKind, Outcome, Strength
 from stepguard.language.records import Record
+from stepguard.language.value_json import INEXACT_IN_JSON
 from stepguard.language.values import show_value
 from stepguard.results import Assistance, AttemptOutcome, Occurrence, Status
 
@@ -25,9 +26,6 @@ __all__ = [
     "UsageView",
 ]
 
-_EXACT: Final = 2**53
-"""Readers of JSON keep whole numbers exact only up to it."""
-
 
 def _as_json(value: object) -> object:
     if isinstance(value, Record):
@@ -37,7 +35,7 @@ def _as_json(value: object) -> object:
     # What JSON itself has is one already: a result may be read back.
     if value is None or isinstance(value, bool | str | float | list | dict):
         return value
-    return value if type(value) is int and abs(value) < _EXACT else show_value(value)  # type: ignore[arg-type]
+    return value if type(value) is int and abs(value) < INEXACT_IN_JSON else show_value(value)  # type: ignore[arg-type]
 
 
 def _as_error(error: object) -> object:
@@ -48,7 +46,7 @@ def _as_error(error: object) -> object:
 
 JsonValue = Annotated[bool | int | str | list[Any] | dict[str, Any], BeforeValidator(_as_json)]
 """A value of a run; numbers that JSON would round are text."""
-Count = Annotated[int, Field(ge=0, lt=_EXACT, strict=True)]
+Count = Annotated[int, Field(ge=0, lt=INEXACT_IN_JSON, strict=True)]
 Seconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False), AfterValidator(lambda seconds: round(seconds, 3))]
 Money = Annotated[str, BeforeValidator(lambda cost: f"{cost:f}" if isinstance(cost, Decimal) else cost)]
 StepId = Annotated[str, BeforeValidator(lambda step: step.step if isinstance(step, Occurrence) else step)]

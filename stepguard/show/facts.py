@@ -20,7 +20,7 @@ from stepguard.errors import ConfigError
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import Statement, assigned, part_of
 from stepguard.procedure.steps import Step
-from stepguard.results import Result
+from stepguard.results import COMPLETED, Result
 from stepguard.results.view import AttemptView, ProblemView, ResultView, StepView
 
 __all__ = ["RunFacts", "SiteFacts", "in_words", "read_run", "shown_value"]
@@ -30,7 +30,6 @@ _EXAMPLES: Final = 8
 _SHOWN: Final = 3
 _REASONS: Final = 3
 _APPROVAL: Final = ".approval"
-_COMPLETED: Final = ("verified", "checked", "unverified")
 _DIGITS: Final = 9
 """A number in a site has no more of them."""
 
@@ -124,7 +123,7 @@ class RunFacts:
     @property
     def ended(self) -> bool:
         """Whether it came to the end of the procedure."""
-        return self.status in _COMPLETED
+        return self.status in COMPLETED
 
     @property
     def whole(self) -> bool:

@@ -96,9 +96,9 @@ def _checked(reader: BbhReader, text: str, target: str) -> int:
     state: dict[str, Value] = dict(draft.given)
     for line in draft.lines:
         state[line.step.id] = line.solve(state)
-    found = reader.written(state[draft.lines[-1].step.id])
-    if found != target:
-        raise ValueError(f"the published answer is {target!r}, but the steps give {found!r}")
+    answer = reader.written(state[draft.lines[-1].step.id])
+    if answer != target:
+        raise ValueError(f"the published answer is {target!r}, but the steps give {answer!r}")
     return len(draft.lines)
 
 

@@ -14,7 +14,7 @@ from stepguard.language.values import Value
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["CountCheck", "FoundCheck", "MoveCheck", "SaysCheck", "SwapCheck"]
+__all__ = ["AnswerCheck", "CountCheck", "MoveCheck", "SaysCheck", "SwapCheck"]
 
 _AHEAD: Final = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
 _ROUND: Final = ("north", "east", "south", "west")
@@ -56,7 +56,7 @@ class SwapCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundCheck:
+class AnswerCheck:
     """Whether an answer names what somebody has among the options, or whether a place is the start."""
 
     who: str
@@ -68,11 +68,11 @@ class FoundCheck:
 
     def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
         """Whether it does."""
-        answer, found = values[step.id], values[self.place]
+        answer, holder = values[step.id], values[self.place]
         if "options" in values:
             listed = dict(each.split(": ", 1) for each in str(values["options"]).split("; "))
-            return listed.get(str(answer)) == _held(found, self.who)
-        return isinstance(found, Record) and (found["x"] == found["y"] == 0) == (answer == "Yes")
+            return listed.get(str(answer)) == _held(holder, self.who)
+        return isinstance(holder, Record) and (holder["x"] == holder["y"] == 0) == (answer == "Yes")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stepguard.evaluation.families.base import Line, TaskDraft
-from stepguard.evaluation.published.bbh_checks import FoundCheck, SaysCheck, SwapCheck
+from stepguard.evaluation.published.bbh_checks import AnswerCheck, SaysCheck, SwapCheck
 from stepguard.evaluation.published.bbh_reader import Plausible, Solve, draft_of, line_of
 from stepguard.evaluation.published.items import constant
 from stepguard.language.records import Record, RecordType
@@ -49,9 +49,9 @@ class _Tracked:
             if has is None or has[1] in start:
                 raise ValueError(f"{piece!r} does not say what somebody has")
             start[has[1]] = has[2]
-        told = text[first.end() : asked.start()]
-        swaps = tuple((match[1], match[2], match[3]) for match in _SWAP.finditer(told))
-        if any(re.search(rf"\b{who}\b", _SWAP.sub("", told)) for who in start):
+        story = text[first.end() : asked.start()]
+        swaps = tuple((match[1], match[2], match[3]) for match in _SWAP.finditer(story))
+        if any(re.search(rf"\b{who}\b", _SWAP.sub("", story)) for who in start):
             raise ValueError("something else than swaps happens")
         if not all(one in start and other in start and one != other for _, one, other in swaps):
             raise ValueError("somebody swaps who has nothing, or with nobody else")
@@ -67,8 +67,8 @@ class _Tracked:
 
 def tracking(text: str, name: str) -> TaskDraft:
     item = _Tracked.read(text)
-    given: dict[str, tuple[str | ValueType, Value]] = {who: ("text", what) for who, what in item.start.items()}
-    given["options"] = ("text", "; ".join(f"{chr(65 + at)}: {each}" for at, each in enumerate(item.options)))
+    inputs: dict[str, tuple[str | ValueType, Value]] = {who: ("text", what) for who, what in item.start.items()}
+    inputs["options"] = ("text", "; ".join(f"{chr(65 + at)}: {each}" for at, each in enumerate(item.options)))
     newest = {who: who for who in item.start}
     lines: list[Line] = []
     for number, (words, one, other) in enumerate(item.swaps, 1):
@@ -97,11 +97,11 @@ def tracking(text: str, name: str) -> TaskDraft:
         instruction=f"Which of the options does {item.asked} have?",
         type=letters,
         reads=[held, "options"],
-        checks=[FoundCheck(item.asked, held)],
+        checks=[AnswerCheck(item.asked, held)],
         examples=[Example({item.asked: "a kite", "options": "A: a drum; B: a kite"}, "B", f"{item.asked} has a kite")],
     )
     lines.append(line_of(step, lambda values: _letter(item, values[held])))
-    return draft_of(name, given, lines, _TRACKING)
+    return draft_of(name, inputs, lines, _TRACKING)
 
 
 def _after(item: _Tracked, number: int, one: str, other: str) -> Solve:
@@ -153,11 +153,14 @@ def web(text: str, name: str) -> TaskDraft:
     last = re.search(r" Does ([A-Z][a-z]+) tell the truth\?\Z", text)
     if first is None or last is None or len({first[1], *(who for who, *_ in chain)}) != len(chain) + 1:
         raise ValueError("the item is not of the form of a web of lies")
-    said = {first[1]: f"{first[1]} {first[2]}.", **{who: f"{who} says {whom} {what}." for who, whom, what in chain}}
-    if f"Question: {' '.join(said.values())} Does {list(said)[-1]} tell the truth?" != text:
+    statements = {
+        first[1]: f"{first[1]} {first[2]}.",
+        **{who: f"{who} says {whom} {what}." for who, whom, what in chain},
+    }
+    if f"Question: {' '.join(statements.values())} Does {list(statements)[-1]} tell the truth?" != text:
         raise ValueError("the item says more than a web of lies does")
-    given: dict[str, tuple[str | ValueType, Value]] = {
-        f"said_{at}": ("text", each) for at, each in enumerate(said.values())
+    inputs: dict[str, tuple[str | ValueType, Value]] = {
+        f"said_{at}": ("text", each) for at, each in enumerate(statements.values())
     }
     honest = {first[1]: first[2] == "tells the truth"}
     lines: list[Line] = []
@@ -174,7 +177,7 @@ def web(text: str, name: str) -> TaskDraft:
             examples=_web_examples(bool(whom)),
         )
         lines.append(line_of(step, constant(honest[who])))
-    return draft_of(name, given, lines, _WEB)
+    return draft_of(name, inputs, lines, _WEB)
 
 
 def _web_examples(about: bool) -> list[Example]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from stepguard.evaluation.families.base import Line, TaskDraft
-from stepguard.evaluation.published.bbh_checks import CountCheck, FoundCheck, MoveCheck
+from stepguard.evaluation.published.bbh_checks import AnswerCheck, CountCheck, MoveCheck
 from stepguard.evaluation.published.bbh_reader import Solve, draft_of, line_of
 from stepguard.evaluation.published.bbh_things import kind_of_thing
 from stepguard.evaluation.published.items import constant
@@ -48,8 +48,8 @@ def navigate(text: str, name: str) -> TaskDraft:
     moves = [each for each in re.split(r"(?<=\.) ", body) if each != _FORWARD]
     if not text.startswith(QUESTION) or options != "Options:\n- Yes\n- No" or not all(map(_MOVE.fullmatch, moves)):
         raise ValueError("the item is not of the form of navigate")
-    given: dict[str, tuple[str | ValueType, Value]] = {"start": ("text", "x 0, y 0, facing north")}
-    given |= {f"move_{number}": ("text", move) for number, move in enumerate(moves, 1)}
+    inputs: dict[str, tuple[str | ValueType, Value]] = {"start": ("text", "x 0, y 0, facing north")}
+    inputs |= {f"move_{number}": ("text", move) for number, move in enumerate(moves, 1)}
     lines: list[Line] = []
     before = "start"
     for number, move in enumerate(moves, 1):
@@ -68,11 +68,11 @@ def navigate(text: str, name: str) -> TaskDraft:
         instruction="Is that the starting point, x = 0 and y = 0?",
         type="one_of(Yes, No)",
         reads=[before],
-        checks=[FoundCheck("", before)],
+        checks=[AnswerCheck("", before)],
         examples=[Example({"at": Record({"x": 0, "y": 4, "facing": "west"})}, "No", "y is 4")],
     )
     lines.append(line_of(step, _returned(moves)))
-    return draft_of(name, given, lines, _NAVIGATE)
+    return draft_of(name, inputs, lines, _NAVIGATE)
 
 
 def _walked(moves: Sequence[str]) -> tuple[complex, complex]:
@@ -130,7 +130,7 @@ def counting(text: str, name: str) -> TaskDraft:
     if match is None or not all(piece.partition(" ")[0] in _SIZES and " " in piece for piece in pieces):
         raise ValueError("the item is not of the form of counting objects")
     wanted = match[2]
-    given: dict[str, tuple[str | ValueType, Value]] = {
+    inputs: dict[str, tuple[str | ValueType, Value]] = {
         f"item_{at}": ("text", piece) for at, piece in enumerate(pieces, 1)
     }
     lines: list[Line] = []
@@ -154,7 +154,7 @@ def counting(text: str, name: str) -> TaskDraft:
     lines.append(
         Line(step=total, solve=_sum(names), work=lambda values: " + ".join(str(values[each]) for each in names))
     )
-    return draft_of(name, given, lines, _COUNT)
+    return draft_of(name, inputs, lines, _COUNT)
 
 
 def _sum(names: Sequence[str]) -> Solve:

@@ -129,12 +129,12 @@ def read_json(folder: Path, file: str, source: str) -> dict[str, str]:
         ConfigError: the file is not there or holds something else.
     """
     try:
-        found = json.loads(_bytes_of(folder, file, source).decode())
+        texts = json.loads(_bytes_of(folder, file, source).decode())
     except ValueError as error:
         raise ConfigError(f"{folder / file} is no JSON: {error}. {source}", option="data") from error
-    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+    if not isinstance(texts, dict) or not all(isinstance(each, str) for each in texts.values()):
         raise ConfigError(f"{folder / file} is one JSON object of texts. {source}", option="data")
-    return found
+    return texts
 
 
 def understood(

@@ -90,8 +90,8 @@ class _Plan:
     truth: Facts
 
     def parsed(self) -> list[Action]:
-        found = [DOMAINS[self.domain].action(text) for text in self.actions]
-        return [action for action in found if action is not None]
+        actions = [DOMAINS[self.domain].action(text) for text in self.actions]
+        return [action for action in actions if action is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

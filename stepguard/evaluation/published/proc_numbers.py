@@ -50,13 +50,13 @@ def counting(question: str, count: int) -> Cut:
 
     def states(values: Sequence[Value]) -> list[State]:
         totals = [0] * len(strings)
-        found: list[State] = []
+        sums: list[State] = []
         for counts in values:
             numbers = [int(str(each)) for each in counts] if isinstance(counts, tuple) else []
             alike = len(numbers) == len(strings)
             totals = [a + b for a, b in zip(totals, numbers, strict=False)] if alike else numbers
-            found.append(totals)
-        return found
+            sums.append(totals)
+        return sums
 
     inputs = {"strings": ", ".join(strings), **{f"part_{at + 1}": part for at, part in enumerate(parts)}}
     return Cut(inputs, steps, states)

@@ -140,8 +140,8 @@ def comparing(question: str, count: int) -> Cut:
         asked.append((words, ("target", f"candidate_{at}"), spaced(target[:size])))
 
     def states(values: Sequence[Value]) -> list[State]:
-        found: list[State] = list(map(close, values))
-        return [*found[:-1], found] if len(values) == len(candidates) else found
+        prefixes: list[State] = list(map(close, values))
+        return [*prefixes[:-1], prefixes] if len(values) == len(candidates) else prefixes
 
     return _pieces(inputs, asked, lambda value, values: target.startswith(close(value)), states)
 

@@ -143,9 +143,9 @@ def _checked(task: str, text: str, states: Sequence[State]) -> int:
     """
     cut = CUTS[task](text, len(states))
     values = _worked(cut)
-    found = cut.states([values[step.id] for step in cut.steps])
-    if found != list(states):
-        at = sum(takewhile(bool, map(eq, found, states)))
+    reached = cut.states([values[step.id] for step in cut.steps])
+    if reached != list(states):
+        at = sum(takewhile(bool, map(eq, reached, states)))
         raise ValueError(f"state {at + 1} of the published {len(states)} is not what the rule gives")
     return len(cut.steps)
 
@@ -160,9 +160,9 @@ def _examples(task: str) -> dict[tuple[str, str], list[Example]]:
             reads = {name: values[name] for name in step.reads}
             work = "; ".join(str(values[name]) for name in step.reads if name in own.inputs)
             value = step.kind.write(values[step.id])
-            found = made.setdefault(_sort(step), [])
-            if len(found) < 2:
-                found.append(Example(reads, json.loads(value) if step.kind.structured else values[step.id], work))
+            examples = made.setdefault(_sort(step), [])
+            if len(examples) < 2:
+                examples.append(Example(reads, json.loads(value) if step.kind.structured else values[step.id], work))
     return made
 
 

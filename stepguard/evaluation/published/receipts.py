@@ -163,12 +163,12 @@ class _ScoredFields:
         data = data if isinstance(data, dict) else {}
         total = data.get("total")
         amount = _AMOUNT.fullmatch(f"{total:.2f}" if isinstance(total, int | float) else str(total))
-        found: dict[str, Value] = {"company": str(data.get("company"))}
+        values: dict[str, Value] = {"company": str(data.get("company"))}
         if (day := _day(str(data.get("date")))) is not None:
-            found["date"] = day
+            values["date"] = day
         if amount is not None:
-            found["total"] = Decimal(amount[1].replace(",", ""))
-        return self.score(found)
+            values["total"] = Decimal(amount[1].replace(",", ""))
+        return self.score(values)
 
     def score(self, values: Mapping[str, Value]) -> Scores:
         """Every field, then each."""

@@ -46,7 +46,7 @@ class PolicyMiddleware(AgentMiddleware):  # type: ignore[misc, unused-ignore]
             return _refusal(gate, decision)
         with gate.making(decision):
             answer = handler(request)
-        return _told(gate, decision, answer)
+        return _booked(gate, decision, answer)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
@@ -57,7 +57,7 @@ class PolicyMiddleware(AgentMiddleware):  # type: ignore[misc, unused-ignore]
             return _refusal(gate, decision)
         with gate.making(decision):
             answer = await handler(request)
-        return _told(gate, decision, answer)
+        return _booked(gate, decision, answer)
 
     def _decided(self, request: ToolCallRequest) -> tuple[ToolGate, Decision, ToolCallRequest]:
         gate = self._gate if isinstance(self._gate, ToolGate) else self._gate(request)
@@ -72,7 +72,7 @@ def _refusal(gate: ToolGate, decision: Decision) -> ToolMessage:
     return ToolMessage(gate.refusal(decision), tool_call_id=decision.call, name=decision.tool, status="error")
 
 
-def _told(gate: ToolGate, decision: Decision, answer: Any) -> Any:
+def _booked(gate: ToolGate, decision: Decision, answer: Any) -> Any:
     """Tell the gate what came of a call; a tool that LangChain has answered for failed."""
     if isinstance(answer, ToolMessage) and answer.status != "error":
         gate.finished(decision, answer.content if isinstance(answer.content, str) else list(answer.content))
