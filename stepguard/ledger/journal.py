@@ -22,6 +22,7 @@ from stepguard.ledger.records import (
     end_record,
     read_attempt,
     read_call,
+    read_end,
     read_step,
     step_records,
     storable,
@@ -63,10 +64,13 @@ def load_run(file: LedgerFile, run: int) -> KeptRun:
     """Everything that is durable of a run.
 
     Raises:
-        LedgerError: a record cannot be read; it is named.
+        LedgerError: a record cannot be read; it is named. Or no record says that the run was begun.
     """
     kept = KeptRun()
-    for number, kind, body in file.read("select number, kind, body from records where run = ? order by number", run):
+    rows = file.read("select number, kind, body from records where run = ? order by number", run)
+    if all(kind != "begin" for _, kind, _ in rows):
+        raise LedgerError(f"no record of the ledger {file.path} says that the run was begun: they were taken out")
+    for number, kind, body in rows:
         if body is None:
             continue
         try:
@@ -99,7 +103,7 @@ def _take_in(kept: KeptRun, kind: str, body: Mapping[str, Any], number: int) -> 
             kept.attempts.append(attempt)
             kept.usage += attempt.usage
         case "end":
-            kept.end, kept.numbers["end"] = body, number
+            kept.end, kept.numbers["end"] = read_end(body), number
 
 
 class RunJournal:

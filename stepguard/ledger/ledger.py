@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -100,7 +99,6 @@ class Ledger:
         self._lock_path: Final = Path(f"{os.path.realpath(self.path)}-locks")  # the same under every name of the file
         self._locks: Final = RunLocks(str(self._lock_path))
         self._last: tuple[Procedure, str] | None = None
-        weakref.finalize(self, self._locks.close)
 
     def __repr__(self) -> str:
         return f"Ledger({self.path!r})"
@@ -115,12 +113,17 @@ class Ledger:
         given = {name: to_data(value) for name, value in inputs.items()}
         rows = self.file.read("select number, salt, epoch, procedure from runs where name = ?", run_id)
         if not rows:
-            digest, salt, epoch = self._digest(procedure), os.urandom(16), 1
+            digest, salt, epoch, number = self._digest(procedure), os.urandom(16), 1, 0
             kept = KeptRun(inputs=given)
-            with self.file.writing(synced=self._full_sync) as transaction:
-                number = self._create(transaction, procedure, digest, run_id, salt)
-                transaction.append(number, salt, [("begin", _begin(run_id, digest, epoch, inputs=given))])
-                self._take(number, run_id)
+            try:
+                with self.file.writing(synced=self._full_sync) as transaction:
+                    taken = self._create(transaction, procedure, digest, run_id, salt)
+                    transaction.append(taken, salt, [("begin", _begin(run_id, digest, epoch, inputs=given))])
+                    self._take(taken, run_id)
+                    number = taken
+            except BaseException:
+                self._locks.free(number)  # it was not written: another run may have this number
+                raise
         else:
             number, salt, before, digest = rows[0]
             if salt is None:
@@ -218,10 +221,10 @@ class Ledger:
 
     def _status(self, number: int, status: KeptStatus) -> KeptStatus:
         """A run that is under way and whose lock is free has no process any more."""
-        if status != "running" or not self._lock_path.exists():
+        if status != "running":
             return status
         try:
-            held = self._locks.is_held(number)
+            held = self._lock_path.exists() and self._locks.is_held(number)  # none are held of a copy
         except OSError:  # nobody may write here
             return status
         return "running" if held else "interrupted"
@@ -273,7 +276,8 @@ class Ledger:
             change.set_status("answered")
 
     def erase(self, run_ids: Iterable[str]) -> int:
-        """Take everything that runs hold out of the file: inputs, values, claims, answers. That they were stays.
+        """Take everything that runs hold out of the file: inputs, values, claims, answers, and the text of a procedure
+        that no other run is of. That they were stays.
 
         The chain of the records stays whole. The file is rewritten, which takes as long as copying it.
 
@@ -283,15 +287,17 @@ class Ledger:
         Raises:
             ConfigError: there is no such run.
             RunConflict: one is under way; those before it are erased.
-            LedgerError: the file cannot be written.
+            LedgerError: the file cannot be written, or somebody is reading it, so that what was erased still stands in
+                it; erasing the same runs again takes it out.
         """
+        named = list(run_ids)
         count = 0
         try:
-            for run_id in run_ids:
+            for run_id in named:
                 with self._changing(run_id) as change:
                     count += change.erase()
         finally:
-            if count:
+            if named:  # also of those that are erased already: somebody may have been killed before this
                 self.file.tidy()
         return count
 
@@ -383,6 +389,9 @@ class _RunChange:
         )
         self._transaction.append(self._run, b"", [("erased", as_json({"at": now_text()}))])
         self.set_status("erased")
+        self._transaction.execute(
+            "delete from procedures where digest not in (select procedure from runs where status != 'erased')"
+        )
         return True
 
 

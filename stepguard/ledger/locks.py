@@ -6,6 +6,7 @@ import os
 import struct
 import sys
 import threading
+import weakref
 from typing import Final
 
 __all__ = ["RunLocks"]
@@ -27,6 +28,7 @@ class RunLocks:
         self._guard: Final = threading.Lock()
         self._held: Final[set[int]] = set()
         self._file: int | None = None
+        self._closing: weakref.finalize[[int], RunLocks] | None = None
 
     def take(self, run: int) -> bool:
         """Take the lock of a run, by its number; whether nobody else holds it.
@@ -37,9 +39,7 @@ class RunLocks:
         with self._guard:
             if run in self._held:
                 return False
-            if self._file is None:
-                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-            if not _lock(self._file, run):
+            if not _lock(self._opened(), run):
                 return False
             self._held.add(run)
             return True
@@ -53,9 +53,7 @@ class RunLocks:
         with self._guard:
             if run in self._held:
                 return True
-            if self._file is None:
-                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-            return _is_locked(self._file, run)
+            return _is_locked(self._opened(), run)
 
     def free(self, run: int) -> None:
         """Give the lock of a run back."""
@@ -70,9 +68,15 @@ class RunLocks:
         """Give everything back."""
         with self._guard:
             self._held.clear()
-            if self._file is not None:
-                os.close(self._file)
-                self._file = None
+            if self._closing is not None:
+                self._closing()
+                self._file = self._closing = None
+
+    def _opened(self) -> int:
+        if self._file is None:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            self._closing = weakref.finalize(self, os.close, self._file)
+        return self._file
 
 
 if sys.platform == "win32":

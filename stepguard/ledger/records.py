@@ -28,6 +28,7 @@ __all__ = [
     "now_text",
     "read_attempt",
     "read_call",
+    "read_end",
     "read_step",
     "step_records",
     "storable",
@@ -157,6 +158,15 @@ def read_attempt(body: Mapping[str, Any]) -> Attempt:
             "usage": Usage(*body["usage"]),
         }
     )
+
+
+def read_end(body: Mapping[str, Any]) -> dict[str, Any]:
+    """How a run has ended."""
+    names = "status", "answer", "strength", "completed", "total", "problem"
+    end = {name: body[name] for name in names}
+    if end["problem"] is not None:
+        end["problem"] = {name: str(end["problem"][name]) for name in ("path", "reason")}
+    return end
 
 
 def end_record(result: Result) -> str:

@@ -101,6 +101,7 @@ class LedgerFile:
 
     def __init__(self, path: str, *, read_only: bool = False) -> None:
         self.path: Final = path
+        self._absolute: Final = str(Path(path).absolute())
         self._lock: Final = threading.RLock()
         self._synced = True
         self._process: Final = os.getpid()
@@ -191,10 +192,33 @@ class LedgerFile:
             return self._connection.execute(sql, arguments).fetchall()
 
     def tidy(self) -> None:
-        """Take what was erased out of the file itself."""
+        """Take what was erased out of the file itself, and out of what SQLite keeps beside it.
+
+        Raises:
+            LedgerError: somebody is reading or writing the file; what was erased may still stand in it.
+        """
         with self._lock, self._explained():
             self._connection.execute("vacuum")
-            self._connection.execute("pragma wal_checkpoint(truncate)").fetchone()
+            busy = self._connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
+        if busy:
+            raise LedgerError(
+                f"another program is reading the ledger {self.path}, so that its files still hold what was erased: "
+                "erase the same runs again when it has ended"
+            )
+
+    def reader(self) -> LedgerFile:
+        """The same file, opened once more to be read, so that nobody waits for that."""
+        return LedgerFile(self._absolute, read_only=True)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Read what is there now, whatever is written meanwhile."""
+        with self._lock, self._explained():
+            self._connection.execute("begin")
+            try:
+                yield
+            finally:
+                self._connection.execute("rollback")
 
     def close(self) -> None:
         """Close the file; closing twice does nothing."""

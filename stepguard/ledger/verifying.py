@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -21,11 +22,12 @@ from stepguard.engine.machine import Engine
 from stepguard.engine.run import Run
 from stepguard.engine.segments import Segments
 from stepguard.engine.settings import Settings
-from stepguard.errors import ConfigError, LedgerError, StepguardError
+from stepguard.errors import ConfigError, LedgerError, ProcedureError, StepguardError
 from stepguard.language.value_json import from_data, to_data
 from stepguard.ledger.journal import KeptRun, load_run
 from stepguard.ledger.ledger import Ledger
 from stepguard.ledger.procedures import digest_of_source, procedure_digest, read_procedure
+from stepguard.ledger.records import storable
 from stepguard.ledger.store import GENESIS, LedgerFile, chain_hash, digest_of
 from stepguard.procedure.procedure import Procedure
 from stepguard.repair.ladder import Ladder
@@ -36,6 +38,9 @@ __all__ = ["LedgerFault", "Verification", "verify_ledger"]
 
 _PAGE: Final = 2_000
 _PARALLEL: Final = 8
+_COLUMNS: Final = (int, int, str, str | None, bytes, bytes, str, bytes | None, str)
+_LISTED: Final = "status, completed, total, calls, tokens, place, reason"
+"""What a listing tells of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +101,13 @@ def verify_ledger(ledger: Ledger, *, head: str | None = None, procedures: Iterab
         ConfigError: `head` is none.
         LedgerError: the file cannot be read, because it is damaged, say.
     """
-    file = ledger.file
     wanted = None if head is None else _read_head(head)
-    records, last, fault = _check_chain(file, wanted)
+    with closing(ledger.file.reader()) as file, file.snapshot():
+        return _verify(file, wanted, procedures)
+
+
+def _verify(file: LedgerFile, head: tuple[int, bytes] | None, procedures: Iterable[Procedure]) -> Verification:
+    records, last, fault = _check_chain(file, head)
     if fault is None:
         fault = _check_procedures(file)
     if fault is not None:
@@ -107,17 +116,18 @@ def verify_ledger(ledger: Ledger, *, head: str | None = None, procedures: Iterab
     faults: list[LedgerFault] = []
     unchecked: dict[str, str] = {}
     rechecked = erasures = 0
-    for number, name, digest, status in file.read("select number, name, procedure, status from runs order by number"):
-        if status == "erased":
-            erasures += 1
-            continue
+    for number, name, digest, *row in file.read(f"select number, name, procedure, {_LISTED} from runs order by number"):
         try:
-            procedure = known[digest] if digest in known else _load(file, digest)
-        except StepguardError as error:
+            kept, wrong = _check_row(file, number, dict(zip(_LISTED.split(", "), row, strict=True)))
+            if wrong is None and row[0] == "erased":
+                erasures += 1
+            elif wrong is None:
+                procedure = known[digest] if digest in known else _load(file, digest)
+                rechecked += 1
+                wrong = _check_run(kept, procedure)
+        except ProcedureError as error:
             unchecked[name] = f"its procedure has to be given: {error}"
             continue
-        rechecked += 1
-        wrong = _check_run(file, number, procedure, status)
         if wrong is not None:
             faults.append(replace(wrong, run_id=name))
     return Verification(records, rechecked, erasures, unchecked, tuple(faults), last)
@@ -135,10 +145,10 @@ def _read_head(head: str) -> tuple[int, bytes]:
 
 
 def _records(file: LedgerFile) -> Iterator[tuple[Any, ...]]:
-    """Every record with the name and the salt of its run, a page at a time."""
+    """Every record with the name, the salt and the procedure of its run, a page at a time."""
     after = -(2**62)
     sql = (
-        "select records.number, run, kind, body, digest, hash, name, salt from records left join runs"
+        "select records.number, run, kind, body, digest, hash, name, salt, procedure from records left join runs"
         " on runs.number = run where records.number > ? order by records.number limit ?"
     )
     while page := file.read(sql, after, _PAGE):
@@ -150,8 +160,12 @@ def _check_chain(file: LedgerFile, head: tuple[int, bytes] | None) -> tuple[int,
     """How many records are as they were written, the head behind them, and the first that is not."""
     before, count = GENESIS, 0
     confirmed = head is None or head == (0, GENESIS)
-    for number, run, kind, body, digest, hash_, name, salt in _records(file):
-        wrong = _record_fault(count + 1, number, kind, body, digest, salt, name)
+    for record in _records(file):
+        number, run, kind, body, digest, hash_, name, salt, procedure = record
+        if name is not None and not all(map(isinstance, record, _COLUMNS)):
+            wrong: str | None = "it, or its run, holds what was never written"
+        else:
+            wrong = _record_fault(count + 1, number, kind, body, digest, salt, name, procedure)
         if wrong is None and chain_hash(before, number, run, kind, digest) != hash_:
             wrong = "its hash does not follow from the record before it"
         if wrong is not None:
@@ -169,7 +183,14 @@ def _check_chain(file: LedgerFile, head: tuple[int, bytes] | None) -> tuple[int,
 
 
 def _record_fault(
-    expected: int, number: int, kind: str, body: str | None, digest: bytes, salt: bytes | None, name: str | None
+    expected: int,
+    number: int,
+    kind: str,
+    body: str | None,
+    digest: bytes,
+    salt: bytes | None,
+    name: str | None,
+    procedure: str | None,
 ) -> str | None:
     if number != expected:
         return f"record {expected} is missing before it"
@@ -181,27 +202,33 @@ def _record_fault(
         return "it has a body, and its run was erased"
     if digest_of(salt or b"", body) != digest:
         return "its body is not what was written"
-    if kind == "begin" and json.loads(body)["run"] != name:
-        return f"it began the run {json.loads(body)['run']!r}, which has another name now"
-    return None
+    return _begin_fault(body, name, procedure) if kind == "begin" else None
+
+
+def _begin_fault(body: str, name: str, procedure: str | None) -> str | None:
+    """Whether a run is still the one that was begun: runs are no records."""
+    try:
+        began = json.loads(body)
+        run, begun_with = began["run"], began["procedure"]
+    except (ValueError, LookupError, TypeError) as error:
+        return f"it cannot be read ({type(error).__name__}: {error})"
+    if run != name:
+        return f"it began the run {run!r}, which has another name now"
+    return None if begun_with == procedure else "the run was begun with another procedure than it has now"
 
 
 def _check_procedures(file: LedgerFile) -> LedgerFault | None:
-    """Procedures are no records: each has to be what its digest says, and each run to be of the one that it began."""
+    """Procedures are no records: each has to be what its digest says."""
     for digest, name, source, operations in file.read("select digest, name, source, operations from procedures"):
         if source is not None and digest_of_source(source, operations) != digest:
             return LedgerFault(None, None, f"the procedure {name!r} is not what was written")
-    sql = "select runs.name, procedure, records.number, body from runs join records on run = runs.number"
-    for name, digest, number, body in file.read(f"{sql} where kind = 'begin' and body is not null"):
-        if json.loads(body)["procedure"] != digest:
-            return LedgerFault(number, name, "the run was begun with another procedure than it has now")
     return None
 
 
 def _load(file: LedgerFile, digest: str) -> Procedure:
     rows = file.read("select source, operations from procedures where digest = ?", digest)
     if not rows or rows[0][0] is None:
-        raise LedgerError("the ledger does not hold it as text")
+        raise ProcedureError("the ledger does not hold it as text")
     return read_procedure(*rows[0])
 
 
@@ -229,17 +256,45 @@ class _Replay:
         """Nothing is written."""
 
 
-def _check_run(file: LedgerFile, number: int, procedure: Procedure, status: str) -> LedgerFault | None:
-    """The first wrong record of a run."""
+def _check_row(file: LedgerFile, number: int, row: Mapping[str, Any]) -> tuple[KeptRun, LedgerFault | None]:
+    """What the records of a run come to, and where it is listed as something else: runs are no records."""
+    sql = "select salt is null, exists (select 1 from records where run = ?1 and kind = 'erased') from runs"
+    ((unsalted, erased),) = file.read(f"{sql} where number = ?1", number)
+    status, kept = row["status"], KeptRun()
+    if not erased == unsalted == (status == "erased"):
+        what = "a record says that it was erased" if erased else "no record says that it was erased"
+        return kept, LedgerFault(None, None, f"the run is listed as {status}, and {what}")
+    if erased:
+        return kept, None
     try:
         kept = load_run(file, number)
+    except LedgerError as error:
+        return kept, LedgerFault(None, None, str(error))
+    end = kept.end
+    ended = None if end is None else end["status"]
+    if status not in ("running", "answered") and status != ended:
+        what = f"the run is listed as {status}, and its records say {ended or 'nothing of it'}"
+        return kept, LedgerFault(None, None, what)
+    facts: dict[str, Any] = {"calls": kept.usage.calls, "tokens": kept.usage.tokens}
+    if end is not None:
+        problem = end["problem"]
+        stopped = (None, None) if problem is None else (problem["path"], storable(problem["reason"]))
+        facts |= {"completed": end["completed"], "total": end["total"], "place": stopped[0], "reason": stopped[1]}
+    wrong = next((name for name, value in facts.items() if row[name] != value), None)
+    if wrong is not None:
+        what = f"the run is listed with {wrong} {row[wrong]!r:.80}, and its records say {facts[wrong]!r:.80}"
+        return kept, LedgerFault(None, None, what)
+    return kept, None
+
+
+def _check_run(kept: KeptRun, procedure: Procedure) -> LedgerFault | None:
+    """The first wrong record of a run."""
+    try:
         given = kept.inputs if isinstance(kept.inputs, dict) else {}
         inputs = procedure.accept_inputs({name: from_data(value) for name, value in given.items()})
     except (StepguardError, ValueError) as error:
         return LedgerFault(None, None, str(error))
     ended = None if kept.end is None else kept.end["status"]
-    if status not in ("running", "answered") and status != ended:
-        return LedgerFault(None, None, f"the run is listed as {status}, and its records say {ended or 'nothing of it'}")
     # Of a run that was killed, segments that were asked at the same time may lie behind one that is not there.
     whole = ended in COMPLETED
     engine = Engine(

@@ -17,7 +17,7 @@ from ledger_harness import CHAIN, LOOP, SURE, Counting, Nobody, facts, payment
 
 from stepguard import Guard, Procedure, Step
 from stepguard.errors import ConfigError, LedgerError, RunConflict
-from stepguard.ledger import Ledger, verify_ledger
+from stepguard.ledger import Ledger, verify_ledger, verifying
 from stepguard.ledger.store import GENESIS, chain_hash, digest_of
 
 
@@ -84,14 +84,30 @@ def test_an_untouched_ledger_is_right(tmp_path: Path) -> None:
         ("update runs set procedure = 'x' where number = 1", "record 1, run 'chain': the run was begun with another"),
         ("update procedures set source = replace(source, '+ 1', '+ 2')", "the procedure 'procedure' is not what was"),
         ("update runs set status = 'verified' where number = 4", "run 'waits': the run is listed as verified, and its"),
+        (
+            "update runs set status = 'erased' where number = 1",
+            "run 'chain': the run is listed as erased, and no record",
+        ),
+        (
+            "update runs set salt = null where number = 4; update records set body = null where run = 4",
+            "run 'waits': the run is listed as waiting, and no record says that it was erased",
+        ),
+        (
+            "update runs set calls = 1 where number = 1",
+            "run 'chain': the run is listed with calls 1, and its records say 2",
+        ),
+        ("update runs set reason = 'Pay 1?' where number = 4", "run 'waits': the run is listed with reason 'Pay 1?'"),
+        ("delete from records where run = 4", "run 'waits': no record of the ledger"),
+        ("update records set kind = x'00' where number = 3", "record 3, run 'chain': it, or its run, holds what was"),
+        ("update runs set salt = 'a' where number = 1", "record 1, run 'chain': it, or its run, holds what was never"),
         ("delete from records where number > 20", "the records end at 20, and the head is that of"),
     ],
 )
 def test_what_was_altered_is_named(tmp_path: Path, statement: str, fault: str) -> None:
     """The first record that is not what was written is named, whatever of it was altered."""
     head = _keep(tmp_path / "runs.db")
-    _change(tmp_path / "runs.db", statement)
-    (found,) = _verify(tmp_path / "runs.db", head)
+    _change(tmp_path / "runs.db", *statement.split("; "))
+    (found,) = _verify(tmp_path / "runs.db", head if "records end" in fault else None)
     assert found.startswith(fault)
 
 
@@ -108,6 +124,8 @@ def test_what_was_altered_is_named(tmp_path: Path, statement: str, fault: str) -
             "run 'chain': the run is listed as verified, and its records say checked",
         ),
         ('"value":"paid 6"', '"value":"paid 7"', "run 'paid': step receipt is paid 7 by what it reads"),
+        ('"run":"chain"', '"walk":"chain"', "record 1, run 'chain': it cannot be read (KeyError: 'run')"),
+        ('"problem":null', '"problem":[]', "cannot be read (TypeError"),
     ],
 )
 def test_what_is_wrong_is_named_where_the_chain_was_made_again(tmp_path: Path, old: str, new: str, fault: str) -> None:
@@ -118,7 +136,7 @@ def test_what_is_wrong_is_named_where_the_chain_was_made_again(tmp_path: Path, o
     _chain_again(tmp_path / "runs.db")
     (found,) = _verify(tmp_path / "runs.db")
     assert fault in found
-    assert "others than when the head was exported" in _verify(tmp_path / "runs.db", head)[0]
+    assert old.startswith('"run"') or "others than when the head was exported" in _verify(tmp_path / "runs.db", head)[0]
 
 
 def test_what_is_wrong_is_not_used(tmp_path: Path) -> None:
@@ -336,6 +354,78 @@ def test_erased_runs_leave_nothing_but_that_they_were(tmp_path: Path) -> None:
         assert b"4711 + 1" not in file.read_bytes()
     with pytest.raises(RunConflict, match="was erased"):
         Guard(SURE, ledger=path).run(procedure, {"letter": "x", "x": 1}, run_id="case 1")
+
+
+def test_what_was_erased_leaves_the_log_as_well(tmp_path: Path) -> None:
+    """Where somebody reads the file, what was erased still stands in it: that is said, and erasing again ends it."""
+    path = tmp_path / "runs.db"
+    procedure = Procedure.parse("inputs: letter: text, grauzahn\nn = grauzahn + 1")
+    Guard(SURE, ledger=path).run(procedure, {"letter": "Eleonore", "grauzahn": 1}, run_id="case 1")
+    reader = sqlite3.connect(path)
+    reader.execute("begin")
+    reader.execute("select * from runs").fetchall()
+    with Ledger(path) as ledger:
+        ledger.file.read("pragma busy_timeout = 50")
+        with pytest.raises(LedgerError, match="another program is reading the ledger"):
+            ledger.erase(["case 1"])
+        reader.close()
+        assert ledger.erase(["case 1"]) == 0
+        for file in tmp_path.iterdir():
+            assert b"Eleonore" not in file.read_bytes()
+            assert b"grauzahn" not in file.read_bytes()
+
+
+def test_a_run_that_could_not_be_begun_leaves_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the very first record does not become durable, the name is as free as before."""
+    ledger = Ledger(tmp_path / "runs.db")
+    commit = ledger.file._connection
+
+    class Full:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(commit, name)
+
+        def execute(self, sql: str, *arguments: Any) -> Any:
+            if sql == "commit":
+                raise sqlite3.OperationalError("database or disk is full")
+            return commit.execute(sql, *arguments)
+
+    with monkeypatch.context() as full:
+        full.setattr(ledger.file, "_connection", Full())
+        with pytest.raises(LedgerError, match="disk is full"):
+            Guard(SURE, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run")
+    assert Guard(SURE, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run").verified
+
+
+def test_a_run_in_a_copy_of_the_file_is_under_way_nowhere(tmp_path: Path) -> None:
+    """A backup that was made while a run was under way lists it as interrupted, and it can be gone on with there."""
+    run = Guard(SURE, ledger=tmp_path / "runs.db").start(CHAIN, {"x": 12}, run_id="run")
+    with sqlite3.connect(tmp_path / "runs.db") as source, sqlite3.connect(tmp_path / "copy.db") as copy:
+        source.backup(copy)
+    source.close()
+    copy.close()
+    statuses = []
+    for name in ("runs.db", "copy.db"):
+        with Ledger(tmp_path / name, read_only=True) as ledger:
+            statuses.append(ledger.runs()[0].status)
+    assert statuses == ["running", "interrupted"]
+    assert Guard(SURE, ledger=tmp_path / "copy.db").run(CHAIN, {"x": 12}, run_id="run").verified
+    run.cancel()
+
+
+def test_runs_may_go_on_while_a_ledger_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verifying looks at what is there when it begins: a run that goes on meanwhile is no fault."""
+    _keep(tmp_path / "runs.db")
+    check = verifying._check_chain
+
+    def meanwhile(*given: Any) -> Any:
+        found = check(*given)
+        with Ledger(tmp_path / "runs.db") as ledger:
+            ledger.answer("waits", "approve_receipt", "yes")
+            assert Guard(SURE, ledger=ledger).run(payment([], approval=True), {"x": 3}, run_id="waits").verified
+        return found
+
+    monkeypatch.setattr(verifying, "_check_chain", meanwhile)
+    assert _verify(tmp_path / "runs.db") == []
 
 
 def test_texts_are_kept_on_request_and_keys_never(tmp_path: Path) -> None:
