@@ -40,7 +40,7 @@ _UNWRITTEN = 74
 _INTERRUPTED = 130
 _PIPE = 141
 _TERMINATED = 143
-_ENDED_BY_THEMSELVES = ("serve", "mcp")
+_ENDED_BY_THEMSELVES = ("serve", "mcp", "mcp-gate")
 LEDGER_COMMANDS: Final[Mapping[str, str]] = {
     "runs": "list the runs of a ledger: status, progress, spend, where each stands and who is waited for",
     "answer": "answer the question for which a run waits, or settle a call of a tool that was cut off",
@@ -124,6 +124,10 @@ def _carry_out(options: argparse.Namespace, parser: argparse.ArgumentParser) -> 
         from stepguard.cli.mcp import main as mcp
 
         return mcp(options)
+    if options.command == "mcp-gate":
+        from stepguard.cli.mcp_gate import main as mcp_gate
+
+        return mcp_gate(options)
     if options.command in LEDGER_COMMANDS:
         from stepguard.cli.ledger import main as ledger
 
@@ -219,6 +223,12 @@ def _parser(command: str) -> argparse.ArgumentParser:
         from stepguard.cli.mcp import add_arguments as add_mcp
 
         add_mcp(mcp)
+    about = "a policy before an MCP server: calls of its tools are judged, everything else passes"
+    gating = commands.add_parser("mcp-gate", help=about, description=f"Put {about}.", allow_abbrev=False)
+    if command == "mcp-gate":
+        from stepguard.cli.mcp_gate import add_arguments as add_mcp_gate
+
+        add_mcp_gate(gating)
     for name, about in LEDGER_COMMANDS.items():
         keeping = commands.add_parser(
             name, help=about, description=f"{about[0].upper()}{about[1:]}.", allow_abbrev=False

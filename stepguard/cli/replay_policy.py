@@ -7,14 +7,13 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime
 from pathlib import Path
 from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from stepguard.cli.policies import add_facts, load_policy, read_facts, read_zone
 from stepguard.cli.text import printable, shortened
 from stepguard.errors import ConfigError
-from stepguard.policy.policy import Policy
 from stepguard.policy.replay import ReplayedCall, read_conversations, replay_conversation, summary_of
 
 __all__ = ["add_arguments", "main"]
@@ -35,10 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "stdin",
     )
     parser.add_argument("--now", metavar="MOMENT", help="when the calls were made, such as 2026-01-31T14:30:00")
-    parser.add_argument("--zone", metavar="NAME", default="UTC", help="the time zone of moments that name none")
-    parser.add_argument(
-        "--fact", metavar="NAME=VALUE", action="append", default=[], help="a fact without keys that the host knew"
-    )
+    add_facts(parser)
     parser.add_argument(
         "--confirmed",
         metavar="ROLE",
@@ -61,11 +57,8 @@ def main(options: argparse.Namespace) -> int:
     Raises:
         StepguardError: the policy, the conversations or an option cannot be read.
     """
-    try:
-        policy = Policy.load(options.file)
-    except OSError as error:
-        raise ConfigError(f"cannot read {error.filename}: {error.strerror or error}", option="file") from None
-    facts, now, zone = _facts(options.fact), _moment(options.now), _zone(options.zone)
+    policy = load_policy(options.file)
+    facts, now, zone = read_facts(options.fact), _moment(options.now), read_zone(options.zone)
     calls: list[ReplayedCall] = []
     for number, messages in read_conversations(_lines(options.conversations)):
         calls += replay_conversation(
@@ -124,25 +117,8 @@ def _print(calls: list[ReplayedCall]) -> None:
     sys.stdout.write(f"{len(calls)} calls in {conversations} conversations: {shown}\n")
 
 
-def _facts(given: list[str]) -> dict[str, object]:
-    facts: dict[str, object] = {}
-    for each in given:
-        name, sign, value = each.partition("=")
-        if not sign or not name:
-            raise ConfigError(f"--fact {each!r:.60}: write NAME=VALUE", option="fact")
-        facts[name] = value
-    return facts
-
-
 def _moment(text: str | None) -> datetime | None:
     try:
         return None if text is None else datetime.fromisoformat(text)
     except ValueError:
         raise ConfigError(f"--now {text!r:.60}: write a moment such as 2026-01-31T14:30:00", option="now") from None
-
-
-def _zone(name: str) -> tzinfo:
-    try:
-        return UTC if name == "UTC" else ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise ConfigError(f"--zone {name!r:.60}: there is no such time zone", option="zone") from None

@@ -214,6 +214,7 @@ def test_an_agent_that_wants_too_much_is_told_what_to_do() -> None:
         ("pydantic_ai", lambda: printed("refund_desk_pydantic_ai")),
         ("langchain", lambda: printed("refund_desk_langchain")),
         ("agents", lambda: printed("refund_desk_openai_agents")),
+        ("mcp", lambda: printed("refund_desk_mcp")),
     ],
 )
 def test_an_agent_of_a_framework_is_told_what_to_do(framework: str, show: Callable[[], str]) -> None:

@@ -1,0 +1,74 @@
+"""``stepguard mcp-gate``: a policy before an MCP server; see `stepguard.integrations.mcp_gate`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+
+from stepguard.cli.policies import add_facts, load_policy, read_facts, read_zone
+from stepguard.errors import ConfigError
+
+__all__ = ["add_arguments", "main"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument(
+        "--policy", metavar="FILE", required=True, help="the policy: YAML or JSON by its suffix, otherwise text"
+    )
+    parser.add_argument(
+        "server", metavar="COMMAND", nargs=argparse.REMAINDER, help="the server, behind --: -- python server.py"
+    )
+    parser.add_argument("--url", metavar="URL", help="a server over streamable HTTP in place of COMMAND (extra: mcp)")
+    parser.add_argument(
+        "--token", metavar="NAME", help="the environment variable whose value goes to --url as a bearer token"
+    )
+    add_facts(parser)
+    parser.add_argument(
+        "--refusals", metavar="N", type=int, default=3, help="refusals in a row until a person takes over (%(default)s)"
+    )
+    parser.add_argument(
+        "--ask",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a role or a fact of the policy for which the person at the client answers (elicitation)",
+    )
+    parser.add_argument("--observe", action="store_true", help="log what would be refused, and pass every call on")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Pass messages between a client on stdio and the server, until one of them ends.
+
+    Raises:
+        StepguardError: the policy or an option cannot work, or the server cannot be started.
+    """
+    from stepguard.integrations.mcp_gate import GatedSession, serve_command
+
+    command = options.server[1:] if options.server[:1] == ["--"] else options.server
+    if bool(command) == (options.url is not None):
+        raise ConfigError("name one server: its command behind --, or --url URL", option="server")
+    if sys.stdin is None:
+        raise ConfigError("stdin is closed, where the client would speak: open it")
+    gate = load_policy(options.policy).gate(
+        facts=read_facts(options.fact), zone=read_zone(options.zone), refusals=options.refusals, observe=options.observe
+    )
+    if options.url is None:
+        return serve_command(GatedSession(gate, ask=options.ask), command)
+    from stepguard.integrations.mcp_gate.http import serve_url
+
+    headers = {}
+    if options.token is not None:
+        if not os.environ.get(options.token):
+            raise ConfigError(f"the environment has no {options.token}", option="token")
+        headers["Authorization"] = f"Bearer {os.environ[options.token]}"
+    # A thread waits for the next line, and Python would wait for it; the client knows that it has ended the session.
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        asyncio.run(serve_url(GatedSession(gate, ask=options.ask, handshake=True), options.url, headers=headers))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return 0

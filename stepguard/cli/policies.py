@@ -1,0 +1,59 @@
+"""What commands share that read a policy: its file, the facts that the host knows, the time zone."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from stepguard.errors import ConfigError
+from stepguard.policy.policy import Policy
+
+__all__ = ["add_facts", "load_policy", "read_facts", "read_zone"]
+
+
+def add_facts(parser: argparse.ArgumentParser) -> None:
+    """Add ``--zone`` and ``--fact``."""
+    parser.add_argument("--zone", metavar="NAME", default="UTC", help="the time zone of moments that name none")
+    parser.add_argument(
+        "--fact", metavar="NAME=VALUE", action="append", default=[], help="a fact without keys that the host knows"
+    )
+
+
+def load_policy(path: str) -> Policy:
+    """The policy in a file.
+
+    Raises:
+        StepguardError: it cannot be read, or holds none.
+    """
+    try:
+        return Policy.load(path)
+    except OSError as error:
+        raise ConfigError(f"cannot read {error.filename}: {error.strerror or error}", option="file") from None
+
+
+def read_facts(given: list[str]) -> dict[str, object]:
+    """The facts of ``--fact``.
+
+    Raises:
+        ConfigError: one is not written as NAME=VALUE.
+    """
+    facts: dict[str, object] = {}
+    for each in given:
+        name, sign, value = each.partition("=")
+        if not sign or not name:
+            raise ConfigError(f"--fact {each!r:.60}: write NAME=VALUE", option="fact")
+        facts[name] = value
+    return facts
+
+
+def read_zone(name: str) -> tzinfo:
+    """The time zone of ``--zone``.
+
+    Raises:
+        ConfigError: there is none of this name.
+    """
+    try:
+        return UTC if name == "UTC" else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise ConfigError(f"--zone {name!r:.60}: there is no such time zone", option="zone") from None
