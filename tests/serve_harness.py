@@ -19,6 +19,7 @@ import pytest
 from conftest import ChatServer, Reply
 
 from stepguard import Procedure
+from stepguard.backends.pacing import Pace
 from stepguard.integrations.chat.trust import Trust
 
 pytest.importorskip("prometheus_client")
@@ -167,7 +168,8 @@ def fixtures_of_a_server(*, reply: Reply | Sequence[Reply] = (), **options: Any)
         server.close()
 
     @pytest.fixture
-    def chat_server(endpoint: ChatServer) -> ChatServer:
+    def chat_server(endpoint: ChatServer, monkeypatch: pytest.MonkeyPatch) -> ChatServer:
+        monkeypatch.setattr(Pace, "wait", lambda self, now: 0.0)  # which remembers the rate limits of other tests
         endpoint.play(reply)
         endpoint.requests.clear()
         return endpoint
