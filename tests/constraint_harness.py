@@ -41,4 +41,4 @@ def guarded(check: BuiltCheck, *claimed: str, type: str = "text", **inputs: str)
     step = Step("t", instruction="Say it.", type=type, reads=list(inputs), checks=[check])
     procedure = Procedure([step], inputs=[Input(name, "text") for name in inputs])
     answers = [*claimed, *[claimed[-1]] * 20]
-    return Guard(ScriptedSteps({"t": answers})).run(procedure, inputs)
+    return Guard(ScriptedSteps({"t": answers}), repair=4).run(procedure, inputs)

@@ -251,7 +251,7 @@ def stand_ins(seed: int, traces: int) -> dict[str, int]:
                 for step in stand_in.steps:
                     assert step.expression is not None
                     reached[step.id] = step.type.convert(evaluate(step.expression, reached))
-                value = stand_in.restore(reached[stand_in.steps[-1].id])
+                value = stand_in.restore(reached)
                 found["stand_ins"] += 1
                 found["untrue"] += not _true(value, made.truth, Case(chance, trace, at))
     return found

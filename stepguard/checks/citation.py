@@ -22,11 +22,13 @@ __all__ = ["Cites"]
 
 _MAX_DOCUMENT: Final = 2_000_000
 _MAX_QUOTES: Final = 20
+_MAX_PASSAGE: Final = 2000
 _QUOTED: Final = re.compile(
     '"([^"]{1,2000})"|\u201c([^\u201d]{1,2000})\u201d|\u201e([^\u201c\u201d]{1,2000})[\u201c\u201d]'
     "|\u00ab([^\u00bb]{1,2000})\u00bb|(?<!\\w)['\u2018]([^'\u2019\n]{8,2000})['\u2019](?!\\w)"
 )
 _GAP: Final = re.compile(r"\[?(?:\.\.\.|\u2026)\]?")
+_EDGES: Final = " \t\r\n,.;:!?\"'\u201c\u201d\u201e\u2018\u2019"
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -75,6 +77,10 @@ class Cites(BuiltCheck):
         """See `BuiltCheck`."""
         return "constrained"
 
+    def for_passage(self, document: str) -> Copied:
+        """The check of a step that copies the passage before the value is asked."""
+        return Copied(document, words=self.words)
+
     def _misfit(self, step: Step) -> str | None:
         if self.document == step.id:
             return f"{step.id!r} is the step's own value: name the document that decides it"
@@ -101,11 +107,48 @@ class Cites(BuiltCheck):
                 read = (show_value(value) for name, value in values.items() if name not in (self.document, step.id))
                 others = others or Words("\n".join(read))
                 if not _standing(quote, others):
-                    return self._fail(f"{shorten(quote, 60)!r} is quoted, and does not stand in {self.document}")
+                    reason = f"{shorten(quote, 60)!r} is quoted, and does not stand in {self.document}"
+                    return self._fail(reason, "unfaithful_work")
         if cited is None:
             return self._fail(f"no passage of {least} words of {self.document} is quoted", "unfaithful_work")
         place, *_ = Place.all_of(document, [view.span(*cited)])
         return self._pass(f"{self.document}, {place}")
+
+
+@dataclass(frozen=True, slots=True)
+class Copied(BuiltCheck):
+    """The value is a passage that stands in a document, with nothing left out. A pass is ``"grounded"``.
+
+    Args:
+        document: the variable of type text that holds the document.
+        words: how many words it has at least; a document with fewer may be copied as a whole.
+    """
+
+    name: ClassVar[str] = "copied"
+    document: str
+    words: int = 1
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The document."""
+        return (self.document,)
+
+    @property
+    def strongest(self) -> Strength:
+        """See `BuiltCheck`."""
+        return "grounded"
+
+    def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
+        document, passage = values[self.document], str(values[step.id])
+        if not isinstance(document, str) or len(document) > _MAX_DOCUMENT:
+            return self._undecided(f"{self.document} is no text of up to {_MAX_DOCUMENT} characters", retry=False)
+        view = View(document)
+        count = len(_WORD.findall(passage))
+        if count < min(self.words, len(_WORD.findall(view.text))) or not count:
+            return self._fail(f"no passage of {self.words} words of {self.document}", "unfaithful_work")
+        if len(passage) > _MAX_PASSAGE or next(Words(view.text).find(passage.strip(_EDGES)), None) is None:
+            return self._fail(f"{shorten(passage, 60)!r} does not stand in {self.document}", "unfaithful_work")
+        return self._pass(strength="grounded")
 
 
 def _standing(quote: str, words: Words) -> tuple[int, int] | None:

@@ -21,6 +21,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
 
 from stepguard.checks.built import BuiltCheck
+from stepguard.checks.citation import Copied
 from stepguard.checks.grounded_parts import MOST_PARTS, Part, Span, crossing, parts_in
 from stepguard.core.arguments import check_flag, check_one_of
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
@@ -152,6 +153,16 @@ class Grounded(BuiltCheck):
         else:
             spans = self._beside(step.type, values[step.id], view.text, self.beside)
         return Place.all_of(document, (view.span(*span) for span in spans))
+
+    def for_passage(self, document: str) -> Copied:
+        """The check of a step that copies the passage before the value is asked."""
+        return Copied(document)
+
+    def for_field(self, key: str, document: str) -> Grounded:
+        """The check of a field of a record that is asked by itself."""
+        label = dict(self.beside).get(key) if isinstance(self.beside, tuple) else None
+        sole = self.sole and label is not None
+        return Grounded(document, beside=label, order=self.order, decimal=self.decimal, sole=sole)
 
     def _misfit(self, step: Step) -> str | None:
         if self.document == step.id:

@@ -31,11 +31,15 @@ class Judgement:
 
     @property
     def verdict(self) -> Verdict | None:
-        """The one that decides: the first failure, else the first undecided, else a pass; None: no check applies."""
+        """The one that decides: the first failure, else the first undecided, else a pass; None: no check applies.
+
+        That the value is wrong goes before that the working is: whoever is asked again might give it another one.
+        """
         best: Verdict | None = None
+        failed = [each for each in self.verdicts if each.outcome == "fail"]
+        if failed:
+            return next((each for each in failed if each.kind != "unfaithful_work"), failed[0])
         for each in self.verdicts:
-            if each.outcome == "fail":
-                return each
             if (each.outcome == "undecided" and (best is None or best.outcome == "pass")) or (
                 each.outcome == "pass" and best is None
             ):

@@ -72,8 +72,10 @@ class Asker:
         steps, before = segment.steps, segment.before
         part_values: Mapping[str, Value] = {}
         if stand_in is not None:  # the values of the step itself stand in its steps
-            part_values = values = parts(stand_in)
+            part_values = parts(stand_in)
             steps = stand_in.behind(part_values)
+            read = {name: values[name] for step in steps for name in step.reads if name in values}
+            values = {**read, **part_values}
         if rung.draft:
             messages = self._prompter.drafting(steps, values, before=before)
         elif rung.wording == "question":

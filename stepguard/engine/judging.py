@@ -58,7 +58,7 @@ class ClaimJudge:
         if flight.rung.draft:  # the working stands in the draft
             steps = tuple(step.unworked() for step in steps)
         stand_in = flight.stand_in is not None and not checking.restored
-        values = flight.parts if stand_in else self._schedule.read(steps)
+        values = self._schedule.read(steps) if not stand_in or flight.request is None else flight.request.values
         foreign = any(step.checks for step in steps)
         action = CheckClaims(self._outbox.new_id(), steps, claims, values, foreign, self._observe, stand_in=stand_in)
         self._outbox.put(action, checking)
@@ -142,27 +142,34 @@ class ClaimJudge:
     def _judge_restored(
         self, flight: Flight, reply: Reply, stand_in: StandIn, judgements: tuple[Judgement, ...], now: float
     ) -> None:
-        """What was asked in the place of a step was judged: judge the value that follows for the step itself."""
+        """What was asked in the place of a step was judged: judge the value that follows for the step itself.
+
+        Where the steps are asked one by one and others are left, the next one is asked.
+        """
         deviations = [deviation_of(judgement) for judgement in judgements]
         failed = next((deviation for deviation in deviations if deviation is not None), None)
-        if failed is not None:
-            accepted = {
-                judgement.claim.step: judgement.value
-                for judgement, deviation in zip(judgements, deviations, strict=True)
-                if deviation is None and judgement.value is not None
-            }
+        accepted = {
+            judgement.claim.step: judgement.value
+            for judgement, deviation in zip(judgements, deviations, strict=True)
+            if deviation is None and judgement.value is not None
+        }
+        values = {**flight.parts, **accepted}
+        if failed is not None or stand_in.behind(values):
             advanced = self._repairs.advance(flight.first.index, stand_in, accepted)
-            self._landing.close(reject_stand_in(flight, reply, failed, advanced=advanced), now)
+            rejected = None if failed is None else reject_stand_in(flight, reply, failed, advanced=advanced)
+            self._landing.close(rejected or Committing(flight, reply), now)
             return
-        step, value = flight.segment.steps[0], judgements[-1].value
-        assert value is not None
+        step = flight.segment.steps[0]
         try:
-            written = step.type.write(step.type.convert(to_exact(stand_in.restore(value))))
+            written = step.type.write(step.type.convert(to_exact(stand_in.restore(values))))
         except EvaluationError as error:
-            deviation = Deviation("wrong_value", step.id, str(error))
+            deviation = Deviation(stand_in.without_value, step.id, str(error))
             self._landing.close(reject_stand_in(flight, reply, deviation), now)
             return
-        claim = _claim_of(step, written, "; ".join(judgement.claim.text for judgement in judgements))
+        text = "; ".join(judgement.claim.text for judgement in judgements)
+        work = tuple(map(_in_quotes, stand_in.quotations(values))) or judgements[-1].claim.work
+        in_words = step.expression is None and step.exact is None
+        claim = Claim(step.id, work, written, text) if in_words else _claim_of(step, written, text)
         self.check(Checking(flight, reply, restored=True), (step,), (claim,))
 
     def _record(
@@ -225,8 +232,14 @@ def _reject(where: Occurrence, deviation: Deviation, judgement: Judgement) -> Re
     return Rejection(where, deviation, wrong=wrong, hopeless=hopeless)
 
 
+def _in_quotes(passage: str) -> str:
+    """A passage in quotation marks that do not stand in it."""
+    marks = next((pair for pair in ('""', "\u201c\u201d", "\u00ab\u00bb") if not set(pair) & set(passage)), '""')
+    return f"{marks[0]}{passage}{marks[1]}"
+
+
 def _claim_of(step: Step, value: str, text: str | None = None) -> Claim:
     """A claim about a value that the guard itself wrote down."""
     formula = step.formula if step.exact is None else format_expression(step.exact)
-    assert formula is not None
-    return Claim(step.id, (formula,), value, f"{formula} = {value}" if text is None else text)
+    work = () if formula is None else (formula,)
+    return Claim(step.id, work, value, f"{formula} = {value}" if text is None else text)

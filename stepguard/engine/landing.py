@@ -71,13 +71,14 @@ class Landing:
         if reply is not None:
             outcome: AttemptOutcome = "accepted"
             if len(committing.records) < len(flight.segment.steps):
-                outcome = "partly" if committing.records else "rejected"
+                outcome = "partly" if committing.records or rejection is None else "rejected"
             self._history.book_reply(flight, reply, outcome, rejection, committed=len(committing.records))
             self._learning.called(flight, reply, fixed=self._asker.fixed(flight), right=committing.right)
+        if reply is not None and (rejection is not None or not committing.records):
+            blamed = flight.first if rejection is None else rejection.where
+            self._spending.blame(blamed.index, reply.usage, now - reply.sent_at)
         if rejection is None:
             return
-        if reply is not None:
-            self._spending.blame(rejection.where.index, reply.usage, now - reply.sent_at)
         self.refuse(flight, reply, rejection)
 
     def refuse(self, flight: Flight, reply: Reply | None, rejection: Rejection) -> None:

@@ -352,9 +352,10 @@ class Step:
 
     def unworked(self) -> Step:
         """The same step, asked for its value alone."""
-        return self.occurrence(
+        written, names = (self, {}) if self.origin is None else (self.origin.step, dict(self.origin.names))
+        return written.occurrence(
             self.id,
-            {},
+            names,
             expression=self.expression,
             instruction=self.instruction,
             reads=self.reads,

@@ -59,7 +59,7 @@ def _sum_of_days(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     tree = step.exact
     if isinstance(tree, Compare):
         left, right = (_linear(side, values) for side in (tree.left, tree.right))
-        return None if left is None or right is None else _elapsed(step, left.less(right), compared=tree.operator)
+        return None if left is None or right is None else _elapsed(step, left.less(right), order=tree.operator)
     linear = None if tree is None else _linear(tree, values)
     if linear is None or isinstance(tree, Name):
         return None
@@ -158,7 +158,7 @@ def _numbers(terms: Sequence[int]) -> list[tuple[int, Expression]]:
     return [(-1 if term < 0 else 1, Number(abs(term))) for term in terms]
 
 
-def _elapsed(step: Step, linear: _Linear, *, compared: str | None = None) -> StandIn | None:
+def _elapsed(step: Step, linear: _Linear, *, order: str | None = None) -> StandIn | None:
     """The days that a sum comes to, where its dates are two or none."""
     terms, turned = list(linear.days), False
     match linear.added, linear.taken:
@@ -177,8 +177,9 @@ def _elapsed(step: Step, linear: _Linear, *, compared: str | None = None) -> Sta
         return None
     tree, negated = made
     # The sign of a difference decides a comparison; a span has a measure of its own.
-    measure: Literal["number", "days"] = "days" if compared is None else "number"
-    return StandIn((Step(step.id, tree),), negated=negated != turned, compared=compared, measure=measure)
+    measure: Literal["number", "days"] = "days" if order is None else "number"
+    decision = None if order is None else Compare(order, Name(step.id), Number(0))
+    return StandIn((Step(step.id, tree),), negated=negated != turned, decision=decision, measure=measure)
 
 
 def _between(first: date, last: date) -> list[int] | None:

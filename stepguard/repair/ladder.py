@@ -15,7 +15,20 @@ from stepguard.core.arguments import check_count
 from stepguard.core.verdicts import FORMAL
 from stepguard.errors import ConfigError
 from stepguard.repair.policy import SOMEBODY_ELSE, Failures
-from stepguard.repair.rungs import FIRST, Draft, Question, Resample, Rewrite, Rung, Split, Vote
+from stepguard.repair.rungs import (
+    FIRST,
+    Draft,
+    Eliminate,
+    Fields,
+    Passage,
+    Question,
+    Reorder,
+    Resample,
+    Rewrite,
+    Rung,
+    Split,
+    Vote,
+)
 
 __all__ = ["DEFAULT_RUNGS", "Ladder"]
 
@@ -23,7 +36,11 @@ DEFAULT_RUNGS: Final[tuple[Rung, ...]] = (
     Resample(),
     Rewrite(),
     Split(),
+    Reorder(),
+    Passage(),
+    Fields(),
     Question(),
+    Eliminate(),
     Question(temperature=0.8),
     Rewrite(temperature=0.8, turned=True),
     Split(temperature=0.8, way="round_numbers", times=2),
@@ -57,8 +74,9 @@ class Ladder:
             systematic, and asking the same way again only costs.
         few: a step is not asked again after a wrong value when fewer values than this are left that it can have:
             "wrong" would be half of the answer. A truth value has two, so it gets no second guess, nor does a step
-            with up to `few` options. Rungs that ask something else in its place are tried all the same, such as the
-            difference whose sign decides a comparison (`Split`), and those on which somebody else answers.
+            with up to `few` options. Rungs that ask something else in its place are tried all the same, where a guess
+            would be right no more often: the difference whose sign decides a comparison (`Split`), three options and
+            more each by itself (`Eliminate`). So are those on which somebody else answers, until they err, too.
 
     Raises:
         ConfigError: the rungs are no rungs, or a number is out of range.
@@ -116,7 +134,7 @@ class Ladder:
             own = not rung.independent
             if own and (others_only or (failures.runaways and rung.asks_for_more)):
                 continue
-            if own and guessing and failures.is_choice(rung):
+            if guessing and (self._would_guess(rung, failures) if own else failures.has_erred(rung)):
                 continue
             if failures.can(rung):
                 return _WHOLE if self._is_dear(rung, failures) else rung
@@ -141,10 +159,15 @@ class Ladder:
 
     def _values_left(self, failures: Failures) -> int | None:
         """How many values are left after a wrong one, where these are so few that the next would be a guess."""
-        if failures.choices is None or "wrong_value" not in failures.kinds:
+        if failures.choices is None or not failures.refused:
             return None
-        remaining = failures.choices - len(set(failures.wrong))
+        remaining = failures.choices - len(set(failures.refused))
         return remaining if remaining < self.few else None
+
+    def _would_guess(self, rung: Rung, failures: Failures) -> bool:
+        """Whether so few answers to what a rung asks are left that one of them would be a guess."""
+        outcomes = failures.outcomes(rung)
+        return outcomes is not None and outcomes - len(set(failures.refused)) < self.few
 
     def _declines(self, failures: Failures) -> bool:
         """Whether the run's own model will not answer: it has refused, or has said nothing twice."""

@@ -42,6 +42,7 @@ class Failures:
         kinds: the kind of deviation of each failure.
         rungs: the way of asking that each of them came after.
         wrong: the values that were claimed and not accepted, as normalised text.
+        refused: those of them that a check found wrong, whatever stands behind them.
         last_wrong: the one that the last failure claimed, None where it claimed none.
         advanced: for each of them, whether smaller steps that were asked in the place of this one were verified that
             had not been: what is left of it is smaller.
@@ -60,6 +61,7 @@ class Failures:
     kinds: list[DeviationKind] = field(default_factory=list)
     rungs: list[Rung] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
     last_wrong: str | None = None
     advanced: list[bool] = field(default_factory=list)
     hopeless: bool = False
@@ -100,12 +102,14 @@ class Failures:
             return f"{self.runaways} replies ran on like that, which more tokens would only make longer"
         return None
 
-    def is_choice(self, rung: Rung) -> bool:
-        """Whether what a rung asks has few values, so that a wrong one says much about the right one."""
+    def outcomes(self, rung: Rung) -> int | None:
+        """In how many ways what a rung asks can be answered, of which one is right; None where that is not limited."""
         stand_in = rung.stand_in(self.step, self.values)
-        if stand_in is None:
-            return self.choices is not None
-        return any(step.type.choices is not None for step in stand_in.steps)
+        return self.choices if stand_in is None else stand_in.outcomes
+
+    def has_erred(self, rung: Rung) -> bool:
+        """Whether what came of a rung was found wrong: who is asked again is told that."""
+        return any(each == rung and kind == "wrong_value" for each, kind in zip(self.rungs, self.kinds, strict=True))
 
     def can(self, rung: Rung) -> bool:
         """Whether a rung asks anything, and anything that was not asked before."""
@@ -262,6 +266,8 @@ class Repairs:
         failures.last_wrong = None if wrong is None else " ".join(wrong.split())
         if failures.last_wrong is not None:
             failures.wrong.append(failures.last_wrong)
+            if deviation.kind == "wrong_value":
+                failures.refused.append(failures.last_wrong)
         failures.hopeless = hopeless
         failures.unread = deviation.step is None
         failures.isolated = failures.isolated or (alone and rung.plain and not rung.temperature)
@@ -325,5 +331,6 @@ def _copied(failures: Failures) -> Failures:
         kinds=list(failures.kinds),
         rungs=list(failures.rungs),
         wrong=list(failures.wrong),
+        refused=list(failures.refused),
         advanced=list(failures.advanced),
     )

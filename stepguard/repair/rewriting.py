@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast
 
+from stepguard.core.verdicts import DeviationKind
 from stepguard.errors import InexactError, StepguardError
 from stepguard.language.evaluation import evaluate, substitute
-from stepguard.language.expressions import Chain, Compare, Expression, Name, Negate, Number, format_expression
+from stepguard.language.expressions import Chain, Expression, Name, Negate, Number, format_expression
 from stepguard.language.numerals import Exact
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
@@ -29,33 +30,50 @@ class StandIn:
     """Steps that are asked in the place of one.
 
     Attributes:
-        steps: the steps, in order; all but the last have names of their own, the last one that of the step it
-            stands for. They read nothing but each other: the values stand in them as numbers.
+        steps: the steps, in order. Of a sum all but the last have names of their own, the last one that of the step it
+            stands for, and they read nothing but each other: the values stand in them as numbers.
         negated: whether the value is the last one's with the other sign.
-        compared: the operator of a comparison, where the last one is the difference of its sides: the value is whether
-            that stands so to zero.
+        decision: of a truth value what it is, over the differences that the steps are: how each stands to zero.
         measure: what the last value is: a number, a number of days that are a span, or the day of a month whose first
             day is `since`.
         since: see `measure`.
+        one_by_one: whether each step is asked in a call of its own, so that none is answered in view of another.
     """
 
+    without_value: ClassVar[DeviationKind] = "wrong_value"
+    """What is wrong where no value follows from the steps."""
     steps: tuple[Step, ...]
     negated: bool = False
-    compared: str | None = None
+    decision: Expression | None = None
     measure: Literal["number", "days", "date"] = "number"
     since: date | None = None
+    one_by_one: bool = False
 
     def behind(self, values: Mapping[str, Value]) -> tuple[Step, ...]:
-        """The steps whose values are not known yet."""
-        return tuple(step for step in self.steps if step.id not in values)
+        """The steps that are asked next: those whose values are not known yet, or the first of them."""
+        unknown = tuple(step for step in self.steps if step.id not in values)
+        return unknown[:1] if self.one_by_one else unknown
 
-    def restore(self, value: Value) -> Value:
-        """The value of the step itself, from that of the last stand-in."""
-        number = -cast(int | Decimal | Fraction, value) if self.negated else value
-        if self.compared is None:
+    @property
+    def outcomes(self) -> int | None:
+        """In how many ways whoever guesses may answer, of which one is right; None where that is not limited."""
+        return min((few for step in self.steps if (few := step.type.choices) is not None), default=None)
+
+    def restore(self, values: Mapping[str, Value]) -> Value:
+        """The value of the step itself, from those of all the steps.
+
+        Raises:
+            EvaluationError: there is none.
+        """
+        last = self.steps[-1].id
+        number = -cast(int | Decimal | Fraction, values[last]) if self.negated else values[last]
+        if self.decision is None:
             return self._measured(number)
-        difference = Number(cast(Exact, to_exact(number)))
-        return cast(bool, evaluate(Compare(self.compared, difference, Number(0)), {}))
+        return cast(bool, evaluate(self.decision, {**values, last: number}))
+
+    def quotations(self, values: Mapping[str, Value]) -> tuple[str, ...]:
+        """The passages of documents that the value rests on."""
+        return ()
 
     def _measured(self, number: Value) -> Value:
         if self.measure == "number":

@@ -12,6 +12,10 @@ rung              asks                                                          
 `Draft`           for working in free text first, and then for the reply         rephrased
 `Rewrite`         the same without double signs, the larger number first         rewritten
 `Split`           smaller steps, each checked                                    split
+`Reorder`         the options in the other order                                 rephrased
+`Passage`         the passage that decides first, then the step from it alone    split
+`Fields`          the fields of a record, each a step                            split
+`Eliminate`       whether each option applies, one call each                     split
 `Vote`            several times, where no check decides                          none
 `another_model`   another model                                                  model
 `person`          a person                                                       person
@@ -32,6 +36,7 @@ from stepguard.core.arguments import check_count, check_number, check_one_of
 from stepguard.errors import ConfigError
 from stepguard.language.expressions import Name
 from stepguard.language.values import Value
+from stepguard.repair.evidence import by_fields, by_options, other_order, passage_first
 from stepguard.repair.rewriting import StandIn, rewrite
 from stepguard.repair.splitting import Way, split
 from stepguard.results import Assistance
@@ -43,8 +48,12 @@ __all__ = [
     "FIRST",
     "Code",
     "Draft",
+    "Eliminate",
+    "Fields",
     "Isolate",
+    "Passage",
     "Question",
+    "Reorder",
     "Resample",
     "Rewrite",
     "Rung",
@@ -174,7 +183,72 @@ class Draft(Rung):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rewrite(Rung):
+class Instead(Rung):
+    """Something else is asked in the place of the step, from which its value follows."""
+
+    alone: bool = True
+
+    def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
+        """See `Rung.applies`."""
+        return self.stand_in(step, values) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reorder(Instead):
+    """The options in the other order. Cures a liking for the first or the last one."""
+
+    name: str = "reorder"
+    assistance: Assistance = "rephrased"
+
+    def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+        """See `Rung.stand_in`."""
+        return other_order(step, values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage(Instead):
+    """The sentence of the document that decides the step, which is checked to stand there; then the step from it alone.
+
+    Where a check names the document: `Cites` of a judgement, `Grounded` of a value that is read. Two calls.
+    """
+
+    name: str = "passage"
+    assistance: Assistance = "split"
+
+    def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+        """See `Rung.stand_in`."""
+        return passage_first(step, values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fields(Instead):
+    """The fields of a record, each a step; those that pass their check are not asked again."""
+
+    name: str = "fields"
+    assistance: Assistance = "split"
+
+    def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+        """See `Rung.stand_in`."""
+        return by_fields(step, values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eliminate(Instead):
+    """Whether each of three options or more applies, in a call for each; the value is the only one that does.
+
+    Whoever guesses is right once in 2 to the power of their number.
+    """
+
+    name: str = "eliminate"
+    assistance: Assistance = "split"
+
+    def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+        """See `Rung.stand_in`."""
+        return by_options(step, values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrite(Instead):
     """The same value written without what trips models (`stepguard.repair.rewriting.rewrite`), mapped back by code.
 
     Attributes:
@@ -182,13 +256,8 @@ class Rewrite(Rung):
     """
 
     name: str = "rewrite"
-    alone: bool = True
     assistance: Assistance = "rewritten"
     turned: bool = False
-
-    def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
-        """See `Rung.applies`."""
-        return self.stand_in(step, values) is not None
 
     def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
         """See `Rung.stand_in`."""
@@ -196,7 +265,7 @@ class Rewrite(Rung):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Split(Rung):
+class Split(Instead):
     """Smaller steps, each checked (`stepguard.repair.splitting.split`); the last one gives the value.
 
     Attributes:
@@ -207,17 +276,12 @@ class Split(Rung):
     """
 
     name: str = "split"
-    alone: bool = True
     assistance: Assistance = "split"
     way: Way = "digits"
 
     def __post_init__(self) -> None:
         Rung.__post_init__(self)
         check_one_of(self.way, get_args(Way), "repair", name="split: way")
-
-    def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
-        """See `Rung.applies`."""
-        return self.stand_in(step, values) is not None
 
     def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
         """See `Rung.stand_in`."""

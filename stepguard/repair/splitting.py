@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import count
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from stepguard.errors import EvaluationError
 from stepguard.language.evaluation import evaluate
-from stepguard.language.expressions import Call, Chain, Compare, Expression, Name, Negate, Number, Power
+from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Negate, Not, Number, Power
 from stepguard.language.numerals import Exact
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
@@ -42,9 +42,9 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
 
     A step of several operations becomes one step for each, with ``round_numbers`` several for a product; one operation
     on two numbers is taken apart in that way. Of a comparison the difference of its sides is asked, as a number whose
-    sign decides; it has no other ways but to turn it (``round_numbers``). Of a step with dates the sum of days is
-    asked, with ``round_numbers`` a term at a time. No small step holds the value of the step as a number, unless the
-    step itself does.
+    sign decides; it has no other ways but to turn it (``round_numbers``), and so of each that ``and``, ``or`` and
+    ``not`` join. Of a step with dates the sum of days is asked, with ``round_numbers`` a term at a time. No small step
+    holds the value of the step as a number, unless the step itself does.
 
     Args:
         step: the step.
@@ -55,10 +55,13 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
     tree = step.expression
     if tree is None:
         return None if way == "compensation" else split_dates(step, values, one_by_one=way == "round_numbers")
-    if not step.show_work:
+    joined = isinstance(tree, Logic | Not)
+    if not step.show_work and not joined:
         return None
     try:
         parts = _Parts((step.id, *step.reads), values, fine=way == "round_numbers")
+        if joined:
+            return None if way == "compensation" else _differences(tree, values, parts, turned=way == "round_numbers")
         if isinstance(tree, Compare):
             return _difference(step, tree, parts, way)
         last: Expression | None = parts.top(tree)
@@ -87,16 +90,43 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
 
 def _difference(step: Step, tree: Compare, parts: _Parts, way: Way) -> StandIn | None:
     """The difference whose sign decides a comparison. Finding that sign is the step: code does not order the sides."""
-    left, right = parts.side(tree.left), parts.side(tree.right)
     turned = way == "round_numbers"
-    if turned:
-        left, right = right, left
-    last = Chain((left, right), ("-",))
-    if isinstance(right, Number) and right.value < 0:  # signs are not doubled
-        last = Chain((left, Number(-right.value)), ("+",))
+    last = _taken_off(tree, parts, turned=turned)
     if way == "compensation" or len(parts.steps) >= _MAX_PARTS:
         return None
-    return StandIn((*parts.steps, Step(step.id, last)), negated=turned, compared=tree.operator)
+    decision = Compare(tree.operator, Name(step.id), Number(0))
+    return StandIn((*parts.steps, Step(step.id, last)), negated=turned, decision=decision)
+
+
+def _taken_off(tree: Compare, parts: _Parts, *, turned: bool) -> Chain:
+    """The difference of the sides of a comparison; `turned`: with the other sign."""
+    left, right = parts.side(tree.left), parts.side(tree.right)
+    if turned:
+        left, right = right, left
+    if isinstance(right, Number) and right.value < 0:  # signs are not doubled
+        return Chain((left, Number(-right.value)), ("+",))
+    return Chain((left, right), ("-",))
+
+
+def _differences(tree: Expression, values: Mapping[str, Value], parts: _Parts, *, turned: bool) -> StandIn | None:
+    """The differences whose signs decide comparisons that are joined; what joins their signs is code's."""
+
+    def decision(part: Expression) -> Expression:
+        match part:
+            case Logic(operator, operands):
+                return Logic(operator, tuple(map(decision, operands)))
+            case Not(operand):
+                return Not(decision(operand))
+            case Compare(operator):
+                difference = parts.named(_taken_off(part, parts, turned=turned))
+                return Compare(operator, *((Number(0), difference) if turned else (difference, Number(0))))
+            case Name(name) if isinstance(values.get(name), bool):
+                return Compare("==", Number(int(cast(bool, values[name]))), Number(1))
+            case _:
+                raise _NoParts
+
+    decided = decision(tree)
+    return StandIn(tuple(parts.steps), decision=decided) if 0 < len(parts.steps) <= _MAX_PARTS else None
 
 
 class _NoParts(Exception):
@@ -127,7 +157,7 @@ class _Parts:
 
     def add(self, left: Expression, operator: str, right: Expression) -> Name:
         """One more small step; its name."""
-        return self._named(Chain((left, right), (operator,)))
+        return self.named(Chain((left, right), (operator,)))
 
     def sum_of(self, terms: Sequence[Expression], operator: str = "+") -> Expression:
         """All but the last operation as small steps; the last one is given back."""
@@ -174,7 +204,7 @@ class _Parts:
         return self._step(self.top(tree)) if number is None else Number(number)
 
     def _step(self, written: Expression) -> Expression:
-        return self._named((self._fine and self._digits_of(written)) or written)
+        return self.named((self._fine and self._digits_of(written)) or written)
 
     def _digits_of(self, written: Expression) -> Expression | None:
         match written:
@@ -182,7 +212,8 @@ class _Parts:
                 return _product(left, right, self, turned=True)
         return None
 
-    def _named(self, written: Expression) -> Name:
+    def named(self, written: Expression) -> Name:
+        """One more small step, which works out an expression; its name."""
         value = evaluate(written, self._results)
         if not _comes_out(value):  # nobody writes an endless fraction down
             raise _NoParts

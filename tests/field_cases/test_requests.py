@@ -275,7 +275,7 @@ def _refuses(step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
 
 DECISIONS: list[tuple[str, Step, str]] = [
     ("R13-boolean", Step("ok", instruction="Is it?", type="boolean", checks=[_refuses]), "true"),
-    ("R13-one-of", Step("ok", instruction="Which?", type="one_of(a, b, c)", checks=[_refuses]), "a"),
+    ("R13-one-of", Step("ok", instruction="Which?", type="one_of(a, b)", checks=[_refuses]), "a"),
 ]
 
 

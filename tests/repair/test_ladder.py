@@ -63,7 +63,7 @@ def test_the_default_ladder_ends_and_names_the_step() -> None:
     assert result.problem.occurrence.step == "t1"
     names = [attempt.rung for attempt in result.attempts if attempt.outcome != "draft"]
     assert names[0] == "ask"
-    for rung in {each.name for each in DEFAULT_RUNGS}:
+    for rung in {each.name for each in DEFAULT_RUNGS if each.applies(MINUS.steps[0], INPUTS)}:
         bound = sum(each.times for each in DEFAULT_RUNGS if each.name == rung)
         assert 1 <= names.count(rung) <= bound + 2 * (rung == "split")
     assert result.assisted == {}
@@ -175,7 +175,7 @@ def test_on_a_bad_model_every_rung_is_used_and_nothing_wrong_is_verified() -> No
             count = sum(record.assistance == each for record in result.steps)
             assert count == result.assisted.get(each, 0)
         assert result.profile.hard.well <= result.profile.hard.made
-    assert used >= {rung.name for rung in DEFAULT_RUNGS}
+    assert used >= {rung.name for rung in DEFAULT_RUNGS} - {"reorder", "passage", "fields", "eliminate"}  # in words
     assert kinds == {"rephrased", "rewritten", "split"}
 
 

@@ -25,7 +25,7 @@ def worked(stand_in: StandIn) -> Value:
         assert step.expression is not None
         assert set(step.reads) <= set(known)
         known[step.id] = step.type.convert(evaluate(step.expression, known))
-    return stand_in.restore(known[stand_in.steps[-1].id])
+    return stand_in.restore(known)
 
 
 def formulas(stand_in: StandIn | None) -> list[str | None] | None:

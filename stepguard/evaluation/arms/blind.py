@@ -78,7 +78,7 @@ class _Patient:
         unread = [at for at, kind in enumerate(failures.kinds) if kind != "wrong_value"]
         kinds: list[DeviationKind] = [failures.kinds[at] for at in unread]
         rungs = [failures.rungs[at] for at in unread]
-        return self.policy.next(replace(failures, kinds=kinds, rungs=rungs, wrong=[], last_wrong=None))
+        return self.policy.next(replace(failures, kinds=kinds, rungs=rungs, wrong=[], refused=[], last_wrong=None))
 
 
 class _Scheduled:

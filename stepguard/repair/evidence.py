@@ -1,0 +1,192 @@
+"""Steps in words asked by what decides them: a passage first, each option by itself, a record field by field.
+
+What such a step may be asked for follows from the step alone: which document it is read from, which options it has,
+which fields its record. No request holds what was answered before, or what a check has said of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from stepguard.core.verdicts import DeviationKind
+from stepguard.errors import InexactError
+from stepguard.language.records import Record
+from stepguard.language.values import Value
+from stepguard.procedure.steps import Step
+from stepguard.repair.rewriting import StandIn
+
+if TYPE_CHECKING:
+    from stepguard.checks import Check
+
+__all__ = ["by_fields", "by_options", "other_order", "passage_first"]
+
+_FEWEST_OPTIONS: Final = 3
+"""Of two options the one that does not apply would name the other."""
+_MOST_PARTS: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cited(StandIn):
+    """The passage that decides a step, copied and checked, and the step in view of that alone.
+
+    Attributes:
+        passage: the name of the step that copies it; empty where none does.
+    """
+
+    passage: str = ""
+
+    def restore(self, values: Mapping[str, Value]) -> Value:
+        """See `StandIn.restore`."""
+        return values[self.steps[-1].id]
+
+    def quotations(self, values: Mapping[str, Value]) -> tuple[str, ...]:
+        """See `StandIn.quotations`."""
+        return (str(values[self.passage]),) if self.passage else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eliminated(Cited):
+    """Whether each option applies, each in a call of its own; the value is the one that does.
+
+    Attributes:
+        options: the options, in the order of the last steps.
+    """
+
+    without_value: ClassVar[DeviationKind] = "malformed"
+    options: tuple[str, ...]
+
+    @property
+    def outcomes(self) -> int | None:
+        """See `StandIn.outcomes`: each option may be said to apply or not, and one of these patterns is right."""
+        return 1 << len(self.options)
+
+    def restore(self, values: Mapping[str, Value]) -> Value:
+        """See `StandIn.restore`."""
+        asked = self.steps[-len(self.options) :]
+        applying = [option for option, step in zip(self.options, asked, strict=True) if values[step.id]]
+        if len(applying) != 1:
+            raise InexactError(f"asked one by one, {len(applying)} of {len(self.options)} options apply")
+        return applying[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldByField(StandIn):
+    """The fields of a record, each a step.
+
+    Attributes:
+        keys: the names of the fields, in the order of the steps.
+    """
+
+    keys: tuple[str, ...]
+
+    def restore(self, values: Mapping[str, Value]) -> Value:
+        """See `StandIn.restore`."""
+        return Record({key: values[step.id] for key, step in zip(self.keys, self.steps, strict=True)})
+
+
+def passage_first(step: Step, values: Mapping[str, Value]) -> StandIn | None:
+    """The passage of the document that decides a step, and then the step from the passage alone.
+
+    None where no check of the step names the document that it rests on, and for lists and records.
+    """
+    found = _passage(step, values) if _in_words(step) and not step.type.structured else None
+    if found is None:
+        return None
+    passage, others = found
+    text = f"{step.instruction} Answer from {passage.id} alone."
+    asked = Step(step.id, instruction=text, type=step.type, reads=(passage.id, *others))
+    return Cited(steps=(passage, asked), one_by_one=True, passage=passage.id)
+
+
+def by_options(step: Step, values: Mapping[str, Value]) -> StandIn | None:
+    """Whether each option applies, from the passage that decides it where a check names a document.
+
+    None where there are fewer than three options: of two, one that does not apply would name the other.
+    """
+    options = step.type.options
+    if not _in_words(step) or not _FEWEST_OPTIONS <= len(options) <= _MOST_PARTS:
+        return None
+    names = _names(step)
+    found = _passage(step, values)
+    before, reads = ((), step.reads) if found is None else ((found[0],), (found[0].id, *found[1]))
+    asked = tuple(
+        Step(
+            next(names),
+            instruction=f'Is "{option}" the right answer to this? {step.instruction}',
+            type="boolean",
+            reads=reads,
+        )
+        for option in options
+    )
+    passage = before[0].id if before else ""
+    return Eliminated(steps=(*before, *asked), one_by_one=True, options=options, passage=passage)
+
+
+def other_order(step: Step, values: Mapping[str, Value]) -> StandIn | None:
+    """The same step with its options in the other order; None where it has fewer than three."""
+    options = step.type.options
+    if not _in_words(step) or len(options) < _FEWEST_OPTIONS:
+        return None
+    requests = [text for check in step.checks if isinstance(text := getattr(check, "request", None), str)]
+    text = f"{step.instruction} ({'; '.join(requests)})" if requests else step.instruction
+    turned = replace(step.type, options=options[::-1])
+    return Cited(steps=(Step(step.id, instruction=text, type=turned, reads=step.reads),))
+
+
+def by_fields(step: Step, values: Mapping[str, Value]) -> StandIn | None:
+    """A step for each field of a record, checked where it is to stand as in the whole; None for anything else."""
+    record = step.type.record
+    if not _in_words(step) or record is None or not 2 <= len(record.fields) <= _MOST_PARTS:
+        return None
+    names = _names(step)
+    steps = tuple(
+        Step(
+            next(names),
+            instruction=f"Only {key} of this: {step.instruction}",
+            type=kind,
+            reads=step.reads,
+            checks=_of_field(step, key),
+        )
+        for key, kind in record.fields
+    )
+    return FieldByField(steps=steps, keys=tuple(key for key, _ in record.fields))
+
+
+def _in_words(step: Step) -> bool:
+    return step.performer == "model" and step.expression is None and step.exact is None
+
+
+def _names(step: Step) -> Iterator[str]:
+    used = {step.id, *step.reads}
+    return (name for number in count(1) if (name := f"p{number}") not in used)
+
+
+def _of_field(step: Step, key: str) -> list[Check]:
+    """The checks of a step that judge a field of its record by itself."""
+    names = {} if step.origin is None else dict(step.origin.names)
+    makers = ((check, getattr(check, "for_field", None)) for check in step.checks)
+    return [
+        maker(key, names.get(document := str(getattr(check, "document", "")), document))
+        for check, maker in makers
+        if callable(maker)
+    ]
+
+
+def _passage(step: Step, values: Mapping[str, Value]) -> tuple[Step, tuple[str, ...]] | None:
+    """The step that copies the passage, and what else the step reads; None where no check names a document."""
+    names = {} if step.origin is None else dict(step.origin.names)
+    for check in step.checks:
+        maker, written = getattr(check, "for_passage", None), getattr(check, "document", None)
+        document = names.get(str(written), str(written))
+        if not callable(maker) or not isinstance(values.get(document), str):
+            continue
+        name = "passage"
+        while name in (step.id, *step.reads):
+            name += "_"
+        text = f"Copy from {document}, word for word, the sentence or line that decides this: {step.instruction}"
+        made = Step(name, instruction=text, type="text", reads=step.reads, checks=[maker(document)])
+        return made, tuple(other for other in step.reads if other != document)
+    return None

@@ -1,0 +1,324 @@
+"""Judgements and extractions asked again by what decides them: a passage, each option, each field, each comparison."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stepguard import Guard, Ladder, Procedure, Step
+from stepguard.backends import Completion, Request
+from stepguard.checks import Cites, Grounded
+from stepguard.language.evaluation import evaluate, substitute
+from stepguard.language.values import Value
+from stepguard.procedure import Input
+from stepguard.repair.rungs import Eliminate, Fields, Passage, Reorder, Resample, Split, another_model, person
+from stepguard.testing import ScriptedBackend
+
+POLICY = (
+    "Opened goods are not taken back. Books are taken back within 30 days of the purchase. "
+    "Toys that are broken are replaced at once."
+)
+CLAUSE = "Books are taken back within 30 days of the purchase"
+
+
+class Replying:
+    """Replies what a function says of each step, and keeps the requests."""
+
+    def __init__(self, answer: Callable[[Step, Request], object]) -> None:
+        self.answer = answer
+        self.requests: list[Request] = []
+
+    def complete(self, request: Request) -> Completion:
+        self.requests.append(request)
+        return Completion(json.dumps({step.id: self.answer(step, request) for step in request.steps}))
+
+    @property
+    def prompts(self) -> list[str]:
+        return [request.messages[-1].content for request in self.requests]
+
+
+def said(value: object, work: str = "") -> dict[str, object]:
+    return {"work": work, "value": value}
+
+
+def judged(kind: str, *checks: Any, question: str = "Is the book taken back?") -> Procedure:
+    step = Step("ok", instruction=question, type=kind, reads=["policy"], checks=[Cites("policy"), *checks])
+    return Procedure([step], inputs=[Input("policy", "text")])
+
+
+def test_a_judgement_that_quotes_nothing_is_asked_by_its_passage() -> None:
+    """The passage is asked first and checked, then the decision from it alone; the claim quotes it."""
+
+    def answer(step: Step, request: Request) -> object:
+        return said(CLAUSE) if step.id == "passage" else said("true", "I think so")
+
+    model = Replying(answer)
+    result = Guard(model, repair=Ladder([Passage()])).run(judged("boolean"), {"policy": POLICY})
+    assert (result.status, result.values["ok"], result.assisted) == ("checked", True, {"split": 1})
+    assert [(each.rung, each.outcome) for each in result.attempts] == [
+        ("ask", "rejected"),
+        ("passage", "partly"),
+        ("passage", "accepted"),
+    ]
+    assert "Opened goods" in model.prompts[1]
+    assert "Opened goods" not in model.prompts[2]
+    assert CLAUSE in model.prompts[2]
+    assert [deviation.kind for deviation in result.steps[0].deviations] == ["unfaithful_work"]
+
+
+@pytest.mark.parametrize("passage", ["Books are taken back within 60 days", "Books", "Opened goods ... taken back", ""])
+def test_a_passage_that_does_not_stand_there_decides_nothing(passage: str) -> None:
+    """What was made up, is too short or leaves something out is refused before anything is asked of it."""
+    model = Replying(lambda step, request: said(passage if step.id == "passage" else "true"))
+    result = Guard(model, repair=Ladder([Passage()])).run(judged("boolean"), {"policy": POLICY})
+    assert (result.status, result.usage.calls) == ("abstained", 2)
+
+
+def test_a_wrong_quotation_says_nothing_of_the_value() -> None:
+    """A judgement with two values is asked again where its citation alone was refused."""
+    quoted = said("true", f'"{CLAUSE}"')
+    with ScriptedBackend({"ok": said("true", '"Books are never taken back"')}, {"ok": quoted}) as model:
+        assert Guard(model, repair=1).run(judged("boolean"), {"policy": POLICY}).status == "checked"
+
+
+def test_a_wrong_value_with_a_wrong_quotation_is_a_wrong_value() -> None:
+    """Where both are refused the value counts: another one would be a guess."""
+    wrong = judged("boolean", lambda step, values, claim: values["ok"] is False)
+    with ScriptedBackend({"ok": said("true", "no quotation")}) as model:
+        result = Guard(model).run(wrong, {"policy": POLICY})
+    assert (result.status, result.usage.calls) == ("abstained", 1)
+
+
+SIZES = ["small", "medium", "large"]
+
+
+def sized(*options: str, right: str) -> Procedure:
+    step = Step(
+        "size",
+        instruction="Which size is it?",
+        type=f"one_of({', '.join(options)})",
+        reads=["policy"],
+        checks=[lambda step, values, claim: values["size"] == right],
+    )
+    return Procedure([step], inputs=[Input("policy", "text")])
+
+
+def test_each_option_is_asked_by_itself() -> None:
+    """Options are asked in calls of their own, none in view of another; the only one that applies is the value."""
+    model = Replying(
+        lambda step, request: said("small" if step.id == "size" else str('"medium"' in str(step.instruction)).lower())
+    )
+    result = Guard(model, repair=Ladder([Eliminate()])).run(sized(*SIZES, right="medium"), {"policy": POLICY})
+    assert (result.values["size"], result.assisted, result.usage.calls) == ("medium", {"split": 1}, 4)
+    for prompt, option in zip(model.prompts[1:], SIZES, strict=True):
+        assert [each for each in SIZES if each in prompt] == [option]
+
+
+@pytest.mark.parametrize("truth", ["true", "false"])
+def test_options_that_are_not_decided_give_no_value(truth: str) -> None:
+    """Where none applies, or several do, the step is given up."""
+    model = Replying(lambda step, request: said("small" if step.id == "size" else truth))
+    result = Guard(model, repair=Ladder([Eliminate()])).run(sized(*SIZES, right="medium"), {"policy": POLICY})
+    assert result.status == "abstained"
+    assert result.problem is not None
+    assert "options apply" in result.problem.reason
+
+
+def test_options_are_asked_in_the_other_order_where_enough_are_left() -> None:
+    """Of six options five are left; of three two, which would be a guess."""
+
+    def first(step: Step, request: Request) -> object:
+        return said(step.type.options[0])
+
+    six = [f"o{number}" for number in range(6)]
+    ladder = Ladder([Reorder()])
+    found = Guard(Replying(first), repair=ladder).run(sized(*six, right="o5"), {"policy": ""})
+    assert (found.values["size"], found.assisted) == ("o5", {"rephrased": 1})
+    assert Guard(Replying(first), repair=ladder).run(sized(*SIZES, right="large"), {"policy": ""}).usage.calls == 1
+
+
+RECEIPT = "ACME GmbH\nNet 80.00 EUR\nVAT 20.00 EUR\nTotal 100.00 EUR\nDate 2026-03-04\n"
+RECORD = """
+record Bill:
+  total: money(EUR)
+  net: money(EUR)
+  on: date
+
+inputs:
+  receipt: text
+
+bill: Bill = "Copy the bill." (reads receipt)   check: grounded(receipt, beside={total: "Total", net: "Net"})
+"""
+
+
+def test_a_record_is_asked_field_by_field() -> None:
+    """Each field is a step with its own words beside; what is right is not asked again."""
+    right = {"total": "100.00 EUR", "net": "80.00 EUR", "on": "2026-03-04"}
+    tries: list[str] = []
+
+    def answer(step: Step, request: Request) -> object:
+        if step.id == "bill":
+            return said({**right, "total": "80.00 EUR"})
+        key = str(step.instruction).split()[1]
+        tries.append(key)
+        return said("100.00 EUR" if key == "net" and tries.count("net") == 1 else right[key])
+
+    result = Guard(Replying(answer), repair=Ladder([Fields()])).run(Procedure.parse(RECORD), {"receipt": RECEIPT})
+    assert (result.status, result.assisted) == ("checked", {"split": 1})
+    assert str(result.values["bill"]["total"]) == "100.00"  # type: ignore[call-overload,index]
+    assert tries == ["total", "net", "on", "net", "on"]
+
+
+def test_a_value_is_asked_by_the_line_that_holds_it() -> None:
+    """An amount that was not beside its words is read from the line that was copied first."""
+    step = Step(
+        "total",
+        instruction="What is the total?",
+        type="money(EUR)",
+        reads=["receipt"],
+        checks=[Grounded("receipt", beside="Total")],
+    )
+
+    def answer(step: Step, request: Request) -> object:
+        if step.id == "passage":
+            return said("Total 100.00 EUR")
+        return said("80.00 EUR" if "receipt" in step.reads else "100.00 EUR")
+
+    procedure = Procedure([step], inputs=[Input("receipt", "text")])
+    result = Guard(Replying(answer), repair=Ladder([Passage()])).run(procedure, {"receipt": RECEIPT})
+    assert (result.status, str(result.values["total"])) == ("checked", "100.00")
+
+
+def test_a_judgement_in_a_loop_is_asked_by_its_passage() -> None:
+    """The document is named as it is in the round."""
+    procedure = Procedure.parse("""
+inputs:
+  rules: list of text
+
+for each rule in rules:
+  ok: boolean = "Is the book taken back?" (reads rule)   check: cites(rule)
+""")
+    model = Replying(lambda step, request: said(CLAUSE if step.id.startswith("passage") else "true"))
+    result = Guard(model, segment=1, repair=Ladder([Passage()])).run(procedure, {"rules": [POLICY, CLAUSE]})
+    assert (result.status, dict(result.assisted)) == ("checked", {"split": 2})
+
+
+JOINED = [
+    "x > y and y > -60",
+    "not (x > y) or flag",
+    "flag and x + y <= 3",
+    "x == y or not flag",
+    "x > y and not x > 3",
+]
+
+
+@given(formula=st.sampled_from(JOINED), x=st.integers(-200, 200), y=st.integers(-200, 200), flag=st.booleans())
+def test_comparisons_that_are_joined_are_decided_by_their_differences(formula: str, x: int, y: int, flag: bool) -> None:
+    """Each difference is asked and proved; the truth value follows, whatever was said of it at first."""
+    procedure = Procedure.parse(f"inputs: x, y, flag: boolean\nok: boolean = {formula}")
+    right = bool(eval(formula))
+
+    def answer(step: Step, request: Request) -> object:
+        if step.id == "ok":
+            return str(not right).lower()
+        assert step.expression is not None
+        state = dict(request.values)
+        for each in request.steps:
+            assert each.expression is not None
+            state[each.id] = evaluate(each.expression, state)
+        return f"{substitute(step.expression, state)} = {state[step.id]}"
+
+    model = Replying(answer)
+    result = Guard(model, segment=1, repair=Ladder([Split()])).run(procedure, {"x": x, "y": y, "flag": flag})
+    assert (result.status, result.values["ok"]) == ("verified", right)
+    assert not any("ok" in prompt for prompt in model.prompts[1:])
+
+
+# What no rung may do
+
+
+def _guesses(seed: int, procedure: Procedure) -> tuple[bool, int, str]:
+    """Whether a model that guesses at random was committed, after how many calls, and how."""
+    chance = random.Random(seed)
+
+    def guess(step: Step, request: Request) -> object:
+        choices = ("true", "false") if step.type.kind == "boolean" else step.type.options
+        return said(chance.choice(choices) if choices else CLAUSE, f'"{CLAUSE}"')
+
+    result = Guard(Replying(guess), seed=seed).run(procedure, {"policy": POLICY})
+    return bool(result.steps), result.usage.calls, result.attempts[-1].rung
+
+
+@pytest.mark.parametrize("cited", [False, True])
+def test_a_coin_is_not_tossed_until_it_falls_right(cited: bool) -> None:
+    """A guessed truth value is committed as often as the first guess is right, and never later."""
+    checks = [Cites("policy")] if cited else []
+    decides: Any = lambda step, values, claim: values["ok"] is True  # noqa: E731
+    step = Step("ok", instruction="Is it?", type="boolean", reads=["policy"], checks=[*checks, decides])
+    procedure = Procedure([step], inputs=[Input("policy", "text")])
+    ends = [_guesses(seed, procedure) for seed in range(60)]
+    assert {end[1:] for end in ends} == {(1, "ask")}
+    assert 10 < sum(end[0] for end in ends) < 50
+
+
+def test_who_guesses_among_options_gains_no_more_than_the_bound() -> None:
+    """Three options are had by guessing each in one case of eight, less than the one of four that is allowed."""
+    ends = [_guesses(seed, sized(*SIZES, right="large")) for seed in range(400)]
+    late = [end for end in ends if end[0] and end[1] > 1]
+    assert {end[2] for end in late} <= {"eliminate"}
+    assert len(late) < 400 * 2 / 3 / 4
+
+
+@pytest.mark.parametrize("kind", ["boolean", "one_of(small, medium, large)", "one_of(a, b, c, d, e, f)"])
+def test_a_model_that_turns_every_answer_is_never_committed(kind: str) -> None:
+    """Whatever way it is asked in, what it says is wrong, and no wrong value is taken."""
+
+    def turned(step: Step, request: Request) -> object:
+        if step.type.kind == "boolean":
+            if step.id == "ok":
+                return said("false", f'"{CLAUSE}"')
+            return said(str('"medium"' not in str(step.instruction) and '"b"' not in str(step.instruction)).lower())
+        return said(step.type.options[0] if step.type.options else CLAUSE, f'"{CLAUSE}"')
+
+    right = {"boolean": True}.get(kind, "medium" if "medium" in kind else "b")
+    procedure = judged(kind, lambda step, values, claim: values["ok"] == right)
+    result = Guard(Replying(turned)).run(procedure, {"policy": POLICY})
+    assert (result.status, result.steps) == ("abstained", ())
+
+
+def test_no_request_depends_on_what_was_refused() -> None:
+    """Whichever wrong option came first, what is asked behind it is the same to the letter."""
+
+    def asked(first: str) -> list[str]:
+        def answer(step: Step, request: Request) -> object:
+            return said(first if step.id == "size" else CLAUSE if step.type.kind == "text" else "true")
+
+        model = Replying(answer)
+        assert Guard(model).run(sized(*SIZES, right="large"), {"policy": POLICY}).status == "abstained"
+        return model.prompts
+
+    small, medium = asked("small"), asked("medium")
+    assert small == medium
+    assert len(small) > 1
+
+
+def test_somebody_else_who_errs_is_not_asked_until_it_fits() -> None:
+    """A second answer of another model or a person to a yes or no would be known to be the other one."""
+    step = Step("ok", instruction="Is it?", type="boolean", checks=[lambda step, values, claim: False])
+    asked: list[str] = []
+
+    def ask(step: Step, values: Mapping[str, Value]) -> object:
+        asked.append(step.id)
+        return True
+
+    helper = Replying(lambda step, request: said("false"))
+    model = Replying(lambda step, request: said("true"))
+    ladder = Ladder([Resample(), another_model(helper, times=3), person(ask, times=3)])
+    assert Guard(model, repair=ladder).run(Procedure([step])).status == "abstained"
+    assert (len(model.requests), len(helper.requests), asked) == (1, 1, ["ok"])
