@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["AskPerson", "as_person"]
 
 AskPerson = Callable[["Step", Mapping[str, Value]], Any | Awaitable[Any]]
-"""Called with a step and the values it reads; gives the value of the step, None where the person does not know."""
+"""Called with a step and the values it reads; gives the value of the step, None where the person does not know.
+
+Where the step is no record, a mapping of ``value`` and ``work`` gives the working as well, such as what is cited.
+"""
 
 
 def as_person(ask: AskPerson) -> Backend:
@@ -76,11 +79,13 @@ def _completion(request: Request, given: object) -> Completion:
     step = request.steps[0]
     if given is None:
         return Completion(None, refusal="the person who was asked does not know", usage=Usage(calls=1), model="person")
+    work = "as a person says" if step.expression is None else substitute(step.expression, request.values)
+    if isinstance(given, Mapping) and set(given) == {"value", "work"} and step.type.record is None:
+        work, given = str(given["work"]), given["value"]
     try:
         value = given if isinstance(given, str) else step.type.write(step.type.accept(given))
     except ValueRefused as error:
         return Completion(None, refusal=f"the person's answer cannot be taken: {error}", model="person")
     assert request.reply_format is not None
-    work = "as a person says" if step.expression is None else substitute(step.expression, request.values)
     field = request.reply_format.answer(step, work, value)
     return Completion(json.dumps({step.id: field}), usage=Usage(calls=1), model="person")

@@ -94,7 +94,7 @@ class Landing:
             step,
             values,
             deviation,
-            rung=flight.rung if where == flight.first else FIRST,
+            rung=(self._repairs.rung(where.index) or flight.rung) if where == flight.first else FIRST,
             alone=len(segment.steps) == 1,
             unread=_unread(reply),
             runaway=reply is not None and reply.runaway,

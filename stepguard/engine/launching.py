@@ -121,9 +121,9 @@ class Launcher:
         rung = self._repairs.rung(segment.indices[0]) or FIRST
         performer = segment.steps[0].performer
         code = performer in ("code", "function", "tool") or rung.assistance == "code"
-        if performer == "person":
-            question = segment.steps[0].instruction or _NOBODY
-            asked = self._answer(segment, question)
+        if performer == "person" or rung.waits:
+            question = segment.steps[0].instruction or segment.steps[0].formula or _NOBODY
+            asked = self._answer(segment, question, again=rung.waits)
             if asked is None:
                 self._ending.end("waiting", segment.occurrences[0], question)
                 return False
@@ -136,11 +136,14 @@ class Launcher:
             return True
         return self._ask_segment(segment, rung, now)
 
-    def _answer(self, segment: Segment, question: str) -> Rung | None:
-        """How a person is asked for the only step of a segment, None where there is nobody."""
+    def _answer(self, segment: Segment, question: str, *, again: bool) -> Rung | None:
+        """How a person is asked for the only step of a segment, None where there is nobody.
+
+        `again`: whether another answer may be asked for where this one is refused.
+        """
         index, where = segment.indices[0], segment.occurrences[0]
         if index in self._answers:
-            return self._answers[index]
+            return self._answers.pop(index) if again else self._answers[index]
         given = None if self._recall is None else self._recall.answer(segment.steps[0], where, question)
         return self._person if given is None else person(lambda *_: given)
 

@@ -108,7 +108,12 @@ class Rung:
     @property
     def independent(self) -> bool:
         """Whether somebody else answers, to whom what the model said so far means nothing."""
-        return self.backend is not None
+        return self.backend is not None or self.waits
+
+    @property
+    def waits(self) -> bool:
+        """Whether the person whom the guard knows is asked, and the run waits where it knows none."""
+        return self.assistance == "person" and self.backend is None
 
     @property
     def asks_for_more(self) -> bool:
@@ -348,22 +353,23 @@ def another_model(backend: object, *, model: str | None = None, times: int = 1, 
     )
 
 
-def person(ask: AskPerson, *, times: int = 1, timeout: float | None = None) -> Rung:
+def person(ask: AskPerson | None = None, *, times: int = 1, timeout: float | None = None) -> Rung:
     """A rung that asks a person, through a callback: plain, or async (then with `Guard.arun`).
 
-    An answer counts as a call of the run, without tokens.
+    Without one whoever the guard knows is asked (``Guard(person=...)``); where it knows nobody the run waits (status
+    ``waiting``), and `Run.answer` goes on. An answer counts as a call of the run, without tokens.
 
     Where the callback raises, or takes too long, the next rung is tried.
 
     Args:
         ask: called with the step and the values it reads; gives the value of the step, as text or as a number, or
-            None where the person does not know. It is checked like any other claim; no working is asked for.
+            None where the person does not know. It is checked like any other claim; no working is asked for, and
+            where a check wants one (`Cites`), both are given: ``{"value": True, "work": '"within 30 days"'}``.
         times: see `Rung`.
         timeout: seconds; by default a person may take as long as the budget allows.
 
     Raises:
         ConfigError: `ask` cannot be called.
     """
-    return Rung(
-        "person", alone=True, times=times, assistance="person", backend=as_person(ask), timeout=timeout, once=True
-    )
+    backend = None if ask is None else as_person(ask)
+    return Rung("person", alone=True, times=times, assistance="person", backend=backend, timeout=timeout, once=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from stepguard.checks import Cites, Grounded
 from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.values import Value
 from stepguard.procedure import Input
-from stepguard.repair.rungs import Eliminate, Fields, Passage, Reorder, Resample, Split, another_model, person
+from stepguard.repair.rungs import Draft, Eliminate, Fields, Passage, Reorder, Resample, Split, another_model, person
 from stepguard.testing import ScriptedBackend
 
 POLICY = (
@@ -322,3 +323,50 @@ def test_somebody_else_who_errs_is_not_asked_until_it_fits() -> None:
     ladder = Ladder([Resample(), another_model(helper, times=3), person(ask, times=3)])
     assert Guard(model, repair=ladder).run(Procedure([step])).status == "abstained"
     assert (len(model.requests), len(helper.requests), asked) == (1, 1, ["ok"])
+
+
+# A person behind the ladder
+
+
+def test_a_run_waits_for_a_person_behind_the_ladder() -> None:
+    """Where the guard knows nobody the run waits at the step, an answer goes on, and a wrong one is not asked again."""
+    for answer, status in ((True, "checked"), (False, "abstained"), (None, "abstained")):
+        step = Step("ok", instruction="Is it?", type="boolean", checks=[lambda step, values, claim: values["ok"]])
+        guard = Guard(Replying(lambda step, request: said("false")), repair=Ladder([Resample(), person()]))
+        run = guard.start(Procedure([step]))
+        waiting = guard.drive(run)
+        assert (waiting.status, waiting.problem and waiting.problem.reason) == ("waiting", "Is it?")
+        run.answer("ok", answer)
+        result = guard.drive(run)
+        assert (result.status, result.usage.calls) == (status, 2)
+        assert result.assisted == ({"person": 1} if answer else {})
+
+
+def test_the_person_of_the_guard_is_asked_behind_the_ladder() -> None:
+    """A person answers with what is cited, where a check wants that."""
+    answers: list[tuple[object, str]] = [({"value": True, "work": f'"{CLAUSE}"'}, "checked"), (True, "abstained")]
+    for answer, status in answers:
+        model = Replying(lambda step, request: said("true", "because"))
+        guard = Guard(model, repair=Ladder([person()]), person=partial(_answered, answer))
+        result = guard.run(judged("boolean"), {"policy": POLICY})
+        assert (result.status, len(model.requests)) == (status, 1)
+
+
+def _answered(answer: object, step: Step, values: Mapping[str, Value]) -> object:
+    return answer
+
+
+def test_a_draft_in_a_loop_is_judged_under_the_names_of_its_round() -> None:
+    """Working first finds the document of the round as well."""
+    procedure = Procedure.parse("""
+inputs:
+  rules: list of text
+
+for each rule in rules:
+  ok: boolean = "Is the book taken back?" (reads rule)   check: cites(rule)
+""")
+    model = Replying(
+        lambda step, request: said("true", f'"{CLAUSE}"' if "Working:" in request.messages[-1].content else "")
+    )
+    result = Guard(model, segment=1, repair=Ladder([Draft()])).run(procedure, {"rules": [POLICY, CLAUSE]})
+    assert (result.status, dict(result.assisted)) == ("checked", {"rephrased": 2})
