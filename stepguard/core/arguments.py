@@ -24,10 +24,13 @@ __all__ = [
     "check_names",
     "check_number",
     "check_one_of",
+    "check_run_id",
     "check_seconds",
     "check_seed",
     "check_text",
 ]
+
+_LONGEST_ID: Final = 200
 
 
 def check_count(
@@ -209,6 +212,18 @@ def check_instance(
     """
     if not isinstance(value, kind) and not (optional and value is None):
         raise _refusal(f"{name or option} is {what}", value, option)
+
+
+def check_run_id(value: object, option: str = "run_id") -> None:
+    """A text that can name a run.
+
+    Raises:
+        ConfigError: it cannot.
+    """
+    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > _LONGEST_ID:
+        raise ConfigError(
+            f"{option} is a text of 1 to {_LONGEST_ID} characters on one line, not {value!r:.60}", option=option
+        )
 
 
 def _refusal(wanted: str, value: object, option: str, *, optional: bool = False) -> ConfigError:

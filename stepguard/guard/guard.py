@@ -18,7 +18,7 @@ from stepguard.engine.machine import Engine
 from stepguard.engine.run import Run
 from stepguard.errors import ConfigError, InputError, UsageError
 from stepguard.guard.calls import aperform, as_sync, ask_model, is_quick
-from stepguard.guard.options import GuardKeywords, GuardOptions, check_options, check_run_id, new_seed, show_options
+from stepguard.guard.options import GuardKeywords, GuardOptions, check_kept, check_options, new_seed, show_options
 from stepguard.procedure.procedure import Procedure, check_procedure
 from stepguard.repair.ladder import Ladder
 from stepguard.results import Result
@@ -130,7 +130,7 @@ class Guard:
     ) -> Run:
         started = time.monotonic()  # what is prepared counts for the run
         check_procedure(procedure)
-        check_run_id(run_id, kept=self._ledger is not None)
+        check_kept(run_id, kept=self._ledger is not None)
         name = os.urandom(6).hex() if run_id is None else run_id
         settings = replace(self._settings, seed=seed)
         accepted = procedure.accept_inputs(inputs or {})
@@ -238,13 +238,13 @@ class Guard:
     ) -> tuple[Callable[[BatchRow], Awaitable[Result]], Batch]:
         from stepguard.engine.batch import Batch
 
-        check_run_id(run_id, kept=self._ledger is not None)
+        check_kept(run_id, kept=self._ledger is not None)
         seed = new_seed() if self._options.seed is None else self._options.seed
 
         async def run(row: BatchRow) -> Result:
             name = None if run_id is None else f"{run_id}/{row.index if row.key is None else row.key}"
             try:
-                check_run_id(name, kept=True)
+                check_kept(name, kept=True)
             except ConfigError as error:
                 raise InputError(f"the key of the row cannot name a run: {error}") from None
             return await self.adrive(self._start(procedure, row.inputs, _seed_of(seed, row.index), run_id=name))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
 from stepguard.backends.base import Backend, as_backend
 from stepguard.backends.person import AskPerson
 from stepguard.backends.retry import RetryPolicy
-from stepguard.core.arguments import check_count, check_flag, check_instance, check_seconds, check_seed
+from stepguard.core.arguments import check_count, check_flag, check_instance, check_run_id, check_seconds, check_seed
 from stepguard.core.profile import Profile
 from stepguard.engine.budget import Budget
 from stepguard.engine.segments import Segments
@@ -35,15 +35,14 @@ __all__ = [
     "DropInKeywords",
     "GuardKeywords",
     "GuardOptions",
+    "check_kept",
     "check_options",
-    "check_run_id",
     "new_seed",
     "show_options",
 ]
 
 _RETRIES: Final = 4
 _SEED_BITS: Final = 32
-_LONGEST_ID: Final = 200
 _EQUATIONS: Final = EquationFormat()
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
@@ -223,7 +222,7 @@ def _models_of(repair: int | Repair) -> Iterator[Backend]:
             yield rung.backend
 
 
-def check_run_id(run_id: object, *, kept: bool) -> None:
+def check_kept(run_id: object, *, kept: bool) -> None:
     """Refuse what cannot name a run, or would name one that is not kept.
 
     Raises:
@@ -231,10 +230,7 @@ def check_run_id(run_id: object, *, kept: bool) -> None:
     """
     if run_id is None:
         return
-    if not isinstance(run_id, str) or not run_id.strip() or not run_id.isprintable() or len(run_id) > _LONGEST_ID:
-        raise ConfigError(
-            f"run_id is a text of 1 to {_LONGEST_ID} characters on one line, not {run_id!r:.60}", option="run_id"
-        )
+    check_run_id(run_id)
     if not kept:
         raise ConfigError("run_id names a run in a ledger: Guard(..., ledger='runs.db')", option="run_id")
 

@@ -17,17 +17,19 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Self
 
-from stepguard.core.arguments import check_callable
+from stepguard.core.arguments import check_callable, check_instance
 from stepguard.errors import ConfigError, StepguardError, ValueRefused
+from stepguard.ledger import Ledger
 from stepguard.policy.arguments import plain_data
 from stepguard.policy.decisions import Decision, FactQuestion, Reason
 from stepguard.policy.gate import PolicyGate
@@ -62,6 +64,11 @@ class ToolGate:
         confirm: asked for a yes: the decision and who has to say it. None: such calls wait, and the model is told so.
         answer: asked for a fact that is not known; None where that cannot be told.
         clock: the moment; by default the time of this machine.
+        ledger: where the conversation is kept, so that it goes on in another process: the path of a file, or a
+            `stepguard.ledger.Ledger`; with `run_id`. See `Policy.gate`.
+        repeatable: the tools that a framework calls and that may be called again with the key of the call, after a
+            process died in one. Of `tools` those are known: they have a parameter ``idempotency_key``, or are declared
+            ``Tool(..., idempotent=True)``. No other is called again unless the policy says that it only reads.
         options: further options of `Policy.gate`.
 
     Raises:
@@ -77,22 +84,39 @@ class ToolGate:
         confirm: Callable[[Decision, str], bool] | None = None,
         answer: Callable[[Decision, FactQuestion], object | None] | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        ledger: Ledger | str | Path | None = None,
+        repeatable: Iterable[str] = (),
         **options: Any,
     ) -> None:
         for function, name in ((confirm, "confirm"), (answer, "answer"), (clock, "clock")):
             check_callable(function, name, optional=True)
-        if isinstance(policy, PolicyGate) and (facts or options):
+        if isinstance(policy, PolicyGate) and (facts or options or ledger is not None):
             raise ConfigError("facts and options belong to the gate that is given", option="facts")
-        self.gate = policy if isinstance(policy, PolicyGate) else policy.gate(facts=facts, **options)
         self._tools: Mapping[str, Operation] = operations_of({}, tools)
-        for name in tools:
-            if name not in self.gate.policy.tools:
-                raise ConfigError(f"the policy declares no tool {name!r}: write `tool {name}(...)`", option="tools")
+        declared = (policy.policy if isinstance(policy, PolicyGate) else policy).tools
+        for option, names in (("tools", tuple(tools)), ("repeatable", tuple(repeatable))):
+            for name in names:
+                if name not in declared:
+                    raise ConfigError(f"the policy declares no tool {name!r}: write `tool {name}(...)`", option=option)
+        self._repeatable: Final = {
+            *repeatable,
+            *(each.name for each in declared.values() if each.reads),
+            *(each.name for each in self._tools.values() if each.keyed or each.idempotent),
+        }
+        check_instance(ledger, (str, Path, Ledger), "ledger", what="the path of a file, or a Ledger", optional=True)
+        opened = Ledger(ledger) if isinstance(ledger, str | Path) else ledger
+        self._own_ledger: Final = None if opened is ledger else opened
+        if isinstance(policy, PolicyGate):
+            self.gate = policy
+        else:
+            self.gate = policy.gate(facts=facts, ledger=opened, **options)
         self._confirm = confirm
         self._answer = answer
         self._clock = clock
         self._lock = Lock()
-        self._begun: set[str] = set()
+        self._begun: set[object] = set()
+        self._unsettled: Final = {each.number for each in self.gate.pending if each.tool not in self._repeatable}
+        """The calls in which another process died: nobody knows what came of them."""
 
     @property
     def handed_over(self) -> bool:
@@ -108,7 +132,13 @@ class ToolGate:
             decision = self.gate.offer(name, arguments, id=id, now=self._clock())
         if self.gate.observe and not any(reason.kind == "repeated" for reason in decision.reasons):
             decision = replace(decision, outcome="allow")  # what was decided of it is recorded, and stops nothing
-        return decision if not decision.allowed or self._begins(decision) else _in_progress(decision)
+        if not decision.allowed:
+            return decision
+        if decision.number in self._unsettled:
+            return _refusal(decision, "Nobody knows whether this very call was made", "A person has to find that out.")
+        if not self._begins(decision):
+            return _refusal(decision, "This very call is being made already", "Wait for its result.")
+        return decision
 
     def call(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> str:
         """Make a call if the policy lets it through.
@@ -183,6 +213,18 @@ class ToolGate:
         if decision.number is not None:  # a gate that observes keeps no record of tools that are not declared
             self.gate.failed(decision.call, done=done)
 
+    def close(self) -> None:
+        """Let another process go on with the conversation, where that is kept in a ledger."""
+        self.gate.close()
+        if self._own_ledger is not None:
+            self._own_ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def _asked(self, decision: Decision) -> bool:
         """Ask whoever has to be asked; whether something is known now that was not."""
         learned = False
@@ -202,8 +244,9 @@ class ToolGate:
     def _begins(self, decision: Decision) -> bool:
         """Whether a call is made for the first time here: two at once under one identifier are one call."""
         with self._lock:
-            known = decision.call in self._begun
-            self._begun.add(decision.call)
+            begun = decision.call if decision.number is None else decision.number
+            known = begun in self._begun
+            self._begun.add(begun)
         return not known
 
     def _function(self, name: str) -> Callable[..., object]:
@@ -217,8 +260,8 @@ class ToolGate:
         return {**decision.arguments, **({KEY: decision.key} if keyed else {})}
 
 
-def _in_progress(decision: Decision) -> Decision:
-    reason = Reason("repeated", decision.tool, "This very call is being made already", "Wait for its result.")
+def _refusal(decision: Decision, words: str, first: str) -> Decision:
+    reason = Reason("repeated", decision.tool, words, first)
     return replace(decision, outcome="refuse", key=None, number=None, reasons=(reason,))
 
 

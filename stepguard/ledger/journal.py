@@ -1,10 +1,8 @@
-"""The journal of one run in a ledger: what is read when the run is begun or gone on with, and what is written."""
+"""The journals of a run and of a gate in a ledger: what is read when one goes on, and what is written."""
 
 from __future__ import annotations
 
 import json
-import time
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -12,14 +10,15 @@ from typing import Any, Final
 from stepguard.core.usage import Usage
 from stepguard.engine.actions import Commit, OperationCall
 from stepguard.engine.journal import KeptStep
-from stepguard.errors import LedgerError, RunConflict
+from stepguard.errors import LedgerError
 from stepguard.language.value_json import from_data
 from stepguard.language.values import Value
-from stepguard.ledger.locks import RunLocks
 from stepguard.ledger.records import (
+    as_json,
     attempt_record,
     call_record,
     end_record,
+    now_text,
     read_attempt,
     read_call,
     read_end,
@@ -27,10 +26,11 @@ from stepguard.ledger.records import (
     step_records,
     storable,
 )
-from stepguard.ledger.store import LedgerFile, Transaction
+from stepguard.ledger.store import LedgerFile
+from stepguard.ledger.writer import RunWriter
 from stepguard.results import Attempt, Result
 
-__all__ = ["KeptRun", "RunJournal", "load_run"]
+__all__ = ["ConversationJournal", "KeptRun", "RunJournal", "load_run"]
 
 
 @dataclass(slots=True)
@@ -45,6 +45,8 @@ class KeptRun:
         answers: what persons have answered while it was parked: question and value, by the text of the place.
         attempts: the model calls.
         usage: what they cost.
+        conversation: of a gate: what the keys of its calls are made of; None of a run of a procedure.
+        changes: of a gate: what has happened at it, in order.
         end: how it ended last, None while it is under way or was killed.
         numbers: the numbers of the records of the steps, by their places, and of the ``end``.
     """
@@ -56,6 +58,8 @@ class KeptRun:
     answers: dict[str, tuple[str, Value]] = field(default_factory=dict)
     attempts: list[Attempt] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
+    conversation: str | None = None
+    changes: list[Mapping[str, Any]] = field(default_factory=list)
     end: Mapping[str, Any] | None = None
     numbers: dict[str, int] = field(default_factory=dict)
 
@@ -88,6 +92,9 @@ def _take_in(kept: KeptRun, kind: str, body: Mapping[str, Any], number: int) -> 
         case "begin":
             kept.run_id, kept.end = body["run"], None
             kept.inputs = body.get("inputs", kept.inputs)  # they stand where it was begun first
+            kept.conversation = body.get("conversation", kept.conversation)
+        case "gate":
+            kept.changes.append(dict(body))
         case "step":
             place, step = read_step(body)
             kept.steps[place], kept.numbers[place] = step, number
@@ -107,44 +114,18 @@ def _take_in(kept: KeptRun, kind: str, body: Mapping[str, Any], number: int) -> 
 
 
 class RunJournal:
-    """Writes one run into a ledger, as its only writer; see `stepguard.engine.journal.Journal`.
+    """Writes one run into a ledger; see `stepguard.engine.journal.Journal`.
 
     Args:
-        file: the ledger.
-        locks: holds the lock of the run.
-        run: the number of the run.
-        name: its run_id.
-        salt: the salt of its records.
-        epoch: counts who has taken it: a writer of an earlier one is refused.
+        writer: writes it, as the only one.
         kept: what is durable of it.
         texts: whether the texts of replies are kept.
-        full_sync: whether steps, answers and calls of tools survive a loss of power.
     """
 
-    def __init__(
-        self,
-        file: LedgerFile,
-        locks: RunLocks,
-        *,
-        run: int,
-        name: str,
-        salt: bytes,
-        epoch: int,
-        kept: KeptRun,
-        texts: bool,
-        full_sync: bool,
-    ) -> None:
-        self.name: Final = name
-        self._file: Final = file
-        self._locks: Final = locks
-        self._run: Final = run
-        self._salt: Final = salt
-        self._epoch: Final = epoch
+    def __init__(self, writer: RunWriter, kept: KeptRun, *, texts: bool) -> None:
+        self._writer: Final = writer
         self._kept: Final = kept
         self._texts: Final = texts
-        self._full_sync: Final = full_sync
-        self._open = True
-        self._freeing = weakref.finalize(self, locks.free, run)  # of a run that nobody drives to its end
 
     @property
     def steps(self) -> Mapping[str, KeptStep]:
@@ -174,7 +155,7 @@ class RunJournal:
     def commit(self, commit: Commit) -> None:
         """See `Journal.commit`."""
         if commit.call is not None:
-            self._write([("call", call_record(commit.call))], synced=self._full_sync)
+            self._writer.write([("call", call_record(commit.call))])
             return
         bodies = step_records(commit, self._kept.steps)
         if not bodies:
@@ -182,14 +163,14 @@ class RunJournal:
         fresh = sum(place not in self._kept.steps for place, _ in bodies)
         update = "completed = completed + ?, place = ?"
         last = str(commit.records[-1].occurrence)
-        self._write([("step", body) for _, body in bodies], update, fresh, last, synced=self._full_sync)
+        self._writer.write([("step", body) for _, body in bodies], update, fresh, last)
 
     def book(self, attempts: Sequence[Attempt]) -> None:
         """See `Journal.book`."""
         usage = sum((each.usage for each in attempts), Usage())
         records = [("attempt", attempt_record(each, texts=self._texts)) for each in attempts]
         update = "calls = calls + ?, tokens = tokens + ?"
-        self._write(records, update, usage.calls, usage.tokens, synced=False)
+        self._writer.write(records, update, usage.calls, usage.tokens, synced=False)
 
     def close(self, result: Result) -> None:
         """See `Journal.close`."""
@@ -198,40 +179,60 @@ class RunJournal:
         update = "status = ?, completed = ?, total = ?, place = ?, reason = ?"
         facts = (result.status, result.completed, result.total, place, reason)
         try:
-            self._write([("end", end_record(result))], update, *facts, synced=self._full_sync)
+            self._writer.write([("end", end_record(result))], update, *facts)
         except LedgerError:
             if not isinstance(result.error, LedgerError):  # the result does not say it already
                 raise
         finally:
-            self._give_up()
+            self._writer.give_up()
 
     def reopen(self) -> None:
         """See `Journal.reopen`."""
-        if not self._locks.take(self._run):
-            raise RunConflict(f"the run {self.name!r} has been gone on with elsewhere")
-        self._open = True
-        self._freeing = weakref.finalize(self, self._locks.free, self._run)
-        try:
-            self._write([], "status = 'running'", synced=self._full_sync)
-        except LedgerError:
-            self._give_up()
-            raise
+        self._writer.reopen()
 
-    def _give_up(self) -> None:
-        """Somebody else may write the run from here on."""
-        self._open = False
-        self._freeing()
 
-    def _write(self, records: list[tuple[str, str]], update: str = "", *facts: object, synced: bool) -> None:
-        if not self._open:
-            raise LedgerError(f"the run {self.name!r} has ended: nothing more is written to {self._file.path}")
-        with self._file.writing(synced=synced) as transaction:
-            self._check_epoch(transaction)
-            transaction.append(self._run, self._salt, records)
-            changes = f"{update}, updated = ?" if update else "updated = ?"
-            transaction.execute(f"update runs set {changes} where number = ?", *facts, time.time(), self._run)
+class ConversationJournal:
+    """Writes what happens at a gate into a ledger; see `stepguard.policy.journal.GateJournal`.
 
-    def _check_epoch(self, transaction: Transaction) -> None:
-        ((epoch,),) = transaction.execute("select epoch from runs where number = ?", self._run).fetchall()
-        if epoch != self._epoch:
-            raise RunConflict(f"the run {self.name!r} has been taken over by another process, which goes on with it")
+    Args:
+        writer: writes it, as the only one.
+        kept: what is durable of it.
+    """
+
+    def __init__(self, writer: RunWriter, kept: KeptRun) -> None:
+        self._writer: Final = writer
+        self._kept: Final = kept
+        self._answered = {number for each in kept.changes for number in _answered(each)}
+
+    @property
+    def conversation(self) -> str:
+        """See `GateJournal.conversation`."""
+        return str(self._kept.conversation)
+
+    @property
+    def changes(self) -> Sequence[Mapping[str, Any]]:
+        """See `GateJournal.changes`."""
+        return self._kept.changes
+
+    def write(self, change: Mapping[str, Any]) -> None:
+        """See `GateJournal.write`."""
+        self._answered.update(_answered(change))
+        update, facts = "completed = ?", (len(self._answered),)
+        listed: tuple[str | None, ...] = ()
+        for decision in change.get("decisions", ())[-1:]:
+            words = None if decision["outcome"] == "allow" else storable(" ".join(_words(decision)))
+            update, listed = f"{update}, place = ?, reason = ?", (storable(decision["tool"]), words)
+        self._writer.write([("gate", as_json({**change, "at": now_text()}))], update, *facts, *listed)
+
+    def close(self) -> None:
+        """See `GateJournal.close`."""
+        self._writer.give_up()
+
+
+def _answered(change: Mapping[str, Any]) -> list[int]:
+    """The numbers of the calls of which a change says what came of them."""
+    return [each["number"] for each in change.get("calls", ()) if each["status"] != "pending"]
+
+
+def _words(decision: Mapping[str, Any]) -> dict[str, None]:
+    return dict.fromkeys(each["words"] for each in decision["reasons"])

@@ -4,34 +4,59 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal, Self, cast
+from typing import Any, Final, Literal, Self, cast
 
-from stepguard.core.arguments import check_flag, check_instance, check_seconds
+from stepguard.core.arguments import check_flag, check_instance, check_run_id, check_seconds
 from stepguard.engine.actions import OperationCall
 from stepguard.errors import ConfigError, LedgerError, RunConflict, StepguardError
 from stepguard.language.records import Record
 from stepguard.language.value_json import from_data, to_data
 from stepguard.language.values import Value
-from stepguard.ledger.journal import KeptRun, RunJournal, load_run
+from stepguard.ledger.journal import ConversationJournal, KeptRun, RunJournal, load_run
 from stepguard.ledger.locks import RunLocks
 from stepguard.ledger.procedures import operation_facts, procedure_digest, procedure_source, read_procedure
 from stepguard.ledger.records import as_json, call_record, now_text, storable
 from stepguard.ledger.store import GENESIS, LedgerFile, Transaction
+from stepguard.ledger.writer import RunWriter
+from stepguard.policy.arguments import plain_data
+from stepguard.policy.policy import Policy
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Status
 
 __all__ = ["KeptStatus", "Ledger", "RunSummary"]
 
-KeptStatus = Status | Literal["running", "interrupted", "answered", "erased"]
+KeptStatus = Status | Literal["running", "interrupted", "answered", "open", "erased"]
 """That of the result; ``running`` while a process drives it, ``interrupted`` where one was killed, ``answered`` where
-it waited and can go on, ``erased``."""
+it waited and can go on, ``open`` for the conversation of a gate that nobody drives, ``erased``."""
+
+
+@dataclass(frozen=True, slots=True)
+class _RunRow:
+    """A run that is there already."""
+
+    number: int
+    salt: bytes
+    epoch: int
+    procedure: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What a run is of: a procedure or a policy."""
+
+    digest: str
+    title: str
+    source: str | None
+    operations: str
+    total: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +65,16 @@ class RunSummary:
 
     Attributes:
         run_id: its name.
-        procedure: the name of its procedure.
+        procedure: the name of its procedure, or policy.
         status: how it ended or where it stands.
-        completed: how many steps are durable.
+        completed: how many steps are durable; of a conversation, how many calls of tools were answered.
         total: how many there are; None where that is not known before its end.
         calls: model calls so far.
         tokens: tokens so far.
-        place: the step at which it stopped or waits, or the last one that is durable; None before the first.
-        reason: why it stopped there; of one that waits, the question.
+        place: the step at which it stopped or waits, or the last one that is durable; None before the first. Of a
+            conversation, the tool that was called last.
+        reason: why it stopped there; of one that waits, the question; of a conversation, why that call was not let
+            through.
         started: when it was begun, in seconds since 1970 by the clock of that machine.
         updated: when it was last written to, likewise.
     """
@@ -111,58 +138,101 @@ class Ledger:
             LedgerError: the file cannot be read or written.
         """
         given = {name: to_data(value) for name, value in inputs.items()}
+        row = self._row(run_id)
+        if row is None:
+            subject = _Subject(
+                self._digest(procedure),
+                procedure.name,
+                procedure_source(procedure),
+                operation_facts(procedure),
+                len(procedure) if procedure.straight else None,
+            )
+            writer = self._begin(run_id, subject, "running", inputs=given)
+            return RunJournal(writer, KeptRun(inputs=given), texts=self._texts)
+        self._check_procedure(procedure, row.procedure, run_id)
+        writer, kept = self._go_on(run_id, row, "running", lambda kept: self._check_inputs(kept, given, run_id))
+        return RunJournal(writer, kept, texts=self._texts)
+
+    def open_gate(self, policy: Policy, *, run_id: str, conversation: str) -> ConversationJournal:
+        """Begin the conversation of a gate, or go on with one, as its only writer; `Policy.gate` does it.
+
+        Args:
+            policy: the policy.
+            run_id: its name in the ledger.
+            conversation: what the keys of its calls are made of; of one that was begun before, that holds.
+
+        Raises:
+            RunConflict: the conversation is under way, or was begun with another policy.
+            ConfigError: `run_id` names nothing.
+            LedgerError: the file cannot be read or written.
+        """
+        check_run_id(run_id)
+        row = self._row(run_id)
+        if row is None:
+            subject = _Subject(policy.digest, policy.name, None, "[]", None)
+            writer = self._begin(run_id, subject, "open", conversation=conversation)
+            return ConversationJournal(writer, KeptRun(conversation=conversation))
+        if row.procedure != policy.digest:
+            raise RunConflict(
+                f"the run {run_id!r} of {self.path} was begun with another policy than {policy.name!r} as it is now: "
+                "go on with the one it was begun with, or use another run_id"
+            )
+        return ConversationJournal(*self._go_on(run_id, row, "open", lambda _: None))
+
+    def _row(self, run_id: str) -> _RunRow | None:
         rows = self.file.read("select number, salt, epoch, procedure from runs where name = ?", run_id)
         if not rows:
-            digest, salt, epoch, number = self._digest(procedure), os.urandom(16), 1, 0
-            kept = KeptRun(inputs=given)
-            try:
-                with self.file.writing(synced=self._full_sync) as transaction:
-                    taken = self._create(transaction, procedure, digest, run_id, salt)
-                    transaction.append(taken, salt, [("begin", _begin(run_id, digest, epoch, inputs=given))])
-                    self._take(taken, run_id)
-                    number = taken
-            except BaseException:
-                self._locks.free(number)  # it was not written: another run may have this number
-                raise
-        else:
-            number, salt, before, digest = rows[0]
-            if salt is None:
-                raise RunConflict(f"the run {run_id!r} of {self.path} was erased: use another run_id")
-            self._check_procedure(procedure, digest, run_id)
-            self._take(number, run_id)
-            try:
-                kept, epoch = load_run(self.file, number), before + 1
-                self._check_inputs(kept, given, run_id)
-                with self.file.writing(synced=self._full_sync) as transaction:
-                    sql = "update runs set epoch = ?, status = 'running', updated = ? where number = ? and epoch = ?"
-                    if not transaction.execute(sql, epoch, time.time(), number, before).rowcount:
-                        raise RunConflict(f"another process has just gone on with the run {run_id!r} of {self.path}")
-                    transaction.append(number, salt, [("begin", _begin(run_id, digest, epoch))])
-            except BaseException:
-                self._locks.free(number)
-                raise
-        return RunJournal(
-            self.file,
-            self._locks,
-            run=number,
-            name=run_id,
-            salt=salt,
-            epoch=epoch,
-            kept=kept,
-            texts=self._texts,
-            full_sync=self._full_sync,
+            return None
+        if rows[0][1] is None:
+            raise RunConflict(f"the run {run_id!r} of {self.path} was erased: use another run_id")
+        return _RunRow(*rows[0])
+
+    def _begin(self, run_id: str, subject: _Subject, status: KeptStatus, **facts: object) -> RunWriter:
+        salt, number = os.urandom(16), 0
+        begin = [("begin", _begin(run_id, subject.digest, 1, **facts))]
+        try:
+            with self.file.writing(synced=self._full_sync) as transaction:
+                created = self._create(transaction, subject, run_id, salt, status)
+                transaction.append(created, salt, begin)
+                self._take(created, run_id)
+                number = created
+        except BaseException:
+            self._locks.free(number)  # it was not written: another run may have this number
+            raise
+        return self._writer(run_id, number, salt, 1)
+
+    def _go_on(
+        self, run_id: str, row: _RunRow, status: KeptStatus, check: Callable[[KeptRun], None]
+    ) -> tuple[RunWriter, KeptRun]:
+        self._take(row.number, run_id)
+        try:
+            kept, epoch = load_run(self.file, row.number), row.epoch + 1
+            check(kept)
+            with self.file.writing(synced=self._full_sync) as transaction:
+                sql = "update runs set epoch = ?, status = ?, updated = ? where number = ? and epoch = ?"
+                if not transaction.execute(sql, epoch, status, time.time(), row.number, row.epoch).rowcount:
+                    raise RunConflict(f"another process has just gone on with the run {run_id!r} of {self.path}")
+                transaction.append(row.number, row.salt, [("begin", _begin(run_id, row.procedure, epoch))])
+        except BaseException:
+            self._locks.free(row.number)
+            raise
+        return self._writer(run_id, row.number, row.salt, epoch), kept
+
+    def _writer(self, run_id: str, number: int, salt: bytes, epoch: int) -> RunWriter:
+        return RunWriter(
+            self.file, self._locks, run=number, name=run_id, salt=salt, epoch=epoch, full_sync=self._full_sync
         )
 
-    def _create(self, transaction: Transaction, procedure: Procedure, digest: str, run_id: str, salt: bytes) -> int:
+    def _create(self, transaction: Transaction, subject: _Subject, run_id: str, salt: bytes, status: KeptStatus) -> int:
+        title, now = storable(subject.title), time.time()
         transaction.execute(
             "insert or ignore into procedures values (?, ?, ?, ?)",
-            *(digest, storable(procedure.name), procedure_source(procedure), operation_facts(procedure)),
+            *(subject.digest, title, subject.source, subject.operations),
         )
-        total, now = len(procedure) if procedure.straight else None, time.time()
         made = transaction.execute(
             "insert or ignore into runs (name, salt, epoch, procedure, title, status, completed, total, calls, tokens,"
-            " started, updated) values (?, ?, 1, ?, ?, 'running', 0, ?, 0, 0, ?, ?)",
-            *(run_id, salt, digest, storable(procedure.name), total, now, now),
+            " started, updated) values (?, ?, 1, ?, ?, ?, 0, ?, 0, 0, ?, ?)",
+            *(run_id, salt, subject.digest, title, status, subject.total, now, now),
         )
         if not made.rowcount or made.lastrowid is None:
             raise RunConflict(f"another process has just begun the run {run_id!r} of {self.path}")
@@ -221,13 +291,13 @@ class Ledger:
 
     def _status(self, number: int, status: KeptStatus) -> KeptStatus:
         """A run that is under way and whose lock is free has no process any more."""
-        if status != "running":
+        if status not in ("running", "open"):
             return status
         try:
             held = self._lock_path.exists() and self._locks.is_held(number)  # none are held of a copy
         except OSError:  # nobody may write here
             return status
-        return "running" if held else "interrupted"
+        return "running" if held else "open" if status == "open" else "interrupted"
 
     def answer(self, run_id: str, step: str, value: object) -> None:
         """Answer, for a person, the step for which a run waits, or settle a call of a tool.
@@ -236,7 +306,7 @@ class Ledger:
 
         Args:
             run_id: the run.
-            step: its place, as `RunSummary.place` names it.
+            step: its place, as `RunSummary.place` names it; of a conversation, the identifier of the call.
             value: the answer: text, or JSON data. Of a call of a tool that was begun and of which nobody knows what
                 came of it: what it returned.
 
@@ -249,7 +319,12 @@ class Ledger:
             raise ConfigError("an answer is text, or data as JSON has it: None answers nothing", option="value")
         held = to_data(_as_value(value))
         with self._changing(run_id) as change:
-            call = change.unsettled(step)
+            call, offered = change.unsettled(step), change.offered(step)
+            if offered is not None:
+                change.append(
+                    "gate", as_json({"calls": [{**offered, "status": "succeeded", "result": plain_data(value)}]})
+                )
+                return
             if call is not None:
                 change.append("call", call_record(replace(call, returned=True, value=from_data(held))))
             elif change.place == step and (question := change.question(step)) is not None:
@@ -269,7 +344,10 @@ class Ledger:
             LedgerError: the file cannot be written.
         """
         with self._changing(run_id) as change:
-            call = change.unsettled(step)
+            call, offered = change.unsettled(step), change.offered(step)
+            if offered is not None:
+                change.append("gate", as_json({"calls": [{**offered, "status": "not_done"}]}))
+                return
             if call is None:
                 raise ConfigError(f"the run {run_id!r} has no open call of a tool {step!r}", option="step")
             change.append("repeat", as_json({"key": call.key, "at": now_text()}))
@@ -358,14 +436,23 @@ class _RunChange:
     def unsettled(self, step: str) -> OperationCall | None:
         """The call of a tool at a place of which nobody knows what came of it, or what was told cannot be."""
         refused = self.status == "failed" and self.place == step
-        calls = load_run(self._file, self._run).calls.values()
+        calls = self._kept.calls.values()
         return next((call for call in calls if str(call.occurrence) == step and (refused or not call.returned)), None)
+
+    def offered(self, id: str) -> Mapping[str, Any] | None:
+        """The call with an identifier that a gate let through, and of which nobody knows what came of it."""
+        calls = {each["id"]: each for change in self._kept.changes for each in change.get("calls", ())}
+        return calls[id] if id in calls and calls[id]["status"] == "pending" else None
 
     def question(self, step: str) -> str | None:
         """What a person is asked there, or was asked and has answered before in this way; None where nobody is."""
         if self.status == "waiting":
             return self.reason
-        return load_run(self._file, self._run).answers.get(step, (None,))[0]
+        return self._kept.answers.get(step, (None,))[0]
+
+    @cached_property
+    def _kept(self) -> KeptRun:
+        return load_run(self._file, self._run)
 
     def append(self, kind: str, body: str) -> None:
         """Add a record."""

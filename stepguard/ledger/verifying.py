@@ -121,6 +121,8 @@ def _verify(file: LedgerFile, head: tuple[int, bytes] | None, procedures: Iterab
             kept, wrong = _check_row(file, number, dict(zip(_LISTED.split(", "), row, strict=True)))
             if wrong is None and row[0] == "erased":
                 erasures += 1
+            elif wrong is None and kept.conversation is not None:
+                unchecked[name] = "what a policy has decided is not decided again"
             elif wrong is None:
                 procedure = known[digest] if digest in known else _load(file, digest)
                 rechecked += 1
@@ -272,7 +274,7 @@ def _check_row(file: LedgerFile, number: int, row: Mapping[str, Any]) -> tuple[K
         return kept, LedgerFault(None, None, str(error))
     end = kept.end
     ended = None if end is None else end["status"]
-    if status not in ("running", "answered") and status != ended:
+    if status not in ("running", "answered", "open") and status != ended:
         what = f"the run is listed as {status}, and its records say {ended or 'nothing of it'}"
         return kept, LedgerFault(None, None, what)
     facts: dict[str, Any] = {"calls": kept.usage.calls, "tokens": kept.usage.tokens}

@@ -27,12 +27,13 @@ from threading import Lock
 from typing import Any, Final, cast
 
 from stepguard.core.arguments import check_count, check_flag, check_text
-from stepguard.errors import ConfigError, EvaluationError, ValueRefused
+from stepguard.errors import ConfigError, EvaluationError, LedgerError, ValueRefused
 from stepguard.language.term_evaluation import evaluate_term
 from stepguard.language.values import Value, show_value, to_exact
 from stepguard.policy.arguments import given_data, plain_data, read_arguments_of
 from stepguard.policy.decisions import Decision, Reason
 from stepguard.policy.history import CallHistory, LetThrough, Sight
+from stepguard.policy.journal import GateJournal, GateLedger
 from stepguard.policy.judging import judge_call
 from stepguard.policy.known_facts import KnownFacts
 from stepguard.policy.policy import DeclaredTool, FactMissing, Policy
@@ -44,6 +45,7 @@ __all__ = ["PolicyGate"]
 
 _VERSION: Final = 1
 _MAX_ID: Final = 512
+_STATE: Final = ("facts", "calls", "yeses", "refused", "handed_over", "decisions")
 
 
 class PolicyGate:
@@ -64,6 +66,8 @@ class PolicyGate:
         observe: bool = False,
         facts: Mapping[str, object] | None = None,
         state: Mapping[str, Any] | None = None,
+        ledger: GateLedger | None = None,
+        run_id: str | None = None,
     ) -> None:
         check_text(conversation, "conversation", optional=True)
         check_count(refusals, "refusals")
@@ -84,10 +88,20 @@ class PolicyGate:
         self._in_a_row: dict[str, int] = {}
         self._handed_over = False
         self._known = KnownTexts(policy.known)
+        self._journal: GateJournal | None = None
+        self._unwritten: set[int] = set()  # the numbers of the calls that have changed
+        self._written: dict[str, Any] = {}
+        if (ledger is None) != (run_id is None) or (ledger is not None and state is not None):
+            raise ConfigError("a ledger and a run_id go together, and in the place of a state", option="ledger")
         if state is not None:
             self._resume(state)
-        for name, value in (facts or {}).items():
-            self.learn(name, value=value)
+        if ledger is not None and run_id is not None:
+            self._open_journal(ledger, run_id)
+        try:
+            self._learn_at_start(facts or {})
+        except BaseException:
+            self.close()
+            raise
 
     # ---- calls
 
@@ -111,6 +125,7 @@ class PolicyGate:
             if self._observe and not decision.allowed:
                 decision = self._made_anyway(decision, arguments, now)
             self.decisions.append({**decision.to_dict(), "at": None if now is None else now.isoformat()})
+            self._write()
             return decision
 
     def result(self, id: str, value: object = None) -> None:
@@ -129,6 +144,7 @@ class PolicyGate:
             with suppress(ValueRefused):  # what cannot be kept is not looked at, neither now nor behind a resumption
                 call.result = plain_data(value)
             self._see(call, call.result)
+            self._write()
 
     def failed(self, id: str, *, done: bool = True) -> None:
         """A call has failed.
@@ -145,6 +161,7 @@ class PolicyGate:
             call.status = "failed" if done else "not_done"
             if not done:
                 self._yeses |= {self._yes(by, self.policy.tools[call.tool], call.data) for by in call.yeses}
+            self._write()
 
     @property
     def pending(self) -> tuple[Decision, ...]:
@@ -174,6 +191,7 @@ class PolicyGate:
         """
         with self._lock:
             self._learn(fact, keys, value, strength)
+            self._write()
 
     def _learn(self, fact: str, keys: tuple[object, ...], value: object, strength: str) -> None:
         self._known.add(texts_in(self._facts.learn(fact, keys, value, strength)))
@@ -188,6 +206,7 @@ class PolicyGate:
         self._check_role(by, decision.tool)
         with self._lock, suppress(KeyError, ValueRefused):
             self._yeses.add(self._yes(by, self.policy.tools[decision.tool], decision.arguments))
+            self._write()
 
     def confirm_call(self, tool: str, arguments: str | Mapping[str, Any], *, by: str) -> None:
         """Somebody has said yes to a call that is not offered yet; arguments that cannot be read agree to nothing."""
@@ -197,6 +216,7 @@ class PolicyGate:
         self._check_role(by, tool)
         with self._lock, suppress(ValueRefused):
             self._yeses.add(self._yes(by, declared, arguments))
+            self._write()
 
     def withdraw(self, decision: Decision, *, by: str) -> None:
         """A yes does not hold any more, also where the call that it let through turns out to have done nothing."""
@@ -207,6 +227,8 @@ class PolicyGate:
             for call in self._history.by_tool.get(tool.name, ()):
                 if call.status == "pending" and by in call.yeses and self._yes(by, tool, call.data) == withdrawn:
                     call.yeses = tuple(each for each in call.yeses if each != by)
+                    self._unwritten.add(call.number)
+            self._write()
 
     @property
     def observe(self) -> bool:
@@ -223,8 +245,14 @@ class PolicyGate:
         with self._lock:
             self._handed_over = False
             self._in_a_row.clear()
+            self._write()
 
     # ---- state
+
+    def close(self) -> None:
+        """Let another process go on with the conversation, where that is kept in a ledger; nothing more is written."""
+        if self._journal is not None:
+            self._journal.close()
 
     def to_dict(self) -> dict[str, Any]:
         """Everything of the conversation as plain data, for `Policy.gate(state=...)`."""
@@ -256,19 +284,89 @@ class PolicyGate:
                 option="state",
             )
         self._conversation = str(state["conversation"])
-        for each in state["facts"]:
-            self.learn(each["fact"], *each["keys"], value=each["value"], strength=each["strength"])
-        for each in state["calls"]:
-            tool = self.policy.tools[each["tool"]]
-            values = read_arguments_of(tool, each["arguments"], self._reader)[0] if each["read"] else None
-            self._add(LetThrough.from_dict(each, len(self._history.calls), values), tool)
-        for call in self._history.calls:
-            if call.status == "succeeded":
-                self._see(call, call.result)
-        self._yeses = set(state["yeses"])
-        self._in_a_row = dict(state["refused"])
-        self._handed_over = bool(state["handed_over"])
-        self.decisions = [dict(each) for each in state["decisions"]]
+        self._apply({name: state[name] for name in _STATE})
+
+    def _apply(self, change: Mapping[str, Any]) -> None:
+        """Take in what has happened in an earlier process: all of it, or what changed at one moment."""
+        for each in change.get("facts", ()):
+            self._learn(each["fact"], tuple(each["keys"]), each["value"], each["strength"])
+        calls, answered = self._history.calls, []
+        for each in change.get("calls", ()):
+            number, tool = each.get("number", len(calls)), self.policy.tools[each["tool"]]
+            if not 0 <= number <= len(calls):
+                raise ValueError(f"there is no call {number}")
+            if number == len(calls):
+                values = read_arguments_of(tool, each["arguments"], self._reader)[0] if each["read"] else None
+                self._add(LetThrough.from_dict(each, number, values), tool)
+            elif calls[number].status == "pending":
+                call = calls[number]
+                call.status, call.result, call.yeses = each["status"], each["result"], tuple(each["yeses"])
+            else:
+                continue
+            if each["status"] != "pending":
+                self._open.discard(number)
+            if each["status"] == "succeeded":
+                answered.append(number)
+        for number in answered:
+            self._see(calls[number], calls[number].result)
+        self._yeses = set(change.get("yeses", self._yeses))
+        self._in_a_row = dict(change.get("refused", self._in_a_row))
+        self._handed_over = bool(change.get("handed_over", self._handed_over))
+        self.decisions += [dict(each) for each in change.get("decisions", ())]
+
+    def _open_journal(self, ledger: GateLedger, run_id: str) -> None:
+        self._journal = ledger.open_gate(self.policy, run_id=run_id, conversation=self._conversation)
+        self._conversation = self._journal.conversation
+        try:
+            for change in self._journal.changes:
+                self._apply(change)
+        except (ConfigError, ValueRefused, AttributeError, LookupError, TypeError, ValueError) as error:
+            self._journal.close()
+            raise LedgerError(
+                f"the conversation {run_id!r} cannot be read from the ledger ({type(error).__name__}: {error}): "
+                "`stepguard verify` tells what was altered"
+            ) from error
+        self._unwritten.clear()
+        self._written = self._parts()
+
+    def _learn_at_start(self, facts: Mapping[str, object]) -> None:
+        known = {each["fact"]: each["value"] for each in self._facts.entries if not each["keys"]}
+        for name, value in facts.items():
+            if self._journal is None or name not in known or known[name] != plain_data(value):
+                self.learn(name, value=value)
+
+    def _parts(self) -> dict[str, Any]:
+        return {
+            "facts": len(self._facts.entries),
+            "decisions": len(self.decisions),
+            "yeses": sorted(self._yeses),
+            "refused": dict(self._in_a_row),
+            "handed_over": self._handed_over,
+        }
+
+    def _write(self) -> None:
+        """Make what has changed durable; where that fails the gate is of no use any more.
+
+        Raises:
+            LedgerError: it did not become durable, now or earlier.
+        """
+        if self._journal is None:
+            return
+        if not self._written:
+            raise LedgerError("a change of this gate did not become durable: close it, and open it with its run_id")
+        before, self._written = self._written, {}
+        now = self._parts()
+        change = {name: now[name] for name in ("yeses", "refused", "handed_over") if now[name] != before[name]}
+        for name, entries in (("facts", self._facts.entries), ("decisions", self.decisions)):
+            if len(entries) > before[name]:
+                change[name] = entries[before[name] :]
+        if self._unwritten:
+            numbers = sorted(self._unwritten)
+            change["calls"] = [{"number": number, **self._history.calls[number].to_dict()} for number in numbers]
+        if change:
+            self._journal.write(change)
+        self._unwritten.clear()
+        self._written = now
 
     # ---- the parts of a decision
 
@@ -363,6 +461,7 @@ class PolicyGate:
 
     def _add(self, call: LetThrough, tool: DeclaredTool) -> None:
         self._history.add(call)
+        self._unwritten.add(call.number)
         if tool.reads:
             return
         if call.status == "pending" and tool.changes != ():
@@ -392,6 +491,7 @@ class PolicyGate:
         if call is None or call.status != "pending":
             raise ConfigError(f"no call {id!r:.80} waits for its result", option="id")
         self._open.discard(call.number)
+        self._unwritten.add(call.number)
         return call
 
     def _see(self, call: LetThrough, value: object) -> None:

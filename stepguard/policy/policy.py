@@ -20,6 +20,7 @@ from stepguard.policy.static_checks import check_rules
 
 if TYPE_CHECKING:
     from stepguard.policy.gate import PolicyGate
+    from stepguard.policy.journal import GateLedger
 
 __all__ = ["DeclaredFact", "DeclaredParameter", "DeclaredTool", "FactMissing", "FactTable", "Policy"]
 
@@ -206,6 +207,8 @@ class Policy:
         observe: bool = False,
         facts: Mapping[str, object] | None = None,
         state: Mapping[str, Any] | None = None,
+        ledger: GateLedger | None = None,
+        run_id: str | None = None,
     ) -> PolicyGate:
         """A gate for one conversation.
 
@@ -217,9 +220,15 @@ class Policy:
                 before it is switched on. The host makes every call then, and tells every result.
             facts: what the host knows from the start; of facts without keys.
             state: what `PolicyGate.to_dict` gave, to go on from there.
+            ledger: a `stepguard.ledger.Ledger`, in which every decision, result, fact and yes is durable before
+                anything is done with it.
+            run_id: the name of the conversation in the ledger. One that is there already is gone on with, whoever was
+                killed in it.
 
         Raises:
             ConfigError: an option cannot work, or the state is that of another policy.
+            RunConflict: the conversation is under way elsewhere, or was begun with another policy.
+            LedgerError: the ledger cannot be read or written.
         """
         from stepguard.policy.gate import PolicyGate
 
@@ -231,6 +240,8 @@ class Policy:
             observe=observe,
             facts=facts or {},
             state=state,
+            ledger=ledger,
+            run_id=run_id,
         )
 
     def roles(self, tool: str) -> tuple[str, ...]:

@@ -1,0 +1,80 @@
+"""Who writes one run into a ledger, as the only one."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from typing import Final
+
+from stepguard.errors import LedgerError, RunConflict
+from stepguard.ledger.locks import RunLocks
+from stepguard.ledger.store import LedgerFile, Transaction
+
+__all__ = ["RunWriter"]
+
+
+class RunWriter:
+    """The only writer of one run, until it gives that up.
+
+    Args:
+        file: the ledger.
+        locks: holds the lock of the run.
+        run: the number of the run.
+        name: its run_id.
+        salt: the salt of its records.
+        epoch: counts who has taken it: a writer of an earlier one is refused.
+        full_sync: whether what is to be synced survives a loss of power.
+    """
+
+    def __init__(
+        self, file: LedgerFile, locks: RunLocks, *, run: int, name: str, salt: bytes, epoch: int, full_sync: bool
+    ) -> None:
+        self.name: Final = name
+        self._file: Final = file
+        self._locks: Final = locks
+        self._run: Final = run
+        self._salt: Final = salt
+        self._epoch: Final = epoch
+        self._full_sync: Final = full_sync
+        self._open = True
+        self._freeing = weakref.finalize(self, locks.free, run)  # of a run that nobody drives to its end
+
+    def write(self, records: list[tuple[str, str]], update: str = "", *facts: object, synced: bool = True) -> None:
+        """Add records, pairs of a kind and a body, and change how the run is listed: `update` is SQL.
+
+        Raises:
+            LedgerError: nothing was written.
+        """
+        if not self._open:
+            raise LedgerError(f"the run {self.name!r} has ended: nothing more is written to {self._file.path}")
+        with self._file.writing(synced=synced and self._full_sync) as transaction:
+            self._check_epoch(transaction)
+            transaction.append(self._run, self._salt, records)
+            changes = f"{update}, updated = ?" if update else "updated = ?"
+            transaction.execute(f"update runs set {changes} where number = ?", *facts, time.time(), self._run)
+
+    def reopen(self) -> None:
+        """Go on, in this process, where it was given up.
+
+        Raises:
+            LedgerError: somebody else has gone on with it, or it cannot be written.
+        """
+        if not self._locks.take(self._run):
+            raise RunConflict(f"the run {self.name!r} has been gone on with elsewhere")
+        self._open = True
+        self._freeing = weakref.finalize(self, self._locks.free, self._run)
+        try:
+            self.write([], "status = 'running'")
+        except LedgerError:
+            self.give_up()
+            raise
+
+    def give_up(self) -> None:
+        """Somebody else may write the run from here on."""
+        self._open = False
+        self._freeing()
+
+    def _check_epoch(self, transaction: Transaction) -> None:
+        ((epoch,),) = transaction.execute("select epoch from runs where number = ?", self._run).fetchall()
+        if epoch != self._epoch:
+            raise RunConflict(f"the run {self.name!r} has been taken over by another process, which goes on with it")
