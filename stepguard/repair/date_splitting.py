@@ -21,7 +21,7 @@ from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 from stepguard.repair.rewriting import StandIn
 
-__all__ = ["split_dates"]
+__all__ = ["days_apart", "split_dates"]
 
 _MAX_MONTHS = 24
 """A sum over more months is no help."""
@@ -160,6 +160,23 @@ def _numbers(terms: Sequence[int]) -> list[tuple[int, Expression]]:
 
 def _elapsed(step: Step, linear: _Linear, *, order: str | None = None) -> StandIn | None:
     """The days that a sum comes to, where its dates are two or none."""
+    made = _days_of(linear)
+    if made is None:
+        return None
+    tree, negated = made
+    # The sign of a difference decides a comparison; a span has a measure of its own.
+    measure: Literal["number", "days"] = "days" if order is None else "number"
+    decision = None if order is None else Compare(order, Name(step.id), Number(0))
+    return StandIn((Step(step.id, tree),), negated=negated, decision=decision, measure=measure)
+
+
+def days_apart(tree: Compare, values: Mapping[str, Value]) -> tuple[Expression, bool] | None:
+    """The days between the sides of a comparison as a sum, and whether it is that of the other sign."""
+    left, right = (_linear(side, values) for side in (tree.left, tree.right))
+    return None if left is None or right is None else _days_of(left.less(right))
+
+
+def _days_of(linear: _Linear) -> tuple[Expression, bool] | None:
     terms, turned = list(linear.days), False
     match linear.added, linear.taken:
         case (), ():
@@ -173,13 +190,7 @@ def _elapsed(step: Step, linear: _Linear, *, order: str | None = None) -> StandI
         case _:
             return None
     made = _sum(terms)
-    if made is None:
-        return None
-    tree, negated = made
-    # The sign of a difference decides a comparison; a span has a measure of its own.
-    measure: Literal["number", "days"] = "days" if order is None else "number"
-    decision = None if order is None else Compare(order, Name(step.id), Number(0))
-    return StandIn((Step(step.id, tree),), negated=negated != turned, decision=decision, measure=measure)
+    return None if made is None else (made[0], made[1] != turned)
 
 
 def _between(first: date, last: date) -> list[int] | None:

@@ -17,7 +17,7 @@ from stepguard.language.expressions import Call, Chain, Compare, Expression, Log
 from stepguard.language.numerals import Exact
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
-from stepguard.repair.date_splitting import split_dates
+from stepguard.repair.date_splitting import days_apart, split_dates
 from stepguard.repair.rewriting import StandIn, leaves_of, number_of, rewrite, stand_in
 
 __all__ = ["Way", "split"]
@@ -52,11 +52,11 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
         way: see `Way`. Of two numbers that are multiplied one is taken a digit at a time: the other stands first with
             ``digits``, second with ``round_numbers``.
     """
-    tree = step.expression
-    if tree is None:
-        return None if way == "compensation" else split_dates(step, values, one_by_one=way == "round_numbers")
+    tree = step.expression or step.exact
     joined = isinstance(tree, Logic | Not)
-    if not step.show_work and not joined:
+    if step.expression is None and not joined:
+        return None if way == "compensation" else split_dates(step, values, one_by_one=way == "round_numbers")
+    if tree is None or (not step.show_work and not joined):
         return None
     try:
         parts = _Parts((step.id, *step.reads), values, fine=way == "round_numbers")
@@ -118,8 +118,10 @@ def _differences(tree: Expression, values: Mapping[str, Value], parts: _Parts, *
             case Not(operand):
                 return Not(decision(operand))
             case Compare(operator):
-                difference = parts.named(_taken_off(part, parts, turned=turned))
-                return Compare(operator, *((Number(0), difference) if turned else (difference, Number(0))))
+                days = days_apart(part, values)
+                difference, other = days or (_taken_off(part, parts, turned=turned), turned)
+                named = parts.named(difference)
+                return Compare(operator, *((Number(0), named) if other else (named, Number(0))))
             case Name(name) if isinstance(values.get(name), bool):
                 return Compare("==", Number(int(cast(bool, values[name]))), Number(1))
             case _:

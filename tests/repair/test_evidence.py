@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Mapping
+from datetime import date, timedelta
 from functools import partial
 from typing import Any
 
@@ -210,6 +211,16 @@ for each rule in rules:
     assert (result.status, dict(result.assisted)) == ("checked", {"split": 2})
 
 
+def carried_out(step: Step, request: Request) -> str:
+    """The equation of a small step, rightly."""
+    assert step.expression is not None
+    state = dict(request.values)
+    for each in request.steps:
+        assert each.expression is not None
+        state[each.id] = evaluate(each.expression, state)
+    return f"{substitute(step.expression, state)} = {state[step.id]}"
+
+
 JOINED = [
     "x > y and y > -60",
     "not (x > y) or flag",
@@ -228,17 +239,30 @@ def test_comparisons_that_are_joined_are_decided_by_their_differences(formula: s
     def answer(step: Step, request: Request) -> object:
         if step.id == "ok":
             return str(not right).lower()
-        assert step.expression is not None
-        state = dict(request.values)
-        for each in request.steps:
-            assert each.expression is not None
-            state[each.id] = evaluate(each.expression, state)
-        return f"{substitute(step.expression, state)} = {state[step.id]}"
+        return carried_out(step, request)
 
     model = Replying(answer)
     result = Guard(model, segment=1, repair=Ladder([Split()])).run(procedure, {"x": x, "y": y, "flag": flag})
     assert (result.status, result.values["ok"]) == ("verified", right)
     assert not any("ok" in prompt for prompt in model.prompts[1:])
+
+
+@given(bought=st.dates(date(2025, 1, 1), date(2026, 12, 31)), days=st.integers(-60, 60), limit=st.integers(0, 40))
+def test_joined_comparisons_of_dates_are_sums_of_days(bought: date, days: int, limit: int) -> None:
+    """A span beside a number and a truth value is decided by the days that it lasts."""
+    returned = bought + timedelta(days=days)
+    procedure = Procedure.parse("""
+inputs: bought: date, returned: date, price, limit, gift: boolean
+ok: boolean = (returned - bought <= 14 days and not gift) or price < limit
+""")
+    right = days <= 14 or limit > 20
+    inputs = {"bought": bought, "returned": returned, "price": 20, "limit": limit, "gift": False}
+
+    def answer(step: Step, request: Request) -> object:
+        return said(not right) if step.id == "ok" else carried_out(step, request)
+
+    result = Guard(Replying(answer), segment=1, repair=Ladder([Split()])).run(procedure, inputs)
+    assert (result.status, result.values["ok"], result.assisted) == ("verified", right, {"split": 1})
 
 
 # What no rung may do
