@@ -75,7 +75,7 @@ class Asker:
             part_values = parts(stand_in)
             steps = stand_in.behind(part_values)
             read = {name: values[name] for step in steps for name in step.reads if name in values}
-            values = {**read, **part_values}
+            values = {**read, **dict(stand_in.given), **part_values}
         if rung.draft:
             messages = self._prompter.drafting(steps, values, before=before)
         elif rung.wording == "question":

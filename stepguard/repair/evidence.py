@@ -1,4 +1,4 @@
-"""Steps in words asked by what decides them: a passage first, each option by itself, a record field by field.
+"""Steps in words asked by what decides them: a passage first, each option, field or part by itself.
 
 What such a step may be asked for follows from the step alone: which document it is read from, which options it has,
 which fields its record. No request holds what was answered before, or what a check has said of that.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from stepguard.core.verdicts import DeviationKind
 from stepguard.errors import InexactError
@@ -21,11 +21,13 @@ from stepguard.repair.rewriting import StandIn
 if TYPE_CHECKING:
     from stepguard.checks import Check
 
-__all__ = ["by_fields", "by_options", "other_order", "passage_first"]
+__all__ = ["by_fields", "by_options", "by_parts", "other_order", "passage_first"]
 
 _FEWEST_OPTIONS: Final = 3
 """Of two options the one that does not apply would name the other."""
 _MOST_PARTS: Final = 12
+_LEAST_PART: Final = 1500
+"""Characters of a part of a document; a document of twice as many is long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,15 @@ class FieldByField(StandIn):
     def restore(self, values: Mapping[str, Value]) -> Value:
         """See `StandIn.restore`."""
         return Record({key: values[step.id] for key, step in zip(self.keys, self.steps, strict=True)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartByPart(StandIn):
+    """A list from each part of a document, one behind the other."""
+
+    def restore(self, values: Mapping[str, Value]) -> Value:
+        """See `StandIn.restore`."""
+        return tuple(item for step in self.steps for item in cast("tuple[Value, ...]", values[step.id]))
 
 
 def passage_first(step: Step, values: Mapping[str, Value]) -> StandIn | None:
@@ -153,6 +164,46 @@ def by_fields(step: Step, values: Mapping[str, Value]) -> StandIn | None:
         for key, kind in record.fields
     )
     return FieldByField(steps=steps, keys=tuple(key for key, _ in record.fields))
+
+
+def by_parts(step: Step, values: Mapping[str, Value]) -> StandIn | None:
+    """A list from a long document, part by part; None for anything else, and where several documents are long."""
+    long = [name for name in step.reads if isinstance(text := values.get(name), str) and len(text) > 2 * _LEAST_PART]
+    if not _in_words(step) or step.type.items is None or len(long) != 1:
+        return None
+    document = long[0]
+    parts = list(_parts(str(values[document])))
+    if not 1 < len(parts) <= _MOST_PARTS:
+        return None
+    others = tuple(name for name in step.reads if name != document)
+    names = _names(step)
+    given = tuple((f"{document}_{next(names)}", part) for part in parts)
+    steps = tuple(
+        Step(
+            next(names),
+            instruction=f"{step.instruction} Only what stands in {name}, a part of {document}; [] where nothing does.",
+            type=step.type,
+            reads=(name, *others),
+        )
+        for name, _ in given
+    )
+    return PartByPart(steps=steps, one_by_one=True, given=given)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """A text in parts that end with a line, where there is one with a page or a paragraph; together they are it."""
+    size = max(_LEAST_PART, -(-len(text) // (_MOST_PARTS - 2)))
+    lines: list[str] = []
+    length = 0
+    for line in text.splitlines(keepends=True):
+        lines.append(line)
+        length += len(line)
+        ends = not line.strip() or line.endswith("\f")
+        if length >= size or (ends and length >= size * 2 // 3):
+            yield "".join(lines)
+            lines, length = [], 0
+    if lines:
+        yield "".join(lines)
 
 
 def _in_words(step: Step) -> bool:

@@ -38,6 +38,7 @@ class StandIn:
             day is `since`.
         since: see `measure`.
         one_by_one: whether each step is asked in a call of its own, so that none is answered in view of another.
+        given: values that the steps read beside those of the procedure, such as the parts of a document.
     """
 
     without_value: ClassVar[DeviationKind] = "wrong_value"
@@ -48,6 +49,7 @@ class StandIn:
     measure: Literal["number", "days", "date"] = "number"
     since: date | None = None
     one_by_one: bool = False
+    given: tuple[tuple[str, Value], ...] = ()
 
     def behind(self, values: Mapping[str, Value]) -> tuple[Step, ...]:
         """The steps that are asked next: those whose values are not known yet, or the first of them."""

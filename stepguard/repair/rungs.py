@@ -15,6 +15,7 @@ rung              asks                                                          
 `Reorder`         the options in the other order                                 rephrased
 `Passage`         the passage that decides first, then the step from it alone    split
 `Fields`          the fields of a record, each a step                            split
+`Parts`           a list from a long document, part by part                      split
 `Eliminate`       whether each option applies, one call each                     split
 `Vote`            several times, where no check decides                          none
 `another_model`   another model                                                  model
@@ -36,7 +37,7 @@ from stepguard.core.arguments import check_count, check_number, check_one_of
 from stepguard.errors import ConfigError
 from stepguard.language.expressions import Name
 from stepguard.language.values import Value
-from stepguard.repair.evidence import by_fields, by_options, other_order, passage_first
+from stepguard.repair.evidence import by_fields, by_options, by_parts, other_order, passage_first
 from stepguard.repair.rewriting import StandIn, rewrite
 from stepguard.repair.splitting import Way, split
 from stepguard.results import Assistance
@@ -51,6 +52,7 @@ __all__ = [
     "Eliminate",
     "Fields",
     "Isolate",
+    "Parts",
     "Passage",
     "Question",
     "Reorder",
@@ -235,6 +237,18 @@ class Fields(Instead):
     def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
         """See `Rung.stand_in`."""
         return by_fields(step, values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts(Instead):
+    """A list from a long document, in a call for each part of it; what is listed is joined, and judged as a whole."""
+
+    name: str = "parts"
+    assistance: Assistance = "split"
+
+    def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+        """See `Rung.stand_in`."""
+        return by_parts(step, values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from functools import partial
@@ -19,7 +20,18 @@ from stepguard.checks import Cites, Grounded
 from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.values import Value
 from stepguard.procedure import Input
-from stepguard.repair.rungs import Draft, Eliminate, Fields, Passage, Reorder, Resample, Split, another_model, person
+from stepguard.repair.rungs import (
+    Draft,
+    Eliminate,
+    Fields,
+    Parts,
+    Passage,
+    Reorder,
+    Resample,
+    Split,
+    another_model,
+    person,
+)
 from stepguard.testing import ScriptedBackend
 
 POLICY = (
@@ -219,6 +231,34 @@ def carried_out(step: Step, request: Request) -> str:
         assert each.expression is not None
         state[each.id] = evaluate(each.expression, state)
     return f"{substitute(step.expression, state)} = {state[step.id]}"
+
+
+LONG = "".join(
+    f"Item {number:03}: {number}.50 EUR, taken for the office in the first half of the year\n" for number in range(90)
+)
+LISTING = """
+inputs:
+  bill: text
+
+amounts: list of money(EUR) = "List the amounts." (reads bill)   check: grounded(bill); complete(bill)
+"""
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_list_from_a_long_document_is_asked_part_by_part(lost: bool) -> None:
+    """Each part is asked in a call that holds no other; what is listed together is judged as a whole."""
+
+    def answer(step: Step, request: Request) -> object:
+        text = str(request.values[step.reads[0]])
+        amounts = re.findall(r"(\d+\.50) EUR", text)
+        return said([f"{each} EUR" for each in (amounts[:5] if step.id == "amounts" else amounts[lost:])])
+
+    model = Replying(answer)
+    result = Guard(model, repair=Ladder([Parts()])).run(Procedure.parse(LISTING), {"bill": LONG})
+    assert result.status == ("abstained" if lost else "checked")
+    assert "".join(str(request.values[request.steps[0].reads[0]]) for request in model.requests[1:]) == LONG
+    assert 3 <= result.usage.calls <= 12
+    assert lost or (result.assisted, len(result.values["amounts"])) == ({"split": 1}, 90)  # type: ignore[arg-type]
 
 
 JOINED = [

@@ -175,7 +175,13 @@ def test_on_a_bad_model_every_rung_is_used_and_nothing_wrong_is_verified() -> No
             count = sum(record.assistance == each for record in result.steps)
             assert count == result.assisted.get(each, 0)
         assert result.profile.hard.well <= result.profile.hard.made
-    assert used >= {rung.name for rung in DEFAULT_RUNGS} - {"reorder", "passage", "fields", "eliminate"}  # in words
+    assert used >= {rung.name for rung in DEFAULT_RUNGS} - {
+        "reorder",
+        "passage",
+        "fields",
+        "parts",
+        "eliminate",
+    }  # in words
     assert kinds == {"rephrased", "rewritten", "split"}
 
 
