@@ -177,7 +177,7 @@ def by_parts(step: Step, values: Mapping[str, Value]) -> StandIn | None:
         return None
     others = tuple(name for name in step.reads if name != document)
     names = _names(step)
-    given = tuple((f"{document}_{next(names)}", part) for part in parts)
+    given = tuple((next(names), part) for part in parts)
     steps = tuple(
         Step(
             next(names),

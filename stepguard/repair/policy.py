@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import TYPE_CHECKING, Final, Protocol
 
 from stepguard.core.verdicts import Deviation, DeviationKind
 from stepguard.language.values import is_document
-from stepguard.repair.date_splitting import split_dates
 from stepguard.repair.rewriting import StandIn, is_plain_percentage
-from stepguard.repair.rungs import Rung, Vote
+from stepguard.repair.rungs import Rung, Split, Vote
 
 if TYPE_CHECKING:
+    from stepguard.language.value_types import ValueType
     from stepguard.language.values import Value
     from stepguard.procedure.steps import Step
 
@@ -74,7 +75,7 @@ class Failures:
     @property
     def choices(self) -> int | None:
         """How many values the step can have; None where that is not limited, and for a copy, which is no choice."""
-        return None if self.step.copied else self.step.type.choices
+        return None if self.step.copied else _choices(self.step.type)
 
     @property
     def hard_as_it_stands(self) -> bool:
@@ -84,7 +85,7 @@ class Failures:
         20 of 21; ``1 - 0.3 = 0.7%`` came back whenever it was asked as a percentage.
         """
         if self.step.expression is None:
-            return split_dates(self.step, self.values) is not None
+            return self.step.exact is not None and Split().stand_in(self.step, self.values) is not None
         return is_plain_percentage(self.step)
 
     @property
@@ -322,6 +323,14 @@ class Repairs:
     def settled(self, index: int) -> None:
         """The step was accepted."""
         self._books.pop(index, None)
+
+
+def _choices(kind: ValueType) -> int | None:
+    """How many values a type has; None where one part of a record, or the type itself, is not limited."""
+    if kind.record is None:
+        return kind.choices
+    parts = [_choices(each) for _, each in kind.record.fields]
+    return None if None in parts else prod(each or 1 for each in parts)
 
 
 def _copied(failures: Failures) -> Failures:

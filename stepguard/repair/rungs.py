@@ -34,7 +34,7 @@ from stepguard.backends.base import Backend, as_backend
 from stepguard.backends.person import AskPerson, as_person
 from stepguard.backends.retry import RetryPolicy
 from stepguard.core.arguments import check_count, check_number, check_one_of
-from stepguard.errors import ConfigError
+from stepguard.errors import ConfigError, ProcedureError
 from stepguard.language.expressions import Name
 from stepguard.language.values import Value
 from stepguard.repair.evidence import by_fields, by_options, by_parts, other_order, passage_first
@@ -199,6 +199,17 @@ class Instead(Rung):
         """See `Rung.applies`."""
         return self.stand_in(step, values) is not None
 
+    def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+        """See `Rung.stand_in`."""
+        try:
+            return self.build(step, values)
+        except ProcedureError:  # such as a name that is too long, in a round of a loop, for a step of its own
+            return None
+
+    def build(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+        """What is asked in the place of a step, None where it is asked itself."""
+        return None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reorder(Instead):
@@ -207,8 +218,8 @@ class Reorder(Instead):
     name: str = "reorder"
     assistance: Assistance = "rephrased"
 
-    def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
-        """See `Rung.stand_in`."""
+    def build(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+        """See `Instead.build`."""
         return other_order(step, values)
 
 
@@ -222,8 +233,8 @@ class Passage(Instead):
     name: str = "passage"
     assistance: Assistance = "split"
 
-    def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
-        """See `Rung.stand_in`."""
+    def build(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+        """See `Instead.build`."""
         return passage_first(step, values)
 
 
@@ -234,8 +245,8 @@ class Fields(Instead):
     name: str = "fields"
     assistance: Assistance = "split"
 
-    def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
-        """See `Rung.stand_in`."""
+    def build(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+        """See `Instead.build`."""
         return by_fields(step, values)
 
 
@@ -246,8 +257,8 @@ class Parts(Instead):
     name: str = "parts"
     assistance: Assistance = "split"
 
-    def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
-        """See `Rung.stand_in`."""
+    def build(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+        """See `Instead.build`."""
         return by_parts(step, values)
 
 
@@ -261,8 +272,8 @@ class Eliminate(Instead):
     name: str = "eliminate"
     assistance: Assistance = "split"
 
-    def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
-        """See `Rung.stand_in`."""
+    def build(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+        """See `Instead.build`."""
         return by_options(step, values)
 
 
@@ -278,8 +289,8 @@ class Rewrite(Instead):
     assistance: Assistance = "rewritten"
     turned: bool = False
 
-    def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
-        """See `Rung.stand_in`."""
+    def build(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+        """See `Instead.build`."""
         return rewrite(step, values, turned=self.turned)
 
 
@@ -302,8 +313,8 @@ class Split(Instead):
         Rung.__post_init__(self)
         check_one_of(self.way, get_args(Way), "repair", name="split: way")
 
-    def stand_in(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
-        """See `Rung.stand_in`."""
+    def build(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
+        """See `Instead.build`."""
         return split(step, values, way=self.way)
 
 

@@ -389,6 +389,31 @@ def test_somebody_else_who_errs_is_not_asked_until_it_fits() -> None:
     assert (len(model.requests), len(helper.requests), asked) == (1, 1, ["ok"])
 
 
+def test_a_record_of_truth_values_is_not_tossed_either() -> None:
+    """A record that has two values gets no second guess, nor do its fields."""
+    record = Procedure.parse('record R:\n  ok: boolean\n\nr: R = "Is it?"').steps[0].type
+    step = Step("r", instruction="Is it?", type=record, checks=[lambda step, values, claim: False])
+    model = Replying(lambda step, request: said({"ok": True}))
+    assert Guard(model).run(Procedure([step])).usage.calls == len(model.requests) == 1
+
+
+@pytest.mark.parametrize("formula", ["x > y", "x - y", "x > y and y > 3"])
+def test_a_name_that_is_too_long_for_a_step_leaves_the_other_rungs(formula: str) -> None:
+    """In a round of a loop names are longer: what cannot be asked under them is not, and the run ends as it says."""
+    name = "o" * 64
+    kind = "boolean" if ">" in formula else "number"
+    procedure = Procedure.parse(f"""
+inputs:
+  rows: list of number
+  y: number
+
+for each x in rows:
+  {name}: {kind} = {formula}
+""")
+    model = Replying(lambda step, request: "7 = 7")
+    assert Guard(model).run(procedure, {"rows": [1], "y": 2}).status == "abstained"
+
+
 # A person behind the ladder
 
 
