@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -21,15 +22,19 @@ def add_facts(parser: argparse.ArgumentParser) -> None:
 
 
 def load_policy(path: str) -> Policy:
-    """The policy in a file.
+    """The policy in a file; what its author should look at is said on stderr.
 
     Raises:
         StepguardError: it cannot be read, or holds none.
     """
     try:
-        return Policy.load(path)
+        policy = Policy.load(path)
     except OSError as error:
         raise ConfigError(f"cannot read {error.filename}: {error.strerror or error}", option="file") from None
+    for note in policy.notes:
+        where = "" if note.line is None else f", line {note.line}"
+        sys.stderr.write(f"note: {path}{where}: {note.text}\n")
+    return policy
 
 
 def read_facts(given: list[str]) -> dict[str, object]:

@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from stepguard.core.arguments import check_callable, check_instance
 from stepguard.errors import ConfigError, StepguardError, ValueRefused
@@ -36,7 +36,7 @@ from stepguard.policy.gate import PolicyGate
 from stepguard.policy.policy import Policy
 from stepguard.procedure.operations import KEY, Operation, Tool, operations_of
 
-__all__ = ["NothingDone", "ToolGate", "current_decision", "failure_text"]
+__all__ = ["CallAnswer", "NothingDone", "ToolGate", "current_decision", "failure_text"]
 
 _CURRENT: Final[ContextVar[Decision | None]] = ContextVar("stepguard_decision", default=None)
 
@@ -51,6 +51,13 @@ class NothingDone(StepguardError):
 def current_decision() -> Decision | None:
     """The decision on the call that is being made: inside of a tool that a framework calls, its key is ``.key``."""
     return _CURRENT.get()
+
+
+class CallAnswer(NamedTuple):
+    """What a model is told of a call, and whether that is an error: a refusal, or a tool that failed."""
+
+    text: str
+    error: bool
 
 
 class ToolGate:
@@ -146,9 +153,17 @@ class ToolGate:
         Returns:
             What the model is told: the result as text, or why there is none and what to do first.
         """
+        return self.carry_out(name, arguments, id=id).text
+
+    async def acall(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> str:
+        """The twin of `call` for async tools."""
+        return (await self.acarry_out(name, arguments, id=id)).text
+
+    def carry_out(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> CallAnswer:
+        """As `call`, with whether the model is told of an error."""
         decision = self.decide(name, arguments, id=id)
         if not decision.allowed:
-            return self.refusal(decision)
+            return self._unmade(decision)
         try:
             with self.making(decision):
                 value = self._function(name)(**self._keyword_arguments(decision))
@@ -156,22 +171,22 @@ class ToolGate:
                     getattr(value, "close", lambda: None)()
                     raise NothingDone(f"{name} is async: use `acall`")
         except Exception as error:  # noqa: BLE001 - the agent is told of it, whatever it is
-            return failure_text(decision, error)
-        return self.finished(decision, value)
+            return CallAnswer(failure_text(decision, error), error=True)
+        return CallAnswer(self.finished(decision, value), error=False)
 
-    async def acall(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> str:
-        """The twin of `call` for async tools."""
+    async def acarry_out(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> CallAnswer:
+        """The twin of `carry_out` for async tools."""
         decision = self.decide(name, arguments, id=id)
         if not decision.allowed:
-            return self.refusal(decision)
+            return self._unmade(decision)
         try:
             with self.making(decision):
                 value = self._function(name)(**self._keyword_arguments(decision))
                 if inspect.isawaitable(value):
                     value = await value
-        except Exception as error:  # noqa: BLE001 - as in `call`
-            return failure_text(decision, error)
-        return self.finished(decision, value)
+        except Exception as error:  # noqa: BLE001 - as in `carry_out`
+            return CallAnswer(failure_text(decision, error), error=True)
+        return CallAnswer(self.finished(decision, value), error=False)
 
     @contextmanager
     def making(self, decision: Decision) -> Iterator[None]:
@@ -187,8 +202,11 @@ class ToolGate:
 
     def refusal(self, decision: Decision) -> str:
         """What an agent is told of a call that is not let through; of one that was made already, its result."""
+        return self._unmade(decision).text
+
+    def _unmade(self, decision: Decision) -> CallAnswer:
         recorded = self.gate.recorded(decision)
-        return decision.message if recorded is None else recorded
+        return CallAnswer(decision.message, error=True) if recorded is None else CallAnswer(recorded, error=False)
 
     def answer(self, message: Any) -> list[dict[str, Any]]:
         """The messages that answer the tool calls of an assistant's message, an object of OpenAI's or a mapping."""

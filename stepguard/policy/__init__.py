@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from stepguard.policy.decisions import Decision, FactQuestion, Reason
 from stepguard.policy.gate import PolicyGate
+from stepguard.policy.notes import PolicyNote
 from stepguard.policy.policy import Policy
 from stepguard.policy.rules import (
     Binding,
@@ -59,6 +60,7 @@ __all__ = [
     "Parameter",
     "Policy",
     "PolicyGate",
+    "PolicyNote",
     "Prohibition",
     "Reason",
     "Repetition",

@@ -28,6 +28,7 @@ from typing import Any, Final, cast
 
 from stepguard.core.arguments import check_count, check_flag, check_text
 from stepguard.errors import ConfigError, EvaluationError, LedgerError, ValueRefused
+from stepguard.language.measure_arithmetic import same_value
 from stepguard.language.term_evaluation import evaluate_term
 from stepguard.language.values import Value, show_value, to_exact
 from stepguard.policy.arguments import given_data, plain_data, read_arguments_of
@@ -64,6 +65,7 @@ class PolicyGate:
         zone: tzinfo = UTC,
         refusals: int = 3,
         observe: bool = False,
+        reused_ids: bool = False,
         facts: Mapping[str, object] | None = None,
         state: Mapping[str, Any] | None = None,
         ledger: GateLedger | None = None,
@@ -72,11 +74,13 @@ class PolicyGate:
         check_text(conversation, "conversation", optional=True)
         check_count(refusals, "refusals")
         check_flag(observe, "observe")
+        check_flag(reused_ids, "reused_ids")
         self.policy = policy
         self.decisions: list[dict[str, Any]] = []
         self._conversation = conversation or secrets.token_hex(16)
         self._refusals = refusals
         self._observe = observe
+        self._reused_ids = reused_ids
         self._reader = Reader(policy.defaults, zone)
         self._zone = zone
         self._lock = Lock()
@@ -171,7 +175,12 @@ class PolicyGate:
     def recorded(self, decision: Decision) -> str | None:
         """The result of a call that is offered again after it was answered, as text; None of every other one."""
         call = self._history.by_id.get(decision.call)
-        if call is None or call.status != "succeeded" or (call.tool, call.data) != (decision.tool, decision.arguments):
+        if call is None or call.status != "succeeded" or all(each.kind != "repeated" for each in decision.reasons):
+            return None
+        values = None
+        with suppress(ValueRefused):
+            values, _ = read_arguments_of(self.policy.tools[call.tool], decision.arguments, self._reader)
+        if not _same_call(call, decision.tool, values, decision.arguments):
             return None
         return call.result if isinstance(call.result, str) else _dumped(call.result)
 
@@ -385,11 +394,12 @@ class PolicyGate:
                 return self._refused(name, id, {}, Reason("arguments", name, words))
             data = given_data(arguments)
         before = self._history.by_id.get(id)
-        if before is not None and before.status != "not_done":
-            if before.status == "pending" and (before.tool, before.data) == (name, data):
+        if before is not None and (before.status == "pending" or not (self._reused_ids or before.status == "not_done")):
+            if before.status == "pending" and _same_call(before, name, values, data):
                 return _allowed(before)
             words = "A call with this identifier was made already"
-            return self._refused(name, id, data, Reason("repeated", name, words), counted=False)
+            detail = "a provider that uses identifiers again needs a gate with reused_ids=True"
+            return self._refused(name, id, data, Reason("repeated", name, words, detail=detail), counted=False)
         if free or not any(rule.demands for rule in tool.rules):
             if self._handed_over and not tool.reads:
                 return self._over(name, id, data)
@@ -540,6 +550,14 @@ class PolicyGate:
     def _over(self, tool: str, id: str, data: dict[str, Any]) -> Decision:
         words = "A person has taken over this conversation"
         return Decision("hand_over", tool, id, data, reasons=(Reason("handed_over", tool, words),))
+
+
+def _same_call(call: LetThrough, tool: str, values: Mapping[str, Value] | None, data: Mapping[str, Any]) -> bool:
+    """Whether arguments say what those of a call say, however their numbers are written."""
+    if call.tool != tool or call.values is None or values is None:
+        return (call.tool, call.data) == (tool, data)
+    further = [{name: each for name, each in given.items() if name not in values} for given in (call.data, data)]
+    return further[0] == further[1] and all(same_value(call.values[name], value) for name, value in values.items())
 
 
 def _allowed(call: LetThrough) -> Decision:

@@ -14,6 +14,7 @@ from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
 from stepguard.language.value_types import TypeLike, ValueType
 from stepguard.language.values import Value
+from stepguard.policy.notes import notes_on
 from stepguard.policy.rules import MOMENT, CallPattern, Confirmation, Fact, Parameter, Rule, ToolSignature, nodes_of
 from stepguard.policy.spelling import KnownTexts, compared_names
 from stepguard.policy.static_checks import check_rules
@@ -128,6 +129,9 @@ class Policy:
 
     A policy never changes and may be shared between threads and conversations; each conversation has a gate of its own.
 
+    Attributes:
+        notes: what its author should look at: sums over amounts that may be negative.
+
     Args:
         tools: the tools that the agent may call; a call of any other one is refused.
         rules: the rules, in order. Every tool that may change something needs one; a `Rule` without demands allows it.
@@ -141,7 +145,19 @@ class Policy:
         PolicyError: it cannot be right, or holds what is of no use; `line` names where it came from text.
     """
 
-    __slots__ = ("defaults", "digest", "facts", "known", "name", "records", "rules", "signatures", "tables", "tools")
+    __slots__ = (
+        "defaults",
+        "digest",
+        "facts",
+        "known",
+        "name",
+        "notes",
+        "records",
+        "rules",
+        "signatures",
+        "tables",
+        "tools",
+    )
 
     def __init__(
         self,
@@ -167,6 +183,7 @@ class Policy:
                 if each in self.tools or each in ("now", "today") or (kind is self.facts and each in self.tables):
                     raise PolicyError(f"{each!r} has a meaning already: choose another name")
         check_rules(self.rules, self.tools, self.facts, self.tables, self.records)
+        self.notes = notes_on(self.rules, self.tools)
         self.known = KnownTexts.of_policy(self.rules, self.tables)
         self.digest = hashlib.sha256(repr(self._parts()).encode()).hexdigest()[:32]
 
@@ -205,6 +222,7 @@ class Policy:
         zone: tzinfo = UTC,
         refusals: int = 3,
         observe: bool = False,
+        reused_ids: bool = False,
         facts: Mapping[str, object] | None = None,
         state: Mapping[str, Any] | None = None,
         ledger: GateLedger | None = None,
@@ -218,6 +236,8 @@ class Policy:
             refusals: after so many refusals of one tool in a row a person takes over.
             observe: whether calls are made whatever the decisions say, which are only recorded: to measure a policy
                 before it is switched on. The host makes every call then, and tells every result.
+            reused_ids: whether the provider uses identifiers of calls again, such as one that counts those of each
+                message anew: one that was answered is a new call then, and not the same one once more.
             facts: what the host knows from the start; of facts without keys.
             state: what `PolicyGate.to_dict` gave, to go on from there.
             ledger: a `stepguard.ledger.Ledger`, in which every decision, result, fact and yes is durable before
@@ -238,6 +258,7 @@ class Policy:
             zone=zone,
             refusals=refusals,
             observe=observe,
+            reused_ids=reused_ids,
             facts=facts or {},
             state=state,
             ledger=ledger,

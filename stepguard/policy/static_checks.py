@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from stepguard.errors import ConfigError, ExpressionError, PolicyError, ProcedureError
 from stepguard.language.evaluation import shortened
-from stepguard.language.expressions import Name
+from stepguard.language.expressions import Logic, Name, Not
 from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
 from stepguard.language.term_types import type_of
@@ -94,6 +94,15 @@ class _RuleChecker:
         kind = self.type(given, scope)
         if kind.kind != "boolean":
             raise self.refusal(f"a truth value is needed, and {_short(given)!r} is {kind}: compare it with something")
+        tree = tree_of(given)
+        joined = [node for node in nodes_of(tree) if isinstance(node, Logic | Not)]
+        parts = [part for node in joined for part in (node.operands if isinstance(node, Logic) else (node.operand,))]
+        for part in (tree, *parts):
+            if not variables_in(part):
+                raise self.refusal(
+                    f"{_short(part)!r} reads nothing and comes always to the same: leave it out, or write `never` or "
+                    "`allow`"
+                )
 
     def tool(self, name: str) -> DeclaredTool:
         tool = self.tools.get(name)

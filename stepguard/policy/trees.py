@@ -8,23 +8,7 @@ from typing import Any, NamedTuple, cast
 from lark import Token
 
 from stepguard.language.expressions import Expression
-from stepguard.policy.rules import (
-    Binding,
-    Branching,
-    CallPattern,
-    Confirmation,
-    Demand,
-    Done,
-    Earlier,
-    Exemption,
-    Limit,
-    Prohibition,
-    Repetition,
-    Requirement,
-    Rule,
-    Seen,
-    SeenAll,
-)
+from stepguard.policy import rules
 from stepguard.procedure.notation.trees import Trees, refuse, unquote
 
 __all__ = ["AllowLine", "FactLine", "ParameterLine", "PolicyTrees", "ToolLine", "ViewBlock"]
@@ -54,7 +38,7 @@ class ToolLine(NamedTuple):
     name: str
     parameters: tuple[ParameterLine, ...]
     result: str | None
-    effect: tuple[CallPattern, ...] | str | None
+    effect: tuple[rules.CallPattern, ...] | str | None
 
 
 class FactLine(NamedTuple):
@@ -80,8 +64,8 @@ class PolicyTrees(Trees):
     def policy(self, children: list[Any]) -> list[Any]:
         return _flat(children)
 
-    def lone_demand(self, children: list[Any]) -> Demand:
-        return cast(Demand, children[0])
+    def lone_demand(self, children: list[Any]) -> rules.Demand:
+        return cast(rules.Demand, children[0])
 
     lone_declaration = lone_rule = lone_target = lone_pattern = lone_demand
 
@@ -108,10 +92,10 @@ class PolicyTrees(Trees):
     def reads_only(self, _: list[Any]) -> str:
         return "reads"
 
-    def changes_nothing(self, _: list[Any]) -> tuple[CallPattern, ...]:
+    def changes_nothing(self, _: list[Any]) -> tuple[rules.CallPattern, ...]:
         return ()
 
-    def changes(self, children: list[Any]) -> tuple[CallPattern, ...]:
+    def changes(self, children: list[Any]) -> tuple[rules.CallPattern, ...]:
         return tuple(children[1:])
 
     def fact(self, children: list[Any]) -> FactLine:
@@ -123,55 +107,55 @@ class PolicyTrees(Trees):
     def allow(self, children: list[Any]) -> AllowLine:
         return AllowLine(children[0].line, tuple(map(str, children[1:])))
 
-    def never(self, children: list[Any]) -> list[Rule]:
+    def never(self, children: list[Any]) -> list[rules.Rule]:
         word, *names, exemption, words = children
-        demand = Prohibition(exemption=exemption, words=_words(words), line=word.line)
-        return [Rule(str(name), (demand,), line=word.line) for name in names]
+        demand = rules.Prohibition(exemption=exemption, words=_words(words), line=word.line)
+        return [rules.Rule(str(name), (demand,), line=word.line) for name in names]
 
-    def before(self, children: list[Any]) -> list[Rule]:
+    def before(self, children: list[Any]) -> list[rules.Rule]:
         word, *targets, body = children
-        return [Rule(tool, body, names, line=word.line) for tool, names in targets]
+        return [rules.Rule(tool, body, names, line=word.line) for tool, names in targets]
 
     def target(self, children: list[Any]) -> tuple[str, tuple[str, ...]]:
         name, *names = children
         return str(name), tuple(str(each) for each in names if each is not None)
 
-    def rule_block(self, children: list[Any]) -> tuple[Demand, ...]:
+    def rule_block(self, children: list[Any]) -> tuple[rules.Demand, ...]:
         return tuple(children)
 
-    def seen(self, children: list[Any]) -> Seen:
+    def seen(self, children: list[Any]) -> rules.Seen:
         word, *rest = children
-        patterns = tuple(each for each in rest if isinstance(each, CallPattern))
+        patterns = tuple(each for each in rest if isinstance(each, rules.CallPattern))
         name, exemption, words = rest[-3:]
-        return Seen(patterns, _text(name), exemption=exemption, words=_words(words), line=word.line)
+        return rules.Seen(patterns, _text(name), exemption=exemption, words=_words(words), line=word.line)
 
-    def seen_all(self, children: list[Any]) -> SeenAll:
+    def seen_all(self, children: list[Any]) -> rules.SeenAll:
         word, pattern, _, name = children
-        return SeenAll(pattern, str(name), line=word.line)
+        return rules.SeenAll(pattern, str(name), line=word.line)
 
-    def done(self, children: list[Any]) -> Done:
+    def done(self, children: list[Any]) -> rules.Done:
         word, pattern, exemption, words = children
         negated = word.type == "NOT_DONE"
-        return Done(pattern, negated, exemption=exemption, words=_words(words), line=word.line)
+        return rules.Done(pattern, negated, exemption=exemption, words=_words(words), line=word.line)
 
     not_done = done
 
-    def earlier(self, children: list[Any]) -> Earlier:
+    def earlier(self, children: list[Any]) -> rules.Earlier:
         word, pattern, _, name = children
-        return Earlier(pattern, str(name), line=word.line)
+        return rules.Earlier(pattern, str(name), line=word.line)
 
-    def require(self, children: list[Any]) -> Requirement:
+    def require(self, children: list[Any]) -> rules.Requirement:
         word, condition, exemption, words = children
         negated = word.type == "REFUSE_IF"
-        return Requirement(condition, negated, exemption=exemption, words=_words(words), line=word.line)
+        return rules.Requirement(condition, negated, exemption=exemption, words=_words(words), line=word.line)
 
     refuse_if = require
 
-    def confirmed(self, children: list[Any]) -> Confirmation:
+    def confirmed(self, children: list[Any]) -> rules.Confirmation:
         word, by, exemption, words = children
-        return Confirmation(str(by), exemption=exemption, words=_words(words), line=word.line)
+        return rules.Confirmation(str(by), exemption=exemption, words=_words(words), line=word.line)
 
-    def at_most(self, children: list[Any]) -> Limit:
+    def at_most(self, children: list[Any]) -> rules.Limit:
         word, number, unit, *rest = children
         if (number is None) != (unit.type == "ONCE"):
             raise refuse("write `at most once` or `at most 3 times`", word)
@@ -189,32 +173,32 @@ class PolicyTrees(Trees):
             elif each is not None:
                 per.append(each)
         most = 1 if number is None else int(number)
-        return Limit(most, tuple(per), within, exemption=exemption, words=_words(words), line=word.line)
+        return rules.Limit(most, tuple(per), within, exemption=exemption, words=_words(words), line=word.line)
 
-    def bind(self, children: list[Any]) -> Binding:
+    def bind(self, children: list[Any]) -> rules.Binding:
         name, value = children
-        return Binding(str(name), value, line=name.line)
+        return rules.Binding(str(name), value, line=name.line)
 
-    def when(self, children: list[Any]) -> Branching:
+    def when(self, children: list[Any]) -> rules.Branching:
         word, condition, body, *rest = children
         others = [(each.condition, each.body) for each in rest if isinstance(each, _OtherBranch)]
         otherwise = () if rest[-1] is None else rest[-1]
-        return Branching(((condition, body), *others), otherwise, line=word.line)
+        return rules.Branching(((condition, body), *others), otherwise, line=word.line)
 
     def other_when(self, children: list[Any]) -> _OtherBranch:
         return _OtherBranch(children[1], children[2])
 
-    def every(self, children: list[Any]) -> Repetition:
+    def every(self, children: list[Any]) -> rules.Repetition:
         word, variable, over, body = children
-        return Repetition(str(variable), over, body, line=word.line)
+        return rules.Repetition(str(variable), over, body, line=word.line)
 
-    def unless(self, children: list[Any]) -> Exemption:
-        return Exemption(children[1])
+    def unless(self, children: list[Any]) -> rules.Exemption:
+        return rules.Exemption(children[1])
 
-    def only_if(self, children: list[Any]) -> Exemption:
-        return Exemption(children[1], counts=True)
+    def only_if(self, children: list[Any]) -> rules.Exemption:
+        return rules.Exemption(children[1], counts=True)
 
-    def pattern(self, children: list[Any]) -> CallPattern:
+    def pattern(self, children: list[Any]) -> rules.CallPattern:
         name, *arguments = children
         positional: list[Expression] = []
         named: dict[str, Expression] = {}
@@ -227,7 +211,7 @@ class PolicyTrees(Trees):
                 if named:
                     raise refuse("arguments by position stand before those with names", name)
                 positional.append(each)
-        return CallPattern(str(name), tuple(positional), tuple(named.items()))
+        return rules.CallPattern(str(name), tuple(positional), tuple(named.items()))
 
     def named_argument(self, children: list[Any]) -> _Named:
         return _Named(str(children[0]), children[1])
@@ -240,7 +224,7 @@ class _Named(NamedTuple):
 
 class _OtherBranch(NamedTuple):
     condition: Expression
-    body: tuple[Demand, ...]
+    body: tuple[rules.Demand, ...]
 
 
 def _flat(children: Iterable[Any]) -> list[Any]:

@@ -142,3 +142,46 @@ def test_tools_that_no_policy_knows_are_refused_at_once() -> None:
         ToolGate(Policy.parse(SHOP), {"drop": print})
     gate = ToolGate(Policy.parse(SHOP), facts={"customer": "C1"})
     assert "there is no function for mail" in gate.call("mail", {"to": "a", "words": "b"}, id="1")
+
+
+def test_a_provider_that_uses_identifiers_again() -> None:
+    """With `reused_ids` one that was answered is a new call, and what was refused is never told an old result."""
+    shop = Shop()
+    once, again = shop.gate(), shop.gate(reused_ids=True)
+    for gate in (once, again):
+        gate.call("get_order", '{"id": "A1"}', id="0")
+        assert "refunded" in gate.call("refund", '{"order": "A1", "amount": 20}', id="1")
+    shop.paid.append((30, ""))
+    assert json.loads(once.call("get_order", '{"id": "A1"}', id="0"))["refunded"] == 0
+    assert json.loads(again.call("get_order", '{"id": "A1"}', id="0"))["refunded"] == 70
+    assert "made already" in once.call("refund", '{"order": "A1", "amount": 5}', id="1")
+    assert "refunded" in again.call("refund", '{"order": "A1", "amount": 20}', id="1")
+    assert "at most 2 times" in again.call("refund", '{"order": "A1", "amount": 20}', id="1")
+    assert "reused_ids=True" in str(once.gate.decisions[-1]["reasons"])
+    resumed = shop.gate().gate.policy.gate(state=json.loads(json.dumps(again.gate.to_dict())), reused_ids=True)
+    assert not resumed.offer("refund", '{"order": "A1", "amount": 1}', id="1", now=NOW).allowed
+
+
+def test_a_call_that_is_offered_again_in_another_spelling_is_the_same_one() -> None:
+    """Numbers are compared by their worth: it is not made twice, on its way or answered; other values are another."""
+    shop = Shop()
+    gate = shop.gate()
+    gate.call("get_order", '{"id": "A1"}', id="0")
+    first = gate.gate.offer("refund", '{"order": "A1", "amount": 20}', id="1", now=NOW)
+    for spelling in ('"20"', "20.00", "2e1", '"20.0"'):
+        assert gate.gate.offer("refund", f'{{"amount": {spelling}, "order": "A1"}}', id="1", now=NOW) == first
+    assert "made already" in gate.call("refund", '{"order": "A1", "amount": 21}', id="1")
+    gate.gate.result("1", {"id": "A1"})
+    for spelling in ('"20"', "20.00", "2e1"):
+        assert gate.call("refund", f'{{"amount": {spelling}, "order": "A1"}}', id="1") == '{"id": "A1"}'
+    assert "made already" in gate.call("refund", '{"order": "A1", "amount": 2}', id="1")
+    assert shop.paid == []
+
+
+def test_a_call_that_is_known_to_have_done_nothing_is_made_again() -> None:
+    """Under the same identifier, too."""
+    shop = Shop()
+    gate = shop.gate()
+    gate.call("get_order", '{"id": "A1"}', id="0")
+    for _ in range(3):
+        assert "the till is closed" in gate.call("refund", '{"order": "A1", "amount": 13}', id="1")

@@ -62,7 +62,7 @@ class PolicyMiddleware(AgentMiddleware):  # type: ignore[misc, unused-ignore]
     def _decided(self, request: ToolCallRequest) -> tuple[ToolGate, Decision, ToolCallRequest]:
         gate = self._gate if isinstance(self._gate, ToolGate) else self._gate(request)
         call = request.tool_call
-        decision = gate.decide(call["name"], call["args"], id=str(call["id"]))
+        decision = gate.decide(call["name"], call["args"], id=call["id"] or "")
         if not decision.allowed:
             return gate, decision, request
         return gate, decision, request.override(tool_call={**call, "args": dict(decision.arguments)})

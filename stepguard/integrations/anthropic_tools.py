@@ -1,0 +1,85 @@
+"""Anthropic's messages: tool uses behind the gate of a policy, in a plain loop. It needs no package of its own.
+
+::
+
+    gate = ToolGate(policy, {"get_order": get_order, "refund": refund}, facts={"customer": "C1"}, confirm=ask_the_user)
+    while True:
+        message = client.messages.create(model=..., max_tokens=1024, messages=messages, tools=schemas)
+        messages.append({"role": "assistant", "content": message.content})
+        if message.stop_reason != "tool_use" or gate.handed_over:
+            break
+        messages.append(answer_tool_uses(gate, message))
+
+Tools that Anthropic calls itself (its server tools, its connector of MCP servers) do not come by here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from stepguard.errors import ConfigError
+from stepguard.integrations.tool_gate import CallAnswer, ToolGate
+
+__all__ = ["aanswer_tool_uses", "answer_tool_uses"]
+
+_CUT_OFF: Final = ("max_tokens", "model_context_window_exceeded")
+
+
+class _ToolUse(NamedTuple):
+    id: str
+    name: str
+    input: Mapping[str, Any]
+
+
+def answer_tool_uses(gate: ToolGate, message: Any) -> dict[str, Any]:
+    """The message that answers the tool uses of an assistant's message, a `Message` of the library or a mapping.
+
+    Where the message was cut off, its arguments may be, too: nothing of it is called then, and the model is told so.
+
+    Raises:
+        ConfigError: the message has no tool uses, or one without an identifier, a name or arguments.
+    """
+    uses, cut = _tool_uses(message)
+    return _answers([(use, _cut_off(use) if cut else gate.carry_out(use.name, use.input, id=use.id)) for use in uses])
+
+
+async def aanswer_tool_uses(gate: ToolGate, message: Any) -> dict[str, Any]:
+    """The twin of `answer_tool_uses` for async tools."""
+    uses, cut = _tool_uses(message)
+    return _answers(
+        [(use, _cut_off(use) if cut else await gate.acarry_out(use.name, use.input, id=use.id)) for use in uses]
+    )
+
+
+def _tool_uses(message: Any) -> tuple[list[_ToolUse], bool]:
+    content = _part(message, "content")
+    blocks = [each for each in content if _part(each, "type") == "tool_use"] if isinstance(content, list) else []
+    if not blocks:
+        raise ConfigError("the message has no tool uses: answer one whose stop_reason is tool_use", option="message")
+    uses: list[_ToolUse] = []
+    for block in blocks:
+        id, name, given = _part(block, "id"), _part(block, "name"), _part(block, "input")
+        if not (isinstance(id, str) and id and isinstance(name, str) and isinstance(given, Mapping)):
+            raise ConfigError("a tool use has an id, a name and an input", option="message")
+        uses.append(_ToolUse(id, name, given))
+    return uses, _part(message, "stop_reason") in _CUT_OFF
+
+
+def _cut_off(use: _ToolUse) -> CallAnswer:
+    return CallAnswer(f"The call of {use.name} was cut off and nothing was done. Make it again.", error=True)
+
+
+def _answers(answered: list[tuple[_ToolUse, CallAnswer]]) -> dict[str, Any]:
+    """All results stand in one message, in the order of their uses."""
+    return {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "tool_use_id": use.id, "content": answer.text, "is_error": answer.error}
+            for use, answer in answered
+        ],
+    }
+
+
+def _part(of: Any, name: str) -> Any:
+    return of.get(name) if isinstance(of, Mapping) else getattr(of, name, None)
