@@ -7,9 +7,14 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from stepguard.cli.policies import add_facts, load_policy, read_facts, read_zone
 from stepguard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from stepguard.policy.gate import PolicyGate
 
 __all__ = ["add_arguments", "main"]
 
@@ -37,6 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a role or a fact of the policy for which the person at the client answers (elicitation)",
     )
+    parser.add_argument("--ledger", metavar="FILE", help="keep the conversation, and go on with it; with --run-id")
+    parser.add_argument("--run-id", metavar="NAME", help="which conversation of the ledger this is")
     parser.add_argument("--observe", action="store_true", help="log what would be refused, and pass every call on")
 
 
@@ -46,16 +53,30 @@ def main(options: argparse.Namespace) -> int:
     Raises:
         StepguardError: the policy or an option cannot work, or the server cannot be started.
     """
-    from stepguard.integrations.mcp_gate import GatedSession, serve_command
+    from stepguard.ledger import Ledger
 
     command = options.server[1:] if options.server[:1] == ["--"] else options.server
     if bool(command) == (options.url is not None):
         raise ConfigError("name one server: its command behind --, or --url URL", option="server")
     if sys.stdin is None:
         raise ConfigError("stdin is closed, where the client would speak: open it")
-    gate = load_policy(options.policy).gate(
-        facts=read_facts(options.fact), zone=read_zone(options.zone), refusals=options.refusals, observe=options.observe
-    )
+    with ExitStack() as stack:
+        ledger = None if options.ledger is None else stack.enter_context(Ledger(options.ledger))
+        gate = load_policy(options.policy).gate(
+            facts=read_facts(options.fact),
+            zone=read_zone(options.zone),
+            refusals=options.refusals,
+            observe=options.observe,
+            ledger=ledger,
+            run_id=options.run_id,
+        )
+        stack.callback(gate.close)
+        return _serve(gate, command, options)
+
+
+def _serve(gate: PolicyGate, command: list[str], options: argparse.Namespace) -> int:
+    from stepguard.integrations.mcp_gate import GatedSession, serve_command
+
     if options.url is None:
         return serve_command(GatedSession(gate, ask=options.ask), command)
     from stepguard.integrations.mcp_gate.http import serve_url

@@ -146,6 +146,19 @@ def test_a_server_over_http_stands_behind_the_same_gate(policy: str) -> None:
         talk(gated(policy, "--url", url, server=[]), conversation)
 
 
+@pytest.mark.slow
+def test_a_conversation_goes_on_in_another_session(policy: str, tmp_path: Path) -> None:
+    """With a ledger limits count across sessions, whose identifiers begin anew."""
+
+    async def refund(client: Client) -> tuple[bool, str]:
+        await said(client, "get_order", id="A1")
+        return await said(client, "refund", order="A1", amount=20)
+
+    kept = gated(policy, "--ledger", str(tmp_path / "runs.db"), "--run-id", "c-1")
+    assert not talk(kept, refund)[0]
+    assert "at most once" in talk(kept, refund)[1]
+
+
 def run(policy: str, *arguments: str, said: str = "") -> subprocess.CompletedProcess[str]:
     """The command, to its end."""
     command = [sys.executable, *GATE, "--policy", policy, *arguments]

@@ -95,6 +95,9 @@ class GatedSession:
         self._asked: dict[str, tuple[_Call, PersonQuestion]] = {}
         self._clock = clock
         self._handshake = handshake
+        self._own = secrets.token_hex(
+            6
+        )  # what makes identifiers of this session other ones than those of an earlier one
         self._flying: dict[str | int, _Flying] = {}
         self._listing: set[str | int] = set()
         self._undeclared: set[str] = set()
@@ -162,7 +165,7 @@ class GatedSession:
             request = f"{json.dumps(call.tool)} {encode(call.arguments)}"
         except ValueError as error:
             return [Routed("client", error_message(call.id, INVALID_PARAMS, str(error)))]
-        known = self._paused.pop(f"{request} {call.params.get('requestState')!r}", json.dumps(call.id))
+        known = self._paused.pop(f"{request} {call.params.get('requestState')!r}", f"{self._own}.{json.dumps(call.id)}")
         decision = self.gate.offer(call.tool, call.arguments, id=known, now=self._clock())
         if not decision.allowed and not self.gate.observe:
             question = self._person.question(decision)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from threading import Lock, Thread
 from typing import IO, Any, Final
 
-from stepguard.errors import ConfigError
+from stepguard.errors import ConfigError, StepguardError
 from stepguard.integrations.mcp_gate.session import GatedSession, Routed
 
 __all__ = ["log_line", "serve_command", "stdin_lines", "stdout_writer"]
@@ -108,6 +108,9 @@ class _CommandRelay:
             self._server.stdin.close()
             self._server.wait(_PATIENCE)
         except (OSError, subprocess.TimeoutExpired):  # it has gone away, or does not
+            self._server.terminate()
+        except StepguardError as error:  # what was decided could not be kept: nothing goes on without it
+            self._log(f"error: {error}")
             self._server.terminate()
 
     def _pass(self, route: Callable[[str], list[Routed]], line: bytes) -> None:
