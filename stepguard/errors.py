@@ -225,7 +225,11 @@ class LedgerError(StepguardError):
 
 
 class RunConflict(LedgerError):
-    """A run of a ledger is under way in another process, or was begun with another procedure or other inputs."""
+    """A run of a ledger is under way elsewhere (`under_way`), or was begun with another procedure or other inputs."""
+
+    def __init__(self, message: str, *, under_way: bool = False) -> None:
+        super().__init__(message)
+        self.under_way = under_way
 
 
 class UnsettledCall(LedgerError):

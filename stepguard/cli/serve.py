@@ -20,6 +20,7 @@ __all__ = ["add_arguments", "main"]
 
 _KEY: Final = "STEPGUARD_SERVE_KEY"
 _UPSTREAM_KEY: Final = "STEPGUARD_UPSTREAM_KEY"
+_ANSWER_KEY: Final = "STEPGUARD_ANSWER_KEY"
 _LAST_SECONDS: Final = 5.0
 """After the seconds of grace those that are cancelled have this time to be told so."""
 
@@ -44,6 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--trust-inputs", metavar="ROLE,...", help="roles whose messages may give inputs, such as user (default: none)"
+    )
+    parser.add_argument(
+        "--ledger",
+        metavar="FILE",
+        help="keep the runs of requests with a header Idempotency-Key in this file: the same key goes on with its run",
     )
     parser.add_argument("--guarded-only", action="store_true", help="refuse chats that would be passed on")
     add_at_least(parser)
@@ -144,6 +150,8 @@ def main(options: argparse.Namespace) -> int:
         reasons=options.tell_reasons,
         api_key=(os.environ.get(_KEY) or "").split(",") if os.environ.get(_KEY) else None,
         upstream_key=os.environ.get(_UPSTREAM_KEY) or None,
+        ledger=options.ledger,
+        answer_key=os.environ.get(_ANSWER_KEY) or None,
         more_paths=options.passed,
         metrics=options.metrics_port is None,
     )

@@ -211,7 +211,8 @@ class Ledger:
             with self.file.writing(synced=self._full_sync) as transaction:
                 sql = "update runs set epoch = ?, status = ?, updated = ? where number = ? and epoch = ?"
                 if not transaction.execute(sql, epoch, status, time.time(), row.number, row.epoch).rowcount:
-                    raise RunConflict(f"another process has just gone on with the run {run_id!r} of {self.path}")
+                    what = f"another process has just gone on with the run {run_id!r} of {self.path}"
+                    raise RunConflict(what, under_way=True)
                 transaction.append(row.number, row.salt, [("begin", _begin(run_id, row.procedure, epoch))])
         except BaseException:
             self._locks.free(row.number)
@@ -235,7 +236,7 @@ class Ledger:
             *(run_id, salt, subject.digest, title, status, subject.total, now, now),
         )
         if not made.rowcount or made.lastrowid is None:
-            raise RunConflict(f"another process has just begun the run {run_id!r} of {self.path}")
+            raise RunConflict(f"another process has just begun the run {run_id!r} of {self.path}", under_way=True)
         return made.lastrowid
 
     def _digest(self, procedure: Procedure) -> str:
@@ -274,7 +275,8 @@ class Ledger:
             raise LedgerError(f"the locks of the ledger {self.path} cannot be held: {error}") from None
         if not free:
             raise RunConflict(
-                f"the run {run_id!r} of {self.path} is under way, here or elsewhere: only one may go on with it"
+                f"the run {run_id!r} of {self.path} is under way, here or elsewhere: only one may go on with it",
+                under_way=True,
             )
 
     def runs(self) -> list[RunSummary]:

@@ -60,7 +60,7 @@ class RunWriter:
             LedgerError: somebody else has gone on with it, or it cannot be written.
         """
         if not self._locks.take(self._run):
-            raise RunConflict(f"the run {self.name!r} has been gone on with elsewhere")
+            raise RunConflict(f"the run {self.name!r} has been gone on with elsewhere", under_way=True)
         self._open = True
         self._freeing = weakref.finalize(self, self._locks.free, self._run)
         try:
@@ -77,4 +77,5 @@ class RunWriter:
     def _check_epoch(self, transaction: Transaction) -> None:
         ((epoch,),) = transaction.execute("select epoch from runs where number = ?", self._run).fetchall()
         if epoch != self._epoch:
-            raise RunConflict(f"the run {self.name!r} has been taken over by another process, which goes on with it")
+            what = f"the run {self.name!r} has been taken over by another process, which goes on with it"
+            raise RunConflict(what, under_way=True)

@@ -10,6 +10,7 @@ path                                   what happens
 what is on the list below ``/v1``      passed on, but for what would ask a model for a procedure
 ``GET /health``                        that this server lives
 ``GET /metrics``                       of this server itself; with the key, where there is one
+``GET /runs``, ``POST /runs/answer``   of the ledger, for persons; with the answer key, and only where there is one
 any other                              status 404
 =====================================  ==================================================================
 
@@ -39,12 +40,13 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from stepguard.backends.providers import ReplyMode
-from stepguard.core.arguments import check_flag
+from stepguard.core.arguments import check_flag, check_instance
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError
 from stepguard.integrations.chat.trust import Trust, check_trust
 from stepguard.integrations.openai.calls import WrapSettings
 from stepguard.integrations.support import check_support
+from stepguard.ledger import Ledger
 from stepguard.procedure.folder import load_procedures
 from stepguard.procedure.procedure import Procedure
 from stepguard.serve.blackout import SHORTEST, Blackout
@@ -72,6 +74,8 @@ def create_app(
     reasons: bool = False,
     api_key: str | Iterable[str] | None = None,
     upstream_key: str | None = None,
+    ledger: str | Path | Ledger | None = None,
+    answer_key: str | None = None,
     more_paths: Iterable[str] = (),
     metrics: bool = True,
 ) -> Starlette:
@@ -91,12 +95,18 @@ def create_app(
         api_key: a key that callers must show, as that of the upstream, or several: then each is a client, whatever its
             address. Callers' own keys, and headers that choose an account, are then not passed on.
         upstream_key: the key that the upstream is asked with instead of the callers'; only with `api_key`.
+        ledger: where runs are kept whose requests name them by the header ``Idempotency-Key``: the path of a file, or a
+            `stepguard.ledger.Ledger`, which is closed when the server ends. The same key again gives the result of a
+            run that has completed without asking a model, and goes on with any other.
+        answer_key: a key, none of `api_key`, with which persons list runs and answer those that wait; only with
+            `ledger`.
         more_paths: what is passed on beside `stepguard.serve.paths.PASSED`, such as ``["GET /files/{id}"]``.
         metrics: whether ``/metrics`` is served, or only `Service.metrics` holds them.
 
     Raises:
         ConfigError: an argument cannot work.
         ProcedureError: a file holds no procedure; the message names it.
+        LedgerError: the ledger cannot be opened.
         MissingExtraError: starlette is not installed.
     """
     known = load_procedures(procedures)
@@ -114,6 +124,8 @@ def create_app(
         backend={name: value for name, value in (("mode", mode), ("strict", strict)) if value is not None},
         guard=guard or {},
     )
+    check_instance(ledger, (str, Path, Ledger), "ledger", what="the path of a file, or a Ledger", optional=True)
+    opened = Ledger(ledger) if isinstance(ledger, str | Path) else ledger
     service = Service(
         upstream,
         settings=settings,
@@ -121,6 +133,8 @@ def create_app(
         reasons=reasons,
         api_keys=_keys("api_key", api_key),
         upstream_keys=_keys("upstream_key", upstream_key),
+        answer_keys=_keys("answer_key", answer_key),
+        ledger=opened,
     )
 
     @asynccontextmanager
@@ -138,6 +152,9 @@ def create_app(
     ]
     if metrics:
         routes.append(Route("/metrics", service.show_metrics, methods=["GET"]))
+    if service.kept is not None and answer_key is not None:
+        routes.append(Route("/runs", service.list_runs(service.kept), methods=["GET"]))
+        routes.append(Route("/runs/answer", service.answer_run(service.kept), methods=["POST"]))
     for text in (*PASSED, *more_paths):
         method, path = read_route(text)
         routes.append(Route(f"/v1{path}", service.endpoint("other", service.pass_on), methods=[method]))

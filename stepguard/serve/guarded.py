@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from starlette.responses import Response, StreamingResponse
@@ -29,6 +30,7 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 from stepguard.serve.call import HttpCall
 from stepguard.serve.errors import cut, from_result, wrong_request
+from stepguard.serve.kept import KeptRuns, ledger_problems
 from stepguard.serve.limits import Limits
 from stepguard.serve.metrics import Metrics
 from stepguard.serve.shapes import AsciiJSON, ChatRequest, Finished, Parameters, Shape
@@ -89,12 +91,15 @@ class GuardedRequests:
         limits: what bounds a run.
         reasons: whether errors tell why a step was not accepted.
         metrics: told of every run.
+        kept: keeps the runs that requests give a name; None where none are.
 
     Raises:
         ConfigError: an option of the guard cannot work.
     """
 
-    def __init__(self, settings: WrapSettings, *, limits: Limits, reasons: bool, metrics: Metrics) -> None:
+    def __init__(
+        self, settings: WrapSettings, *, limits: Limits, reasons: bool, metrics: Metrics, kept: KeptRuns | None
+    ) -> None:
         check_options(settings.guard, of="the guard of a server")
         options = {"retry": RetryPolicy(timeout=limits.upstream_seconds), **settings.guard}
         GuardOptions(**options)  # wrong options are named at the start
@@ -102,6 +107,7 @@ class GuardedRequests:
         self._limits: Final = limits
         self._reasons: Final = reasons
         self._metrics: Final = metrics
+        self._kept: Final = kept
 
     async def find(self, asked: ChatRequest, sent: bytes) -> tuple[Job, str] | None:
         """The job of a request and the model for it; None where it asks for no procedure.
@@ -157,10 +163,17 @@ class GuardedRequests:
             raise wrong_request("the request names no model", code="invalid_model", param="model")
         call.answer_headers["x-stepguard"] = "guarded"
         parameters = shape.parameters({name: value for name, value in asked.body.items() if name not in _OURS})
-        guard = self._guard(upstream.client(call), job, model, parameters)
+        run_id = None if self._kept is None else self._kept.run_id(call.request)
+        guard = self._guard(upstream.client(call), job, model, parameters, kept=run_id is not None)
         form = parameters.arguments.get("response_format")
         as_json = isinstance(form, Mapping) and form.get("type") == "json_object"
-        run = guard.start(job.procedure, job.inputs, label=job.label)
+        if run_id is None:
+            run = guard.start(job.procedure, job.inputs, label=job.label)
+        else:
+            with ledger_problems():
+                start = partial(guard.start, label=job.label, run_id=run_id)
+                run = await asyncio.to_thread(start, job.procedure, job.inputs)
+        earlier = run.result().usage
         call.answer_headers["x-stepguard-run"] = run.id
 
         def completion(result: Result) -> dict[str, Any]:
@@ -188,7 +201,7 @@ class GuardedRequests:
 
         call.facts = lambda: completion(run.result())["stepguard"]
         driven = asyncio.create_task(guard.adrive(run), name=f"stepguard-run-{run.id}")
-        call.resources.push_async_callback(self._leave, driven, run)
+        call.resources.push_async_callback(self._leave, driven, run, earlier)
         done, _ = await asyncio.wait({driven}, timeout=self._limits.keep_alive_seconds if asked.stream else None)
         if done:
             call.answer_headers["x-stepguard-status"] = driven.result().status
@@ -206,17 +219,21 @@ class GuardedRequests:
 
         return StreamingResponse(events(), headers=_EVENTS)
 
-    async def _leave(self, driven: asyncio.Task[Result], run: Run) -> None:
+    async def _leave(self, driven: asyncio.Task[Result], run: Run, earlier: Usage) -> None:
         """See that a run has ended when its request has, and count it."""
         driven.cancel()
         try:
             await asyncio.wait({driven})
         finally:
             ended = driven.done() and not driven.cancelled() and driven.exception() is None
-            self._metrics.run(run.label, driven.result() if ended else run.result(), cancelled=not ended)
+            result = driven.result() if ended else run.result()
+            self._metrics.run(run.label, result, earlier=earlier, cancelled=not ended)
 
-    def _guard(self, client: object, job: Job, model: str, parameters: Parameters) -> Guard:
-        settings = replace(self._settings, client=client)
+    def _guard(self, client: object, job: Job, model: str, parameters: Parameters, *, kept: bool) -> Guard:
+        options = self._settings.guard
+        if kept and self._kept is not None:
+            options = {**options, "ledger": self._kept.ledger}
+        settings = replace(self._settings, client=client, guard=options)
         try:
             return GuardedCall(settings, job, {**parameters.arguments, "model": model}).guard
         except ConfigError as error:

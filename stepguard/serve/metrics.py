@@ -12,9 +12,10 @@ from stepguard.serve.admission import Gate
 
 __all__ = ["Handling", "Metrics"]
 
-Handling = Literal["guarded", "passed", "refused"]
-"""What became of a request: a run of the guard, passed on to the upstream, or neither."""
+Handling = Literal["guarded", "passed", "kept", "refused"]
+"""What became of a request: a run of the guard, passed on to the upstream, about runs in the ledger, or none of it."""
 
+_NOTHING: Final = Usage()
 _BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 
 
@@ -58,11 +59,12 @@ class Metrics:
         self._requests.labels(endpoint, handling, outcome).inc()
         self._seconds.labels(handling).observe(seconds)
 
-    def run(self, procedure: str, result: Result, *, cancelled: bool = False) -> None:
-        """A run has ended."""
+    def run(self, procedure: str, result: Result, *, earlier: Usage = _NOTHING, cancelled: bool = False) -> None:
+        """A run has ended; what it had spent `earlier`, for other requests, was counted then."""
         self._runs.labels(procedure, "cancelled" if cancelled else result.status).inc()
-        self._calls.inc(result.usage.calls)
-        self.tokens("guarded", result.usage)
+        spent = Usage(*(getattr(result.usage, name) - getattr(earlier, name) for name in Usage.__slots__))
+        self._calls.inc(spent.calls)
+        self.tokens("guarded", spent)
 
     def tokens(self, handling: Handling, usage: Usage) -> None:
         """Tokens that were spent."""

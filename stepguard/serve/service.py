@@ -21,12 +21,14 @@ from starlette.types import Receive, Scope, Send
 from stepguard.errors import ConfigError
 from stepguard.integrations.chat.trust import Trust
 from stepguard.integrations.openai.calls import WrapSettings
+from stepguard.ledger import Ledger
 from stepguard.serve.admission import Charge, Gate, Memory
 from stepguard.serve.anthropic_shapes import Messages
 from stepguard.serve.bodies import Body, check_messages, read_body
 from stepguard.serve.call import HttpCall
 from stepguard.serve.errors import HttpProblem, too_slow, wrong_request
 from stepguard.serve.guarded import GuardedRequests, split_model
+from stepguard.serve.kept import KeptRuns
 from stepguard.serve.limits import Limits
 from stepguard.serve.metrics import Metrics
 from stepguard.serve.openai_shapes import Chat, read_completion
@@ -69,24 +71,34 @@ class Service:
         reasons: bool,
         api_keys: tuple[str, ...],
         upstream_keys: tuple[str, ...],
+        answer_keys: tuple[str, ...],
+        ledger: Ledger | None,
     ) -> None:
         if upstream_keys and not api_keys:
             raise ConfigError(
                 "with upstream_key alone everybody who reaches this server spends that key: give api_key as well",
                 option="upstream_key",
             )
+        if answer_keys and ledger is None:
+            raise ConfigError("answers are for runs in a ledger: give that as well", option="answer_key")
+        if not set(answer_keys).isdisjoint(api_keys):
+            raise ConfigError("whoever asks may not answer for a person: another answer_key", option="answer_key")
         for name in settings.procedures:
             if not name.strip() or "@" in name:
                 raise ConfigError(f"{name!r} cannot name a procedure: NAME@MODEL is told by its @", option="procedures")
         self.limits: Final = limits
         self.metrics: Final = Metrics()
-        self.secrets: Final = (*api_keys, *upstream_keys)
+        self.secrets: Final = (*api_keys, *upstream_keys, *answer_keys)
         """The keys of the operator."""
         self._procedures: Final = dict(settings.procedures)
         self._upstream: Final = Upstream(
             upstream, limits=limits, key=upstream_keys[0] if upstream_keys else None, own_keys=bool(api_keys)
         )
-        self._guarded: Final = GuardedRequests(settings, limits=limits, reasons=reasons, metrics=self.metrics)
+        self.kept: Final = None if ledger is None else KeptRuns(ledger, one_caller=len(api_keys) == 1)
+        self._guarded: Final = GuardedRequests(
+            settings, limits=limits, reasons=reasons, metrics=self.metrics, kept=self.kept
+        )
+        self._answer_keys: Final = answer_keys
         self._keys: Final = api_keys
         self._trusts_none: Final = settings.trust == Trust()
         self._memory: Final = Memory(limits)
@@ -112,6 +124,8 @@ class Service:
                 yield
             finally:
                 await self.stop()
+                if self.kept is not None:
+                    self.kept.ledger.close()
 
     async def stop(self) -> None:
         """Take no request any more, and return when the last one is answered: within the seconds of grace, or soon
@@ -129,12 +143,12 @@ class Service:
 
     async def show_metrics(self, request: Request) -> Response:
         """The metrics, to whoever has a key of this server."""
-        self._authenticate(request)
+        self._authenticate(request, self._keys)
         return Response(generate_latest(self.metrics.registry), headers={"content-type": _METRICS})
 
     def endpoint(self, name: str, work: Work, shape: Shape = CHAT) -> _Endpoint:
         """The ASGI application behind a path."""
-        return _Endpoint(self, name, shape, work)
+        return _Endpoint(self, name, shape, work, self._keys)
 
     def converse(self, shape: Shape) -> _Endpoint:
         """The ASGI application behind a path of what is guarded."""
@@ -156,6 +170,27 @@ class Service:
             return await self._guarded.run(call, self._upstream, shape, asked, job, model)
 
         return self.endpoint(shape.name, answer, shape)
+
+    def list_runs(self, kept: KeptRuns) -> _Endpoint:
+        """The ASGI application that lists the runs of the ledger, for those who may answer."""
+
+        async def work(call: HttpCall, charge: Charge) -> Response:
+            call.answer_headers["x-stepguard"] = "kept"
+            return AsciiJSON(await kept.list_runs(call.request.query_params))
+
+        return _Endpoint(self, "runs", CHAT, work, self._answer_keys)
+
+    def answer_run(self, kept: KeptRuns) -> _Endpoint:
+        """The ASGI application that answers for a person."""
+
+        async def work(call: HttpCall, charge: Charge) -> Response:
+            body = await read_body(call.body, self.limits, charge)
+            if body.doubt:
+                raise wrong_request(f"the body can be read in more than one way: {body.doubt}", code="invalid_json")
+            call.answer_headers["x-stepguard"] = "kept"
+            return AsciiJSON(await kept.answer(body.data))
+
+        return _Endpoint(self, "answer", CHAT, work, self._answer_keys)
 
     async def list_models(self, call: HttpCall, charge: Charge) -> Response:
         """The models of the upstream, and each behind every procedure; or one of them."""
@@ -224,7 +259,7 @@ class Service:
         try:
             if self._gate is None:
                 raise RuntimeError("the lifespan of the application did not run")
-            call.client = self._authenticate(call.request) or call.client
+            call.client = self._authenticate(call.request, endpoint.keys) or call.client
             with self._memory.holding(call.client) as charge:
                 await call.read(charge, packed=says_nothing(call.request.scope["path"]))
                 await call.attend(self._work(call, endpoint, charge, self._gate))
@@ -272,14 +307,14 @@ class Service:
             left_out=left_out,
         )
 
-    def _authenticate(self, request: Request) -> str | None:
-        """See that a request shows a key of this server; whose it is, where that tells more than its address."""
-        if not self._keys:
+    def _authenticate(self, request: Request, keys: tuple[str, ...]) -> str | None:
+        """See that a request shows one of the keys; whose it is, where that tells more than its address."""
+        if not keys:
             return None
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         shown = token.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")
         given = shown.encode("utf-8", "surrogateescape")
-        known = [hmac.compare_digest(given, key.encode()) for key in self._keys]
+        known = [hmac.compare_digest(given, key.encode()) for key in keys]
         if not any(known):
             raise HttpProblem(
                 "the key is not one of this server", status=401, kind="authentication_error", code="invalid_api_key"
@@ -302,6 +337,7 @@ class _Endpoint:
     name: str
     shape: Shape
     work: Work
+    keys: tuple[str, ...]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.service.serve(HttpCall(scope, receive, send, self.service.limits), self)
