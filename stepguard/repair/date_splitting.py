@@ -3,7 +3,7 @@
 The days between two dates are those left of the first month, those of the months between and those of the last; a date
 some days later is the day of the month plus these days, less the days of every month that is over. Models fail on
 ``2026-04-02 - 2026-01-05`` and find ``26 + 28 + 31 + 2``. Spans of whole days beside them are terms of the same sum,
-and a comparison is the difference whose sign decides.
+a comparison is the difference whose sign decides, and working days are whole weeks and the days that are left.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import count
+from math import prod
 from typing import Literal, cast
 
+from stepguard.language.dates import add_working_days
 from stepguard.language.expressions import Chain, Compare, Expression, Name, Number
+from stepguard.language.periods import Period
 from stepguard.language.terms import LiteralTerm, is_variable
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
@@ -74,27 +77,32 @@ class _Linear:
         added: the dates that are added.
         taken: those that are taken off.
         days: numbers of days and products of them, each with its sign.
+        working: numbers of working days, in the order in which they are gone.
     """
 
     added: tuple[date, ...] = ()
     taken: tuple[date, ...] = ()
     days: tuple[tuple[int, Expression], ...] = ()
+    working: tuple[int, ...] = ()
 
     def plus(self, other: _Linear) -> _Linear:
-        return _Linear(self.added + other.added, self.taken + other.taken, self.days + other.days)
+        added, taken = self.added + other.added, self.taken + other.taken
+        return _Linear(added, taken, self.days + other.days, self.working + other.working)
 
     def less(self, other: _Linear) -> _Linear:
         turned = tuple((-sign, term) for sign, term in other.days)
-        return self.plus(_Linear(other.taken, other.added, turned))
+        return self.plus(_Linear(other.taken, other.added, turned, tuple(-each for each in other.working)))
 
 
 def _linear(tree: Expression, values: Mapping[str, Value]) -> _Linear | None:
     """An expression as a sum of dates and days; None where it is none."""
     if not isinstance(tree, Chain):
         value = _value(tree, values)
-        days = _days(value)
+        days, working = _days(value), _working(value)
         if days is not None:
             return _Linear(days=((-1 if days < 0 else 1, Number(abs(days))),))
+        if working is not None:
+            return _Linear(working=(working,))
         return _Linear((value,)) if isinstance(value, date) else None
     if not tree.additive:
         return _product(tree, values)
@@ -108,22 +116,27 @@ def _linear(tree: Expression, values: Mapping[str, Value]) -> _Linear | None:
 
 
 def _product(tree: Chain, values: Mapping[str, Value]) -> _Linear | None:
-    """A number of days times numbers: ``window * 1 days``."""
+    """A number of days or working days times numbers: ``window * 1 days``."""
     if set(tree.operators) != {"*"}:
         return None
     numbers: list[int] = []
-    spans = 0
+    spans = working = 0
     for value in (_value(operand, values) for operand in tree.operands):
-        days = _days(value)
-        number = days if days is not None else None if value is None else to_exact(value)
+        span = days if (days := _days(value)) is not None else _working(value)
+        number = span if span is not None else None if value is None else to_exact(value)
         if type(number) is not int:
             return None
         numbers.append(number)
-        spans += days is not None
+        spans += span is not None
+        working += span is not None and days is None
+    if spans != 1:
+        return None
+    if working:
+        return _Linear(working=(prod(numbers),))
     sign = -1 if sum(number < 0 for number in numbers) % 2 else 1
     factors = [Number(abs(number)) for number in numbers if abs(number) != 1] or [Number(1)]
     term = factors[0] if len(factors) == 1 else Chain(tuple(factors), ("*",) * (len(factors) - 1))
-    return _Linear(days=((sign, term),)) if spans == 1 else None
+    return _Linear(days=((sign, term),))
 
 
 def _value(operand: Expression, values: Mapping[str, Value]) -> Value | None:
@@ -139,6 +152,13 @@ def _days(value: Value | None) -> int | None:
     if not isinstance(value, timedelta) or value % timedelta(days=1):
         return None
     return value // timedelta(days=1)
+
+
+def _working(value: Value | None) -> int | None:
+    """Working days of a period of nothing else."""
+    if not isinstance(value, Period) or value.months or value.days:
+        return None
+    return value.working_days
 
 
 def _sum(terms: Sequence[tuple[int, Expression]]) -> tuple[Expression, bool] | None:
@@ -178,6 +198,8 @@ def days_apart(tree: Compare, values: Mapping[str, Value]) -> tuple[Expression, 
 
 def _days_of(linear: _Linear) -> tuple[Expression, bool] | None:
     terms, turned = list(linear.days), False
+    if linear.working:
+        return None
     match linear.added, linear.taken:
         case (), ():
             pass
@@ -210,6 +232,10 @@ def _later(step: Step, linear: _Linear) -> StandIn | None:
         return None
     start, days = linear.added[0], [sign * int(cast(Number, term).value) for sign, term in linear.days]
     try:
+        if linear.working:
+            if days or len(linear.working) > 1:  # what is gone first decides
+                return None
+            days = _weeks(start, linear.working[0])
         end = start + timedelta(days=sum(days))
     except OverflowError:
         return None
@@ -221,6 +247,17 @@ def _later(step: Step, linear: _Linear) -> StandIn | None:
     if made is None or made[1]:
         return None
     return StandIn((Step(step.id, made[0]),), measure="date", since=end.replace(day=1))
+
+
+def _weeks(start: date, working: int) -> list[int]:
+    """The days of so many working days: whole weeks of seven, and those of the rest with the weekends between.
+
+    Raises:
+        OverflowError: the last of them is before the year 1 or after 9999.
+    """
+    days = (add_working_days(start, working, frozenset()) - start).days
+    weeks = abs(working) // 5 * (7 if working > 0 else -7)
+    return [each for each in (weeks, days - weeks) if each]
 
 
 def _months(first: date, last: date) -> list[int]:

@@ -100,6 +100,20 @@ def test_spans_and_dates_are_terms_of_one_sum(start: date, days: int, n: int, k:
             assert result.answer is truth, (text, result.problem)
 
 
+WORKING = Procedure.parse("inputs:\n  a: date\n  n: integer\n\nt: date = a + n * 1 working days\n")
+
+
+@given(DATES, st.integers(min_value=-70, max_value=70))
+def test_working_days_are_whole_weeks_and_the_rest(start: date, n: int) -> None:
+    """Counted one by one they come to the same day, from every weekday, forth and back."""
+    at, left = start, abs(n)
+    while left:
+        at += timedelta(days=1 if n > 0 else -1)
+        left -= at.weekday() < 5
+    result = Guard(NoCalendar(), repair=Ladder([Split()])).run(WORKING, {"a": start, "n": n})
+    assert result.answer == at or (n == 0 and result.status == "abstained"), result.problem
+
+
 def test_a_step_that_needs_a_calendar_is_not_asked_again_as_it_stands() -> None:
     """The sum of days comes before any resample: a model without a calendar has none the second time either."""
     model = NoCalendar()
