@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,12 @@ __all__ = ["Plugins", "options_of"]
 
 
 def _brought(group: str) -> Iterable[EntryPoint]:
+    return _read(group, tuple(sys.path))
+
+
+@lru_cache(maxsize=8)
+def _read(group: str, path: tuple[str, ...]) -> Iterable[EntryPoint]:
+    """What the packages on a path bring: read once, since a file of every installed package is opened for it."""
     from importlib.metadata import entry_points  # it takes longer than most of this package
 
     return entry_points(group=group)

@@ -49,3 +49,6 @@ class _UpToAnswer:
         if request.reply_format is not None or not ends or not found:
             return completion
         return replace(completion, text=f"{rows}{ends}{found[-1].rpartition(' = ')[2]}")
+
+    async def acomplete(self, request: Request) -> Completion:
+        return self.complete(request)

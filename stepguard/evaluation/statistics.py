@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple
@@ -18,6 +18,8 @@ __all__ = ["Decay", "Paired", "clustered", "compare", "fit_decay", "holm", "uppe
 
 _BOOTSTRAP_DRAWS = 2000
 _HALVINGS = 60
+_SECTIONS = 36
+_NEARLY = 1 - 1e-12
 _FLOATS = 1000
 """Of so many, the number of ways to choose any is still a float."""
 _WORTH_IT = 10
@@ -215,27 +217,39 @@ def fit_decay(cells: Sequence[tuple[int, int, int]]) -> Decay | None:
     if len({length for length, *_ in used}) < 2 or not any(successes for _, successes, _ in used):
         return None
 
-    def likelihood(start: float, rate: float) -> float:
-        total = 0.0
-        for length, successes, n in used:
-            share = min(max(start * math.exp(-rate * length), 1e-12), 1 - 1e-12)
-            total += successes * math.log(share) + (n - successes) * math.log(1 - share)
-        return total
+    right = sum(successes for _, successes, _ in used)
+    steps = sum(length * successes for length, successes, _ in used)
+    wrong = [(length, n - successes) for length, successes, n in used if successes < n]
 
-    longest = max(length for length, *_ in used)
-    best = (1.0, 0.0)
-    spread_start, spread_rate = 1.0, 5.0 / min(length for length, *_ in used)
-    for _ in range(_HALVINGS):  # a grid around the best so far, finer each time: the likelihood has one summit
-        around = [
-            (min(1.0, max(0.0, best[0] + spread_start * i / 8)), max(0.0, best[1] + spread_rate * j / 8))
-            for i in range(-8, 9)
-            for j in range(-8, 9)
-        ]
-        best = max([best, *around], key=lambda at: likelihood(*at))
-        spread_start, spread_rate = spread_start * 0.7, spread_rate * 0.7
-        if spread_start < 1e-7 and spread_rate * longest < 1e-7:
-            break
-    return Decay(start=best[0], step=math.exp(-best[1]))
+    def likelihood(start: float, rate: float) -> float:
+        missed = (count * math.log1p(-min(start * math.exp(-rate * length), _NEARLY)) for length, count in wrong)
+        return right * math.log(start) - rate * steps + sum(missed)
+
+    def likeliest_start(rate: float) -> float:
+        return _summit(lambda start: likelihood(start, rate), 1 - _NEARLY, 1.0)
+
+    # The logarithm of the likelihood is concave in those of A and q; at faster decays even the shortest has none right.
+    fastest = (1 + math.log(sum(n for *_, n in used))) / min(length for length, *_ in used)
+    rate = _summit(lambda rate: likelihood(likeliest_start(rate), rate), 0.0, fastest)
+    return Decay(start=likeliest_start(rate), step=math.exp(-rate))
+
+
+def _summit(height: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function with one summit is highest, ends included (golden section search; Kiefer, 1953)."""
+    ends = (high, low)
+    part = (math.sqrt(5) - 1) / 2
+    left, right = high - part * (high - low), low + part * (high - low)
+    at_left, at_right = height(left), height(right)
+    for _ in range(_SECTIONS):
+        if at_left < at_right:
+            low, left, at_left = left, right, at_right
+            right = low + part * (high - low)
+            at_right = height(right)
+        else:
+            high, right, at_right = right, left, at_left
+            left = high - part * (high - low)
+            at_left = height(left)
+    return max(*ends, (low + high) / 2, key=height)
 
 
 @dataclass(frozen=True, slots=True)

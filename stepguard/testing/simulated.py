@@ -91,6 +91,10 @@ class SimulatedModel:
             return planted_reply(request, due, self._answers)
         return _SimulatedReply(self._seed, self._slips, request, self._answers).completion()
 
+    async def acomplete(self, request: Request) -> Completion:
+        """As `complete`: it waits for nothing, and needs no thread of its own."""
+        return self.complete(request)
+
     def assert_planted(self) -> None:
         """Assert that every planted failure came to pass, as often as it was to.
 

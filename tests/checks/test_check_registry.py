@@ -58,7 +58,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def add(**points: str) -> None:
         found = [EntryPoint(name.rstrip("_"), value, "stepguard.checks") for name, value in points.items()]
-        monkeypatch.setattr("importlib.metadata.entry_points", lambda *, group: found)
+        monkeypatch.setattr("stepguard.core.plugins._brought", lambda group: found)
 
     here = __name__
     add(between=f"{here}:Between", small=f"{here}:small", data=f"{here}:DATA", nothing=f"{here}:Nothing", gone="no:way")

@@ -317,7 +317,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def add(**points: str) -> None:
         found = [EntryPoint(name.rstrip("_"), value, "stepguard.families") for name, value in points.items()]
-        monkeypatch.setattr("importlib.metadata.entry_points", lambda *, group: found)
+        monkeypatch.setattr("stepguard.core.plugins._brought", lambda group: found)
 
     return add
 

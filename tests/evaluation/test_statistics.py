@@ -8,8 +8,9 @@ import time
 from decimal import Decimal, localcontext
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from properties import examples
 
 from stepguard.evaluation.statistics import Decay, clustered, compare, fit_decay, holm, upper_bound, wilson
 
@@ -140,6 +141,34 @@ def test_a_decay_is_fitted_to_few_and_noisy_outcomes() -> None:
     found = fit_decay(cells)
     assert found is not None
     assert 0.975 < found.step < 1.0
+
+
+@examples(300)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from((1, 2, 5, 20, 95, 1000)), st.integers(0, 60), st.integers(0, 3000)),
+        min_size=2,
+        max_size=5,
+        unique_by=lambda cell: cell[0],
+    ),
+    st.floats(0.001, 0.999),
+    st.floats(0.001, 0.999),
+)
+def test_no_decay_is_likelier_than_the_fitted_one(
+    counts: list[tuple[int, int, int]], start: float, step: float
+) -> None:
+    """Whatever was measured, no other start and step make the outcomes likelier."""
+    cells = [(length, right, right + wrong) for length, right, wrong in counts]
+    found = fit_decay(cells)
+    assume(found is not None)
+    assert found is not None
+
+    def likelihood(decay: Decay) -> float:
+        shares = [(min(max(decay.accuracy(length), 1e-300), 1 - 1e-12), right, n) for length, right, n in cells]
+        return sum(right * math.log(share) + (n - right) * math.log1p(-share) for share, right, n in shares)
+
+    near = Decay(start=min(1.0, found.start * (1.5 - start)), step=min(1.0, found.step * (1.0005 - step / 1000)))
+    assert likelihood(found) >= max(likelihood(Decay(start, step)), likelihood(near)) - 1e-6
 
 
 def test_a_decay_needs_two_lengths_and_a_success() -> None:
