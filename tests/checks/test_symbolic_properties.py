@@ -68,6 +68,7 @@ def test_foreign_text_never_raises_or_hangs(claim: str) -> None:
         assert judge(check, claim).outcome in ("fail", "undecided")
 
 
+@pytest.mark.slow
 def test_a_check_that_takes_too_long_is_undecided_and_the_next_one_is_not_affected() -> None:
     """A limit of time ends one check and nothing else; what is only rewritten needs none."""
     rewritten_sign = judge(Equivalent("sin(tan(-4*x**2 - 3)**3)"), "-sin(tan(4*x**2 + 3)**3)")

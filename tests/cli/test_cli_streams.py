@@ -42,6 +42,24 @@ def in_a_process(*arguments: str, into: Path | None = None, **environment: str) 
     return subprocess.CompletedProcess(command, done.returncode, out.read_bytes(), err.read_bytes())
 
 
+class Streams:
+    """A stdout and a stderr that write bytes, as a process has them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, encoding: str, errors: str = "strict") -> None:
+        self._written = (io.BytesIO(), io.BytesIO())
+        out, err = (io.TextIOWrapper(each, encoding, errors, write_through=True) for each in self._written)
+        monkeypatch.setattr(sys, "stdout", out)
+        monkeypatch.setattr(sys, "stderr", err)
+
+    @property
+    def stdout(self) -> bytes:
+        return self._written[0].getvalue()
+
+    @property
+    def stderr(self) -> bytes:
+        return self._written[1].getvalue()
+
+
 class TestTerminal:
     def test_help(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Without a command the help is printed."""
@@ -77,24 +95,26 @@ class TestTerminal:
         assert "[bold]red[/bold] :smile: \\x1b[2J" in out
         assert "\x1b" not in out
 
-    @pytest.mark.parametrize(
-        "environment",
-        [
-            {"PYTHONIOENCODING": "ascii"},
-            {"PYTHONIOENCODING": "", "PYTHONUTF8": "0", "LC_ALL": "C"},
-        ],
-        ids=["ascii", "C locale"],
-    )
-    def test_encodings(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> None:
-        """Characters that a stream cannot show do not end a run, nor an error message."""
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
+    @pytest.fixture
+    def signs(self, tmp_path: Path) -> str:
+        """A file with a procedure whose name no ASCII terminal shows."""
         file = tmp_path / "words.txt"
         file.write_text("name: größe → ✓\ninputs: x\nt1 = by code x + 1\n", encoding="utf-8")
-        done = in_a_process("run", str(file), "--input", "x=4")
-        assert done.returncode == 0, done.stderr
-        assert b"VERIFIED" in done.stdout
-        done = in_a_process("run", str(file), "--input", "✓=4")
+        return str(file)
+
+    @pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+    def test_encodings(self, signs: str, monkeypatch: pytest.MonkeyPatch, errors: str) -> None:
+        """Characters that a stream cannot show do not end a run, nor an error message."""
+        streams = Streams(monkeypatch, "ascii", errors)
+        assert main(["run", signs, "--input", "x=4"]) == 0
+        assert b"VERIFIED" in streams.stdout
+        assert main(["run", signs, "--input", "✓=4"]) == 2
+        assert b"has no input" in streams.stderr
+        assert b"Traceback" not in streams.stderr
+
+    def test_arguments_in_the_c_locale(self, signs: str) -> None:
+        """Characters that a locale lacks stand in arguments, and end in an error message."""
+        done = in_a_process("run", signs, "--input", "✓=4", PYTHONIOENCODING="", PYTHONUTF8="0", LC_ALL="C")
         assert done.returncode == 2, done.stderr
         assert b"has no input" in done.stderr
         assert b"Traceback" not in done.stderr
@@ -103,57 +123,67 @@ class TestTerminal:
         ("arguments", "code", "printed", "where"),
         [
             (["run", INVOICE, *INVOICE_INPUTS], 0, "VERIFIED: all 6 steps", "pipe"),
-            (["run", INVOICE, *INVOICE_INPUTS, "--max-calls", "0"], 4, "EXHAUSTED: stopped before step", "file"),
-            (["run", INVOICE], 2, "", "pipe"),
+            (["run", INVOICE, *INVOICE_INPUTS, "--max-calls", "0"], 4, "EXHAUSTED: stopped before step", "here"),
+            (["run", INVOICE], 2, "", "here"),
             (["bench", "--lengths", "5", "-n", "2", "--out", "NEW"], 0, "95 % Wilson intervals", "file"),
         ],
         ids=["verified", "exhausted", "misused", "bench"],
     )
     def test_cp1252_without_a_terminal(
-        self, tmp_path: Path, arguments: list[str], code: int, printed: str, where: str
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        arguments: list[str],
+        code: int,
+        printed: str,
+        where: str,
     ) -> None:
         """Under cp1252 and in CI a command exits as elsewhere and writes plain lines, to a pipe and to a file."""
         into = tmp_path if where == "file" else None
         arguments = [str(tmp_path / "new") if each == "NEW" else each for each in arguments]
-        done = in_a_process(*arguments, into=into, PYTHONIOENCODING="cp1252", PYTHONUTF8="0", CI="true")
-        assert done.returncode == code, done.stderr
+        done: Streams | subprocess.CompletedProcess[bytes]
+        if where == "here":
+            monkeypatch.setenv("CI", "true")
+            done = Streams(monkeypatch, "cp1252")
+            ended = main(arguments)
+        else:
+            done = in_a_process(*arguments, into=into, PYTHONIOENCODING="cp1252", PYTHONUTF8="0", CI="true")
+            ended = done.returncode
+        assert ended == code, done.stderr
         assert printed in done.stdout.decode("cp1252")
         assert not {b"\r", b"\x1b"} & {bytes([byte]) for byte in done.stdout + done.stderr}
 
-    def test_plain_progress(self) -> None:
+    def test_plain_progress(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         """Where stderr is no terminal, progress is a few plain lines without carriage returns."""
-        done = in_a_process("run", INVOICE, *INVOICE_INPUTS, "--seed", "1", CI="")
-        lines = done.stderr.decode().splitlines()
-        assert b"\r" not in done.stderr
-        assert b"\x1b" not in done.stderr
+        monkeypatch.delenv("CI", raising=False)
+        assert main(["run", INVOICE, *INVOICE_INPUTS, "--seed", "1"]) == 0
+        shown = capsys.readouterr().err
+        lines = shown.splitlines()
+        assert "\r" not in shown
+        assert "\x1b" not in shown
         assert lines[1] == "invoice on SIMULATED MODEL: 6 steps"
         assert len(lines) < 14
 
     @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
     @pytest.mark.parametrize("ci", ["", "true"])
-    def test_progress_bar(self, ci: str) -> None:
+    def test_progress_bar(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ci: str) -> None:
         """A bar is drawn only where stderr is a terminal that somebody watches; stdout has no part in it."""
         import pty
 
+        monkeypatch.setenv("CI", ci)
+        monkeypatch.setenv("TERM", "xterm")
         control, terminal = pty.openpty()
-        environment = {**os.environ, "CI": ci, "TERM": "xterm"}
-        done = subprocess.run(
-            [sys.executable, "-m", "stepguard.cli", "run", INVOICE, *INVOICE_INPUTS, "--json"],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=terminal,
-            timeout=60,
-            check=False,
-        )
         os.set_blocking(control, False)
-        shown = os.read(control, 100_000)
-        os.close(terminal)
-        os.close(control)
-        assert (b"\x1b[" in shown) is (ci == "")
-        assert json.loads(done.stdout)["procedure"] == "invoice"
+        with os.fdopen(control, "rb", buffering=0) as shown, os.fdopen(terminal, "w") as stderr:
+            with monkeypatch.context() as patch:
+                patch.setattr(sys, "stderr", stderr)
+                assert main(["run", INVOICE, *INVOICE_INPUTS, "--json"]) == 0
+            stderr.flush()
+            assert (b"\x1b[" in (shown.read(100_000) or b"")) is (ci == "")
+        assert json.loads(capsys.readouterr().out)["procedure"] == "invoice"
 
     @pytest.mark.skipif(sys.platform == "win32", reason="pipes")
-    @pytest.mark.parametrize("how", ["--json", "--quiet"])
+    @pytest.mark.parametrize("how", ["--json", pytest.param("--quiet", marks=pytest.mark.slow)])
     def test_reader_gone(self, how: str) -> None:
         """When nobody reads stdout, the command ends quietly, and not with a code that means an outcome."""
         reader, writer = os.pipe()
@@ -213,7 +243,7 @@ class TestStreams:
         assert capsys.readouterr().out == ""
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-    @pytest.mark.parametrize("how", ["2>/dev/full", "2>&-", "2> >(true)"])
+    @pytest.mark.parametrize("how", ["2>/dev/full", "2>&-", pytest.param("2> >(true)", marks=pytest.mark.slow)])
     def test_stderr_of_a_process(self, how: str) -> None:
         """The exit code is that of the run, also where Python flushes stderr at its end."""
         shell = ["bash", "-c", f'"$@" {how}', "bash", sys.executable, "-m", "stepguard.cli"]

@@ -1,10 +1,13 @@
-"""Every example runs by itself, without a key, and ends on the right numbers.
+"""Every example runs without a key, and ends on the right numbers.
 
 Those of frameworks, which take seconds to load, are run with the slow tests, and by CI with each extra by itself.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,13 +20,22 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def printed(name: str) -> str:
-    """What an example prints; a warning or an error of it fails the test."""
+    """What an example prints that runs in a process of its own; a warning or an error of it fails the test."""
     script = EXAMPLES / f"{name}.py"
     done = subprocess.run(
         [sys.executable, "-W", "error", str(script)], capture_output=True, encoding="utf-8", check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def here_printed(name: str) -> str:
+    """As `printed`, of one that needs nothing but what the tests have loaded, in this process."""
+    script, out = str(EXAMPLES / f"{name}.py"), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
+        patch.setattr(sys, "argv", [script])
+        runpy.run_path(script, run_name="__main__")
+    return out.getvalue()
 
 
 def cents(amount: Decimal) -> Decimal:
@@ -48,7 +60,7 @@ def test_the_invoice_ends_on_its_total() -> None:
 def test_the_dose_is_right_or_not_handed_on() -> None:
     """With a model that slips the dose is right; with one that insists on a wrong step there is none."""
     marks = Decimal("17.5") * 15 / 24 // Decimal("0.5")
-    slipped, insisted = printed("medication_dose").split("A model that insists:")
+    slipped, insisted = here_printed("medication_dose").split("A model that insists:")
     assert f"draw up {marks * Decimal('0.5')} ml" in slipped
     assert "after wrong_value" in slipped
     assert "NOTHING IS HANDED ON" in insisted
@@ -61,7 +73,7 @@ def test_forty_steps_end_on_the_right_balance_with_the_guard_alone() -> None:
     balance = Decimal("12000.00")
     for _ in range(20):
         balance += cents(balance * Decimal("0.0045")) - Decimal("628.70")
-    unguarded, guarded = printed("loan").split("guarded:   ")
+    unguarded, guarded = here_printed("loan").split("guarded:   ")
     assert f"{balance} EUR left" in guarded
     assert "verified" in guarded
     assert f"{balance} EUR left" not in unguarded
@@ -69,7 +81,7 @@ def test_forty_steps_end_on_the_right_balance_with_the_guard_alone() -> None:
 
 def test_the_client_answers_what_is_verified_and_passes_on_all_else() -> None:
     """A guarded call gives steps and answer, another is passed on, and what is not verified is an error."""
-    shown = printed("openai_client")
+    shown = here_printed("openai_client")
     assert f"[guarded]\nsubtotal = 74.7\ntax = 6.16\ntotal = {TOTAL}\nanswer: {TOTAL}\nverified after 3" in shown
     assert "[passed on: no_procedure]\nno result: None" in shown
     assert "no answer: invoice: step tax" in shown
@@ -79,14 +91,14 @@ def test_the_client_answers_what_is_verified_and_passes_on_all_else() -> None:
 def test_the_claim_is_settled_with_its_allowance_and_approved() -> None:
     """An item over the daily allowance is cut, one that is too old not paid, and the sum goes to a person."""
     total = Decimal("12.50") + min(Decimal("31.80"), Decimal(28)) + Decimal("22.40")
-    shown = printed("expense_claim")
+    shown = here_printed("expense_claim")
     assert f"checked: {{'applicant': 'Ada Byron', 'total': '{total}', 'approved': True}}" in shown
     assert "caught: wrong_value" in shown
 
 
 def test_the_loan_is_decided_or_waits_for_an_officer() -> None:
     """Rate by purpose and score, half a point off for a loyal customer, and a run that goes on with the answer."""
-    shown = printed("loan_decision")
+    shown = here_printed("loan_decision")
     for rate, months in ((Decimal("0.069"), 36), (Decimal("0.094"), 48)):
         interest = cents(9000 * rate * months / 12)
         assert f"'payment': '{cents((9000 + interest) / months)}'" in shown
@@ -97,7 +109,7 @@ def test_the_loan_is_decided_or_waits_for_an_officer() -> None:
 def test_the_line_that_was_multiplied_wrongly_is_told() -> None:
     """Its difference is named; the totals add up."""
     off = Decimal("87.00") - 2 * Decimal("38.50")
-    shown = printed("invoice_audit")
+    shown = here_printed("invoice_audit")
     assert "'lines_differ': True, 'net_differs': False, 'gross_differs': False" in shown
     assert f"['0.00', '0.00', '{off}']" in shown
 
@@ -105,13 +117,13 @@ def test_the_line_that_was_multiplied_wrongly_is_told() -> None:
 def test_the_series_is_worked_out_with_its_units() -> None:
     """Micrograms and milligrams are the same measure; what is taken and filled up makes the volume."""
     pytest.importorskip("pint")
-    shown = printed("dilution_series")
+    shown = here_printed("dilution_series")
     assert "verified: {'take': ['2 mL', '0.8 mL', '0.2 mL'], 'fill': ['2 mL', '3.2 mL', '3.8 mL']" in shown
 
 
 def test_the_worker_is_restarted_until_its_queue_is_short() -> None:
     """Two restarts halve it below the bound, and the ticket is closed."""
-    shown = printed("runbook")
+    shown = here_printed("runbook")
     assert "closed: worker-17 is at 75" in shown
     assert "2 restarts" in shown
 
@@ -120,7 +132,7 @@ def test_two_returns_are_settled_by_the_tables() -> None:
     """An exception, a member's postage, furniture that is late and large."""
     first = cents(Decimal("320.50") * Decimal("0.70")) - cents(Decimal("4.90") / 2)
     second = cents(Decimal("500.00") * Decimal("0.20")) - Decimal("24.90") - 15  # after 50 days of 45
-    assert f"verified: {100 + first + second}" in printed("returns_desk")
+    assert f"verified: {100 + first + second}" in here_printed("returns_desk")
 
 
 @pytest.mark.slow
@@ -204,8 +216,8 @@ def _settled_rightly(shown: str) -> None:
 
 def test_an_agent_that_wants_too_much_is_told_what_to_do() -> None:
     """What the policy forbids is refused, and the agent finishes the right way."""
-    _settled_rightly(printed("refund_desk"))
-    _settled_rightly(printed("refund_desk_anthropic"))
+    _settled_rightly(here_printed("refund_desk"))
+    _settled_rightly(here_printed("refund_desk_anthropic"))
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from openai_harness import INPUTS, KEY, PROCEDURE, backend_at
 
 from stepguard import Guard, Input, Procedure, Result, RetryPolicy, Step, guarded, wrap
 from stepguard.backends import Completion, Request
+from stepguard.cli import main
 from stepguard.core.verdicts import Claim
 from stepguard.errors import BackendError, RateLimited, RunFailed
 from stepguard.language.values import Value
@@ -227,7 +228,10 @@ SET_UPS = {
 }
 
 
-@pytest.mark.parametrize(("how", "order"), [("structlog", "after"), ("both", "before"), ("both apart", "after")])
+SLOW = pytest.param("both apart", "after", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("how", "order"), [("structlog", "after"), ("both", "before"), SLOW])
 def test_every_event_is_one_line(how: str, order: str) -> None:
     """Whatever an application configures, before or after a run, and with the module loaded again: one line each."""
     first, second = (SET_UPS[how], "go()\n") if order == "before" else ("go()\n", SET_UPS[how])
@@ -277,22 +281,18 @@ def test_events_follow_a_later_configuration() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
-def test_progress_looks_at_the_stream_that_it_is_written_to(steps_file: str) -> None:
+def test_progress_looks_at_the_stream_that_it_is_written_to(
+    steps_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Where only stdout is a terminal, stderr gets plain lines."""
     import pty
 
+    monkeypatch.setenv("CI", "")
+    monkeypatch.setenv("TERM", "xterm")
     control, terminal = pty.openpty()
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "stepguard.cli", "run", steps_file, "--input=x=12", "--input=y=7", "--json"],
-            env={**os.environ, "CI": "", "TERM": "xterm"},
-            stdout=terminal,
-            stderr=subprocess.PIPE,
-            timeout=60,
-            check=False,
-        )
-    finally:
-        os.close(terminal)
-        os.close(control)
-    assert not {b"\r", b"\x1b"} & {bytes([byte]) for byte in done.stderr}
-    assert b"sums on SIMULATED MODEL: 2 of 2 steps" in done.stderr
+    with os.fdopen(control, "rb"), os.fdopen(terminal, "w") as stdout, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", stdout)
+        assert main(["run", steps_file, "--input=x=12", "--input=y=7", "--json"]) == 0
+    shown = capsys.readouterr().err
+    assert not {"\r", "\x1b"} & set(shown)
+    assert "sums on SIMULATED MODEL: 2 of 2 steps" in shown

@@ -98,12 +98,3 @@ def test_the_checks_are_in_one_place() -> None:
     assert set(stepguard.checks.__all__) <= set(dir(stepguard.checks))
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         getattr(stepguard.checks, "Nothing")  # noqa: B009
-
-
-def test_no_pattern_repeats_a_group_possessively() -> None:
-    """Python 3.11.0 to 3.11.4 match those wrongly: a text would be read otherwise there than elsewhere."""
-    possessive = re.compile(r"\)(?:[*+?]|\{[0-9,]+\})\+")
-    for path in Path(stepguard.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and path.name != "paths.py":
-                assert possessive.search(node.value) is None, (path.name, node.value)

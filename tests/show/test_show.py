@@ -278,7 +278,7 @@ def test_a_page_loads_nothing_and_runs_nothing() -> None:
     assert "default-src 'none'" in text.replace("&#x27;", "'")
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_any_run_of_any_procedure_is_drawn(seed: int) -> None:
     """Also from JSON, and where something in that is damaged it is drawn or refused by name."""
     program = make_program(seed)
@@ -326,26 +326,26 @@ class TestLength:
 
     def test_a_long_row_of_steps_is_folded(self) -> None:
         """Its ends and what was asked again are shown, the rest is counted."""
-        steps = [Step("s0", "x + 1"), *(Step(f"s{at}", f"s{at - 1} + 1", performer="code") for at in range(1, 10_000))]
-        steps[5000] = Step("s5000", "s4999 + 1")
+        steps = [Step("s0", "x + 1"), *(Step(f"s{at}", f"s{at - 1} + 1", performer="code") for at in range(1, 2000))]
+        steps[1000] = Step("s1000", "s999 + 1")
         procedure = Procedure(steps, inputs=["x"])
-        result = run(procedure, {"x": 1}, plants=(Plant("s5000", "wrong_value"),))
+        result = run(procedure, {"x": 1}, plants=(Plant("s1000", "wrong_value"),))
         text = draw_text(procedure, result)
         assert len(text.split("\n")) < 80
         assert "on try 2 after wrong_value" in text
-        assert "more steps: 4,988 verified" in text
+        assert "more steps: 988 verified" in text
         page = Page(draw_html(procedure, result))
-        assert len(page.tags) < 40_000
+        assert len(page.tags) < 25_000
         assert "100 more steps, s12 to s111: 100 verified" in page.text
 
     def test_many_rounds_are_folded(self) -> None:
         """A picture is as large as its procedure, whatever the length of the run."""
         body = [Step("left", "left - 1", performer="code")]
         procedure = Procedure([Repeat(5000, body, until="left <= 0")], inputs=["left"])
-        result = run(procedure, {"left": 3000})
+        result = run(procedure, {"left": 1000})
         text = draw_text(procedure, result)
-        assert "(3,000 rounds)" in text
-        assert "✓ 3,000 times: 3,000 verified" in text
+        assert "(1,000 rounds)" in text
+        assert "✓ 1,000 times: 1,000 verified" in text
         assert len(text.split("\n")) < 20
         assert len(draw_html(procedure, result)) < 20_000
 
