@@ -217,7 +217,7 @@ def _settled_rightly(shown: str) -> None:
 def test_an_agent_that_wants_too_much_is_told_what_to_do() -> None:
     """What the policy forbids is refused, and the agent finishes the right way."""
     _settled_rightly(here_printed("refund_desk"))
-    _settled_rightly(here_printed("refund_desk_anthropic"))
+    _settled_rightly(printed("refund_desk_anthropic"))
 
 
 @pytest.mark.slow
