@@ -189,6 +189,22 @@ def test_a_record_is_asked_field_by_field() -> None:
     assert tries == ["total", "net", "on", "net", "on"]
 
 
+def test_the_fields_of_a_record_in_a_loop_are_checked_under_the_names_of_the_round() -> None:
+    """A field is looked for in the document of its round."""
+    looped = RECORD.replace("receipt: text", "receipts: list of text").partition("bill:")[0]
+    looped += "for each receipt in receipts:\n  bill:" + RECORD.partition("bill:")[2]
+    right = {"total": "100.00 EUR", "net": "80.00 EUR", "on": "2026-03-04"}
+
+    def answer(step: Step, request: Request) -> object:
+        whole = step.type.record is not None
+        return said({**right, "on": "2026-03-05"} if whole else right[str(step.instruction).split()[1]])
+
+    result = Guard(Replying(answer), repair=Ladder([Fields()])).run(
+        Procedure.parse(looped), {"receipts": [RECEIPT] * 2}
+    )
+    assert (result.status, result.assisted) == ("checked", {"split": 2})
+
+
 def test_a_value_is_asked_by_the_line_that_holds_it() -> None:
     """An amount that was not beside its words is read from the line that was copied first."""
     step = Step(
@@ -387,6 +403,74 @@ def test_somebody_else_who_errs_is_not_asked_until_it_fits() -> None:
     ladder = Ladder([Resample(), another_model(helper, times=3), person(ask, times=3)])
     assert Guard(model, repair=ladder).run(Procedure([step])).status == "abstained"
     assert (len(model.requests), len(helper.requests), asked) == (1, 1, ["ok"])
+
+
+def _step(kind: str, *checks: Any, reads: tuple[str, ...] = ("policy",), **options: Any) -> Step:
+    declared = "record R:\n  ok: text\n  on: text\n\nrecord S:\n  ok: text\n\n"
+    inputs = "".join(f"  {name}: text\n" for name in reads)
+    text = f'{declared}inputs:\n{inputs}\nx: {kind} = "Q?" (reads {", ".join(reads)})'
+    parsed = Procedure.parse(text).steps[0]
+    return Step(options.pop("id", "x"), instruction="Q?", type=parsed.type, reads=reads, checks=checks, **options)
+
+
+def _of(count: int) -> str:
+    return f"one_of({', '.join(f'o{number}' for number in range(count))})"
+
+
+PARAGRAPH = "A line of some words that tell nothing.\n" * 30 + "\n"
+APPLIES: list[tuple[Step, dict[str, Value], set[str]]] = [
+    (_step("boolean"), {"policy": POLICY}, set()),
+    (_step("boolean", Cites("policy")), {"policy": POLICY}, {"passage"}),
+    (_step("boolean", Cites("policy")), {}, set()),
+    (_step(_of(2)), {"policy": POLICY}, set()),
+    (_step(_of(3), Cites("policy")), {"policy": POLICY}, {"reorder", "passage", "eliminate"}),
+    (_step(_of(12)), {"policy": POLICY}, {"reorder", "eliminate"}),
+    (_step(_of(13)), {"policy": POLICY}, {"reorder"}),
+    (_step(_of(3), performer="person"), {"policy": POLICY}, set()),
+    (_step("R", Grounded("policy")), {"policy": POLICY}, {"fields"}),
+    (_step("S", Grounded("policy")), {"policy": POLICY}, set()),
+    (_step("list of text", Grounded("policy")), {"policy": POLICY}, set()),
+    (_step("list of text"), {"policy": PARAGRAPH * 3}, {"parts"}),
+    (_step("list of text"), {"policy": "a" * 9000}, set()),
+    (_step("list of text", reads=("policy", "letter")), {"policy": PARAGRAPH * 3, "letter": PARAGRAPH * 3}, set()),
+    (_step("list of text", reads=("policy", "letter")), {"policy": PARAGRAPH * 3, "letter": POLICY}, {"parts"}),
+    (_step("text"), {"policy": PARAGRAPH * 3}, set()),
+]
+
+
+@pytest.mark.parametrize(("step", "values", "names"), APPLIES)
+def test_a_rung_is_used_where_it_applies(step: Step, values: dict[str, Value], names: set[str]) -> None:
+    """Of two options none is left out, a record of one field is that field, a short document has no parts."""
+    rungs = (Reorder(), Passage(), Fields(), Parts(), Eliminate())
+    assert {rung.name for rung in rungs if rung.applies(step, values)} == names
+
+
+def test_what_is_asked_in_place_of_a_step_has_names_of_its_own() -> None:
+    """No step is called as what it reads, or as the step that it stands for."""
+    reads = ("passage", "p1", "p3")
+    step = _step(_of(3), Cites("passage"), reads=reads, id="p2")
+    made = Eliminate().stand_in(step, {"passage": POLICY, "p1": "", "p3": ""})
+    assert made is not None
+    assert [each.id for each in made.steps] == ["passage_", "p4", "p5", "p6"]
+    assert [each.reads for each in made.steps] == [reads, *[("passage_", "p1", "p3")] * 3]
+    assert made.outcomes == 8
+    turned = Reorder().stand_in(step, {})
+    assert turned is not None
+    assert turned.steps[0].instruction == 'Q? (quote in "work" the words of passage that decide it)'
+    assert turned.steps[0].type.options == ("o2", "o1", "o0")
+    parts = Parts().stand_in(_step("list of text", reads=reads), {"passage": PARAGRAPH * 3, "p1": "", "p3": ""})
+    assert parts is not None
+    assert [each.reads for each in parts.steps] == [(name, "p1", "p3") for name, _ in parts.given]
+    assert not {name for name, _ in parts.given} & {*reads, *(each.id for each in parts.steps)}
+
+
+@pytest.mark.parametrize("end", ["\n", "\f"])
+def test_parts_end_with_a_paragraph_or_a_page(end: str) -> None:
+    """Where one ends before a part is full it is not cut in two, and the parts together are the text."""
+    text = ("A line of some words that tell nothing.\n" * 30 + f"{end}") * 5
+    made = Parts().stand_in(_step("list of text"), {"policy": text})
+    assert made is not None
+    assert [part for _, part in made.given] == [text[: len(text) // 5]] * 5
 
 
 def test_a_record_of_truth_values_is_not_tossed_either() -> None:
