@@ -1,4 +1,4 @@
-"""``stepguard show``: a procedure, and a run on it, as text or as a page."""
+"""``stepguard show``: a procedure, and a run on it, as text or as a page; also of a ledger."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from stepguard.cli.arguments import load_file
+from stepguard.cli.conversations import draw_conversation
 from stepguard.errors import ConfigError
+from stepguard.results import Result
 from stepguard.show.page import draw_html
 from stepguard.show.text import GLYPHS, TextLine, draw_lines
+
+if TYPE_CHECKING:
+    from stepguard.ledger import RunReading
 
 __all__ = ["add_arguments", "main"]
 
@@ -32,7 +37,11 @@ _STYLES: Final = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``stepguard show``."""
-    parser.add_argument("file", metavar="FILE", help="the procedure, as text, YAML or JSON")
+    parser.add_argument("file", metavar="FILE", help="the procedure, as text, YAML or JSON; with --ledger the run_id")
+    parser.add_argument("--ledger", metavar="LEDGER", help="draw a run of this ledger, such as runs.db")
+    parser.add_argument(
+        "--procedure", metavar="FILE", help="the procedure of that run, where the ledger does not hold it as text"
+    )
     parser.add_argument(
         "--run", metavar="RESULT", help="a run of it to draw on it: what `stepguard run --json` printed, or - for stdin"
     )
@@ -50,8 +59,20 @@ def main(options: argparse.Namespace) -> int:
         StepguardError: nothing was drawn, because of the files or the options.
         OSError: the page cannot be written.
     """
-    procedure = load_file(options.file)
-    run = None if options.run is None else _read(options.run)
+    run: Result | Mapping[str, Any] | None
+    if options.ledger is not None:
+        reading = _read_kept(options)
+        if reading.procedure is None:
+            if options.html is not None:
+                raise ConfigError("the calls of an agent are printed as text: leave out --html", option="html")
+            _print(draw_conversation(reading))
+            return 0
+        procedure, run = reading.procedure, reading.result
+    elif options.procedure is not None:
+        raise ConfigError("--procedure is that of a run in a ledger: add --ledger", option="procedure")
+    else:
+        procedure = load_file(options.file)
+        run = None if options.run is None else _read(options.run)
     if options.html is not None:
         if options.width is not None or options.ascii:
             raise ConfigError("--width and --ascii are about text: leave them out beside --html", option="html")
@@ -62,6 +83,16 @@ def main(options: argparse.Namespace) -> int:
         width = max(_LEAST, min(shutil.get_terminal_size().columns, _MOST)) if sys.stdout.isatty() else _ELSEWHERE
     _print(draw_lines(procedure, run, width=width, ascii_only=options.ascii or not _drawable()))
     return 0
+
+
+def _read_kept(options: argparse.Namespace) -> RunReading:
+    from stepguard.ledger import Ledger, read_run
+
+    if options.run is not None:
+        raise ConfigError("with --ledger the run is named in the place of the procedure", option="run")
+    given = [] if options.procedure is None else [load_file(options.procedure)]
+    with Ledger(options.ledger, read_only=True) as ledger:
+        return read_run(ledger, options.file, procedures=given)
 
 
 def _read(path: str) -> Mapping[str, Any]:

@@ -2,15 +2,28 @@
 
 ledger      `Ledger`: runs are begun and gone on with, listed, answered, erased
 journal     one run in it: what is read when it goes on, and what is written
+writer      its only writer
 records     what is written, as JSON
 store       the SQLite file, with its chain of hashes
 locks       one writer for each run
+replaying   a run carried out again without a model
+reading     one run for people to look at
 verifying   whether the records are what was written, and whether they are right
 """
 
 from __future__ import annotations
 
 from stepguard.ledger.ledger import KeptStatus, Ledger, RunSummary
+from stepguard.ledger.reading import RunReading, read_run
 from stepguard.ledger.verifying import LedgerFault, Verification, verify_ledger
 
-__all__ = ["KeptStatus", "Ledger", "LedgerFault", "RunSummary", "Verification", "verify_ledger"]
+__all__ = [
+    "KeptStatus",
+    "Ledger",
+    "LedgerFault",
+    "RunReading",
+    "RunSummary",
+    "Verification",
+    "read_run",
+    "verify_ledger",
+]

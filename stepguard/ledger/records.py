@@ -161,11 +161,11 @@ def read_attempt(body: Mapping[str, Any]) -> Attempt:
 
 
 def read_end(body: Mapping[str, Any]) -> dict[str, Any]:
-    """How a run has ended."""
-    names = "status", "answer", "strength", "completed", "total", "problem"
+    """How a run has ended; the problem as its place and the reason."""
+    names = "status", "answer", "completed", "total", "problem", "cost"
     end = {name: body[name] for name in names}
-    if end["problem"] is not None:
-        end["problem"] = {name: str(end["problem"][name]) for name in ("path", "reason")}
+    if (problem := end["problem"]) is not None:
+        end["problem"] = Occurrence(int(problem["index"]), problem["id"], problem["path"]), str(problem["reason"])
     return end
 
 

@@ -8,36 +8,26 @@ every condition looked at, code computes what it computed; nobody is asked and n
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from stepguard.backends.retry import RetryPolicy
-from stepguard.core.usage import Usage
-from stepguard.engine.actions import Act, Ask, Commit
-from stepguard.engine.budget import Budget
 from stepguard.engine.journal import place_of
-from stepguard.engine.machine import Engine
-from stepguard.engine.run import Run
-from stepguard.engine.segments import Segments
-from stepguard.engine.settings import Settings
-from stepguard.errors import ConfigError, LedgerError, ProcedureError, StepguardError
-from stepguard.language.value_json import from_data, to_data
+from stepguard.errors import ConfigError, LedgerError, ProcedureError
+from stepguard.language.value_json import to_data
 from stepguard.ledger.journal import KeptRun, load_run
 from stepguard.ledger.ledger import Ledger
-from stepguard.ledger.procedures import digest_of_source, procedure_digest, read_procedure
+from stepguard.ledger.procedures import digest_of_source, procedure_digest
 from stepguard.ledger.records import storable
+from stepguard.ledger.replaying import RunReplay, load_procedure
 from stepguard.ledger.store import GENESIS, LedgerFile, chain_hash, digest_of
 from stepguard.procedure.procedure import Procedure
-from stepguard.repair.ladder import Ladder
-from stepguard.replies.formats import EquationFormat
-from stepguard.results import COMPLETED, Attempt, Result
+from stepguard.results import COMPLETED, Result
 
 __all__ = ["LedgerFault", "Verification", "verify_ledger"]
 
 _PAGE: Final = 2_000
-_PARALLEL: Final = 8
 _COLUMNS: Final = (int, int, str, str | None, bytes, bytes, str, bytes | None, str)
 _LISTED: Final = "status, completed, total, calls, tokens, place, reason"
 """What a listing tells of a run."""
@@ -124,7 +114,7 @@ def _verify(file: LedgerFile, head: tuple[int, bytes] | None, procedures: Iterab
             elif wrong is None and kept.conversation is not None:
                 unchecked[name] = "what a policy has decided is not decided again"
             elif wrong is None:
-                procedure = known[digest] if digest in known else _load(file, digest)
+                procedure = known[digest] if digest in known else load_procedure(file, digest)
                 rechecked += 1
                 wrong = _check_run(kept, procedure)
         except ProcedureError as error:
@@ -227,37 +217,6 @@ def _check_procedures(file: LedgerFile) -> LedgerFault | None:
     return None
 
 
-def _load(file: LedgerFile, digest: str) -> Procedure:
-    rows = file.read("select source, operations from procedures where digest = ?", digest)
-    if not rows or rows[0][0] is None:
-        raise ProcedureError("the ledger does not hold it as text")
-    return read_procedure(*rows[0])
-
-
-class _Replay:
-    """A journal that is only read, see `stepguard.engine.journal.Journal`: what was spent does not count."""
-
-    attempts: Sequence[Attempt] = ()
-    usage = Usage()
-
-    def __init__(self, kept: KeptRun) -> None:
-        self.steps: Final = kept.steps
-        self.calls: Final = kept.calls
-        self.answers: Final = kept.answers
-
-    def commit(self, commit: Commit) -> None:
-        """Nothing is written."""
-
-    def book(self, attempts: Sequence[Attempt]) -> None:
-        """Nothing is written."""
-
-    def close(self, result: Result) -> None:
-        """Nothing is written."""
-
-    def reopen(self) -> None:
-        """Nothing is written."""
-
-
 def _check_row(file: LedgerFile, number: int, row: Mapping[str, Any]) -> tuple[KeptRun, LedgerFault | None]:
     """What the records of a run come to, and where it is listed as something else: runs are no records."""
     sql = "select salt is null, exists (select 1 from records where run = ?1 and kind = 'erased') from runs"
@@ -280,7 +239,7 @@ def _check_row(file: LedgerFile, number: int, row: Mapping[str, Any]) -> tuple[K
     facts: dict[str, Any] = {"calls": kept.usage.calls, "tokens": kept.usage.tokens}
     if end is not None:
         problem = end["problem"]
-        stopped = (None, None) if problem is None else (problem["path"], storable(problem["reason"]))
+        stopped = (None, None) if problem is None else (str(problem[0]), storable(problem[1]))
         facts |= {"completed": end["completed"], "total": end["total"], "place": stopped[0], "reason": stopped[1]}
     wrong = next((name for name, value in facts.items() if row[name] != value), None)
     if wrong is not None:
@@ -292,42 +251,15 @@ def _check_row(file: LedgerFile, number: int, row: Mapping[str, Any]) -> tuple[K
 def _check_run(kept: KeptRun, procedure: Procedure) -> LedgerFault | None:
     """The first wrong record of a run."""
     try:
-        given = kept.inputs if isinstance(kept.inputs, dict) else {}
-        inputs = procedure.accept_inputs({name: from_data(value) for name, value in given.items()})
-    except (StepguardError, ValueError) as error:
+        replay = RunReplay(kept, procedure, whole=kept.end is not None and kept.end["status"] in COMPLETED)
+    except LedgerError as error:
         return LedgerFault(None, None, str(error))
-    ended = None if kept.end is None else kept.end["status"]
-    # Of a run that was killed, segments that were asked at the same time may lie behind one that is not there.
-    whole = ended in COMPLETED
-    engine = Engine(
-        procedure, inputs, _settings(1 if whole else _PARALLEL), run_id=kept.run_id, now=0.0, journal=_Replay(kept)
-    )
-    run = Run(engine)
-    missing, fault = _carry_out(run, kept)
-    if fault is not None:
-        return fault
-    if refused := engine.refused:
+    if replay.wrong is not None:
+        place, what = replay.wrong
+        return LedgerFault(kept.numbers.get(place_of(place)), None, what)
+    if refused := replay.refused:
         return LedgerFault(kept.numbers.get(place_of(refused[0])), None, f"step {refused[0]} does not pass its checks")
-    return None if kept.end is None else _compare_end(run.result(), kept, kept.end, missing)
-
-
-def _carry_out(run: Run, kept: KeptRun) -> tuple[str | None, LedgerFault | None]:
-    """Perform what needs nobody; the first step that the ledger has nothing about, and what is wrong."""
-    missing: str | None = None
-    while not run.done and (action := run.next_action()) is not None:
-        if isinstance(action, Ask) or (isinstance(action, Act) and action.operation is not None):
-            places = action.occurrences if isinstance(action, Ask) else ()
-            missing = missing or (str(places[0]) if places else action.id)
-            continue
-        if isinstance(action, Commit) and action.call is None:
-            for record in action.records:
-                place = place_of(record.occurrence)
-                known = kept.steps.get(place)
-                if known is not None and known.value != record.value:
-                    what = f"step {record.occurrence} is {to_data(record.value)} by what it reads, not what is written"
-                    return missing, LedgerFault(kept.numbers.get(place), None, what)
-        run.send(run.perform(action))
-    return missing, None
+    return None if kept.end is None else _compare_end(replay.run.result(), kept, kept.end, replay.missing)
 
 
 def _compare_end(result: Result, kept: KeptRun, end: Mapping[str, Any], missing: str | None) -> LedgerFault | None:
@@ -343,22 +275,3 @@ def _compare_end(result: Result, kept: KeptRun, end: Mapping[str, Any], missing:
     if result.status != end["status"]:
         return LedgerFault(number, None, f"the run is called {end['status']}, and is {result.status}")
     return None
-
-
-def _settings(parallel: int) -> Settings:
-    return Settings(
-        segments=Segments(None),
-        repair=Ladder(),
-        budget=Budget(),
-        retry=RetryPolicy(),
-        fallbacks=(),
-        person=None,
-        reply_format=EquationFormat(),
-        parallel=parallel,
-        check_timeout=60.0,
-        stop_early=False,
-        observe=False,
-        history=1,
-        seed=0,
-        profile=None,
-    )

@@ -54,7 +54,7 @@ class PolicyGate:
 
     Attributes:
         policy: the policy.
-        decisions: every decision so far, as plain data, with its moment.
+        decisions: every decision so far, as plain data, with the arguments as they were read and its moment.
     """
 
     def __init__(
@@ -128,7 +128,8 @@ class PolicyGate:
             decision = self._decide(tool, arguments, id[:_MAX_ID], now)
             if self._observe and not decision.allowed:
                 decision = self._made_anyway(decision, arguments, now)
-            self.decisions.append({**decision.to_dict(), "at": None if now is None else now.isoformat()})
+            moment = None if now is None else now.isoformat()
+            self.decisions.append({**decision.to_dict(), "arguments": dict(decision.arguments), "at": moment})
             self._write()
             return decision
 

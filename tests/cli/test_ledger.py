@@ -1,7 +1,8 @@
-"""``stepguard runs``, ``answer``, ``verify`` and ``erase``."""
+"""``stepguard runs``, ``answer``, ``verify``, ``erase``, and ``show`` of a ledger."""
 
 from __future__ import annotations
 
+import gc
 import json
 import sqlite3
 from fractions import Fraction
@@ -9,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_harness import CHAIN, SURE, payment
+from ledger_harness import CHAIN, SURE, Counting, kill, payment
 
-from stepguard import Guard, Procedure
+from stepguard import Guard, Policy, Procedure
 from stepguard.cli import main
+from stepguard.integrations.tool_gate import ToolGate
 
 
 def _ledger(folder: Path) -> str:
@@ -103,3 +105,72 @@ def test_a_run_is_kept_and_gone_on_with(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["run", str(file), "--input", "x=13", "--ledger", path, "--run-id", "sum"]) == 2
     assert "begun with other inputs (x)" in capsys.readouterr().err
     assert main(["run", str(file), "--input", "x=13", "--run-id", "sum"]) == 2
+
+
+def test_a_run_of_a_ledger_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``stepguard show RUN --ledger`` draws every step of a run that ended, waits or was killed, with its cost."""
+    path = _ledger(tmp_path)
+    assert main(["show", "chain", "--ledger", path]) == 0
+    shown = capsys.readouterr().out
+    assert "VERIFIED: 6 steps completed; t6 = 59" in shown
+    assert "1 model call" in shown
+    assert "✓ 13  (verified)" in shown
+    assert main(["show", "order 7", "--ledger", path]) == 0
+    assert "WAITING: stopped at approve_receipt: Approve the call pay(amount=6)?" in capsys.readouterr().out
+    loop = Procedure.parse("inputs: items: list of integer\nfor each item in items:\n  double = item * 2\nlast = 1 + 1")
+    kill(Guard(Counting(die_at=3), segment=1, ledger=path), loop, {"items": [1, 2, 3]}, "killed")
+    gc.collect()
+    assert main(["show", "killed", "--ledger", path]) == 0
+    shown = capsys.readouterr().out
+    assert "✓ items[1].double = 4  (verified)" in shown
+    assert "STOPPED at items[2].double: the run has not ended" in shown
+    page = tmp_path / "run.html"
+    assert main(["show", "chain", "--ledger", path, "--html", str(page)]) == 0
+    assert "verified" in page.read_text(encoding="utf-8")
+
+
+def test_a_conversation_of_a_ledger_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every call of an agent is printed with its arguments, what was decided, its key and what it gave."""
+    policy = Policy.parse(
+        'tool pay(to: text) changes nothing\nfact day: text\nbefore pay:\n  require day == "Mon"\n  at most once per to'
+    )
+    path = str(tmp_path / "runs.db")
+    with ToolGate(policy, {"pay": "paid {}".format}, facts={"day": "Mon"}, ledger=path, run_id="c") as gate:
+        key = gate.decide("pay", {"to": "a"}, id="1").key
+        gate.gate.result("1", "done\x1b[31m")
+        gate.call("pay", {"to": "a"}, id="2")
+    assert main(["show", "c", "--ledger", path]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head == "c: policy policy, open"
+    assert [line[21:] for line in lines] == [
+        "fact day = Mon",
+        f"call 1: pay(to=a): allow, key {key}",
+        "call 1: succeeded: done\\x1b[31m",
+        "call 2: pay(to=a): refuse, pay may be called at most once here (line 5)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nobody", "--ledger", "runs.db"], "has no run 'nobody'"),
+        (["chain", "--ledger", "none.db"], "cannot be read"),
+        (["chain", "--ledger", "runs.db", "--run", "x.json"], "the run is named in the place of the procedure"),
+        (["chain", "--procedure", "x.txt"], "add --ledger"),
+        (["gone", "--ledger", "runs.db"], "the run 'gone' was erased"),
+    ],
+)
+def test_what_cannot_be_shown_is_named(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    said: str,
+) -> None:
+    """A run that is not there, or was erased, and options that do not go together."""
+    path = _ledger(tmp_path)
+    Guard(SURE, ledger=path).run(CHAIN, {"x": 1}, run_id="gone")
+    assert main(["erase", path, "gone"]) == 0
+    monkeypatch.chdir(tmp_path)
+    assert main(["show", *arguments]) == 2
+    assert said in capsys.readouterr().err

@@ -1,0 +1,63 @@
+"""The conversation of a gate in a ledger, as lines of text: every call, what was decided of it and what it gave."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from stepguard.cli.text import printable, shortened
+from stepguard.show.text import TextLine
+
+if TYPE_CHECKING:
+    from stepguard.ledger import RunReading
+
+__all__ = ["draw_conversation"]
+
+_LONGEST: Final = 200
+"""Characters of a value, and of a call."""
+_KINDS: Final = {"allow": "good", "ask": "weak", "refuse": "bad", "hand_over": "bad"}
+
+
+def draw_conversation(reading: RunReading) -> Iterator[TextLine]:
+    """The lines, each with what it is."""
+    run = reading.summary
+    yield TextLine(f"{_short(run.run_id)}: policy {_short(run.procedure)}, {run.status}", "head")
+    for change in reading.changes:
+        yield from _lines(change)
+
+
+def _lines(change: Mapping[str, Any]) -> Iterator[TextLine]:
+    at = f"{change['at'][:19].replace('T', ' ')}  " if "at" in change else " " * 21
+    for each in change.get("facts", ()):
+        keys = f"[{', '.join(map(_text, each['keys']))}]" if each["keys"] else ""
+        yield TextLine(f"{at}fact {each['fact']}{keys} = {_text(each['value'])}", "quiet")
+    for decision in change.get("decisions", ()):
+        given = ", ".join(f"{name}={_text(value)}" for name, value in decision["arguments"].items())
+        made = _short(f"{decision['tool']}({given})")
+        yield TextLine(f"{at}call {_short(decision['call'])}: {made}: {_said(decision)}", _KINDS[decision["outcome"]])
+    decided = {each["call"] for each in change.get("decisions", ())}
+    for call in change.get("calls", ()):
+        if call["id"] not in decided:
+            gave = f": {_text(call['result'])}" if call["status"] == "succeeded" else ""
+            yield TextLine(f"{at}call {_short(call['id'])}: {call['status']}{gave}", "quiet")
+    if "yeses" in change and not change.get("calls"):
+        yield TextLine(f"{at}somebody said yes, or took that back", "quiet")
+    if change.get("handed_over"):
+        yield TextLine(f"{at}a person takes over", "weak")
+
+
+def _said(decision: Mapping[str, Any]) -> str:
+    if decision["outcome"] == "allow":
+        return f"allow, key {decision['key']}"
+    asked = f" a yes of {', '.join(decision['confirmations'])}" if decision["confirmations"] else ""
+    words = " ".join(dict.fromkeys(each["words"] for each in decision["reasons"]))
+    return f"{decision['outcome']}{asked}, {_short(words)}"
+
+
+def _text(value: object) -> str:
+    return _short(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _short(text: str) -> str:
+    return shortened(printable(text), _LONGEST)

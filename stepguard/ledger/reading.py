@@ -1,0 +1,89 @@
+"""What a ledger holds of one run, for people to look at: its result, or what happened at a gate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, cast
+
+from stepguard.errors import ConfigError, LedgerError
+from stepguard.ledger.journal import KeptRun, load_run
+from stepguard.ledger.ledger import Ledger, RunSummary
+from stepguard.ledger.procedures import procedure_digest
+from stepguard.ledger.replaying import RunReplay, load_procedure
+from stepguard.procedure.procedure import Procedure
+from stepguard.results import COMPLETED, Problem, Result, Status
+
+__all__ = ["RunReading", "read_run"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunReading:
+    """One run of a ledger.
+
+    Attributes:
+        summary: the run at a glance.
+        procedure: its procedure; None of a conversation at a gate.
+        result: what it has come to: that of its end, or what is known of one that has not ended, whose status is
+            ``failed`` then. None of a conversation.
+        changes: of a conversation what has happened at the gate, in order, each with the time ``at``; see
+            `stepguard.policy.journal`.
+    """
+
+    summary: RunSummary
+    procedure: Procedure | None
+    result: Result | None
+    changes: tuple[Mapping[str, Any], ...]
+
+
+def read_run(ledger: Ledger, run_id: str, *, procedures: Iterable[Procedure] = ()) -> RunReading:
+    """Read one run; no model is asked, and what it holds is not verified.
+
+    Args:
+        ledger: the ledger, which may be opened read-only.
+        run_id: the run.
+        procedures: procedures that the ledger does not hold as text.
+
+    Raises:
+        ConfigError: there is no such run, or it was erased.
+        ProcedureError: its procedure has to be given.
+        LedgerError: a record of it cannot be read, or its steps are wrong.
+    """
+    with closing(ledger.file.reader()) as file, file.snapshot():
+        rows = file.read("select number, procedure from runs where name = ?", run_id)
+        summary = next((each for each in ledger.runs() if each.run_id == run_id), None)
+        if not rows or summary is None:
+            raise ConfigError(f"the ledger {ledger.path} has no run {run_id!r}", option="run_id")
+        if summary.status == "erased":
+            raise ConfigError(f"the run {run_id!r} was erased", option="run_id")
+        kept = load_run(file, rows[0][0])
+        if kept.conversation is not None:
+            return RunReading(summary, None, None, tuple(kept.changes))
+        known = {procedure_digest(each): each for each in procedures}
+        procedure = known.get(rows[0][1]) or load_procedure(file, rows[0][1])
+    return RunReading(summary, procedure, _result_of(kept, procedure), ())
+
+
+def _result_of(kept: KeptRun, procedure: Procedure) -> Result:
+    end = kept.end
+    replay = RunReplay(kept, procedure, whole=end is not None and end["status"] in COMPLETED, history=None)
+    if replay.wrong is not None:
+        raise LedgerError(f"{replay.wrong[1]}: `stepguard verify` tells which record")
+    result = replay.run.result()
+    facts: dict[str, Any] = {
+        "attempts": tuple(kept.attempts),
+        "usage": kept.usage,
+        "seconds": sum(each.seconds for each in kept.attempts),
+    }
+    if end is not None:
+        facts["status"] = cast("Status", end["status"])
+        facts["cost"] = None if end["cost"] is None else Decimal(end["cost"])
+        if end["problem"] is not None:
+            place, reason = end["problem"]
+            again = replay.missing_step  # which also says where in the procedure that is
+            facts["problem"] = Problem(again if again is not None and str(again) == str(place) else place, reason)
+    elif replay.missing_step is not None and result.problem is not None:
+        facts["problem"] = replace(result.problem, occurrence=replay.missing_step)
+    return replace(result, **facts)
