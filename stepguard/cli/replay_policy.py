@@ -8,13 +8,16 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from stepguard.cli.policies import add_facts, load_policy, read_facts, read_zone
 from stepguard.cli.text import printable, shortened
 from stepguard.errors import ConfigError
 from stepguard.policy.replay import ReplayedCall, read_conversations, replay_conversation, summary_of
+from stepguard.policy.span_records import is_span_line
+from stepguard.policy.span_replay import read_span_conversations, replay_spans
 
 __all__ = ["add_arguments", "main"]
 
@@ -30,10 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "conversations",
         metavar="CONVERSATIONS",
-        help="JSON lines: each an object with `messages`, or a list of messages, as OpenAI's chats have them; - for "
-        "stdin",
+        help="JSON lines: each an object with `messages`, or a list of messages, as OpenAI's chats have them; or spans "
+        "of OpenTelemetry, with their content, as an SDK or a collector exports them; - for stdin",
     )
-    parser.add_argument("--now", metavar="MOMENT", help="when the calls were made, such as 2026-01-31T14:30:00")
+    parser.add_argument(
+        "--now", metavar="MOMENT", help="when the calls were made, such as 2026-01-31T14:30:00; spans say it"
+    )
     add_facts(parser)
     parser.add_argument(
         "--confirmed",
@@ -59,21 +64,24 @@ def main(options: argparse.Namespace) -> int:
     """
     policy = load_policy(options.file)
     facts, now, zone = read_facts(options.fact), _moment(options.now), read_zone(options.zone)
+    how: Any = {
+        "now": now,
+        "zone": zone,
+        "facts": facts,
+        "confirmed": lambda role, before: role in options.confirmed,
+        "failure": lambda content: bool(options.failure) and content.startswith(options.failure),
+    }
+    first, lines = _begun(_lines(options.conversations))
     calls: list[ReplayedCall] = []
-    for number, messages in read_conversations(_lines(options.conversations)):
-        calls += replay_conversation(
-            policy,
-            messages,
-            number=number,
-            now=now,
-            zone=zone,
-            facts=facts,
-            confirmed=lambda role, before: role in options.confirmed,
-            failure=lambda content: bool(options.failure) and content.startswith(options.failure),
-        )
+    if is_span_line(first):
+        for number, conversation in enumerate(read_span_conversations(lines), 1):
+            calls += replay_spans(policy, conversation, number=number, **how)
+    else:
+        for number, messages in read_conversations(lines):
+            calls += replay_conversation(policy, messages, number=number, **how)
     if options.json:
         listed = [
-            {"line": each.conversation, "message": each.message, **each.decision.to_dict()}
+            {"line": each.line, "message": each.message, **each.decision.to_dict()}
             for each in calls
             if not each.decision.allowed
         ]
@@ -102,13 +110,24 @@ def _lines(path: str) -> Iterator[str]:
         raise ConfigError(f"{path} is not UTF-8 text", option="conversations") from None
 
 
+def _begun(lines: Iterator[str]) -> tuple[str, Iterator[str]]:
+    """The first line that is not empty, and all lines."""
+    passed: list[str] = []
+    for line in lines:
+        passed.append(line)
+        if line.strip():
+            break
+    return passed[-1] if passed else "", chain(passed, lines)
+
+
 def _print(calls: list[ReplayedCall]) -> None:
     for each in calls:
+        place = f"line {each.line}" if each.message is None else f"line {each.line}, message {each.message}"
         for reason in dict.fromkeys(each.decision.reasons):
             rule = f"rule in line {reason.line}" if reason.line is not None else reason.kind
             words = printable(reason.words if reason.line is None else f"{reason.words} ({reason.kind})")
             sys.stdout.write(
-                f"line {each.conversation}, message {each.message}: {each.decision.outcome} "
+                f"{place}: {each.decision.outcome} "
                 f"{shortened(printable(each.decision.tool), 80)}: {rule}: {shortened(words, _LONGEST)}\n"
             )
     counts = Counter(each.decision.outcome for each in calls)

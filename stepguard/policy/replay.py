@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from stepguard.errors import ConfigError
 from stepguard.policy.decisions import Decision
+from stepguard.policy.gate import PolicyGate
 from stepguard.policy.policy import Policy
 
-__all__ = ["ReplayedCall", "read_conversations", "replay_conversation", "summary_of"]
+__all__ = ["ReplayedCall", "read_conversations", "replay_conversation", "replayed_call", "summary_of"]
 
 Messages = Sequence[Mapping[str, Any]]
 
@@ -30,7 +31,8 @@ class ReplayedCall:
 
     Attributes:
         conversation: which one, from 1.
-        message: the message that it stands in, from 1.
+        line: the line of the file.
+        message: the message that it stands in, from 1; None where it was recorded as a span.
         decision: what the gate would have said.
         reads: whether the tool changes nothing by its declaration; True of none that is not declared.
         failed: whether the recorded result says that it failed.
@@ -38,11 +40,12 @@ class ReplayedCall:
     """
 
     conversation: int
-    message: int
+    line: int
+    message: int | None
     decision: Decision
     reads: bool
-    failed: bool
-    answered: bool
+    failed: bool = False
+    answered: bool = False
 
 
 def read_conversations(lines: Iterable[str]) -> Iterator[tuple[int, Messages]]:
@@ -113,16 +116,32 @@ def replay_conversation(
         for at, call_data in enumerate(_calls_of(message, f"conversation {number}, message {place + 1}")):
             function = call_data.get("function") or {}
             name, arguments = str(function.get("name")), function.get("arguments") or "{}"
-            for role in policy.roles(name):
-                if confirmed(role, messages[:place]):
-                    gate.confirm_call(name, arguments, by=role)
             id = f"{place}.{at}"
-            decision = gate.offer(name, arguments, id=id, now=now)
-            tool = policy.tools.get(name)
-            replayed[id] = ReplayedCall(number, place + 1, decision, tool is not None and tool.reads, False, False)
-            if decision.number is not None:
+            call = replayed_call(gate, name, arguments, id=id, now=now, confirmed=confirmed, before=messages[:place])
+            replayed[id] = replace(call, conversation=number, line=number, message=place + 1)
+            if call.decision.number is not None:
                 waiting[str(call_data.get("id"))] = id
     return list(replayed.values())
+
+
+def replayed_call(
+    gate: PolicyGate,
+    tool: str,
+    arguments: object,
+    *,
+    id: str,
+    now: datetime | None,
+    confirmed: Callable[[str, Messages], bool],
+    before: Messages,
+) -> ReplayedCall:
+    """A recorded call as a gate that observes judges it, at no place yet; see `replay_conversation`."""
+    given = arguments if isinstance(arguments, str | Mapping) else json.dumps(arguments)
+    for role in gate.policy.roles(tool):
+        if confirmed(role, before):
+            gate.confirm_call(tool, given, by=role)
+    decision = gate.offer(tool, given, id=id, now=now)
+    declared = gate.policy.tools.get(tool)
+    return ReplayedCall(0, 0, None, decision, declared is not None and declared.reads)
 
 
 def summary_of(calls: Iterable[ReplayedCall]) -> dict[str, Any]:

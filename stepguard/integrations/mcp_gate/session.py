@@ -52,7 +52,7 @@ class Routed(NamedTuple):
     text: str
 
 
-class _Call(NamedTuple):
+class _CallRequest(NamedTuple):
     """A request of ``tools/call`` as it came, with its identifier, its parameters and its arguments."""
 
     id: str | int
@@ -92,7 +92,7 @@ class GatedSession:
         self.gate = gate
         self._person = PersonAtClient(gate, ask)
         self._can_ask = False
-        self._asked: dict[str, tuple[_Call, PersonQuestion]] = {}
+        self._asked: dict[str, tuple[_CallRequest, PersonQuestion]] = {}
         self._clock = clock
         self._handshake = handshake
         self._own = secrets.token_hex(
@@ -158,9 +158,9 @@ class GatedSession:
             self._person.answered(self._asked.pop(asked)[1], said)
             others = [pair for pair in params.pairs if pair[0] not in ("requestState", "inputResponses")]
             params = JsonObject(others)  # these were not for the server
-        return self._judged(_Call(id, line, params, name, given))
+        return self._judged(_CallRequest(id, line, params, name, given))
 
-    def _judged(self, call: _Call) -> list[Routed]:
+    def _judged(self, call: _CallRequest) -> list[Routed]:
         try:
             request = f"{json.dumps(call.tool)} {encode(call.arguments)}"
         except ValueError as error:
@@ -177,7 +177,7 @@ class GatedSession:
             self._flying[call.id] = _Flying(decision.call, call.tool, request)
         return [*log, Routed("server", call.line if self.gate.observe else _passed_on(call, decision))]
 
-    def _ask(self, call: _Call, question: PersonQuestion) -> list[Routed]:
+    def _ask(self, call: _CallRequest, question: PersonQuestion) -> list[Routed]:
         """Ask the person at the client, as its version of the protocol does; nothing where it cannot."""
         own = declared_capabilities(call.params.get("_meta"))
         token = f"stepguard-{secrets.token_hex(16)}"
@@ -248,7 +248,7 @@ class GatedSession:
         return [Routed("log", f"the policy declares no tool {name[:60]!r}: calls of it are refused") for name in new]
 
 
-def _passed_on(call: _Call, decision: Decision) -> str:
+def _passed_on(call: _CallRequest, decision: Decision) -> str:
     """The request that the server gets: what the rules have read, under the key of the call."""
     others: Mapping[str, Any] = {}
     try:

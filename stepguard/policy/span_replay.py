@@ -1,0 +1,248 @@
+"""Conversations recorded as OpenTelemetry spans, by the conventions for generative AI, against a policy.
+
+A call is a span ``execute_tool`` with its name, its arguments and its result; or it stands in the messages of spans and
+events of inferences (``gen_ai.input.messages``, ``gen_ai.output.messages``). Where both are recorded they are one call
+by its identifier. Spans belong together by ``gen_ai.conversation.id``, otherwise by their trace.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, tzinfo
+from typing import Any, Final
+
+from stepguard.errors import ConfigError
+from stepguard.policy.policy import Policy
+from stepguard.policy.replay import Messages, ReplayedCall, replayed_call
+from stepguard.policy.span_records import SpanRecord, read_records
+
+__all__ = ["SpanConversation", "read_span_conversations", "replay_spans"]
+
+_INPUT: Final = "gen_ai.input.messages"
+_OUTPUT: Final = "gen_ai.output.messages"
+_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
+_RESULT: Final = "gen_ai.tool.call.result"
+_CONTENT: Final = "turn the recording of their content on, and record the conventions of 1.37 or later"
+_OLD_EVENTS: Final = ("gen_ai.choice", "gen_ai.assistant.message", "gen_ai.tool.message")
+
+_Place = tuple[datetime, int, int]
+"""When something happened; what happened at one moment is in the order of the file, and within a record in its own."""
+
+
+@dataclass(slots=True)
+class _RecordedCall:
+    line: int
+    tool: str
+    at: _Place
+    arguments: object = None
+    result: object = None
+    answered: _Place | None = None
+    failed: bool = False
+    executed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SpanConversation:
+    """What was recorded of a conversation.
+
+    Attributes:
+        name: its identifier, or that of its trace.
+        calls: its calls by their identifiers.
+        said: what was said, in order: the moments at which the messages before were these.
+    """
+
+    name: str
+    calls: dict[str, _RecordedCall] = field(default_factory=dict)
+    said: list[tuple[_Place, Messages]] = field(default_factory=list)
+
+
+def read_span_conversations(lines: Iterable[str]) -> list[SpanConversation]:
+    """The conversations of a file of spans, in the order in which they begin in it.
+
+    Raises:
+        ConfigError: a line holds no record, or a call cannot be read from what was recorded.
+    """
+    everything = [each for each in read_records(lines) if not each.remote]
+    records = [each for each in everything if each.attributes]
+    known: dict[str, dict[str, None]] = {}
+    for record in records:
+        if isinstance(id := record.attributes.get("gen_ai.conversation.id"), str):
+            known.setdefault(record.trace, {})[id] = None
+    nesting = _Nesting(everything)
+    conversations: dict[str, SpanConversation] = {}
+    for number, record in enumerate(records):
+        if record.name in _OLD_EVENTS:
+            raise _unread(record.line, f"messages are recorded one by one: {_CONTENT}")
+        own = record.attributes.get("gen_ai.conversation.id")
+        of_trace = list(known.get(record.trace, ()))
+        name = own if isinstance(own, str) else of_trace[0] if len(of_trace) == 1 else record.trace
+        conversation = conversations.setdefault(name, SpanConversation(name))
+        if nesting.executes(record):
+            _execution(conversation, record, number)
+        for key in (_INPUT, _OUTPUT):
+            if key in record.attributes:
+                _messages(conversation, record, number, key)
+    found = [each for each in conversations.values() if each.calls]
+    if everything and not found:
+        raise ConfigError(f"no call of a tool is recorded in these spans: {_CONTENT}", option="conversations")
+    for conversation in found:
+        for call in conversation.calls.values():
+            if call.arguments is None:
+                raise _unread(call.line, f"the arguments of {call.tool[:60]} were not recorded: {_CONTENT}")
+        conversation.said.sort(key=lambda each: each[0])
+    return found
+
+
+class _Nesting:
+    """Which spans stand for the execution of a tool, each once: an inner layer may have recorded it again."""
+
+    def __init__(self, records: Iterable[SpanRecord]) -> None:
+        self._parents: dict[tuple[str, str], str] = {}
+        self._tools: dict[tuple[str, str], SpanRecord] = {}
+        for record in (each for each in records if not each.event):
+            self._parents.setdefault((record.trace, record.span), record.parent)
+            if record.attributes.get("gen_ai.operation.name") == "execute_tool":
+                self._tools.setdefault((record.trace, record.span), record)
+
+    def executes(self, record: SpanRecord) -> bool:
+        """Whether a record is the outermost span of the execution of a tool."""
+        if self._tools.get((record.trace, record.span)) is not record:
+            return False
+        name = record.attributes.get("gen_ai.tool.name")
+        span, passed = record.parent, {record.span}
+        while span and span not in passed:
+            above = self._tools.get((record.trace, span))
+            if above is not None:
+                return above.attributes.get("gen_ai.tool.name") != name
+            passed.add(span)
+            span = self._parents.get((record.trace, span), "")
+        return True
+
+
+def replay_spans(
+    policy: Policy,
+    conversation: SpanConversation,
+    *,
+    number: int = 1,
+    now: datetime | None = None,
+    zone: tzinfo = UTC,
+    facts: Mapping[str, object] | None = None,
+    confirmed: Callable[[str, Messages], bool] = lambda role, before: False,
+    failure: Callable[[str], bool] = lambda content: content.startswith("Error"),
+) -> list[ReplayedCall]:
+    """What a gate would have said of each call, in the order of their times.
+
+    Args:
+        policy: the policy.
+        conversation: one of `read_span_conversations`.
+        number: the number of the conversation, for `ReplayedCall.conversation`.
+        now: the moment of every call; None: that of its record.
+        zone: the time zone of moments that name none.
+        facts: facts without keys that the host knew.
+        confirmed: whether somebody had said yes to a call, by their role and the messages before it.
+        failure: whether a recorded result says that nothing was done. A span that failed may have done something.
+    """
+    gate = policy.gate(conversation=conversation.name or str(number), zone=zone, observe=True, facts=facts)
+    steps = [(call.at, 0, id) for id, call in conversation.calls.items()]
+    for id, call in conversation.calls.items():
+        if call.answered is not None:
+            steps.append((max(call.at, call.answered), 1, id))
+    moments = [at for at, _ in conversation.said]
+    replayed: dict[str, ReplayedCall] = {}
+    for place, kind, id in sorted(steps):
+        call = conversation.calls[id]
+        if kind == 0:
+            heard = bisect_right(moments, place)
+            before = conversation.said[heard - 1][1] if heard else ()
+            moment = now or call.at[0]
+            replayed[id] = replayed_call(
+                gate, call.tool, call.arguments, id=id, now=moment, confirmed=confirmed, before=before
+            )
+            replayed[id] = replace(replayed[id], conversation=number, line=call.line)
+        elif replayed[id].decision.number is not None:
+            text = call.result if isinstance(call.result, str) else json.dumps(call.result)
+            nothing_done = not call.failed and failure(text)
+            if call.failed or nothing_done:
+                gate.failed(id, done=not nothing_done)
+            else:
+                gate.result(id, text)
+            replayed[id] = replace(replayed[id], failed=call.failed or nothing_done, answered=True)
+    return list(replayed.values())
+
+
+def _execution(conversation: SpanConversation, record: SpanRecord, number: int) -> None:
+    tool = record.attributes.get("gen_ai.tool.name")
+    if not isinstance(tool, str) or not tool:
+        raise _unread(record.line, "a tool was executed, and its name was not recorded")
+    id = record.attributes.get("gen_ai.tool.call.id")
+    key = id if isinstance(id, str) and id else f"{record.trace}.{record.span}"
+    known = conversation.calls.get(key)
+    if known is not None and known.executed:
+        key = f"{key}.{record.span}"  # an identifier that is used again
+        known = None
+    call = _RecordedCall(record.line, tool, (record.start, number, 0), answered=(record.end, number, 1), executed=True)
+    call.arguments, call.result = record.attributes.get(_ARGUMENTS), record.attributes.get(_RESULT)
+    call.failed = record.failed
+    if known is not None:
+        call.arguments = known.arguments if call.arguments is None else call.arguments
+        call.result = known.result if call.result is None else call.result
+    conversation.calls[key] = call
+
+
+def _messages(conversation: SpanConversation, record: SpanRecord, number: int, key: str) -> None:
+    given = record.attributes[key]
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError):
+            given = None
+    if not isinstance(given, Sequence) or not all(isinstance(each, Mapping) for each in given):
+        raise _unread(record.line, f"{key} holds no messages: {_CONTENT}")
+    at = record.end if key == _OUTPUT else record.start
+    said: list[Mapping[str, Any]] = []
+    position = 0
+    for message in given:
+        parts = message.get("parts")
+        parts = [each for each in parts if isinstance(each, Mapping)] if isinstance(parts, list) else []
+        said.append({"role": message.get("role"), "content": "".join(_words(each) for each in parts)})
+        for part in parts:
+            position += 1
+            _part(conversation, record, part, (at, number, position))
+    if key == _INPUT:
+        conversation.said.append(((at, number, 0), said))
+
+
+def _words(part: Mapping[str, Any]) -> str:
+    return str(part.get("content", "")) if part.get("type") == "text" else ""
+
+
+def _part(conversation: SpanConversation, record: SpanRecord, part: Mapping[str, Any], at: _Place) -> None:
+    """A call in a message, or its result, each taken where it is seen first."""
+    kind, id = part.get("type"), part.get("id")
+    if kind not in ("tool_call", "tool_call_response"):
+        return
+    if not isinstance(id, str) or not id:
+        raise _unread(record.line, "a call of a tool has no identifier")
+    call = conversation.calls.get(id)
+    if kind == "tool_call_response":
+        if call is not None:
+            answer = part.get("response", part.get("result"))
+            call.result = answer if call.result is None else call.result
+            call.answered = at if call.answered is None else call.answered
+        return
+    tool, arguments = str(part.get("name")), part.get("arguments")
+    if arguments is None and "arguments" in part:
+        arguments = {}
+    if call is None:
+        conversation.calls[id] = _RecordedCall(record.line, tool, at, arguments)
+    elif not call.executed and (call.tool, call.arguments) != (tool, arguments):
+        raise _unread(record.line, f"{id[:60]!r} stands for two calls, so that it is not known which was answered")
+    elif call.arguments is None and call.tool == tool:
+        call.arguments = arguments
+
+
+def _unread(line: int, reason: str) -> ConfigError:
+    return ConfigError(f"line {line}: {reason}", option="conversations")
