@@ -261,6 +261,7 @@ def test_a_limited_checker_catches_what_it_knows(knows: str, slip: str) -> None:
         assert sum(each.wrong_accepted for each in caught) == 0
 
 
+@pytest.mark.slow
 def test_a_noisy_checker_misses_as_often_as_it_is_said_to() -> None:
     """The share of wrong claims that it catches is its catch rate, and predicts its silent errors."""
     (row,) = make_probes(slipping("guard(checker=noisy, catch=0.5)", 120, wrong_value=0.1))["checkers"]
@@ -276,9 +277,9 @@ def test_a_noisy_checker_misses_as_often_as_it_is_said_to() -> None:
 def test_a_model_that_knows_nothing_gets_nowhere(arm: str) -> None:
     """Neither guessing nor copying finishes a program, nothing wrong is vouched for, and no real model is asked."""
     model = Talking(lambda request: pytest.fail("the model was asked"))
-    found = [run(arm, model, FAMILY.make(seed, 8)) for seed in range(20)]
+    found = [run(arm, model, FAMILY.make(seed, 8)) for seed in range(8)]
     assert not any(each.right or each.verified or each.silent_errors for each in found)
-    desk = [run(arm, model, family_named("returns_desk").make(seed, 16)) for seed in range(10)]
+    desk = [run(arm, model, family_named("returns_desk").make(seed, 16)) for seed in range(4)]
     assert not any(each.right or each.silent_errors for each in desk)
 
 
@@ -387,7 +388,7 @@ def test_the_bench_command_runs_every_arm(tmp_path: Path, capsys: pytest.Capture
     """All arms but `authors` stand in one run; probes stand apart from the table, and have a section of the report."""
     arms = [name for name in ARMS if name not in ("program", "authors", "primed")]
     arms += ["primed", "primed(rate=0.5)", "guard(checker=noisy, catch=0.5)"]
-    command = ["bench", "--lengths", "6", "-n", "4", "--segment", "3", "--out", str(tmp_path), "--arms", ",".join(arms)]
+    command = ["bench", "--lengths", "6", "-n", "2", "--segment", "3", "--out", str(tmp_path), "--arms", ",".join(arms)]
     assert main(command) == 0
     printed = capsys.readouterr().out
     assert "self-conditioning at 6 steps without the guard" in printed

@@ -521,7 +521,7 @@ def test_other_cases_are_not_mixed_in_on_resume(
 ) -> None:
     """A run with other cases, in another order, with other truth or another procedure is no continuation."""
     out = ["--out", str(tmp_path / "out")]
-    assert main([*write(tmp_path), *out]) == 0
+    assert main([*write(tmp_path), *out, "-n", "1"]) == 0
     assert main([*write(tmp_path, procedure, cases), *out, "--resume"]) == 2
     assert "another configuration" in capsys.readouterr().err
 

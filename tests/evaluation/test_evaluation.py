@@ -30,8 +30,8 @@ FAMILY = Arithmetic()
 TWO = FAMILY.make(0, 2)
 
 
-def recompute(task: Task, *, changed: str | None = None, by: int = 0) -> dict[str, int]:
-    """The values of a program read from its own text, one of them changed on the way."""
+def recompute(task: Task) -> dict[str, int]:
+    """The values of a program read from its own text."""
     state = {name: int(to_exact(value)) for name, value in task.inputs.items()}
     for line in str(task.procedure).splitlines():
         name, _, formula = line.partition(": integer = ")
@@ -39,7 +39,7 @@ def recompute(task: Task, *, changed: str | None = None, by: int = 0) -> dict[st
             continue
         left, sign, right = (str(state.get(part, part)) for part in formula.split())
         a, b = int(left), int(right)
-        state[name] = {"+": a + b, "-": a - b, "*": a * b}[sign] + (by if name == changed else 0)
+        state[name] = {"+": a + b, "-": a - b, "*": a * b}[sign]
     return state
 
 
@@ -49,7 +49,7 @@ def recompute(task: Task, *, changed: str | None = None, by: int = 0) -> dict[st
 @pytest.mark.parametrize("length", [1, 2, 5, 20, 50])
 def test_a_task_is_what_its_text_computes(length: int) -> None:
     """The truth of every instance is what its own text gives, within the declared limits."""
-    for seed in range(20):
+    for seed in range(10):
         task = FAMILY.make(seed, length)
         state = recompute(task)
         assert {name: state[name] for name in task.truth} == dict(task.truth)
@@ -57,15 +57,6 @@ def test_a_task_is_what_its_text_computes(length: int) -> None:
         order = ["x", "y", *task.truth]
         for at, step in enumerate(task.procedure.steps):
             assert all(at + 2 - order.index(name) <= FAMILY.look_back for name in step.reads)
-
-
-@pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("by", [-7, 1, 250])
-def test_no_error_is_ever_erased(seed: int, by: int) -> None:
-    """A wrong value in any step, with everything after it done right, ends in a wrong answer."""
-    task = FAMILY.make(seed, 20)
-    for name in task.truth:
-        assert recompute(task, changed=name, by=by)[task.procedure.answer] != task.answer
 
 
 def test_a_task_is_the_same_for_the_same_seed() -> None:
@@ -165,7 +156,7 @@ class Failing:
         return self._model.complete(request)
 
 
-def plan(n: int = 6, arms: tuple[str, ...] = ("cot", "chunk", "guard"), lengths: tuple[int, ...] = (5, 8)) -> Plan:
+def plan(n: int = 3, arms: tuple[str, ...] = ("cot", "chunk", "guard"), lengths: tuple[int, ...] = (5, 8)) -> Plan:
     return Plan(family=FAMILY, cells=dict.fromkeys(lengths, n), arms=arms, seed=0, options=ArmOptions(segment=3))
 
 
@@ -285,8 +276,8 @@ def test_a_kill_at_the_beginning_of_a_resumed_run_loses_no_outcome(
 def test_what_ended_in_an_error_is_run_again(tmp_path: Path) -> None:
     """A resumed run tries the programs again that the endpoint had failed, and only those."""
     model = SimulatedModel(slips=Slips.none())
-    broken = run(plan(lengths=(5,)), Failing(model, {0, 3}), folder=tmp_path)
-    assert [each.seed for each in broken if each.error is not None] == [0, 0, 0, 3, 3, 3]
+    broken = run(plan(lengths=(5,)), Failing(model, {0, 2}), folder=tmp_path)
+    assert [each.seed for each in broken if each.error is not None] == [0, 0, 0, 2, 2, 2]
     asked: list[Outcome] = []
     again = run(
         plan(lengths=(5,)),
@@ -295,7 +286,7 @@ def test_what_ended_in_an_error_is_run_again(tmp_path: Path) -> None:
         resume=True,
         progress=lambda done, total, newest: asked.append(newest),
     )
-    assert sorted({each.seed for each in asked}) == [0, 3]
+    assert sorted({each.seed for each in asked}) == [0, 2]
     assert not any(each.error for each in again)
 
 
@@ -374,11 +365,11 @@ def test_the_simulated_model_slips_as_a_profile_says(
     options: list[str], profile: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """--profile chooses how the simulated model slips, and stands in results.json."""
-    assert main(["bench", "--lengths", "5", "-n", "30", "--arms", "cot", "--json", *options]) == 0
+    assert main(["bench", "--lengths", "5", "-n", "15", "--arms", "cot", "--json", *options]) == 0
     results = json.loads(capsys.readouterr().out)
     assert results["meta"]["profile"] == profile
-    right = run(plan(30, arms=("cot",), lengths=(5,)), SimulatedTasks(slips=PROFILES[profile]))
-    assert results["rows"][0]["accuracy"] == sum(each.right for each in right) / 30
+    right = run(plan(15, arms=("cot",), lengths=(5,)), SimulatedTasks(slips=PROFILES[profile]))
+    assert results["rows"][0]["accuracy"] == sum(each.right for each in right) / 15
 
 
 def test_a_profile_is_for_the_simulated_model(capsys: pytest.CaptureFixture[str]) -> None:

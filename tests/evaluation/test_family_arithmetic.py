@@ -60,6 +60,7 @@ def digest(family: Arithmetic, lengths: tuple[int, ...], seeds: int) -> str:
     return made.hexdigest()
 
 
+@pytest.mark.slow
 def test_the_first_programs_are_what_they_always_were() -> None:
     """Recorded outcomes of real models rest on these instances: not one byte of them may change."""
     assert digest(Arithmetic(), (1, 2, 3, 5, 8, 20, 50), 20) == FIRST
@@ -116,7 +117,7 @@ def test_no_error_is_erased(family: Arithmetic) -> None:
     unit = Fraction(1, 10 ** (family.places or 0))
     chance = random.Random(0)
     for seed in range(2):
-        task = family.make(seed, 30)
+        task = family.make(seed, 15)
         for name in sorted(feeding(task) & set(task.truth)):
             for by in (1, -1, -chance.randint(2, 99), chance.randint(100, 999)):
                 wrong = typed(number(task.truth[name]) + by * unit, family)
@@ -125,7 +126,7 @@ def test_no_error_is_erased(family: Arithmetic) -> None:
 
 def test_the_look_back_is_kept(family: Arithmetic) -> None:
     """No step reads further back than it may, the inputs counted as the values in front of the first step."""
-    for seed in range(4):
+    for seed in range(2):
         task = family.make(seed, 50)
         order = [*task.inputs, *task.truth]
         for step in task.procedure.steps:
@@ -138,7 +139,7 @@ def test_the_look_back_is_kept(family: Arithmetic) -> None:
 def test_a_binding_look_back_binds(look_back: int) -> None:
     """Most sums read exactly that far back, whatever the look-back, and all steps lie on one chain."""
     family = Arithmetic(look_back=look_back, binding=True, operations="+-")
-    for length in (40, 95, 400):
+    for length in (40, 95):
         task = family.make(1, length)
         assert task.facts["depth"] == length
         assert task.facts["look_back"] == look_back

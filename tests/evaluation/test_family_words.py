@@ -94,8 +94,8 @@ def test_a_wrong_root_moves_the_next_one(degree: int) -> None:
 @pytest.mark.parametrize("knobs", [{}, {"items": 3, "most": 4}, {"items": 12, "most": 14}], ids=str)
 def test_a_list_is_what_its_instructions_say(knobs: dict[str, int]) -> None:
     """Every state follows from the words of its instruction; lists stay within their bounds."""
-    for length in (1, 2, 3, 40, 200):
-        for seed in range(5):
+    for length in (1, 2, 3, 40, 80):
+        for seed in range(4):
             task = WordLists(**knobs).make(seed, length)
             state: dict[str, Value] = {**task.inputs, **task.truth}
             for step in task.procedure.steps:
@@ -141,7 +141,7 @@ def rearranged(text: str, lists: list[list[str]]) -> list[str]:
 
 def test_no_error_in_a_list_is_erased() -> None:
     """A wrong item, a swapped pair or another case in any state changes the last list."""
-    for seed in range(4):
+    for seed in range(2):
         task = WordLists().make(seed, 40)
         for name, value in task.truth.items():
             items = str(value).split(", ")
@@ -204,10 +204,10 @@ def settle(stage: str, of: dict[str, Value], before: Value) -> Value:
     return Decimal(str(before)) + Decimal(str(of["refund"]))
 
 
-@pytest.mark.parametrize("length", [1, 3, 8, 11, 64, 203])
+@pytest.mark.parametrize("length", [1, 3, 8, 11, 64])
 def test_the_desk_settles_returns_as_its_policy_says(length: int) -> None:
     """Every value is what the policy gives, no refund is a tie, and all amounts are above zero."""
-    for seed in range(12):
+    for seed in range(8):
         task = ReturnsDesk().make(seed, length)
         cases: dict[str, dict[str, Value]] = {}
         for name, value in task.inputs.items():
@@ -249,7 +249,7 @@ def others(task: Task, name: str) -> list[Value]:
 
 def test_every_step_of_the_desk_matters() -> None:
     """Of every step some other value changes the answer; of all but the day counts every other value does."""
-    for seed in range(5):
+    for seed in range(2):
         task = ReturnsDesk().make(seed, 21)
         for name in task.truth:
             changes = [rerun(task, {name: each})[task.procedure.answer] != task.answer for each in others(task, name)]

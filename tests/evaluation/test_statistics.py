@@ -109,6 +109,7 @@ def test_pairs_of_one_kind_have_an_interval_without_width(kind: tuple[bool, bool
     assert (found.recovered, found.recovered_interval) == (ratio, (ratio, ratio))
 
 
+@pytest.mark.slow
 def test_ten_thousand_pairs_take_no_time() -> None:
     """The bootstrap does not draw pair by pair: processor time, so that a busy machine changes nothing."""
     started = time.process_time()
