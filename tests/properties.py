@@ -12,5 +12,5 @@ _LEAST: Final = 25
 
 
 def examples(number: int) -> settings:
-    """The settings of a property that is tried with so many examples, and with a fifth of them in a quick run."""
-    return settings(max_examples=number if _ALL else max(number // 5, _LEAST), deadline=None)
+    """The settings of a property that is tried with so many examples, and with a tenth of them in a quick run."""
+    return settings(max_examples=number if _ALL else max(number // 10, _LEAST), deadline=None)

@@ -444,7 +444,7 @@ def test_many_rounds_take_no_more_room_than_one() -> None:
     procedure = Procedure(
         [Repeat(3000, body, until=Compare("<=", Name("left"), Number(0)))], inputs=["left"], answer="left"
     )
-    run = guard(history=10).start(procedure, {"left": 2000})
+    run = guard(history=10).start(procedure, {"left": 600})
     most = 0
     while not run.done:
         for action in run.actions():

@@ -226,6 +226,7 @@ def test_typed_steps_are_foretold_by_steps_of_their_type() -> None:
     assert rounded.calls > plain.calls
 
 
+@pytest.mark.slow
 def test_replies_that_cannot_be_read_are_foretold() -> None:
     """A model that often breaks the form costs what it costs."""
     slips = replace(Slips.none(), malformed=0.3)

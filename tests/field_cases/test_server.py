@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -523,23 +523,23 @@ def deep(count: int) -> bytes:
 @pytest.mark.parametrize(
     ("body", "status"),
     [
-        (b'{"model": "m", "messages": [%b{}]}' % (b"{}," * 1_000_000), 413),
-        (b'{"model": "m", "messages": [%b""]}' % (b'"",' * 20_000), 413),
-        (b'{"model": "m", "messages": [%b0]}' % (b"0," * 1_000_000), 413),
-        (b'{"model": "m", "x": {%b"a": 0}}' % b"".join(b'"%d": 0,' % number for number in range(600_000)), 413),
-        (deep(200), 400),
-        (deep(100_000), 400),
-        (b'{"model": "m", "x": "' + b'\\"' * 500_000, 400),
-        (b'{"model": "m"' + b" " * 17_000_000 + b"}", 413),
-        ('{"model": "m"}'.encode("utf-16"), 400),
+        (lambda: b'{"model": "m", "messages": [%b{}]}' % (b"{}," * 1_000_000), 413),
+        (lambda: b'{"model": "m", "messages": [%b""]}' % (b'"",' * 20_000), 413),
+        (lambda: b'{"model": "m", "messages": [%b0]}' % (b"0," * 1_000_000), 413),
+        (lambda: b'{"model": "m", "x": {%b"a": 0}}' % b"".join(b'"%d": 0,' % each for each in range(600_000)), 413),
+        (lambda: deep(200), 400),
+        (lambda: deep(100_000), 400),
+        (lambda: b'{"model": "m", "x": "' + b'\\"' * 500_000, 400),
+        (lambda: b'{"model": "m"' + b" " * 17_000_000 + b"}", 413),
+        (lambda: '{"model": "m"}'.encode("utf-16"), 400),
     ],
     ids=["messages", "texts", "numbers", "names", "nested", "very-deep", "open-text", "large", "utf-16"],
 )
 def test_s13_bodies_are_measured_before_they_are_read(
-    chat_server: ChatServer, served: Served, body: bytes, status: int
+    chat_server: ChatServer, served: Served, body: Callable[[], bytes], status: int
 ) -> None:
     """S13: what would take much more memory than its size, or more than there is, is refused with a reason."""
-    answer = ask(served, body)
+    answer = ask(served, body())
     assert (answer.status, bool(answer.error["message"])) == (status, True)
     assert not chat_server.requests
     assert ask(served).status == 200
@@ -547,7 +547,7 @@ def test_s13_bodies_are_measured_before_they_are_read(
 
 def test_s13_large_requests_that_are_right(chat_server: ChatServer, served: Served) -> None:
     """S13: a long document with commas, brackets and quotes in it, and a list of 100,000 numbers, are passed on."""
-    text = 'a "word", [or] {two}, ' * 200_000
+    text = 'a "word", [or] {two}, ' * 50_000
     assert ask(served, {**PLAIN, "messages": [{"role": "user", "content": text}]}).status == 200
     assert ask(served, {"model": "e", "input": list(range(100_000))}, "/v1/embeddings").status == 200
 
@@ -570,7 +570,7 @@ def test_s13_memory_is_shared(chat_server: ChatServer) -> None:
 
 def test_p06_many_inputs(chat_server: ChatServer) -> None:
     """P06: a procedure of thousands of inputs is read in time that grows with their number, on the caller's account."""
-    names = [f"a{number}" for number in range(4000)]
+    names = [f"a{number}" for number in range(2000)]
     text = f"inputs: {', '.join(names)}\nt = a1 + a2"
     chat_server.play(Reply(completion_body('{"t": "1 + 1 = 2"}')))
     with serving(chat_server.url) as served:

@@ -58,7 +58,10 @@ def test_markup_around_an_entry_leaves_it(entry: str) -> None:
     assert deviation("inputs: x, y\nt1 = x + y", {"x": 10, "y": 3}, entry) is None
 
 
-@all_rows("sign, equal, around", [*product(TIMES, EQUAL, AROUND)])
+ROWS = [*product(TIMES, EQUAL, AROUND)]
+
+
+@all_rows("sign, equal, around", [row for row in ROWS if EQUAL[0] in row or AROUND[0] in row])
 def test_every_sign_of_a_product_is_read_and_checked(sign: str, equal: str, around: str) -> None:
     """A right product passes under every sign and markup; another operand and another value fail under the same."""
     procedure, inputs = "inputs: a, y\nt1 = a * y", {"a": 12, "y": 7}

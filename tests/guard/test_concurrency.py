@@ -356,7 +356,7 @@ def test_a_call_that_will_not_be_cancelled_is_given_up_all_the_same() -> None:
 def test_eight_threads_share_a_guard() -> None:
     """Runs of one guard on many threads do not mix state or usage."""
     guard = Guard(SimulatedModel(1, slips=replace(Slips.none(), wrong_value=0.1)), segment=3, seed=1)
-    tasks = [Arithmetic().make(seed, 6) for seed in range(50)]
+    tasks = [Arithmetic().make(seed, 6) for seed in range(15)]
     alone = [without_time(guard.run(task.procedure, task.inputs)) for task in tasks]
 
     def work(_: int) -> list[Result]:

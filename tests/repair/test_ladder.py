@@ -185,6 +185,7 @@ def test_on_a_bad_model_every_rung_is_used_and_nothing_wrong_is_verified() -> No
     assert kinds == {"rephrased", "rewritten", "split"}
 
 
+@pytest.mark.slow
 def test_the_ladder_finishes_what_retries_do_not() -> None:
     """On a model whose slips are mostly systematic the ladder verifies more runs than plain retries."""
     ladder = sum(_run(seed, 20)[0].verified for seed in range(40))
