@@ -13,7 +13,7 @@ import struct
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -22,10 +22,12 @@ from typing import Any, Final
 from stepguard.core.sqlite_files import find_foreign, read_only_address
 from stepguard.errors import LedgerError
 
-__all__ = ["GENESIS", "SCHEMA", "LedgerFile", "Transaction", "chain_hash", "digest_of"]
+__all__ = ["GENESIS", "MIGRATIONS", "SCHEMA", "LedgerFile", "Transaction", "chain_hash", "digest_of"]
 
 SCHEMA: Final = 1
-"""The version of the schema, the first one: whoever raises it migrates files of this one when they are opened."""
+"""The version of the schema, the first one."""
+MIGRATIONS: Final[Mapping[int, Sequence[str]]] = {}
+"""What makes a file of each earlier version one of the next, in SQL. Records are left as they are, with their chain."""
 GENESIS: Final = bytes(32)
 """What stands in the place of a hash before the first record."""
 
@@ -149,12 +151,21 @@ class LedgerFile:
             self._connection.execute("commit")
         if application != _APPLICATION:
             raise LedgerError(f"{self.path} is no ledger: it is a database of something else")
-        version = self._pragma("user_version")
-        if version != SCHEMA:
-            raise LedgerError(
-                f"the ledger {self.path} has schema {version}, and this version of stepguard reads {SCHEMA}: "
-                "use the version that wrote it, or a later one"
-            )
+        if (version := self._pragma("user_version")) != SCHEMA:
+            self._migrate(version, write=make)
+
+    def _migrate(self, version: int, *, write: bool) -> None:
+        """Bring a file of an earlier version to this one, all of it or nothing."""
+        what = f"the ledger {self.path} has schema {version}, and this version of stepguard reads {SCHEMA}"
+        if version > SCHEMA or not MIGRATIONS.keys() >= {*range(version, SCHEMA)}:
+            raise LedgerError(f"{what}: use the version that wrote it{', or a later one' if version > SCHEMA else ''}")
+        if not write:
+            raise LedgerError(f"{what}: it is migrated when it is first opened to write, by a run say")
+        with self.writing() as transaction:
+            for earlier in range(self._pragma("user_version"), SCHEMA):  # another process may have begun
+                for statement in MIGRATIONS[earlier]:
+                    transaction.execute(statement)
+            transaction.execute(f"pragma user_version = {SCHEMA}")
 
     def _pragma(self, name: str) -> int:
         return int(self._connection.execute(f"pragma {name}").fetchone()[0])

@@ -17,7 +17,7 @@ from ledger_harness import CHAIN, LOOP, SURE, Counting, Nobody, facts, payment
 
 from stepguard import Guard, Procedure, Step
 from stepguard.errors import ConfigError, LedgerError, RunConflict
-from stepguard.ledger import Ledger, verify_ledger, verifying
+from stepguard.ledger import Ledger, store, verify_ledger, verifying
 from stepguard.ledger.store import GENESIS, chain_hash, digest_of
 
 
@@ -216,12 +216,40 @@ def test_another_database_and_another_schema_are_refused(tmp_path: Path) -> None
     _keep(tmp_path / "runs.db")
     _change(tmp_path / "runs.db", "pragma user_version = 99")
     for read_only in (True, False):
-        with pytest.raises(LedgerError, match="has schema 99, and this version of stepguard reads 1"):
+        with pytest.raises(LedgerError, match=r"has schema 99, and this version of stepguard reads 1.* or a later one"):
             Ledger(tmp_path / "runs.db", read_only=read_only)
     with pytest.raises(LedgerError, match="cannot be read: No such file"):
         Ledger(tmp_path / "none.db", read_only=True)
     with pytest.raises(LedgerError, match="cannot be opened"):
         Ledger(tmp_path / "no folder" / "runs.db")
+
+
+def test_an_older_schema_is_migrated_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of an earlier version becomes one of this version when it is opened to write; its records stay."""
+    path = tmp_path / "runs.db"
+    head = _keep(path)
+    monkeypatch.setattr(store, "SCHEMA", 3)
+    steps = {1: ("alter table runs add column note text",), 2: ("create table notes (text)", "no such statement")}
+    monkeypatch.setattr(store, "MIGRATIONS", steps)
+    with pytest.raises(LedgerError, match="syntax error"):
+        Ledger(path)
+    monkeypatch.setattr(store, "MIGRATIONS", {**steps, 2: ("create table notes (text)",)})
+    with pytest.raises(LedgerError, match=r"has schema 1, and this version .* reads 3: it is migrated when it is first"):
+        Ledger(path, read_only=True)
+    processes = [threading.Thread(target=lambda: Ledger(path).close()) for _ in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert Guard(Nobody(), ledger=path).run(CHAIN, {"x": 12}, run_id="chain").verified
+    with Ledger(path, read_only=True) as ledger:
+        assert verify_ledger(ledger, head=head).right
+        assert ledger.file.read("select note from runs limit 1") == [(None,)]
+    monkeypatch.setattr(store, "MIGRATIONS", {2: ("select 1",)})
+    _change(path, "pragma user_version = 1")
+    for read_only in (True, False):
+        with pytest.raises(LedgerError, match=r"has schema 1, and .* reads 3: use the version that wrote it$"):
+            Ledger(path, read_only=read_only)
 
 
 def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
