@@ -234,7 +234,9 @@ def test_an_older_schema_is_migrated_whole_or_not_at_all(tmp_path: Path, monkeyp
     with pytest.raises(LedgerError, match="syntax error"):
         Ledger(path)
     monkeypatch.setattr(store, "MIGRATIONS", {**steps, 2: ("create table notes (text)",)})
-    with pytest.raises(LedgerError, match=r"has schema 1, and this version .* reads 3: it is migrated when it is first"):
+    with pytest.raises(
+        LedgerError, match=r"has schema 1, and this version .* reads 3: it is migrated when it is first"
+    ):
         Ledger(path, read_only=True)
     processes = [threading.Thread(target=lambda: Ledger(path).close()) for _ in range(4)]
     for process in processes:
