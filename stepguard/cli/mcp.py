@@ -33,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="audits tell reasons and right values: for people, not for a model that is to try again",
     )
+    parser.add_argument(
+        "--ledger", metavar="FILE", help="keep runs in this file to which a caller gives a run_id, and go on with them"
+    )
     add_at_least(parser)
     add_log_level(parser, "warning")
     model = parser.add_argument_group(
@@ -79,6 +82,7 @@ def main(options: argparse.Namespace) -> int:
         guard=read_guard(options, seconds=options.max_seconds),
         tell_reasons=options.tell_reasons,
         at_least=options.at_least,
+        ledger=options.ledger,
     )
     log_to_stderr(options.log_level.upper())
     if options.http:

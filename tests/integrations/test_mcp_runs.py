@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,11 +19,12 @@ from mcp import Client
 from mcp_harness import GOOD, INPUTS, KEY, ORDER, call, talk, text, told, verify
 from mcp_types import CreateMessageResult, ErrorData, TextContent
 
-from stepguard import Budget, Procedure, Result
+from stepguard import Budget, Guard, Procedure, Result
 from stepguard.backends import Completion, Request
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.errors import ConfigError
 from stepguard.integrations.mcp.server import DEFAULT_BUDGET, create_server
+from stepguard.ledger import Ledger
 from stepguard.testing import ScriptedBackend
 
 pytestmark = pytest.mark.once
@@ -285,3 +287,35 @@ def test_what_is_logged_holds_no_content(caplog: pytest.LogCaptureFixture) -> No
     assert any("chat_guarded" in line for line in lines)
     assert any("run_done" in line for line in lines)
     assert not any("74.7" in line or "6.1" in line or "24.9" in line for line in lines)
+
+
+def test_a_run_with_a_name_is_kept_and_gone_on_with(tmp_path: Path) -> None:
+    """The same call under the same name asks no model again, other inputs are refused, and nameless runs stay so."""
+    path = tmp_path / "runs.db"
+    asked: list[str] = []
+
+    def model(messages: list[dict[str, str]]) -> str:
+        asked.append(json.dumps(messages))
+        return json.dumps({step: claim for step, claim in GOOD.items() if len(asked) != 1 or step == "subtotal"})
+
+    def again(**more: Any) -> Any:
+        return run(create_server({"m": model}, guard={"repair": 0}, ledger=path), **more)
+
+    assert again(run_id="order 17").is_error
+    assert again(run_id="order 17").structured_content["answer"] == "80.86"
+    assert '"subtotal"' not in asked[1]
+    assert again(run_id="order 17").structured_content["answer"] == "80.86"
+    assert len(asked) == 2
+    other = again(run_id="order 17", inputs={**INPUTS, "quantity": 4})
+    assert other.is_error
+    assert "used for another procedure or other inputs" in text(other)
+    assert "runs.db" not in told(other)
+    with Ledger(path) as ledger:
+        assert [each.run_id for each in ledger.runs()] == ["order 17"]
+        held = Guard(model, ledger=ledger).start(Procedure.parse(ORDER), INPUTS, run_id="order 18")
+        assert "under way" in text(again(run_id="order 18"))
+        held.cancel()
+    assert not again().is_error
+    assert "run_id is a text" in text(again(run_id=""))
+    (tool,) = [each for each in talk(create_server(), lambda client: client.list_tools()).tools if "run_" in each.name]
+    assert "run_id" not in tool.input_schema["properties"]

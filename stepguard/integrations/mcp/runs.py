@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from stepguard.engine.actions import Action, Commit, Event
+from stepguard.errors import ConfigError, LedgerError, RunConflict
 from stepguard.results import Result
 
-__all__ = ["Progress", "to_its_end"]
+__all__ = ["Progress", "plain_conflicts", "to_its_end"]
 
 _LAST_SECONDS: Final = 5.0
 """How long a client may take for the last news, and a run for its cancellation."""
@@ -75,3 +77,17 @@ async def to_its_end(running: Coroutine[Any, Any, Result]) -> Result:
             task.exception()  # it is read, so that nobody complains
         raise
     return task.result()
+
+
+@contextmanager
+def plain_conflicts() -> Iterator[None]:
+    """What goes wrong with a ledger, without where its file lies."""
+    try:
+        yield
+    except RunConflict as error:
+        what = "this run is under way: call again when it has ended"
+        if not error.under_way:
+            what = "this run_id was used for another procedure or other inputs, or its run was erased: use another"
+        raise ConfigError(what, option="run_id") from error
+    except LedgerError as error:
+        raise ConfigError("the ledger of this server cannot be read or written", option="run_id") from error

@@ -37,7 +37,7 @@ from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
 
 from stepguard.auditing import audit
 from stepguard.backends.base import as_backend
-from stepguard.core.arguments import check_count, check_mapping
+from stepguard.core.arguments import check_count, check_instance, check_mapping
 from stepguard.core.verdicts import Strength
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError, MissingExtraError, StepguardError
@@ -55,8 +55,9 @@ from stepguard.integrations.mcp.reports import (
     report_audit,
     report_run,
 )
-from stepguard.integrations.mcp.runs import Progress, to_its_end
+from stepguard.integrations.mcp.runs import Progress, plain_conflicts, to_its_end
 from stepguard.integrations.support import check_support
+from stepguard.ledger import Ledger
 from stepguard.procedure.folder import load_procedures
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
@@ -132,6 +133,11 @@ ValuesGiven = Annotated[
 ValueClaimed = Annotated[
     str, BeforeValidator(_as_text), _SCALAR, Field(description='the value of the step, such as "74.70"')
 ]
+ModelAsked = Annotated[str | None, Field(description="one of the server's models; its first by default")]
+RunName = Annotated[
+    str | None,
+    Field(description="a name for this run, such as an order's: the same call with the same name goes on with it"),
+]
 WorkingShown = Annotated[
     str | None, Field(description='how it was worked out, such as "24.90 * 3"; without it the value alone is checked')
 ]
@@ -148,6 +154,7 @@ def create_server(
     max_procedure: int = 100_000,
     max_transcript: int = 200_000,
     max_runs: int = 16,
+    ledger: str | Path | Ledger | None = None,
     on_result: Callable[[Result], object] | None = None,
 ) -> MCPServer[Any]:
     """An `MCPServer` with the tools of stepguard; `run` it, or mount its application, as its library says.
@@ -166,12 +173,15 @@ def create_server(
         max_procedure: the longest text of a procedure, and of all values together, in characters.
         max_transcript: the longest transcript, in characters.
         max_runs: how many runs may go on at once; a call beyond that is an error.
+        ledger: where runs are kept to which a caller gives a ``run_id``: the path of a file, or a
+            `stepguard.ledger.Ledger`. The same run again gives its result without asking a model, or goes on.
         on_result: called with the `Result` of every run, cancelled ones included; what it raises is logged and changes
             nothing.
 
     Raises:
         ConfigError: an argument cannot work.
         ProcedureError: a file holds no procedure; the message names it.
+        LedgerError: the ledger cannot be opened.
     """
     limits = {"procedure": max_procedure, "transcript": max_transcript, "runs": max_runs}
     for name, limit in limits.items():
@@ -186,6 +196,7 @@ def create_server(
     backends = {name: as_backend(each) for name, each in (models or {}).items()}
     for backend in backends.values() or [as_backend(lambda _: "")]:
         Guard(backend, **options)  # type: ignore[arg-type]  # what cannot work is told now
+    check_instance(ledger, (str, Path, Ledger), "ledger", what="the path of a file, or a Ledger", optional=True)
     tools = _Tools(
         models=backends,
         procedures=named,
@@ -194,13 +205,15 @@ def create_server(
         tell_reasons=tell_reasons,
         at_least=at_least,
         limits=limits,
+        ledger=Ledger(ledger) if isinstance(ledger, str | Path) else ledger,
         on_result=on_result,
     )
     server: MCPServer[Any] = MCPServer("stepguard", instructions=_INSTRUCTIONS, log_level="WARNING")
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     server.add_tool(tools.verify_step, annotations=reads)
     server.add_tool(
-        tools.run_procedure,
+        tools.run_procedure if ledger is None else tools.run_kept,
+        name="run_procedure",
         description=_RUN[at_least == "proved"],
         annotations=ToolAnnotations(read_only_hint=True, open_world_hint=True),
     )
@@ -221,6 +234,7 @@ class _Tools:
     tell_reasons: bool
     at_least: Strength
     limits: Mapping[str, int]
+    ledger: Ledger | None
     on_result: Callable[[Result], object] | None
     running: int = 0
 
@@ -257,22 +271,34 @@ class _Tools:
         procedure: ProcedureText,
         inputs: ValuesGiven,
         ctx: Context[Any, Any],
-        model: Annotated[str | None, Field(description="one of the server's models; its first by default")] = None,
+        model: ModelAsked = None,
     ) -> Annotated[CallToolResult, RunReport]:
         """See `_RUN`."""
+        return await _answered(self._run_procedure(procedure, inputs, ctx, model, None))
 
-        async def work() -> CallToolResult:
-            self._limit("procedure", *(f"{key}{each}" for key, each in inputs.items()))
-            name, backend = self._model(model, ctx)
-            parsed = await self._procedure(procedure)
-            check_support([parsed], self.at_least)
-            if self.running >= self.limits["runs"]:
-                raise ConfigError(f"{self.running} runs go on already: call again when one has ended", option="runs")
-            result = await self._run(parsed, inputs, backend, ctx, found=procedure in self.procedures)
-            report, told = report_run(result, model=name, at_least=self.at_least)
-            return _tool_result(report, told, error=not report.answered)
+    async def run_kept(
+        self,
+        procedure: ProcedureText,
+        inputs: ValuesGiven,
+        ctx: Context[Any, Any],
+        model: ModelAsked = None,
+        run_id: RunName = None,
+    ) -> Annotated[CallToolResult, RunReport]:
+        """See `_RUN`."""
+        return await _answered(self._run_procedure(procedure, inputs, ctx, model, run_id))
 
-        return await _answered(work())
+    async def _run_procedure(
+        self, procedure: str, inputs: Mapping[str, Any], ctx: Context[Any, Any], model: str | None, run_id: str | None
+    ) -> CallToolResult:
+        self._limit("procedure", *(f"{key}{each}" for key, each in inputs.items()))
+        name, backend = self._model(model, ctx)
+        parsed = await self._procedure(procedure)
+        check_support([parsed], self.at_least)
+        if self.running >= self.limits["runs"]:
+            raise ConfigError(f"{self.running} runs go on already: call again when one has ended", option="runs")
+        result = await self._run(parsed, inputs, backend, ctx, found=procedure in self.procedures, run_id=run_id)
+        report, told = report_run(result, model=name, at_least=self.at_least)
+        return _tool_result(report, told, error=not report.answered)
 
     async def audit_transcript(
         self, procedure: ProcedureText, inputs: ValuesGiven, transcript: str
@@ -332,11 +358,16 @@ class _Tools:
         ctx: Context[Any, Any],
         *,
         found: bool,
+        run_id: str | None,
     ) -> Result:
         progress = Progress(ctx, len(procedure) if procedure.straight else None)
         observers = [*as_observers(self.options.get("observer")), progress.observe]
-        guard = Guard(backend, **{**self.options, "observer": observers})
-        run = guard.start(procedure, inputs, label=procedure.name if found else IN_PROMPT)
+        options = {**self.options, "observer": observers, "ledger": None if run_id is None else self.ledger}
+        label = procedure.name if found else IN_PROMPT
+        guard = Guard(backend, **options)
+        start = functools.partial(guard.start, procedure, inputs, label=label, run_id=run_id)
+        with plain_conflicts():
+            run = start() if run_id is None else await _in_thread(start)
         log_event(
             "chat_guarded",
             run_id=run.id,
