@@ -31,7 +31,9 @@ def guard(**options: Any) -> Guard:
     return Guard(SimulatedModel(slips=RIGHT), **options)
 
 
-@pytest.mark.parametrize("start", range(0, 60, 20))
+@pytest.mark.parametrize(
+    "start", [0, pytest.param(20, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.slow)]
+)
 def test_no_wrong_step_is_committed_on_any_way(start: int) -> None:
     """Every committed step has the value that an independent interpreter gives it there, and so has the answer."""
     for seed in range(start, start + 20):

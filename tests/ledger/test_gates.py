@@ -57,7 +57,9 @@ with ToolGate(policy, {"pay": tools[kind]}, ledger=ledger, run_id="c-17") as gat
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-@pytest.mark.parametrize("kind", ["plain", "keyed", "idempotent"])
+@pytest.mark.parametrize(
+    "kind", ["plain", *(pytest.param(each, marks=pytest.mark.slow) for each in ("keyed", "idempotent"))]
+)
 def test_a_process_that_dies_in_a_tool_calls_none_twice(tmp_path: Path, kind: str) -> None:
     """What may be called again is, with the same key; of another call a person says what came of it."""
     calls = tmp_path / "calls"

@@ -348,6 +348,7 @@ def test_a_coin_is_not_tossed_until_it_falls_right(cited: bool) -> None:
     assert 10 < sum(end[0] for end in ends) < 50
 
 
+@pytest.mark.slow
 def test_who_guesses_among_options_gains_no_more_than_the_bound() -> None:
     """Three options are had by guessing each in one case of eight, less than the one of four that is allowed."""
     ends = [_guesses(seed, sized(*SIZES, right="large")) for seed in range(400)]

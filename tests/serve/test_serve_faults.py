@@ -149,8 +149,8 @@ def test_an_upstream_that_is_not_there(model: str) -> None:
 def test_an_upstream_that_is_silent(chat_server: ChatServer, model: str) -> None:
     """An upstream that says nothing for too long: status 504."""
     chat_server.play(Reply(completion_body(GOOD), delay=20))
-    limits = Limits(upstream_seconds=1)
-    with serving(chat_server.url, guard={"retry": RetryPolicy(retries=0, timeout=1)}, limits=limits) as served:
+    limits = Limits(upstream_seconds=0.3)
+    with serving(chat_server.url, guard={"retry": RetryPolicy(retries=0, timeout=0.3)}, limits=limits) as served:
         answer = served.chat(model=model)
         assert (answer.status, answer.error["type"]) == (504, "timeout_error")
 
@@ -159,7 +159,7 @@ def test_an_upstream_that_is_silent(chat_server: ChatServer, model: str) -> None
 def test_an_upstream_that_drips(chat_server: ChatServer, model: str, stream: bool) -> None:
     """An upstream that sends a byte now and then does not outlast the time of a request: status 504."""
     chat_server.play(Reply(completion_body(GOOD), drip=0.05))
-    with serving(chat_server.url, limits=Limits(seconds=0.4)) as served:
+    with serving(chat_server.url, limits=Limits(seconds=0.2)) as served:
         answer = served.chat(model=model, stream=stream)
         assert (answer.status, answer.error["code"]) == (504, "timeout")
         if model == MODEL:
