@@ -55,7 +55,7 @@ def _gated(tool: FunctionTool, gate: ToolGate | Callable[[ToolContext[Any]], Too
 
     async def invoke(context: ToolContext[Any], arguments: str) -> Any:
         chosen = gate if isinstance(gate, ToolGate) else gate(context)
-        decision = chosen.decide(tool.name, arguments, id=context.tool_call_id)
+        decision = await chosen.adecide(tool.name, arguments, id=context.tool_call_id)
         if not decision.allowed:
             return chosen.refusal(decision)
         try:

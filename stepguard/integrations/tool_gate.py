@@ -29,6 +29,8 @@ from typing import Any, Final, NamedTuple, Self
 
 from stepguard.core.arguments import check_callable, check_instance
 from stepguard.errors import ConfigError, StepguardError, ValueRefused
+from stepguard.guard import Guard
+from stepguard.integrations.fact_judge import FactJudge, JudgedFact
 from stepguard.ledger import Ledger
 from stepguard.policy.arguments import plain_data
 from stepguard.policy.decisions import Decision, FactQuestion, Reason
@@ -70,6 +72,8 @@ class ToolGate:
         facts: what the host knows from the start, where a policy is given.
         confirm: asked for a yes: the decision and who has to say it. None: such calls wait, and the model is told so.
         answer: asked for a fact that is not known; None where that cannot be told.
+        guard: runs the judgements that rules need, facts that are declared as ``judged``, with its model and budget;
+            what it cannot verify is asked of `answer`. None: so are all.
         clock: the moment; by default the time of this machine.
         ledger: where the conversation is kept, so that it goes on in another process: the path of a file, or a
             `stepguard.ledger.Ledger`; with `run_id`. See `Policy.gate`.
@@ -90,6 +94,7 @@ class ToolGate:
         facts: Mapping[str, object] | None = None,
         confirm: Callable[[Decision, str], bool] | None = None,
         answer: Callable[[Decision, FactQuestion], object | None] | None = None,
+        guard: Guard | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         ledger: Ledger | str | Path | None = None,
         repeatable: Iterable[str] = (),
@@ -119,6 +124,8 @@ class ToolGate:
             self.gate = policy.gate(facts=facts, ledger=opened, **options)
         self._confirm = confirm
         self._answer = answer
+        check_instance(guard, Guard, "guard", what="a Guard", optional=True)
+        self._judge = None if guard is None else FactJudge(guard, self.gate.policy)
         self._clock = clock
         self._lock = Lock()
         self._begun: set[object] = set()
@@ -134,9 +141,31 @@ class ToolGate:
         """What becomes of a call, after those who have to be asked were."""
         decision = self.gate.offer(name, arguments, id=id, now=self._clock())
         for _ in range(_MOST_ANSWERS):
-            if decision.outcome != "ask" or self.gate.observe or not self._asked(decision):
+            if not self._waits(decision):
+                break
+            judged = {each: self._judge.judge(each) for each in decision.questions} if self._judge else {}
+            if not self._asked(decision, judged):
                 break
             decision = self.gate.offer(name, arguments, id=id, now=self._clock())
+        return self._begun_with(decision)
+
+    async def adecide(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> Decision:
+        """The twin of `decide`, which awaits judgements."""
+        decision = self.gate.offer(name, arguments, id=id, now=self._clock())
+        for _ in range(_MOST_ANSWERS):
+            if not self._waits(decision):
+                break
+            judged = {each: await self._judge.ajudge(each) for each in decision.questions} if self._judge else {}
+            if not self._asked(decision, judged):
+                break
+            decision = self.gate.offer(name, arguments, id=id, now=self._clock())
+        return self._begun_with(decision)
+
+    def _waits(self, decision: Decision) -> bool:
+        return decision.outcome == "ask" and not self.gate.observe
+
+    def _begun_with(self, decision: Decision) -> Decision:
+        """The decision as whoever makes the call has it."""
         if self.gate.observe and not any(reason.kind == "repeated" for reason in decision.reasons):
             decision = replace(decision, outcome="allow")  # what was decided of it is recorded, and stops nothing
         if not decision.allowed:
@@ -176,7 +205,7 @@ class ToolGate:
 
     async def acarry_out(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> CallAnswer:
         """The twin of `carry_out` for async tools."""
-        decision = self.decide(name, arguments, id=id)
+        decision = await self.adecide(name, arguments, id=id)
         if not decision.allowed:
             return self._unmade(decision)
         try:
@@ -243,10 +272,14 @@ class ToolGate:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _asked(self, decision: Decision) -> bool:
+    def _asked(self, decision: Decision, judged: Mapping[FactQuestion, JudgedFact | None]) -> bool:
         """Ask whoever has to be asked; whether something is known now that was not."""
         learned = False
         for question in decision.questions:
+            if (verdict := judged.get(question)) is not None:
+                self.gate.learn(question.fact, *question.keys, value=verdict.value, strength=verdict.strength)
+                learned = True
+                continue
             value = None if self._answer is None else self._answer(decision, question)
             if value is not None:
                 self.gate.learn(question.fact, *question.keys, value=value)

@@ -117,10 +117,10 @@ class _Assembly:
                         line=line,
                     )
                 )
-            case FactLine(line, name, keys, kind, question):
+            case FactLine(line, name, keys, kind, judged, question):
                 if any(each.name == "..." for each in keys):
                     raise PolicyError("a fact has keys with names", line=line)
-                self.facts.append(Fact(name, kind, tuple(map(_parameter, keys)), question, line=line))
+                self.facts.append(Fact(name, kind, tuple(map(_parameter, keys)), question, judged, line=line))
             case AllowLine(line, tools):
                 self.rules += [Rule(tool, line=line) for tool in tools]
             case Rule():

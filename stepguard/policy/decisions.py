@@ -59,12 +59,14 @@ class FactQuestion:
         keys: what it is about.
         words: what is asked; empty where only the host can know it.
         type: the type of the answer, as it is written.
+        judged: whether it follows from the keys by judgement.
     """
 
     fact: str
     keys: tuple[Value, ...]
     words: str
     type: str
+    judged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

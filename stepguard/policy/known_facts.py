@@ -83,7 +83,7 @@ class KnownFacts:
         fact = self._facts[name]
         pairs = zip(fact.keys, keys, strict=True)
         written = tuple(each.type.write(key) if each.type.kind in _WRITTEN else key for each, key in pairs)
-        return FactQuestion(name, written, fact.question or "", str(fact.type))
+        return FactQuestion(name, written, fact.question or "", str(fact.type), fact.judged)
 
     def _read(self, kind: ValueType, value: object, what: str) -> Value:
         try:

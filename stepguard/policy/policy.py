@@ -120,6 +120,7 @@ class DeclaredFact:
     type: ValueType
     keys: tuple[DeclaredParameter, ...]
     question: str | None
+    judged: bool
     table: FactTable
     line: int | None
 
@@ -285,7 +286,7 @@ class Policy:
             (each.name, each.parameters, each.result, each.reads, each.changes, each.more)
             for each in self.tools.values()
         ]
-        facts = [(each.name, each.type, each.keys, each.question) for each in self.facts.values()]
+        facts = [(each.name, each.type, each.keys, each.question, each.judged) for each in self.facts.values()]
         rules = [(each.tool, each.names, _bare(each.demands)) for each in self.rules]
         return (self.name, tools, rules, facts, dict(self.records), dict(self.tables), defaults)
 
@@ -338,8 +339,14 @@ class Policy:
         for key in keys:
             if key.type.structured or key.type.kind == "period":
                 raise PolicyError(f"the key {key.name!r} of {fact.name} is {key.type}: use its fields", line=fact.line)
+        if fact.judged and not (keys and fact.question):
+            raise PolicyError(
+                f"{fact.name} is judged from its keys, by a question: write "
+                f'`fact {fact.name}[note: text]: {kind} judged "Does the note say so?"`',
+                line=fact.line,
+            )
         table = FactTable(fact.name, {each.name: each.type for each in keys}, kind)
-        return DeclaredFact(fact.name, kind, keys, fact.question, table, fact.line)
+        return DeclaredFact(fact.name, kind, keys, fact.question, fact.judged, table, fact.line)
 
     def _defaults(self, given: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, Value]]:
         made: dict[str, dict[str, Value]] = {}

@@ -138,12 +138,14 @@ class Fact:
         type: the type of its value.
         keys: what it is about; none for a fact about the conversation as a whole.
         question: what is asked where it is not known; None: only the host can give it.
+        judged: whether the answer follows from the keys by judgement, so that a guard may be asked for it.
     """
 
     name: str
     type: TypeLike
     keys: tuple[Parameter, ...] = ()
     question: str | None = None
+    judged: bool = False
     line: int | None = field(default=None, compare=False)
 
 

@@ -48,6 +48,7 @@ class FactLine(NamedTuple):
     name: str
     keys: tuple[ParameterLine, ...]
     type: str
+    judged: bool
     question: str | None
 
 
@@ -99,8 +100,9 @@ class PolicyTrees(Trees):
         return tuple(children[1:])
 
     def fact(self, children: list[Any]) -> FactLine:
-        word, name, *keys, kind, question = children
-        return FactLine(word.line, str(name), tuple(filter(None, keys)), str(kind), _words(question))
+        word, name, *keys, kind, judged, question = children
+        given = tuple(filter(None, keys))
+        return FactLine(word.line, str(name), given, str(kind), judged is not None, _words(question))
 
     # ---- rules
 

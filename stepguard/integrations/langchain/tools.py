@@ -41,31 +41,34 @@ class PolicyMiddleware(AgentMiddleware):  # type: ignore[misc, unused-ignore]
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
         """Make a call if the policy lets it through."""
-        gate, decision, request = self._decided(request)
+        gate = self._gate_of(request)
+        call = request.tool_call
+        decision = gate.decide(call["name"], call["args"], id=call["id"] or "")
         if not decision.allowed:
             return _refusal(gate, decision)
         with gate.making(decision):
-            answer = handler(request)
+            answer = handler(_as_decided(request, decision))
         return _booked(gate, decision, answer)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
     ) -> Any:
         """Make a call if the policy lets it through."""
-        gate, decision, request = self._decided(request)
+        gate = self._gate_of(request)
+        call = request.tool_call
+        decision = await gate.adecide(call["name"], call["args"], id=call["id"] or "")
         if not decision.allowed:
             return _refusal(gate, decision)
         with gate.making(decision):
-            answer = await handler(request)
+            answer = await handler(_as_decided(request, decision))
         return _booked(gate, decision, answer)
 
-    def _decided(self, request: ToolCallRequest) -> tuple[ToolGate, Decision, ToolCallRequest]:
-        gate = self._gate if isinstance(self._gate, ToolGate) else self._gate(request)
-        call = request.tool_call
-        decision = gate.decide(call["name"], call["args"], id=call["id"] or "")
-        if not decision.allowed:
-            return gate, decision, request
-        return gate, decision, request.override(tool_call={**call, "args": dict(decision.arguments)})
+    def _gate_of(self, request: ToolCallRequest) -> ToolGate:
+        return self._gate if isinstance(self._gate, ToolGate) else self._gate(request)
+
+
+def _as_decided(request: ToolCallRequest, decision: Decision) -> ToolCallRequest:
+    return request.override(tool_call={**request.tool_call, "args": dict(decision.arguments)})
 
 
 def _refusal(gate: ToolGate, decision: Decision) -> ToolMessage:

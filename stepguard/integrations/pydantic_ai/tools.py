@@ -44,7 +44,7 @@ class GatedToolset(WrapperToolset[AgentDepsT]):  # type: ignore[misc, unused-ign
     ) -> Any:
         """Make a call if the policy lets it through."""
         gate = self.gate if isinstance(self.gate, ToolGate) else self.gate(ctx)
-        decision = gate.decide(name, plain_data(tool_args), id=ctx.tool_call_id or f"{ctx.run_step}.{name}")
+        decision = await gate.adecide(name, plain_data(tool_args), id=ctx.tool_call_id or f"{ctx.run_step}.{name}")
         if not decision.allowed:
             return gate.refusal(decision)
         with gate.making(decision):
