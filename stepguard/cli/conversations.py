@@ -41,8 +41,10 @@ def _lines(change: Mapping[str, Any]) -> Iterator[TextLine]:
         if call["id"] not in decided:
             gave = f": {_text(call['result'])}" if call["status"] == "succeeded" else ""
             yield TextLine(f"{at}call {_short(call['id'])}: {call['status']}{gave}", "quiet")
-    if "yeses" in change and not change.get("calls"):
-        yield TextLine(f"{at}somebody said yes, or took that back", "quiet")
+    if "given" in change:
+        yield TextLine(f"{at}somebody said yes", "quiet")
+    if "used" in change and not change.get("calls"):
+        yield TextLine(f"{at}a yes was taken back", "quiet")
     if change.get("handed_over"):
         yield TextLine(f"{at}a person takes over", "weak")
 

@@ -34,7 +34,7 @@ from stepguard.language.values import Value, show_value, to_exact
 from stepguard.policy.arguments import given_data, plain_data, read_arguments_of
 from stepguard.policy.decisions import Decision, Reason
 from stepguard.policy.history import CallHistory, LetThrough, Sight
-from stepguard.policy.journal import GateJournal, GateLedger
+from stepguard.policy.journal import GateChanges, GateLedger
 from stepguard.policy.judging import judge_call
 from stepguard.policy.known_facts import KnownFacts
 from stepguard.policy.policy import DeclaredTool, FactMissing, Policy
@@ -92,9 +92,7 @@ class PolicyGate:
         self._in_a_row: dict[str, int] = {}
         self._handed_over = False
         self._known = KnownTexts(policy.known)
-        self._journal: GateJournal | None = None
-        self._unwritten: set[int] = set()  # the numbers of the calls that have changed
-        self._written: dict[str, Any] = {}
+        self._durable: GateChanges | None = None
         if (ledger is None) != (run_id is None) or (ledger is not None and state is not None):
             raise ConfigError("a ledger and a run_id go together, and in the place of a state", option="ledger")
         if state is not None:
@@ -165,7 +163,8 @@ class PolicyGate:
             call = self._waiting(id)
             call.status = "failed" if done else "not_done"
             if not done:
-                self._yeses |= {self._yes(by, self.policy.tools[call.tool], call.data) for by in call.yeses}
+                for by in call.yeses:
+                    self._set_yes(self._yes(by, self.policy.tools[call.tool], call.data))
             self._write()
 
     @property
@@ -215,7 +214,7 @@ class PolicyGate:
         """
         self._check_role(by, decision.tool)
         with self._lock, suppress(KeyError, ValueRefused):
-            self._yeses.add(self._yes(by, self.policy.tools[decision.tool], decision.arguments))
+            self._set_yes(self._yes(by, self.policy.tools[decision.tool], decision.arguments))
             self._write()
 
     def confirm_call(self, tool: str, arguments: str | Mapping[str, Any], *, by: str) -> None:
@@ -225,7 +224,7 @@ class PolicyGate:
             return
         self._check_role(by, tool)
         with self._lock, suppress(ValueRefused):
-            self._yeses.add(self._yes(by, declared, arguments))
+            self._set_yes(self._yes(by, declared, arguments))
             self._write()
 
     def withdraw(self, decision: Decision, *, by: str) -> None:
@@ -233,11 +232,11 @@ class PolicyGate:
         with self._lock, suppress(KeyError, ValueRefused):
             tool = self.policy.tools[decision.tool]
             withdrawn = self._yes(by, tool, decision.arguments)
-            self._yeses.discard(withdrawn)
+            self._set_yes(withdrawn, given=False)
             for call in self._history.by_tool.get(tool.name, ()):
                 if call.status == "pending" and by in call.yeses and self._yes(by, tool, call.data) == withdrawn:
                     call.yeses = tuple(each for each in call.yeses if each != by)
-                    self._unwritten.add(call.number)
+                    self._note(call)
             self._write()
 
     @property
@@ -261,8 +260,8 @@ class PolicyGate:
 
     def close(self) -> None:
         """Let another process go on with the conversation, where that is kept in a ledger; nothing more is written."""
-        if self._journal is not None:
-            self._journal.close()
+        if self._durable is not None:
+            self._durable.journal.close()
 
     def to_dict(self) -> dict[str, Any]:
         """Everything of the conversation as plain data, for `Policy.gate(state=...)`."""
@@ -319,64 +318,49 @@ class PolicyGate:
                 answered.append(number)
         for number in answered:
             self._see(calls[number], calls[number].result)
-        self._yeses = set(change.get("yeses", self._yeses))
+        self._yeses = (self._yeses | {*change.get("yeses", ()), *change.get("given", ())}) - {*change.get("used", ())}
         self._in_a_row = dict(change.get("refused", self._in_a_row))
         self._handed_over = bool(change.get("handed_over", self._handed_over))
         self.decisions += [dict(each) for each in change.get("decisions", ())]
 
     def _open_journal(self, ledger: GateLedger, run_id: str) -> None:
-        self._journal = ledger.open_gate(self.policy, run_id=run_id, conversation=self._conversation)
-        self._conversation = self._journal.conversation
+        journal = ledger.open_gate(self.policy, run_id=run_id, conversation=self._conversation)
+        self._conversation = journal.conversation
         try:
-            for change in self._journal.changes:
+            for change in journal.changes:
                 self._apply(change)
         except (ConfigError, ValueRefused, AttributeError, LookupError, TypeError, ValueError) as error:
-            self._journal.close()
+            journal.close()
             raise LedgerError(
                 f"the conversation {run_id!r} cannot be read from the ledger ({type(error).__name__}: {error}): "
                 "`stepguard verify` tells what was altered"
             ) from error
-        self._unwritten.clear()
-        self._written = self._parts()
+        self._durable = GateChanges(journal, self._facts.entries, self.decisions)
+        self._write()
 
     def _learn_at_start(self, facts: Mapping[str, object]) -> None:
         known = {each["fact"]: each["value"] for each in self._facts.entries if not each["keys"]}
         for name, value in facts.items():
-            if self._journal is None or name not in known or known[name] != plain_data(value):
+            if self._durable is None or name not in known or known[name] != plain_data(value):
                 self.learn(name, value=value)
 
-    def _parts(self) -> dict[str, Any]:
-        return {
-            "facts": len(self._facts.entries),
-            "decisions": len(self.decisions),
-            "yeses": sorted(self._yeses),
-            "refused": dict(self._in_a_row),
-            "handed_over": self._handed_over,
-        }
+    def _set_yes(self, yes: str, *, given: bool = True) -> None:
+        (self._yeses.add if given else self._yeses.discard)(yes)
+        if self._durable is not None:
+            self._durable.yes(yes, given=given)
+
+    def _note(self, call: LetThrough) -> None:
+        if self._durable is not None:
+            self._durable.call(call)
 
     def _write(self) -> None:
-        """Make what has changed durable; where that fails the gate is of no use any more.
+        """Make what has changed durable, before anything is done with it.
 
         Raises:
-            LedgerError: it did not become durable, now or earlier.
+            LedgerError: it did not become durable, now or earlier; the gate is of no use any more.
         """
-        if self._journal is None:
-            return
-        if not self._written:
-            raise LedgerError("a change of this gate did not become durable: close it, and open it with its run_id")
-        before, self._written = self._written, {}
-        now = self._parts()
-        change = {name: now[name] for name in ("yeses", "refused", "handed_over") if now[name] != before[name]}
-        for name, entries in (("facts", self._facts.entries), ("decisions", self.decisions)):
-            if len(entries) > before[name]:
-                change[name] = entries[before[name] :]
-        if self._unwritten:
-            numbers = sorted(self._unwritten)
-            change["calls"] = [{"number": number, **self._history.calls[number].to_dict()} for number in numbers]
-        if change:
-            self._journal.write(change)
-        self._unwritten.clear()
-        self._written = now
+        if self._durable is not None:
+            self._durable.write(refused=dict(self._in_a_row), handed_over=self._handed_over)
 
     # ---- the parts of a decision
 
@@ -433,7 +417,8 @@ class PolicyGate:
             return Decision(
                 "ask", tool.name, id, data, reasons=tuple(judgement.pending), questions=questions, confirmations=waiting
             )
-        self._yeses -= {self._yes(by, tool, data) for by in judgement.yeses}
+        for by in judgement.yeses:
+            self._set_yes(self._yes(by, tool, data), given=False)
         return self._let(tool, id, values, data, now, spent=self._reached, yeses=tuple(judgement.yeses))
 
     def _made_anyway(self, decision: Decision, arguments: object, now: datetime | None) -> Decision:
@@ -472,7 +457,7 @@ class PolicyGate:
 
     def _add(self, call: LetThrough, tool: DeclaredTool) -> None:
         self._history.add(call)
-        self._unwritten.add(call.number)
+        self._note(call)
         if tool.reads:
             return
         if call.status == "pending" and tool.changes != ():
@@ -502,7 +487,7 @@ class PolicyGate:
         if call is None or call.status != "pending":
             raise ConfigError(f"no call {id!r:.80} waits for its result", option="id")
         self._open.discard(call.number)
-        self._unwritten.add(call.number)
+        self._note(call)
         return call
 
     def _see(self, call: LetThrough, value: object) -> None:
