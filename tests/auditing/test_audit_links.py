@@ -51,7 +51,7 @@ NOT_FALSE = [
 ]
 
 
-@pytest.mark.parametrize("text", FALSE)
+@all_rows("text", FALSE)
 def test_a_false_link_is_found_with_its_sides(text: str) -> None:
     """A false equality is found once, with both sides, where they stand."""
     (link,) = false_links(text)

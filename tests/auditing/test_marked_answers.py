@@ -6,6 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
+from tables import all_rows
 
 from stepguard import Procedure, audit
 from stepguard.language.values import Value
@@ -23,7 +24,7 @@ def answered(text: str, gold: Value = 7, kind: str = "") -> tuple[Value | None, 
     return found.answer.value, found.answer.strict, found.answer_right
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "text",
     [
         *("Answer: 7", "Answer:7", "Final answer:7.", "Answer=7", "Answer\uff1a7", "**Answer:** 7", "Answer: **7**."),

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, cast
 
 import pytest
+from tables import all_rows
 
 from stepguard.checks import Check, Judgement, judge_claims
 from stepguard.core.verdicts import Claim, Deviation, Outcome, Verdict, shorten
@@ -52,8 +53,8 @@ class UnspeakableError(Exception):
         raise RuntimeError("no text either")
 
 
-@pytest.mark.parametrize(
-    ("check", "outcome"),
+@all_rows(
+    "check, outcome",
     [
         *((giving(True), "pass"), (giving(False), "fail"), (giving(Verdict("pass", "mine")), "pass")),
         (giving(Verdict("fail", "mine", "wrong_operand")), "fail"),

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
+from tables import all_rows
 
 from stepguard import Guard, Input, Procedure, Step
 from stepguard.backends.base import Completion, Request
@@ -141,8 +142,8 @@ def test_no_list_with_a_wrong_part_passes_both_checks(made: tuple[str, list[dict
     assert any(judged(check, ITEMS, doubled, document).outcome == "fail" for check in checks)
 
 
-@pytest.mark.parametrize(
-    ("document", "amounts", "outcome", "reason"),
+@all_rows(
+    "document, amounts, outcome, reason",
     [
         ("taxi 12.50\nhotel 80.00\nTotal 92.50", ["12.50"], "fail", "'hotel 80.00'"),
         ("taxi 12.50\nhotel 80.00\nTotal 92.50", ["12.50", "80.00"], "pass", "2 amounts"),

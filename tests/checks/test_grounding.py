@@ -237,8 +237,8 @@ def test_a_part_of_a_number_or_an_address_is_no_text_that_stands_there(document:
     assert found(Grounded("doc"), claimed, type="text", doc=document) == "fail"
 
 
-@pytest.mark.parametrize(
-    ("document", "claimed"),
+@all_rows(
+    "document, claimed",
     [
         ("Give 0.5 mg once", "0.5 mg"), ("**5 mg**, twice", "5 mg"), ("Dose: 5 mg.", "5 mg"), ("(5 mg)", "5 mg"),
         ("Total 1 234 EUR", "1 234 EUR"), ("room 12, 3 beds", "12"), ("order #88", "88"), ("+5 \u00b0C", "5 \u00b0C"),
@@ -366,7 +366,7 @@ def test_names_are_found_by_their_words(claimed: str) -> None:
     assert found(Grounded("doc"), claimed, type="text") == "pass"
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "claimed",
     [
         *("Smit", "mith", "Sons Smith", "Brien", "Claude", "Jean", "Smith Sons", "otal", "", " ", "...", "&"),

@@ -32,8 +32,8 @@ def test_derivatives(formula: str, order: int, claim: str, outcome: str) -> None
     assert (verdict.kind if outcome == "malformed" else verdict.outcome) == outcome, verdict.reason
 
 
-@pytest.mark.parametrize(
-    ("formula", "claim", "outcome"),
+@all_rows(
+    "formula, claim, outcome",
     [
         *(("2x", "x^2", PASS), ("2x", "x^2 + C", PASS), ("2x", "x^2 + 7", PASS), ("2x", "F(x) = x^2 + C", PASS)),
         *(("1/x", "log(x)", PASS), ("1/x", "ln|x| + C", PASS), ("x*exp(x)", "(x - 1) e^x + C", PASS)),

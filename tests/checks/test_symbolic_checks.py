@@ -69,8 +69,8 @@ def test_equivalent_formulas(formula: str, claim: str, outcome: str) -> None:
     assert verdict.outcome != "pass" or verdict.strength == "proved"
 
 
-@pytest.mark.parametrize(
-    ("equation", "claim", "outcome"),
+@all_rows(
+    "equation, claim, outcome",
     [
         *(("y = 2x + 1", "2x - y + 1 = 0", PASS), ("y = 2x + 1", "-4x + 2y = 2", PASS), ("n = 2", "2 = n", PASS)),
         *(("x/2 = 1", "x = 2", PASS), ("sin(x) = y", "2y = 2 sin(x)", PASS), ("n = 2", "m = 2", FAIL)),

@@ -131,8 +131,8 @@ def test_inequalities(inequality: str, claim: str, outcome: str) -> None:
 A, B = "[[1, 2], [3, 4]]", "[[0, 1], [1, 0]]"
 
 
-@pytest.mark.parametrize(
-    ("matrix", "claim", "outcome"),
+@all_rows(
+    "matrix, claim, outcome",
     [
         *(("A*B", "[[2, 1], [4, 3]]", PASS), ("A*B", "[[3, 4], [1, 2]]", FAIL), ("B*A", "[[3, 4], [1, 2]]", PASS)),
         *(("A + 2*B", "[[1, 4], [5, 4]]", PASS), ("A - B", "[[1, 1], [2, 4]]", PASS)),

@@ -127,8 +127,8 @@ def test_objections(check: BuiltCheck, fine: list[str], wrong: list[str]) -> Non
     assert [text(check, each) for each in wrong] == ["fail"] * len(wrong)
 
 
-@pytest.mark.parametrize(
-    ("word", "text_"),
+@all_rows(
+    "word, text_",
     [
         ("can't", "We can\u2019t refund this."), ("can\u2019t", "We can't refund this."), ("can't", "We can\u00b4t."),
         ('the "best"', "the \u201cbest\u201d"), ("state-of-the-art", "state\u2011of\u2013the\u2012art"),
@@ -187,7 +187,7 @@ def test_a_step_that_nothing_supports_stays_unverified() -> None:
     assert guarded(OneOf("Lyon"), ERROR).status == "abstained"
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "make",
     [
         *(lambda: OneOf(), lambda: OneOf("a", "a "), lambda: OneOf("a", "A", ignore_case=True), lambda: OneOf("")),

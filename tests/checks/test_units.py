@@ -212,7 +212,7 @@ def test_a_measure_has_its_unit_and_bounds(check: Measured, right: list[str], wr
     assert [text(check, each) for each in wrong] == ["fail"] * len(wrong)
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "make",
     [
         *(lambda: Quantity("5"), lambda: Quantity("5 parsnips"), lambda: Quantity("")),

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 from harness import P2, P6, ids, start
+from tables import all_rows
 
 from stepguard import Ladder, Procedure, Step
 from stepguard.core.verdicts import DeviationKind
@@ -105,7 +106,7 @@ ASKED_AGAIN: list[tuple[DeviationKind, str | None, str, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "text", "finish_reason", "calls"), ASKED_AGAIN)
+@all_rows("kind, text, finish_reason, calls", ASKED_AGAIN)
 def test_how_often_a_reply_of_each_kind_is_asked_again(
     kind: DeviationKind, text: str | None, finish_reason: str, calls: int
 ) -> None:

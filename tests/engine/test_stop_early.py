@@ -16,6 +16,7 @@ from harness import without_time
 from hypothesis import given
 from hypothesis import strategies as st
 from openai_harness import PROCEDURE, REQUEST, Ask, backend_at
+from tables import all_rows
 
 from stepguard import Guard, Procedure, Result, RetryPolicy, Step
 from stepguard.backends import Completion, Request
@@ -287,8 +288,8 @@ def test_a_recording_keeps_stopped_replies_apart(chat_server: ChatServer, tmp_pa
 # What is read of a reply while it is written
 
 
-@pytest.mark.parametrize(
-    ("text", "keys"),
+@all_rows(
+    "text, keys",
     [
         ("", []),
         ('{"a": "1', []),

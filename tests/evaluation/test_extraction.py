@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from tables import all_rows
 
 from stepguard import Procedure
 from stepguard.evaluation.arms import read_run
@@ -21,8 +22,8 @@ def task(formula: str, truth: Value, kind: str = "number") -> Task:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "strict", "lenient"),
+@all_rows(
+    "text, strict, lenient",
     [
         *(("Answer: 18", 18, 18), ("#### 18", 18, 18), (r"\boxed{18}", 18, 18), ("The final answer is 18.", 18, 18)),
         *(("18", 18, 18), (" 18 \n", 18, 18), (r"**Answer: \$18 per day.**", None, 18)),

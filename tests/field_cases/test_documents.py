@@ -108,9 +108,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("document", "claimed", "type", "held"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
-)
+@all_rows("document, claimed, type, held", [case[1:] for case in CASES])
 def test_an_amount_stands_there_with_all_that_belongs_to_it(document: str, claimed: str, type: str, held: bool) -> None:
     """Sign, currency, scale, rate and all parts of a number decide what stands in a document."""
     assert grounded(document, claimed, type) is held
@@ -301,7 +299,7 @@ BEHIND = (
 )
 
 
-@pytest.mark.parametrize("document", [f"{front} 10 mg" for front in IN_FRONT] + [f"10 mg{behind}" for behind in BEHIND])
+@all_rows("document", [f"{front} 10 mg" for front in IN_FRONT] + [f"10 mg{behind}" for behind in BEHIND])
 def test_a_quantity_in_words_is_found_as_a_whole(document: str) -> None:
     """G10: what is denied, bounded, a range, a share, a multiple or a rate of a quantity is not that quantity."""
     assert not grounded(document, "10 mg", "text")
@@ -309,8 +307,8 @@ def test_a_quantity_in_words_is_found_as_a_whole(document: str) -> None:
     assert grounded(f"Give {document} today, later 10 mg.", "10 mg", "text")
 
 
-@pytest.mark.parametrize(
-    ("document", "claimed", "held"),
+@all_rows(
+    "document, claimed, held",
     [
         *(("5 ft 10 in", "10 in", False), ("2 h 30 min", "30 min", False), ("5 lb, 3 oz", "3 oz", False)),
         *(("3 years and 6 months", "6 months", False), ("1 g 10 mg", "10 mg", False), ("5'10 in", "10 in", False)),
@@ -373,7 +371,7 @@ MORE_TABLES = {
 }
 
 
-@pytest.mark.parametrize("layout", MORE_TABLES)
+@all_rows("layout", MORE_TABLES)
 def test_every_layout_says_the_currency_of_its_amounts(layout: str) -> None:
     """G02: tables of LaTeX, grids and records are read by their heads and keys as those of Markdown are."""
     document = MORE_TABLES[layout]
@@ -428,8 +426,8 @@ def test_a_common_blank_groups_digits_behind_a_label(document: str, claimed: str
     assert grounded(document, claimed, "money(EUR)") is held
 
 
-@pytest.mark.parametrize(
-    ("written", "type", "value"),
+@all_rows(
+    "written, type, value",
     [
         *(
             ("12,800\u5186", "money(JPY)", 12800),

@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard.checks import judge_claims
 from stepguard.checks.formulas.equality import Derivative, Equivalent, Integral
@@ -47,10 +48,7 @@ def test_a_whole_number_in_front_of_a_fraction_is_added_to_it(written: str) -> N
             assert verdict.outcome == ("fail" if value == "3/4" or verdict.kind == "malformed" else "pass")
 
 
-@pytest.mark.parametrize(
-    ("whole", "over", "under"), [(w, o, u) for w, o, u in product((1, 2, 7, 12), (1, 2, 3), (4, 5, 9))]
-)
-@pytest.mark.parametrize("sign", ["", "-", "x - ", "2 \\cdot "])
+@all_rows("whole, over, under, sign", [*product((1, 2, 7, 12), (1, 2, 3), (4, 9), ("", "-", "x - ", "2 \\cdot "))])
 def test_mixed_numbers_of_any_size_are_sums(whole: int, over: int, under: int, sign: str) -> None:
     """A sign or a factor in front applies to the whole of a mixed number."""
     written = rf"{sign}{whole}\frac{{{over}}}{{{under}}}"

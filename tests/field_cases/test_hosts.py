@@ -62,7 +62,7 @@ def hidden(dice: random.Random) -> str:
     return "".join((before, dice.choice(["\n", "\n\n", "\r\n"]), lines, dice.choice(["", "\nThanks"])))
 
 
-@pytest.mark.parametrize("seed", range(60), ids=lambda seed: f"S01-{seed}")
+@pytest.mark.parametrize("seed", range(20), ids=lambda seed: f"S01-{seed}")
 def test_what_is_quoted_is_never_run_and_sets_no_input(seed: int) -> None:
     """Whatever the host trusts, a procedure or value inside of other text is not taken; it is passed on or refused."""
     text = hidden(random.Random(seed))

@@ -89,7 +89,7 @@ def test_r07_a_closed_draft_is_skipped(text: str) -> None:
     assert run(text.replace("D", wrong)).status == "verified"
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "text",
     [
         *(f"Sure! Here is the JSON you asked for:\n{GOOD}", f"**Answer:**\n{GOOD}", f"<answer>{GOOD}</answer>"),
@@ -178,7 +178,7 @@ UNREAD = [
 ]
 
 
-@pytest.mark.parametrize("text", UNREAD)
+@all_rows("text", UNREAD)
 def test_r06_a_tool_call_left_in_the_content_is_the_servers_fault(text: str) -> None:
     """It ends the run after one call, names what is to be mended, and is not held against the model."""
     result = Guard(ScriptedBackend(text, text, text)).run(PROCEDURE, INPUTS)
@@ -247,7 +247,7 @@ def test_an_answer_that_is_struck_or_denied_is_not_given(around: str) -> None:
     assert run(around.format(GOOD)).status == "abstained"
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "around",
     [
         *("Here is the JSON, not markdown:\n{}", "~~~json\n{}\n~~~", "I did not skip a step. Result:\n{}"),

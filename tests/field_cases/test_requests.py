@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard import Guard, Input, Ladder, Procedure, Step, Usage
 from stepguard.backends import Completion, Request, ToolCall
@@ -62,14 +63,14 @@ READABLE = {"R10-wrong", "R10-no-number"}
 """Claims that can be read: how often one is asked for again is for the policy to say."""
 
 PAID = [
-    pytest.param(shape, repair, id=f"{name}-{kind}")
+    (shape, repair)
     for name, shape in SAME.items()
     for kind, repair in (("number", 10), ("ladder", Ladder([Resample(times=10)], same=3)), ("policy", Again()))
     if kind != "policy" or name not in READABLE
 ]
 
 
-@pytest.mark.parametrize(("shape", "repair"), PAID)
+@all_rows("shape, repair", PAID)
 def test_the_same_reply_is_paid_three_times(shape: Callable[[str], Completion], repair: Any) -> None:
     """Replies that are equal but for white space end a step after the third."""
     model = Endless(shape)

@@ -67,10 +67,10 @@ BEHIND = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "end", [f"{each}\\boxed{{52}}" for each in BEFORE] + [f"\\boxed{{52}}{each}" for each in BEHIND]
-)
-@pytest.mark.parametrize("around", ["{}", "$ {} $", "The answer is {}"])
+ENDS = [f"{each}\\boxed{{52}}" for each in BEFORE] + [f"\\boxed{{52}}{each}" for each in BEHIND]
+
+
+@all_rows("end, around", [*product(ENDS, ("{}", "$ {} $", "The answer is {}"))])
 def test_a_box_is_read_with_what_stands_around_it(end: str, around: str) -> None:
     """A sign, a factor, digits, a scale or a denial beside a box belong to what it says."""
     found = steps(RIGHT + around.replace("{}", end))
@@ -276,7 +276,7 @@ WITHDRAWALS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "line",
     [
         *(f"{label} {work}" for label in LABELS for work in ("t1 = 42", "t1 = 6 * 7 = 42")),
@@ -290,7 +290,7 @@ def test_what_is_anothers_or_withdrawn_is_no_right_step(line: str) -> None:
     assert steps(f"{line}\nt2 = 42 + 5 = 47\nt3 = 47 + 5 = 52\nAnswer: 52").steps[0].verdict != "right"
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "line",
     [
         *("First, t1 = 6 * 7 = 42", "Books sold: t1 = 42", "Book value: t1 = 42", "Student fee: t1 = 6 * 7 = 42"),
@@ -304,7 +304,7 @@ def test_words_that_leave_a_claim_the_transcripts_own(line: str) -> None:
     assert steps(f"{line}\nt2 = 42 + 5 = 47\nt3 = 47 + 5 = 52\nAnswer: 52").steps[0].verdict == "right"
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "end",
     [
         *("Your answer: 52", "Tom's answer: 52", "Sample answer: 52", "Initial answer: 52", "Hint: the answer is 52"),
@@ -324,7 +324,7 @@ def test_an_answer_that_is_anothers_or_withdrawn_is_none(end: str) -> None:
 VALUES = '{"t1": 42, "t2": 47, "t3": 52}'
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "text",
     [
         *(f'{{"{key}": {VALUES}}}' for key in ("expected", "reference", "hint", "answer_key", "draft", "example")),

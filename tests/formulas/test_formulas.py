@@ -190,8 +190,8 @@ def test_relations() -> None:
     assert parse_relation(r"x \neq 2 ") == Relation(("!=",), (X, Number(2)))
 
 
-@pytest.mark.parametrize(
-    ("text", "values"),
+@all_rows(
+    "text, values",
     [
         *(("2, 3", ["2", "3"]), ("{2, 3}", ["2", "3"]), (r"\{2, 3\}", ["2", "3"]), ("x = 2 or x = 3", ["2", "3"])),
         *(("x = 2, x = 3", ["2", "3"]), (r"x = 2 \text{ or } x = 3", ["2", "3"]), ("x_1 = 2; x_2 = 3", ["2", "3"])),
@@ -222,8 +222,8 @@ def test_what_is_no_set_of_solutions(text: str) -> None:
         parse_solutions(text, "x")
 
 
-@pytest.mark.parametrize(
-    ("text", "region"),
+@all_rows(
+    "text, region",
     [
         *(("x < 3", [[("<", 3)]]), ("3 > x", [[("<", 3)]]), ("1 < x <= 3", [[(">", 1), ("<=", 3)]])),
         *(("3 >= x > 1", [[("<=", 3), (">", 1)]]), ("x < 1 or x >= 3", [[("<", 1)], [(">=", 3)]])),

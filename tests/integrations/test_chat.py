@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard import Budget, Guard, Procedure, Step
 from stepguard.errors import ConfigError, InputError, ProcedureError, UsageError
@@ -85,7 +86,7 @@ def test_what_models_and_tools_say_cannot_be_trusted(role: Any) -> None:
     assert Trust(inputs="user") == Trust(inputs=["user"])
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "content",
     [
         *("", None, "What is a = b in logic?", "a = b", "x = 12\ny = x + 7\nprint(y)"),
@@ -221,8 +222,8 @@ def test_values_that_do_not_fit_are_refused_with_the_remedy(content: str, words:
         find(user(content))
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
+@all_rows(
+    "content, words",
     [
         *(("x = twelve\ny = 7", "twelve"), ("x =\ny = 7", "nothing follows")),
         *(('x = "1" 2\ny = 7', "follows the quoted"), ("x = 1\nx = 1\ny = 7", "twice")),

@@ -14,6 +14,7 @@ pytest.importorskip("mcp.server.mcpserver")
 
 from mcp import Client
 from mcp_harness import GOOD, INPUTS, ORDER, call, talk, text, told, verify
+from tables import all_rows
 
 from stepguard import Procedure
 from stepguard.errors import ConfigError, MissingExtraError
@@ -101,8 +102,8 @@ def test_a_step_does_not_pass_on_an_earlier_one_that_is_seen_to_be_wrong() -> No
 # Arguments
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
+@all_rows(
+    "change, said",
     [
         *(({"step": "nope"}, "no step 'nope'"), ({"values": {}}, "reads 'subtotal'")),
         ({"values": {"subtotal": "74.70", "other": 1}}, "'other' is no input"),

@@ -12,6 +12,7 @@ import openai_agents_harness
 import pytest
 from conftest import ChatServer
 from openai_agents_harness import ORDER, Api, agents, drop_in, run, told
+from tables import all_rows
 
 from stepguard import Input, Procedure, Step
 from stepguard.core.verdicts import Claim, Verdict
@@ -56,8 +57,8 @@ def test_an_output_that_is_right_passes(output: object) -> None:
     assert checked(output).values["subtotal"] * 10 == 747
 
 
-@pytest.mark.parametrize(
-    ("output", "step", "kind"),
+@all_rows(
+    "output, step, kind",
     [
         *((82.16, "total", "wrong_value"), ('{"total": 82.17, "tax": 7.46}', "tax", "wrong_value")),
         *(('{"total": 82.17, "price": 24.8}', "price", "wrong_operand"), ("82.17 USD", "total", "malformed")),

@@ -149,7 +149,7 @@ def test_holidays_are_no_working_days() -> None:
     assert outcome(check, "2026-12-28", type="text") == "fail"
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "expression",
     [
         *("", "start +", "start + 30", "start + days", "start 30 days", "30 days", "03/04/2026", "2026-02-30"),
@@ -164,7 +164,7 @@ def test_a_date_expression_that_cannot_work_is_refused(expression: Any) -> None:
             make(expression)
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "make",
     [
         *(lambda: DateHolds(), lambda: DateHolds("t"), lambda: DateHolds("start < t < stop")),

@@ -64,8 +64,8 @@ def test_signs_of_subtraction(sign: str) -> None:
     assert worth(f"{sign}x") == -7
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@all_rows(
+    "text, value",
     [
         ("x ≤ 7", True), ("x ≤ 6", False), ("x <= 7", True), ("x ≥ 7", True), ("x ≥ 8", False), ("x >= 8", False),
         ("x ≠ 7", False), ("x ≠ 8", True), ("x != 7", False), ("x < 7", False), ("x > 7", False), ("x == 7", True),
@@ -104,7 +104,7 @@ def test_grouped_digits_among_arguments_are_refused(text: str) -> None:
     assert worth(text.replace(",200", "200")) == worth(text.replace("1,200", "1200"))
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "text",
     [
         "12,34", "1234,567", "0,123", "01,234", "1,234,5", "1,2345", "1,234x", "1,234_", "1,234,", "x1,234", "_1,234",
@@ -261,8 +261,8 @@ def test_an_error_names_its_reason_and_its_place(text: str, position: int, says:
     assert (error.position, error.text) == (position, text)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@all_rows(
+    "text, value",
     [
         ("round(x / y)", 4), ("round(x / y, half_even)", 4), ("round(x / y, half_down)", 3), ("round(x / y, floor)", 3),
         ("round(x / 3, 1)", Fraction(23, 10)), ("round(x / 3, 1, up)", Fraction(24, 10)),

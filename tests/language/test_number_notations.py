@@ -25,8 +25,8 @@ def refused(text: str, *, comma: bool = False) -> str:
     return caught.value.reason
 
 
-@pytest.mark.parametrize(
-    ("char", "over", "under"),
+@all_rows(
+    "char, over, under",
     [
         ("¼", 1, 4), ("½", 1, 2), ("¾", 3, 4), ("⅐", 1, 7), ("⅑", 1, 9), ("⅒", 1, 10), ("⅓", 1, 3), ("⅔", 2, 3),
         ("⅕", 1, 5), ("⅖", 2, 5), ("⅗", 3, 5), ("⅘", 4, 5), ("⅙", 1, 6), ("⅚", 5, 6), ("⅛", 1, 8), ("⅜", 3, 8),
@@ -201,8 +201,8 @@ def test_markup_around_a_number(left: str, right: str) -> None:
         refused(f"18{right}")
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "comma"),
+@all_rows(
+    "text, value, comma",
     [
         ("1,234.5", Fraction(2469, 2), False), ("12,345", 12345, False), ("123,456", 123456, False),
         ("1,000,000", 10**6, False), ("1.", 1, False), ("0.5", Fraction(1, 2), False),
@@ -218,8 +218,8 @@ def test_grouped_and_decimal(text: str, value: Exact, comma: bool) -> None:
     read(text, value, "%" if "%" in text else None, comma=comma)
 
 
-@pytest.mark.parametrize(
-    ("text", "comma", "says"),
+@all_rows(
+    "text, comma, says",
     [
         ("1,23", False, "a decimal comma?"), ("1.23", True, "a decimal point?"), ("1234,567", False, "threes"),
         ("0,123", False, "threes"), ("012,345", False, "threes"), (",123", False, "threes"),

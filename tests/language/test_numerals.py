@@ -119,7 +119,7 @@ def test_reads_up_to_the_limit() -> None:
     assert read_numeral("1e-1000").value == Fraction(1, 10**MAX_DIGITS)
 
 
-@pytest.mark.parametrize("char", "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞")
+@all_rows("char", "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞")
 def test_a_fraction_in_one_character_is_what_unicode_says(char: str) -> None:
     """Every such fraction, alone or behind a whole number, has its exact value."""
     value = Fraction(unicodedata.numeric(char)).limit_denominator(10)

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from properties import examples
 from pydantic import AliasChoices, BaseModel, Field, RootModel, field_validator
+from tables import all_rows
 
 from stepguard.errors import ConfigError, InexactError, ValueRefused
 from stepguard.language.models import to_python, value_type_of
@@ -63,8 +64,8 @@ def test_the_notation_of_a_type_says_all_of_it(pair: tuple[ValueType, Value]) ->
     assert parse(str(kind), records=records) == kind
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "value"),
+@all_rows(
+    "kind, text, value",
     [
         *(("date", "31 January 2026", date(2026, 1, 31)), ("date", "28/11/2026", date(2026, 11, 28))),
         *(("time", "2:30 pm", time(14, 30)), ("time", "12 am", time(0)), ("time", "23:59:58", time(23, 59, 58))),
@@ -82,8 +83,8 @@ def test_what_is_written_in_one_of_its_notations_is_read(kind: str, text: str, v
     assert parse(kind).read(text) == value
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "reason"),
+@all_rows(
+    "kind, text, reason",
     [
         *(("date", "03/04/2026", "day first, or the month"), ("date", "2026-02-30", "no such day")),
         *(("date", "2026-01-31T10:00", "a date and a time"), ("time", "24:00", "no such time")),

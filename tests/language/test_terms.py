@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import event, given
 from properties import examples
+from tables import all_rows
 
 from stepguard.errors import EvaluationError, InexactError, ProcedureError, TooLargeError, UndefinedError
 from stepguard.language.evaluation import evaluate
@@ -163,8 +164,8 @@ def name(text: str) -> Name:
     return Name(text)
 
 
-@pytest.mark.parametrize(
-    ("tree", "reason"),
+@all_rows(
+    "tree, reason",
     [
         (plus(name("due"), name("n")), "30 days"),
         (plus(name("due"), name("due")), "adds"),
@@ -221,8 +222,8 @@ def test_what_can_have_no_value_is_refused_with_the_remedy(tree: Expression, rea
     assert reason in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("tree", "kind"),
+@all_rows(
+    "tree, kind",
     [
         (plus(name("eur"), Number(5)), "money(EUR, 2, half_up)"),
         (parse_expression("eur * 2"), "number"),

@@ -185,8 +185,8 @@ def test_reads_a_value_as_it_is_usually_written(type_: str, text: str, value: Va
     assert ValueType.parse(type_).holds(found)
 
 
-@pytest.mark.parametrize(
-    ("type_", "text", "says"),
+@all_rows(
+    "type_, text, says",
     [
         *(("percent", "$28", "percentage was expected"), ("percent", "abc", "number")),
         ("percent(1)", "28.55%", "more than 1 decimal place"),

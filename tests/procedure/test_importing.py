@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import all_rows
 
 from stepguard import Procedure, Step
 from stepguard.procedure.importing import import_procedure
@@ -158,7 +159,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("line", REFUSED)
+@all_rows("line", REFUSED)
 def test_what_is_not_certain_is_refused_with_a_note_and_left_out(line: str) -> None:
     """Nothing that is not understood becomes a step, and its line is named with the reason."""
     found = import_procedure(f"inputs: x\nbefore = x * 2\n{line}\nafter = before + 1")

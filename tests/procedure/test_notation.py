@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
+from tables import all_rows
 
 from stepguard import Guard, Procedure, Step
 from stepguard.checks import Holds, Length, OneOf, Pattern, Range
@@ -130,8 +131,8 @@ def body_of(text: str) -> Body:
     return tuple(build(parse_items(text)).body)
 
 
-@pytest.mark.parametrize(
-    ("text", "statement"),
+@all_rows(
+    "text, statement",
     [
         ("t = x + 1", Step("t", "x + 1")),
         ('t = x + 1  "Add one."', Step("t", "x + 1", instruction="Add one.")),

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard import Procedure, Step
 from stepguard.checks import Holds, Range, Requires
@@ -16,7 +17,7 @@ from stepguard.language.expressions import parse_expression
 from stepguard.procedure.steps import Input
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "arguments",
     [
         {"id": "max", "expression": "1"},

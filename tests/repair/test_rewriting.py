@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard import Step
 from stepguard.language.evaluation import evaluate
@@ -86,7 +87,7 @@ SPLIT: list[tuple[str, str, dict[str, Value], list[str] | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("formula", "kind", "values", "written"), SPLIT)
+@all_rows("formula, kind, values, written", SPLIT)
 def test_a_step_is_split_into_single_operations_or_digits(
     formula: str, kind: str, values: dict[str, Value], written: list[str] | None
 ) -> None:

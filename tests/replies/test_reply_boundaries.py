@@ -132,8 +132,8 @@ def test_words_around_an_object_give_it_to_another_or_take_it_back(text: str) ->
     assert kinds(read(text)) == [("self_correction", None)]
 
 
-@pytest.mark.parametrize(
-    ("text", "claimed", "found"),
+@all_rows(
+    "text, claimed, found",
     [
         (f"{GOOD} {GOOD} {GOOD}", ["6", "10"], []),
         (f"{GOOD} {GOOD} {OTHER}", [], [("malformed", None)]),

@@ -201,8 +201,8 @@ def test_strings_hold_anything(wrap: str) -> None:
     assert reading.claims[1].work == (nasty,)
 
 
-@pytest.mark.parametrize(
-    ("step", "field", "kind", "says"),
+@all_rows(
+    "step, field, kind, says",
     [
         (WORDS, "France", "malformed", "found text"),
         (WORDS, "{broken", "malformed", "found text"),
