@@ -35,9 +35,15 @@ settings.register_profile("stepguard", examples(100), derandomize=bool(os.enviro
 settings.load_profile("stepguard")
 
 
+def pytest_collection() -> None:
+    """Nothing that is made before the first test is garbage."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """The garbage collector looks no more at what is there before the first test: thousands of tests and every library
     that they import, which made each collection that a test asks for take the better part of a second."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 
@@ -56,6 +62,13 @@ def as_in_a_login_shell() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     os.umask(mask)
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="module")
+def quick_collections() -> None:
+    """The collections that the tests of a module ask for look at nothing that was made before them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -22,6 +22,8 @@ from stepguard.backends.openai import OpenAIBackend
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, BackendTimeout, ConfigError, RateLimited
 
+pytestmark = pytest.mark.usefixtures("quick_collections")
+
 # Whole runs
 
 

@@ -23,6 +23,8 @@ from stepguard.errors import ConfigError, LedgerError, RunConflict
 from stepguard.ledger import Ledger, store, verify_ledger, verifying
 from stepguard.ledger.store import GENESIS, chain_hash, digest_of
 
+pytestmark = pytest.mark.usefixtures("quick_collections")
+
 
 @cache
 def _kept() -> tuple[bytes, str]:

@@ -22,6 +22,8 @@ from stepguard.ledger.journal import load_run
 from stepguard.procedure import Tool
 from stepguard.testing import ScriptedBackend, SimulatedModel
 
+pytestmark = pytest.mark.usefixtures("quick_collections")
+
 PROCEDURES: dict[str, tuple[Procedure, dict[str, object]]] = {
     "straight": (CHAIN, {"x": 12}),
     "branching": (Procedure.parse(LOOP), {"items": [1, 2, 3, 2]}),
