@@ -40,7 +40,7 @@ _UNWRITTEN = 74
 _INTERRUPTED = 130
 _PIPE = 141
 _TERMINATED = 143
-_ENDED_BY_THEMSELVES = ("serve", "mcp", "mcp-gate")
+_ENDED_BY_THEMSELVES = ("serve", "mcp", "mcp-gate", "ui")
 LEDGER_COMMANDS: Final[Mapping[str, str]] = {
     "runs": "list the runs of a ledger: status, progress, spend, where each stands and who is waited for",
     "answer": "answer the question for which a run waits, or settle a call of a tool that was cut off",
@@ -120,6 +120,10 @@ def _carry_out(options: argparse.Namespace, parser: argparse.ArgumentParser) -> 
         from stepguard.cli.serve import main as serve
 
         return serve(options)
+    if options.command == "ui":
+        from stepguard.cli.ui import main as show_pages
+
+        return show_pages(options)
     if options.command == "mcp":
         from stepguard.cli.mcp import main as mcp
 
@@ -217,6 +221,18 @@ def _parser(command: str) -> argparse.ArgumentParser:
         from stepguard.cli.serve import add_arguments as add_serve
 
         add_serve(serving)
+    about = "the runs of a ledger as pages in a browser, which change nothing"
+    pages = commands.add_parser(
+        "ui",
+        help=about,
+        description=f"Serve {about} (extra: serve).",
+        epilog="STEPGUARD_UI_TOKEN: what a browser must show as its password; without it only this machine is served.",
+        allow_abbrev=False,
+    )
+    if command == "ui":
+        from stepguard.cli.ui import add_arguments as add_ui
+
+        add_ui(pages)
     about = "an MCP server: agents verify steps, run procedures and audit transcripts"
     mcp = commands.add_parser("mcp", help=about, description=f"Serve {about} (extra: mcp).", allow_abbrev=False)
     if command == "mcp":

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stepguard.cli.arguments import load_file
-from stepguard.cli.conversations import draw_conversation
 from stepguard.errors import ConfigError
 from stepguard.results import Result
 from stepguard.show.page import draw_html
@@ -65,7 +64,9 @@ def main(options: argparse.Namespace) -> int:
         if reading.procedure is None:
             if options.html is not None:
                 raise ConfigError("the calls of an agent are printed as text: leave out --html", option="html")
-            _print(draw_conversation(reading))
+            from stepguard.ledger.conversations import conversation_lines
+
+            _print(conversation_lines(reading))
             return 0
         procedure, run = reading.procedure, reading.result
     elif options.procedure is not None:

@@ -18,7 +18,7 @@ class Html(str):
 Child = str | int | Iterable["Child"] | None
 """What may stand in an element: markup, text (escaped), numbers, nothing, or several of these."""
 
-_VOID: Final = frozenset({"meta", "br", "hr"})
+_VOID: Final = frozenset({"meta", "br", "hr", "input"})
 
 
 def tag(name: str, /, *children: Child, **attributes: str | float | None) -> Html:

@@ -7,7 +7,7 @@ records     what is written, as JSON
 store       the SQLite file, with its chain of hashes
 locks       one writer for each run
 replaying   a run carried out again without a model
-reading     one run for people to look at
+reading     one run for people to look at; conversations: of a gate, as lines of text
 verifying   whether the records are what was written, and whether they are right
 """
 

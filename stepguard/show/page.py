@@ -44,7 +44,9 @@ _PERFORMERS: Final = {
 }
 
 
-def draw_html(procedure: Procedure, run: Result | Mapping[str, Any] | None = None) -> str:
+def draw_html(
+    procedure: Procedure, run: Result | Mapping[str, Any] | None = None, *, above: Child = None, below: Child = None
+) -> str:
     """A procedure, and a run on it, as one page.
 
     The page holds its style and its drawings and loads nothing; it has no script.
@@ -52,12 +54,14 @@ def draw_html(procedure: Procedure, run: Result | Mapping[str, Any] | None = Non
     Args:
         procedure: what is drawn.
         run: the result of a run of it, or what `Result.to_dict` gave; None draws the procedure alone.
+        above: what stands above it on the page; text is escaped.
+        below: likewise.
 
     Raises:
         ConfigError: the result is none, or one of another procedure.
     """
     check_procedure(procedure)
-    return _Page(procedure, None if run is None else read_run(procedure, run)).whole()
+    return _Page(procedure, None if run is None else read_run(procedure, run)).whole(above, below)
 
 
 class _Page:
@@ -67,7 +71,7 @@ class _Page:
         self._performers: dict[str, None] = {}
         self._room = _UNFOLDED
 
-    def whole(self) -> str:
+    def whole(self, above: Child, below: Child) -> str:
         """The page."""
         procedure, run = self._procedure, self._run
         flow = self._flow(procedure.body, "", lazy=procedure.look_back is not None)
@@ -85,7 +89,7 @@ class _Page:
             "body",
             symbols(),
             tag("a", "Skip to the steps", href="#steps", class_="skip"),
-            tag("header", tag("h1", title), self._outcome()),
+            tag("header", above, tag("h1", title), self._outcome()),
             tag(
                 "main",
                 self._declared(procedure, run),
@@ -97,6 +101,7 @@ class _Page:
                     tag("li", sign("answer"), tag("p", "answer: ", tag("code", procedure.answer, answer))),
                     class_="flow head",
                 ),
+                below,
             ),
             class_="plain" if run is None else None,
         )

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from stepguard.cli.text import printable, shortened
+from stepguard.core.verdicts import shorten
+from stepguard.ledger.reading import RunReading
 from stepguard.show.text import TextLine
 
-if TYPE_CHECKING:
-    from stepguard.ledger import RunReading
-
-__all__ = ["draw_conversation"]
+__all__ = ["conversation_lines"]
 
 _LONGEST: Final = 200
 """Characters of a value, and of a call."""
 _KINDS: Final = {"allow": "good", "ask": "weak", "refuse": "bad", "hand_over": "bad"}
 
 
-def draw_conversation(reading: RunReading) -> Iterator[TextLine]:
+def conversation_lines(reading: RunReading) -> Iterator[TextLine]:
     """The lines, each with what it is."""
     run = reading.summary
     yield TextLine(f"{_short(run.run_id)}: policy {_short(run.procedure)}, {run.status}", "head")
@@ -62,4 +60,4 @@ def _text(value: object) -> str:
 
 
 def _short(text: str) -> str:
-    return shortened(printable(text), _LONGEST)
+    return shorten(text, _LONGEST)

@@ -1,0 +1,58 @@
+"""``stepguard ui``: the pages of `stepguard.serve.ledger_pages`, until a signal."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from typing import Final
+
+from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it
+from stepguard.errors import ConfigError, MissingExtraError
+
+__all__ = ["add_arguments", "main"]
+
+_TOKEN: Final = "STEPGUARD_UI_TOKEN"
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+_LAST_SECONDS: Final = 5
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("ledger", metavar="LEDGER", help="the file, such as runs.db")
+    parser.add_argument(
+        "--host",
+        metavar="HOST",
+        default="127.0.0.1",
+        help="where to listen (default: %(default)s); another machine is served with a token alone",
+    )
+    parser.add_argument("--port", metavar="N", type=int, default=8002, help="0 takes a free one (default: %(default)s)")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Serve until SIGINT or SIGTERM.
+
+    Raises:
+        StepguardError: nothing was served, because of the file, the options or a missing package.
+    """
+    token = os.environ.get(_TOKEN) or None
+    if options.host not in _LOOPBACK and token is None:
+        raise ConfigError(f"--host {options.host}: set {_TOKEN} to what browsers are to show", option="host")
+    try:
+        from stepguard.serve.connections import Connections, files_allowed
+        from stepguard.serve.ledger_pages import create_pages
+        from stepguard.serve.limits import Limits
+    except ModuleNotFoundError:
+        raise MissingExtraError("stepguard ui", extra="serve") from None
+    app = create_pages(options.ledger, token=token)
+    log_to_stderr("WARNING", () if token is None else (token,))
+    with listening(options.host, options.port) as found:
+        host, port = found.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        sys.stdout.write(f"stepguard shows {options.ledger} at http://{shown}:{port}/\n")
+        sys.stdout.flush()
+        with signals_end_it():
+            connections = Connections(Limits(), files=files_allowed())
+            asyncio.run(serve_on(bounded_server(app, connections, last_seconds=_LAST_SECONDS), found))
+    return 0
