@@ -116,6 +116,10 @@ def _carry_out(options: argparse.Namespace, parser: argparse.ArgumentParser) -> 
         from stepguard.cli.importing import main as import_file
 
         return import_file(options)
+    if options.command == "import-policy":
+        from stepguard.cli.import_policy import main as import_policy
+
+        return import_policy(options)
     if options.command == "serve":
         from stepguard.cli.serve import main as serve
 
@@ -202,6 +206,20 @@ def _parser(command: str) -> argparse.ArgumentParser:
         from stepguard.cli.importing import add_arguments as add_import
 
         add_import(importing)
+    about = "draft the rules of a policy from how people wrote it"
+    drafting = commands.add_parser(
+        "import-policy",
+        help=about,
+        description="Print a draft of rules: the sentences that can be read in one way only. All others are listed, "
+        "and nothing is a rule until a person has taken it.",
+        epilog="exit codes: 0 every sentence is a rule of the draft, 1 some are not, or something was assumed, 2 a "
+        "file cannot be read, 3 none is a rule",
+        allow_abbrev=False,
+    )
+    if command == "import-policy":
+        from stepguard.cli.import_policy import add_arguments as add_import_policy
+
+        add_import_policy(drafting)
     about = "measure models with and without the guard, on bundled tasks or your own procedure"
     benchmark = commands.add_parser("bench", help=about, description=about, allow_abbrev=False)
     if command == "bench":

@@ -1,0 +1,394 @@
+"""A written policy as a draft of rules: what can be read in one way only, and a list of everything else.
+
+A sentence becomes a rule where all of it is one of a few forms and names its tool as such: in backticks, with an
+underscore, or with brackets behind it. One that stands below a heading, below an item, or beside other words is only
+proposed, as a comment, since those may narrow it. Nothing is a rule until a person has taken it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from stepguard.errors import PolicyError
+from stepguard.policy.policy import Policy
+from stepguard.policy.tool_schemas import ToolDeclarations
+
+__all__ = ["DraftedPolicy", "ProseNote", "draft_policy"]
+
+_TOOL: Final = r"(?:`(?P<{0}q>[A-Za-z_]\w*)(?:\(\))?`|(?P<{0}u>[A-Za-z]\w*_\w+)(?:\(\))?|(?P<{0}c>[A-Za-z_]\w*)\(\))"
+_T, _FIRST = _TOOL.format("tool"), _TOOL.format("first")
+_CALL, _CALLING, _CALLED = "(?:call|use)", "(?:calling|using)", "(?:called|used)"
+_WHO: Final = "(?:you|the agent|agents|the assistant)"
+_ROLE: Final = r"(?:(?:the|a|an) (?P<role>[a-z]+)|(?P<known>user|customer))"
+_YES: Final = "(?:confirmation|approval|consent)"
+_NUMBER: Final = r"(?P<number>-?(?:0|[1-9][0-9]*)(?:\.[0-9]{1,2}|\.[0-9]{4,})?)"
+"""Of three digits behind a point nobody can tell whether they are thousands."""
+_OFTEN: Final = (
+    r"at most (?:(?P<word>once|twice)|(?P<times>[1-9][0-9]{0,5}|two|three|four|five|six|seven|eight|nine|ten) times)"
+    r"(?: per (?:`(?P<perq>\w+)`|(?P<per>\w+)))?"
+)
+_WORDS: Final = {
+    "once": 1, "twice": 2, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10,
+}  # fmt: skip
+_BOUNDS: Final = {
+    "not exceed": "<=", "be at most": "<=", "not be more than": "<=", "not be greater than": "<=",
+    "be less than": "<", "be at least": ">=", "not be less than": ">=", "be more than": ">", "be greater than": ">",
+}  # fmt: skip
+_FENCE: Final = re.compile(r"\s*(?:```|~~~)")
+_HEADING: Final = re.compile(r"(#{1,6})\s+(.*?)\s*#*")
+_ITEM: Final = re.compile(r"(\s*)(?:[-*+]|[0-9]{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(.*)")
+_UNDERLINE: Final = re.compile(r"\s*(?:=+|-{2,})\s*")
+_BOLD: Final = re.compile(r"\*\*[^*]+\*\*:?|__[^_]+__:?")
+_TOOL_ALONE: Final = re.compile(_T)
+_SENTENCE: Final = re.compile(r"[^.!?]*(?:[.!?](?!\s|$)[^.!?]*)*(?:[.!?]+(?=\s|$)|$)")
+_MAX_LINE: Final = 20_000
+
+
+class ProseNote(NamedTuple):
+    """What became of a sentence that is no rule of the draft.
+
+    Attributes:
+        line: its line, from 1; None for what was said of a tool.
+        kind: ``proposed`` (a comment of the draft), ``left_out``, or ``assumed`` (in the draft, and not in the text).
+        text: the sentence.
+        reason: why.
+    """
+
+    line: int | None
+    kind: Literal["proposed", "left_out", "assumed"]
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedPolicy:
+    """A draft of rules.
+
+    Attributes:
+        text: the draft, in the language of policies.
+        policy: what it comes to; None where it is no policy yet.
+        rules: how many sentences became rules.
+        notes: everything that did not, and what was assumed.
+    """
+
+    text: str
+    policy: Policy | None
+    rules: int
+    notes: tuple[ProseNote, ...]
+
+
+class _ProseBlock(NamedTuple):
+    """A paragraph, an item or something else, with the line that each of its parts stands in.
+
+    `below` is why it is only proposed, and `other` why it is no sentence at all.
+    """
+
+    parts: tuple[tuple[int, str], ...]
+    below: str | None = None
+    other: str | None = None
+    item: bool = False
+
+
+class _DraftedRule(NamedTuple):
+    """A rule: its tool, what it demands before a call of it (None: it is never called), and why it is only proposed."""
+
+    tool: str
+    demand: str | None = None
+    doubt: str | None = None
+
+    def lines(self, words: str) -> list[str]:
+        """The rule in the language."""
+        if self.demand is None:
+            return [f"never {self.tool} {words}"]
+        return [f"before {self.tool}:", f"  {self.demand} {words}"]
+
+
+_Form = Callable[[re.Match[str], Mapping[str, Mapping[str, str]]], "_DraftedRule | str"]
+"""From a sentence that fits to its rule, or to why it is none."""
+
+
+def draft_policy(text: str, tools: ToolDeclarations | None = None, *, name: str = "policy") -> DraftedPolicy:
+    """The draft of a written policy.
+
+    Args:
+        text: the policy, as plain text or Markdown.
+        tools: the tools of the agent; None: those that the rules name, with arguments that are not known.
+        name: what it is called.
+    """
+    known = tools or ToolDeclarations()
+    rules: list[str] = []
+    notes = [ProseNote(None, "assumed", name, "it only reads, as it says of itself") for name in known.reads]
+    notes += [ProseNote(None, "left_out", each, "write its declaration yourself") for each in known.left_out]
+    ruled: dict[str, None] = {}
+    count = 0
+    for sentences, doubt in _read_blocks(text, known, listed=tools is not None):
+        for line, sentence, rule in sentences:
+            if isinstance(rule, str):
+                notes.append(ProseNote(line, "left_out", sentence, rule))
+                continue
+            why = rule.doubt or doubt
+            lines = [f"# line {line}: {sentence}", *rule.lines(_quoted(sentence))]
+            if why is None:
+                ruled[rule.tool] = None
+                count += 1
+            else:
+                notes.append(ProseNote(line, "proposed", sentence, why))
+                lines = [lines[0], f"# {why}:", *(f"# {each}" for each in lines[1:])]
+            rules.append("\n".join(lines))
+    declared = dict(known.tools) if tools is not None else {tool: f"tool {tool}(...)" for tool in ruled}
+    for tool in declared:
+        if tool not in ruled and tool not in known.reads:
+            notes.append(ProseNote(None, "assumed", tool, "no rule of the draft speaks of it, so that it is forbidden"))
+            rules.append(f'never {tool} "Nothing of the written policy that is a rule yet speaks of it."')
+    head = f"# A draft: read every line, and the list beside it, before you use it.\nname: {name}"
+    draft = "\n\n".join([head, *known.records, "\n".join(declared.values()), *rules]) + "\n"
+    policy = None
+    try:
+        policy = Policy.parse(draft)
+    except PolicyError as error:
+        notes.append(ProseNote(error.line, "left_out", "the draft", f"it is no policy yet: {error.message}"))
+    return DraftedPolicy(draft, policy, count, tuple(notes))
+
+
+_Sentences = list[tuple[int, str, "_DraftedRule | str"]]
+
+
+def _read_blocks(text: str, known: ToolDeclarations, *, listed: bool) -> Iterator[tuple[_Sentences, str | None]]:
+    """The sentences of each block, each with its rule or why it is none, and why its rules are only proposed."""
+    blocks = list(_blocks(text))
+    read = [
+        [(line, each, block.other or _read(each, known, listed)) for line, each in _sentences(block)]
+        for block in blocks
+    ]
+    behind = False  # words that are no rule, in this section
+    for number, (block, sentences) in enumerate(zip(blocks, read, strict=True)):
+        unread = any(isinstance(rule, str) for _, _, rule in sentences)
+        following = read[number + 1][:1] if number + 1 < len(read) else []
+        referred = any(isinstance(rule, str) and _REFERS.match(each) for _, each, rule in following)
+        yield sentences, block.below or (_BESIDE if unread or behind or referred else None)
+        behind = block.other != _A_HEADING and (behind or (unread and not block.item))
+
+
+_REFERS: Final = re.compile(
+    r"(?:this|these|that|those|it|they|such|the above|the (?:former|latter|rules?)|except|unless|but|however|only|if|"
+    r"when|otherwise|exceptions?)\b",
+    re.IGNORECASE,
+)
+"""How a sentence begins that may narrow the one before it."""
+_NOT_PROSE: Final = "it is code, a table, a quotation or a comment, and no sentence"
+_A_HEADING: Final = "it is a heading"
+_BESIDE: Final = "it stands beside or behind words that are no rule, which may narrow it"
+_UNREAD: Final = "it fits none of the forms that can be read in one way only"
+
+
+# ---- blocks and sentences
+
+
+def _is_other(line: str, *, inside: bool) -> bool:
+    """Whether a line is a row of a table, a quotation, a comment, code by its indentation, or too long."""
+    code = not inside and line.expandtabs(4).startswith("    ")
+    return code or len(line) > _MAX_LINE or line.lstrip().startswith(("|", ">", "<"))
+
+
+class _ProseOutline:
+    """What the next block stands below: headings, items, a line that leads to it."""
+
+    def __init__(self) -> None:
+        self._headings: list[tuple[int, str]] = []
+        self._items: list[tuple[int, str]] = []
+        self._lead: str | None = None
+        self._titled = False
+
+    def heading(self, level: int, text: str) -> None:
+        """A heading; the first one at the top is a title, and one that is a tool's name narrows nothing."""
+        self._items, self._lead = [], None
+        self._headings = [each for each in self._headings if each[0] < level]
+        if (level > 1 or self._titled) and not _TOOL_ALONE.fullmatch(text):
+            self._headings.append((level, text))
+        self._titled = True
+
+    def item(self, indent: int, text: str) -> None:
+        """An item of a list."""
+        self._items = [*(each for each in self._items if each[0] < indent), (indent, text)]
+
+    def paragraph(self, *, indented: bool) -> None:
+        """A paragraph begins."""
+        if not indented:
+            self._lead = None if self._items else self._lead
+            self._items = []
+
+    def below(self, *, item: bool) -> str | None:
+        """Why the block that ends here is only proposed."""
+        items = self._items[:-1] if item else self._items
+        above = [*(text for _, text in (*self._headings, *items)), *([self._lead] if self._lead else [])]
+        return f"it stands below {_quoted(above[-1][:80])}, which may narrow it" if above else None
+
+    def ended(self, text: str, *, item: bool) -> None:
+        """A block has ended; one that ends in a colon leads to the next."""
+        if not item:
+            self._lead = text if text.endswith(":") else None
+
+
+def _blocks(text: str) -> Iterator[_ProseBlock]:
+    outline = _ProseOutline()
+    parts: list[tuple[int, str]] = []
+    item = fenced = commented = False
+
+    def closed() -> Iterator[_ProseBlock]:
+        if parts:
+            yield _ProseBlock(tuple(parts), outline.below(item=item), item=item)
+            outline.ended(parts[-1][1].strip(), item=item)
+            parts.clear()
+
+    for number, given in enumerate(text.split("\n"), 1):
+        line = given.rstrip()
+        heading, listed = _HEADING.fullmatch(line.strip()), _ITEM.fullmatch(line)
+        was_commented = commented
+        commented = line.rfind("<!--") > line.rfind("-->") if "<!--" in line or "-->" in line else commented
+        if _FENCE.match(line):
+            yield from closed()
+            fenced = not fenced
+        elif not line.strip():
+            yield from closed()
+        elif fenced or commented or was_commented or _is_other(line, inside=bool(parts) or item):
+            yield from closed()
+            yield _ProseBlock(((number, line.strip()[:_MAX_LINE]),), other=_NOT_PROSE)
+        elif parts and not item and _UNDERLINE.fullmatch(line):
+            outline.heading(1 if "=" in line else 2, " ".join(part for _, part in parts))
+            yield _ProseBlock(tuple(parts), other=_A_HEADING)
+            parts.clear()
+        elif heading is not None or (not parts and _BOLD.fullmatch(line.strip())):
+            yield from closed()
+            level, title = (len(heading[1]), heading[2]) if heading is not None else (7, line.strip())
+            outline.heading(level, title)
+            yield _ProseBlock(((number, title),), other=_A_HEADING)
+            item = False
+        elif listed is not None:
+            yield from closed()
+            item = True
+            outline.item(len(listed[1].expandtabs(4)), listed[2])
+            parts.append((number, listed[2]))
+        else:
+            if not parts:
+                outline.paragraph(indented=line.startswith((" ", "\t")))
+                item = False
+            parts.append((number, line.strip()))
+    yield from closed()
+
+
+def _sentences(block: _ProseBlock) -> Iterator[tuple[int, str]]:
+    """The sentences of a block, each with the line in which it begins."""
+    starts: list[tuple[int, int]] = []
+    joined = ""
+    for line, part in block.parts:
+        joined += " " if joined else ""
+        starts.append((len(joined), line))
+        joined += part
+    at = 0
+    for match in _SENTENCE.finditer(joined):
+        sentence = match[0].strip()
+        if not sentence:
+            continue
+        begin = match.start() + len(match[0]) - len(match[0].lstrip())
+        while at + 1 < len(starts) and starts[at + 1][0] <= begin:
+            at += 1
+        yield starts[at][1], sentence
+
+
+# ---- from a sentence to a rule
+
+
+def _read(sentence: str, known: ToolDeclarations, listed: bool) -> _DraftedRule | str:
+    plain = re.sub(r"\*\*|__(?=[\s`])|(?<=[\s`])__", "", sentence).strip()
+    plain = re.sub(r"(?<![.!?])[.!]$", "", plain)
+    for form, build in _FORMS:
+        match = form.fullmatch(plain)
+        if match is None:
+            continue
+        for role in ("tool", "first"):
+            tool = _named(match, role)
+            if tool is not None and listed and tool not in known.tools:
+                return f"no tool {tool!r} is among those that were given"
+        return build(match, known.arguments)
+    return _UNREAD
+
+
+def _named(match: re.Match[str], role: str) -> str | None:
+    groups = match.groupdict()
+    return next((groups[role + kind] for kind in "quc" if groups.get(role + kind)), None)
+
+
+def _tool_of(match: re.Match[str]) -> str:
+    return str(_named(match, "tool"))
+
+
+def _never(match: re.Match[str], known: Mapping[str, Mapping[str, str]]) -> _DraftedRule | str:
+    return _DraftedRule(_tool_of(match))
+
+
+def _before(match: re.Match[str], known: Mapping[str, Mapping[str, str]]) -> _DraftedRule | str:
+    first = str(_named(match, "first"))
+    if first == _tool_of(match):
+        return "a call cannot come before itself"
+    doubt = "of which arguments is not said: any call of it will do" if known.get(first) != {} else None
+    return _DraftedRule(_tool_of(match), f"done {first}", doubt)
+
+
+def _limit(match: re.Match[str], known: Mapping[str, Mapping[str, str]]) -> _DraftedRule | str:
+    word = match["word"] or match["times"]
+    times = _WORDS.get(word.lower()) or int(word)
+    per = match["perq"] or match["per"]
+    if per is not None and per.lower() == "conversation":
+        per = None
+    if per is not None and per not in known.get(_tool_of(match), {}):
+        return f"{_tool_of(match)} has no argument {per!r} that is known"
+    often = "once" if times == 1 else f"{times} times"
+    return _DraftedRule(_tool_of(match), f"at most {often}{f' per {per}' if per else ''}")
+
+
+def _bound(match: re.Match[str], known: Mapping[str, Mapping[str, str]]) -> _DraftedRule | str:
+    name = match["argq"] or match["arg"]
+    kind = known.get(_tool_of(match), {}).get(name)
+    if kind not in ("integer", "number"):
+        return f"{_tool_of(match)} has no argument {name!r} that is known as a number"
+    operator = _BOUNDS[" ".join(match["bound"].lower().split())]
+    return _DraftedRule(_tool_of(match), f"require {name} {operator} {match['number']}")
+
+
+def _confirmed(match: re.Match[str], known: Mapping[str, Mapping[str, str]]) -> _DraftedRule | str:
+    return _DraftedRule(_tool_of(match), f"confirmed by {(match['role'] or match['known']).lower()}")
+
+
+def _form(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern.replace(" ", r"\s+"), re.IGNORECASE)
+
+
+_FORMS: Final[tuple[tuple[re.Pattern[str], _Form], ...]] = (
+    (_form(rf"(?:{_WHO} (?:must|may) (?:not|never)|never|do not(?: ever)?|don't(?: ever)?) {_CALL} {_T}"), _never),
+    (_form(rf"{_T} (?:must|may) (?:not|never) be {_CALLED}"), _never),
+    (_form(rf"{_T} is (?:always )?(?:forbidden|prohibited)"), _never),
+    (_form(rf"(?:always )?{_CALL} {_FIRST} before (?:{_CALLING} )?{_T}"), _before),
+    (_form(rf"before {_CALLING} {_T}, (?:{_WHO} must |always )?{_CALL} {_FIRST}(?: first)?"), _before),
+    (_form(rf"{_T} (?:may|must) only be {_CALLED} after {_FIRST}"), _before),
+    (_form(rf"{_CALL} {_T} only after (?:{_CALLING} )?{_FIRST}"), _before),
+    (_form(rf"{_T} (?:may|must) be {_CALLED} {_OFTEN}"), _limit),
+    (_form(rf"{_CALL} {_T} {_OFTEN}"), _limit),
+    (
+        _form(
+            rf"(?:the )?(?:`(?P<argq>\w+)`|(?P<arg>\w+)) of {_T} must (?P<bound>{'|'.join(_BOUNDS)}) {_NUMBER}"
+        ),
+        _bound,
+    ),
+    (_form(rf"{_T} (?:requires|needs) (?:the )?{_YES} (?:of|by|from) {_ROLE}"), _confirmed),
+    (_form(rf"{_T} must be (?:confirmed|approved) by {_ROLE}"), _confirmed),
+    (_form(rf"(?:get|obtain) the {_YES} of {_ROLE} before {_CALLING} {_T}"), _confirmed),
+)  # fmt: skip
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
