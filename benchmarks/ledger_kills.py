@@ -4,13 +4,14 @@
     python benchmarks/ledger_kills.py --kills 20 --seed 7 --folder /somewhere
 
 Real processes carry out runs and are sent SIGKILL after a random time; the next one goes on, until the run has ended.
-There are five kinds: a chain of steps run blocking, several branching runs at a time on one event loop, a run whose
-tool must not be called twice and takes no idempotency key, one that waits for an approval, and a batch. The model is a
+There are six kinds: a chain of steps run blocking, the calls of an agent at the gate of a policy, several branching
+runs at a time on one event loop, a run whose tool must not be called twice and takes no idempotency key, one that waits
+for an approval, and a batch. The agent's tool must not be called twice either. The model is a
 function that answers rightly after a short while and writes down what it is asked before it answers; the tool writes
 down what it does. Counted are, over all kills:
 
     asked_again    steps that were durable when a process was killed, and were asked of the model after that
-    called_twice   calls of the tool for one step beyond the first
+    called_twice   calls of the tool for one step, or one call of the agent, beyond the first
     wrong          runs that ended otherwise than one that nobody killed
     unsettled      calls that were cut off: the run said so, and what the tool had done was told to the ledger
 """
@@ -27,19 +28,20 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from stepguard import Guard, Procedure
+from stepguard import Guard, Policy, Procedure
 from stepguard.backends import Completion, Request
-from stepguard.ledger import Ledger, verify_ledger
+from stepguard.integrations.tool_gate import ToolGate
+from stepguard.ledger import Ledger, read_run, verify_ledger
 from stepguard.ledger.journal import load_run
 from stepguard.procedure import Tool
 from stepguard.testing import SimulatedModel, Slips
 
-KINDS: Final = ("chain", "async", "tool", "gate", "batch")
+KINDS: Final = ("chain", "agent", "async", "tool", "gate", "batch")
 _MODEL: Final = SimulatedModel(seed=1, slips=Slips.none())
 _CHAIN: Final = "inputs: x\nt1 = x + 1\n" + "\n".join(f"t{n} = t{n - 1} + {n % 7 - 2}" for n in range(2, 13))
 _LOOP: Final = """\
@@ -54,6 +56,9 @@ total = sum of fee
 """
 _PAY: Final = "inputs: x\na = x * 2\nb = a + 1\nreceipt: text = tool pay(amount=b)\nc = b + 3\nd = c * 2"
 _ITEMS: Final = (1, 2, 3, 4)
+_POLICY: Final = "tool pay(amount: integer) changes nothing\nbefore pay(amount):\n  at most once per amount"
+_CALLS: Final = 5
+"""What an agent calls in one conversation."""
 
 
 @dataclass(slots=True)
@@ -105,8 +110,8 @@ class _Awaited(_Noting):
         return _MODEL.complete(request)
 
 
-def procedure_of(kind: str, effects: Path, *, pause: float = 0.0) -> Procedure:
-    """The procedure of a kind; its tool adds a line to a file, in the middle of the time that it takes."""
+def _paying(effects: Path, pause: float) -> Callable[..., str]:
+    """A tool that adds a line to a file, in the middle of the time that it takes."""
 
     def pay(amount: int) -> str:
         time.sleep(pause)
@@ -116,6 +121,12 @@ def procedure_of(kind: str, effects: Path, *, pause: float = 0.0) -> Procedure:
         time.sleep(pause)
         return f"paid {amount}"
 
+    return pay
+
+
+def procedure_of(kind: str, effects: Path, *, pause: float = 0.0) -> Procedure:
+    """The procedure of a kind."""
+    pay = _paying(effects, pause)
     if kind in ("tool", "gate"):
         return Procedure.parse(_PAY, tools={"pay": Tool(pay, approval=kind == "gate")})
     return Procedure.parse(_LOOP if kind == "async" else _CHAIN)
@@ -135,6 +146,9 @@ def run_id(kind: str, number: int, row: int) -> str:
 
 def live(kind: str, number: int, folder: Path, pause: float) -> None:
     """One life of a job, until it ends or is killed."""
+    if kind == "agent":
+        _converse(number, folder, pause)
+        return
     procedure = procedure_of(kind, folder / "effects", pause=8 * pause)
     log, given = folder / "asked", inputs_of(kind, number)
     model = _Awaited(log, pause) if kind in ("async", "batch") else _Noting(log, pause)
@@ -152,6 +166,56 @@ def live(kind: str, number: int, folder: Path, pause: float) -> None:
             pass
     else:
         guard.run(procedure, given[0], run_id=run_id(kind, number, 0))
+
+
+def _converse(number: int, folder: Path, pause: float) -> list[str]:
+    """What an agent that calls a tool several times is told."""
+    tools = {"pay": _paying(folder / "effects", 8 * pause)}
+    name = run_id("agent", number, 0)
+    with ToolGate(Policy.parse(_POLICY), tools, ledger=folder / "runs.db", run_id=name) as gate:
+        return [gate.call("pay", {"amount": amount}, id=f"call {amount}") for amount in _amounts(number)]
+
+
+def _amounts(number: int) -> range:
+    return range(number * 100, number * 100 + _CALLS)
+
+
+def _settle_calls(folder: Path, number: int, report: Report) -> None:
+    """Tell what the calls of an agent have done in which a process died."""
+    name = run_id("agent", number, 0)
+    if not (folder / "runs.db").exists():
+        return
+    with Ledger(folder / "runs.db") as ledger:
+        if all(each.run_id != name for each in ledger.runs()):
+            return
+        calls = {call["id"]: call for change in read_run(ledger, name).changes for call in change.get("calls", ())}
+        for id_ in [id_ for id_, call in calls.items() if call["status"] == "pending"]:
+            report.unsettled += 1
+            amount = id_.removeprefix("call ")
+            if amount in _lines(folder / "effects"):
+                ledger.answer(name, id_, f"paid {amount}")
+            else:
+                ledger.repeat(name, id_)
+
+
+def run_conversation(
+    number: int,
+    folder: Path,
+    chance: random.Random,
+    windows: dict[str, float],
+    pause: float,
+    report: Report,
+    most: int,
+) -> None:
+    """Carry the conversation of an agent to its end, killing it as long as there are kills left."""
+    report.runs += 1
+    ended = False
+    while not ended:
+        _settle_calls(folder, number, report)
+        report.lives += 1
+        ended = _one_life("agent", number, folder, chance, windows, pause, report, most)
+    report.wrong += _converse(number, folder, pause) != [f"paid {amount}" for amount in _amounts(number)]
+    report.called_twice += sum(abs(_lines(folder / "effects").count(str(amount)) - 1) for amount in _amounts(number))
 
 
 def _lines(path: Path) -> list[str]:
@@ -253,7 +317,8 @@ def _one_life(
     pause: float,
     report: Report,
     most: int,
-) -> None:
+) -> bool:
+    """One life, whether it came to its own end."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -265,7 +330,7 @@ def _one_life(
     if report.kills >= most:
         _, status = os.waitpid(child, 0)
         report.faults += status != 0
-        return
+        return True
     started = time.monotonic()
     until = started + chance.uniform(0.0, windows[kind])
     while time.monotonic() < until:
@@ -273,15 +338,16 @@ def _one_life(
         if done:
             windows[kind] = 1.2 * (time.monotonic() - started)
             report.faults += status != 0
-            return
+            return True
         time.sleep(0.0005)
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     windows[kind] *= 1.1  # so that every kind gets to its end
     if os.WIFSIGNALED(status):
         report.kills += 1
-    else:
-        report.faults += status != 0
+        return False
+    report.faults += status != 0
+    return True
 
 
 def _compare(kind: str, number: int, folder: Path, names: list[str], report: Report) -> None:
@@ -307,10 +373,14 @@ def run_kills(most: int, folder: Path, *, seed: int = 1, pause: float = 0.002) -
     number, windows = 0, dict.fromkeys(KINDS, 50 * pause)
     while report.kills < most:
         number += 1
-        run_job(KINDS[number % len(KINDS)], number, folder, chance, windows, pause, report, most)
+        kind = KINDS[number % len(KINDS)]
+        if kind == "agent":
+            run_conversation(number, folder, chance, windows, pause, report, most)
+        else:
+            run_job(kind, number, folder, chance, windows, pause, report, most)
     with Ledger(folder / "runs.db", read_only=True) as ledger:
         verified = verify_ledger(ledger)
-        report.faults += len(verified.faults) + len(verified.unchecked)
+        report.faults += len(verified.faults) + sum(not name.startswith("agent") for name in verified.unchecked)
     report.seconds = round(time.monotonic() - started, 1)
     return report
 
