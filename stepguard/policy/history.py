@@ -8,6 +8,7 @@ from datetime import timedelta
 from itertools import chain
 from typing import Any, Final, Literal
 
+from stepguard.language.measure_arithmetic import same_value
 from stepguard.language.values import Value
 from stepguard.policy.reading import folded
 
@@ -72,6 +73,13 @@ class LetThrough:
             None if state["at"] is None else state["at"] * _TICK, tuple((path, key) for path, key in state["spent"]),
             tuple(state["yeses"]), state["result"], tuple(state["open"]),
         )  # fmt: skip
+
+    def says(self, tool: str, values: Mapping[str, Value] | None, data: Mapping[str, Any]) -> bool:
+        """Whether arguments of a tool say what those of this call say, however their numbers are written."""
+        if self.tool != tool or self.values is None or values is None:
+            return (self.tool, self.data) == (tool, data)
+        further = [{name: each for name, each in given.items() if name not in values} for given in (self.data, data)]
+        return further[0] == further[1] and all(same_value(self.values[name], each) for name, each in values.items())
 
     @property
     def counts(self) -> bool:
