@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from stepguard import Guard, Procedure, Result
 from stepguard.backends import Completion, Request
+from stepguard.ledger.store import GENESIS, chain_hash, digest_of
 from stepguard.procedure import Tool
 from stepguard.testing import SimulatedModel, Slips
 
@@ -109,3 +111,16 @@ def facts(result: Result) -> tuple[object, ...]:
 def ledger_at(folder: Path) -> Path:
     """The path of a ledger."""
     return folder / "runs.db"
+
+
+def chain_again(path: Path) -> None:
+    """What somebody does who knows how the chain is made: every digest and hash is right again."""
+    connection = sqlite3.connect(path)
+    sql = "select records.number, run, kind, body, salt from records join runs on run = runs.number order by 1"
+    before = GENESIS
+    for number, run, kind, body, salt in connection.execute(sql).fetchall():
+        digest = digest_of(salt, body)
+        before = chain_hash(before, number, run, kind, digest)
+        connection.execute("update records set digest = ?, hash = ? where number = ?", (digest, before, number))
+    connection.commit()
+    connection.close()

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any, Final, get_args
 
 from stepguard.cli.arguments import load_file
+from stepguard.cli.policies import load_policy
 from stepguard.cli.text import printable, shortened
 from stepguard.errors import ConfigError
 from stepguard.ledger import KeptStatus, Ledger, RunSummary, verify_ledger
@@ -50,6 +51,13 @@ def add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
                 action="append",
                 default=[],
                 help="a procedure that the ledger does not hold as text; may be repeated",
+            )
+            parser.add_argument(
+                "--policy",
+                metavar="FILE",
+                action="append",
+                default=[],
+                help="the policy of conversations, which are judged again then; may be repeated",
             )
             parser.add_argument("--json", action="store_true", help="print one JSON document")
         case _:
@@ -122,7 +130,8 @@ def _value(text: str) -> object:
 
 
 def _verify(ledger: Ledger, options: argparse.Namespace) -> int:
-    verified = verify_ledger(ledger, head=options.head, procedures=map(load_file, options.procedure))
+    procedures, policies = map(load_file, options.procedure), map(load_policy, options.policy)
+    verified = verify_ledger(ledger, head=options.head, procedures=procedures, policies=policies)
     code = 3 if verified.faults else 1 if verified.unchecked else 0
     if options.json:
         facts: dict[str, Any] = {**asdict(verified), "right": verified.right}

@@ -47,8 +47,9 @@ class KeptRun:
         usage: what they cost.
         conversation: of a gate: what the keys of its calls are made of; None of a run of a procedure.
         changes: of a gate: what has happened at it, in order.
+        options: of a gate: its options in every process, without repetitions.
         end: how it ended last, None while it is under way or was killed.
-        numbers: the numbers of the records of the steps, by their places, and of the ``end``.
+        numbers: the numbers of the records of the steps, by their places, of the ``end``, and of every ``change N``.
     """
 
     run_id: str = ""
@@ -60,6 +61,7 @@ class KeptRun:
     usage: Usage = field(default_factory=Usage)
     conversation: str | None = None
     changes: list[Mapping[str, Any]] = field(default_factory=list)
+    options: list[Mapping[str, Any]] = field(default_factory=list)
     end: Mapping[str, Any] | None = None
     numbers: dict[str, int] = field(default_factory=dict)
 
@@ -93,7 +95,10 @@ def _take_in(kept: KeptRun, kind: str, body: Mapping[str, Any], number: int) -> 
             kept.run_id, kept.end = body["run"], None
             kept.inputs = body.get("inputs", kept.inputs)  # they stand where it was begun first
             kept.conversation = body.get("conversation", kept.conversation)
+            if "options" in body and body["options"] not in kept.options:
+                kept.options.append(dict(body["options"]))
         case "gate":
+            kept.numbers[f"change {len(kept.changes)}"] = number
             kept.changes.append(dict(body))
         case "step":
             place, step = read_step(body)

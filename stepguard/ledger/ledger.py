@@ -153,13 +153,16 @@ class Ledger:
         writer, kept = self._go_on(run_id, row, "running", lambda kept: self._check_inputs(kept, given, run_id))
         return RunJournal(writer, kept, texts=self._texts)
 
-    def open_gate(self, policy: Policy, *, run_id: str, conversation: str) -> ConversationJournal:
+    def open_gate(
+        self, policy: Policy, *, run_id: str, conversation: str, options: Mapping[str, Any]
+    ) -> ConversationJournal:
         """Begin the conversation of a gate, or go on with one, as its only writer; `Policy.gate` does it.
 
         Args:
             policy: the policy.
             run_id: its name in the ledger.
             conversation: what the keys of its calls are made of; of one that was begun before, that holds.
+            options: those of the gate on which depends what it says, as JSON data.
 
         Raises:
             RunConflict: the conversation is under way, or was begun with another policy.
@@ -170,14 +173,14 @@ class Ledger:
         row = self._row(run_id)
         if row is None:
             subject = _Subject(policy.digest, policy.name, None, "[]", None)
-            writer = self._begin(run_id, subject, "open", conversation=conversation)
+            writer = self._begin(run_id, subject, "open", conversation=conversation, options=options)
             return ConversationJournal(writer, KeptRun(conversation=conversation))
         if row.procedure != policy.digest:
             raise RunConflict(
                 f"the run {run_id!r} of {self.path} was begun with another policy than {policy.name!r} as it is now: "
                 "go on with the one it was begun with, or use another run_id"
             )
-        return ConversationJournal(*self._go_on(run_id, row, "open", lambda _: None))
+        return ConversationJournal(*self._go_on(run_id, row, "open", lambda _: None, options=options))
 
     def _row(self, run_id: str) -> _RunRow | None:
         rows = self.file.read("select number, salt, epoch, procedure from runs where name = ?", run_id)
@@ -202,7 +205,7 @@ class Ledger:
         return self._writer(run_id, number, salt, 1)
 
     def _go_on(
-        self, run_id: str, row: _RunRow, status: KeptStatus, check: Callable[[KeptRun], None]
+        self, run_id: str, row: _RunRow, status: KeptStatus, check: Callable[[KeptRun], None], **facts: object
     ) -> tuple[RunWriter, KeptRun]:
         self._take(row.number, run_id)
         try:
@@ -213,7 +216,7 @@ class Ledger:
                 if not transaction.execute(sql, epoch, status, time.time(), row.number, row.epoch).rowcount:
                     what = f"another process has just gone on with the run {run_id!r} of {self.path}"
                     raise RunConflict(what, under_way=True)
-                transaction.append(row.number, row.salt, [("begin", _begin(run_id, row.procedure, epoch))])
+                transaction.append(row.number, row.salt, [("begin", _begin(run_id, row.procedure, epoch, **facts))])
         except BaseException:
             self._locks.free(row.number)
             raise

@@ -22,6 +22,8 @@ from stepguard.ledger.procedures import digest_of_source, procedure_digest
 from stepguard.ledger.records import storable
 from stepguard.ledger.replaying import RunReplay, load_procedure
 from stepguard.ledger.store import GENESIS, LedgerFile, chain_hash, digest_of
+from stepguard.policy.policy import Policy
+from stepguard.policy.rejudging import rejudge
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import COMPLETED, Result
 
@@ -79,13 +81,20 @@ class Verification:
         return not self.faults
 
 
-def verify_ledger(ledger: Ledger, *, head: str | None = None, procedures: Iterable[Procedure] = ()) -> Verification:
+def verify_ledger(
+    ledger: Ledger,
+    *,
+    head: str | None = None,
+    procedures: Iterable[Procedure] = (),
+    policies: Iterable[Policy] = (),
+) -> Verification:
     """Check a ledger.
 
     Args:
         ledger: the ledger, which may be opened read-only.
         head: an earlier `Ledger.head`, kept elsewhere: the records up to it have to be those of then.
         procedures: procedures that the ledger does not hold as text: lazy ones, and those with checks of your own.
+        policies: the policies of conversations, of which the ledger holds no text.
 
     Raises:
         ConfigError: `head` is none.
@@ -93,16 +102,21 @@ def verify_ledger(ledger: Ledger, *, head: str | None = None, procedures: Iterab
     """
     wanted = None if head is None else _read_head(head)
     with closing(ledger.file.reader()) as file, file.snapshot():
-        return _verify(file, wanted, procedures)
+        known = {procedure_digest(each): each for each in procedures}
+        return _verify(file, wanted, known, {each.digest: each for each in policies})
 
 
-def _verify(file: LedgerFile, head: tuple[int, bytes] | None, procedures: Iterable[Procedure]) -> Verification:
+def _verify(
+    file: LedgerFile,
+    head: tuple[int, bytes] | None,
+    known: Mapping[str, Procedure],
+    policies: Mapping[str, Policy],
+) -> Verification:
     records, last, fault = _check_chain(file, head)
     if fault is None:
         fault = _check_procedures(file)
     if fault is not None:
         return Verification(records, 0, 0, {}, (fault,), last)
-    known = {procedure_digest(each): each for each in procedures}
     faults: list[LedgerFault] = []
     unchecked: dict[str, str] = {}
     rechecked = erasures = 0
@@ -112,13 +126,22 @@ def _verify(file: LedgerFile, head: tuple[int, bytes] | None, procedures: Iterab
             if wrong is None and row[0] == "erased":
                 erasures += 1
             elif wrong is None and kept.conversation is not None:
-                unchecked[name] = "what a policy has decided is not decided again"
+                policy = policies.get(digest)
+                if policy is None or len(kept.options) != 1:
+                    what = "its policy has to be given" if policy is None else "its gate had other options in between"
+                    unchecked[name] = what
+                    continue
+                wrong = _check_conversation(kept, kept.conversation, policy)
+                rechecked += 1
             elif wrong is None:
                 procedure = known[digest] if digest in known else load_procedure(file, digest)
                 rechecked += 1
                 wrong = _check_run(kept, procedure)
         except ProcedureError as error:
             unchecked[name] = f"its procedure has to be given: {error}"
+            continue
+        except ConfigError as error:
+            unchecked[name] = str(error)
             continue
         if wrong is not None:
             faults.append(replace(wrong, run_id=name))
@@ -246,6 +269,12 @@ def _check_row(file: LedgerFile, number: int, row: Mapping[str, Any]) -> tuple[K
         what = f"the run is listed with {wrong} {row[wrong]!r:.80}, and its records say {facts[wrong]!r:.80}"
         return kept, LedgerFault(None, None, what)
     return kept, None
+
+
+def _check_conversation(kept: KeptRun, conversation: str, policy: Policy) -> LedgerFault | None:
+    """The first change at a gate that cannot be what it says."""
+    found = rejudge(policy, kept.changes, conversation=conversation, options=kept.options[0])
+    return None if found is None else LedgerFault(kept.numbers[f"change {found[0]}"], None, found[1])
 
 
 def _check_run(kept: KeptRun, procedure: Procedure) -> LedgerFault | None:

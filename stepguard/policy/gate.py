@@ -78,7 +78,8 @@ class PolicyGate:
         if state is not None:
             self._resume(state)
         if ledger is not None and run_id is not None:
-            self._memory.open_journal(ledger, run_id)
+            options = {"zone": str(zone), "reused_ids": reused_ids, "observe": observe}
+            self._memory.open_journal(ledger, run_id, options)
         try:
             self._memory.learn_at_start(facts or {})
         except BaseException:
@@ -248,6 +249,15 @@ class PolicyGate:
         """Everything of the conversation as plain data, for `Policy.gate(state=...)`."""
         with self._lock:
             return self._memory.to_dict()
+
+    def take_in(self, change: Mapping[str, Any]) -> None:
+        """Take in a change at the gate of an earlier process; nothing is judged.
+
+        Args:
+            change: see `stepguard.policy.journal`. What is no change raises all kinds of errors.
+        """
+        with self._lock:
+            self._memory.apply(change)
 
     def _resume(self, state: Mapping[str, Any]) -> None:
         try:

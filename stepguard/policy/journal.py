@@ -47,8 +47,8 @@ class GateJournal(Protocol):
 class GateLedger(Protocol):
     """What keeps conversations, such as `stepguard.ledger.Ledger`."""
 
-    def open_gate(self, policy: Policy, *, run_id: str, conversation: str) -> GateJournal:
-        """Begin a conversation, or go on with one."""
+    def open_gate(self, policy: Policy, *, run_id: str, conversation: str, options: Mapping[str, Any]) -> GateJournal:
+        """Begin a conversation, or go on with one; `options` are those of the gate that what it says depends on."""
         ...
 
 

@@ -211,13 +211,13 @@ class GateMemory:
         self.handed_over = bool(change.get("handed_over", self.handed_over))
         self.decisions.extend(dict(each) for each in change.get("decisions", ()))
 
-    def open_journal(self, ledger: GateLedger, run_id: str) -> None:
-        """Go on with a conversation of a ledger, and keep this one there.
+    def open_journal(self, ledger: GateLedger, run_id: str, options: Mapping[str, Any]) -> None:
+        """Go on with a conversation of a ledger, and keep this one there with the options of its gate.
 
         Raises:
             LedgerError: it cannot be read.
         """
-        journal = ledger.open_gate(self.policy, run_id=run_id, conversation=self.conversation)
+        journal = ledger.open_gate(self.policy, run_id=run_id, conversation=self.conversation, options=options)
         self.conversation = journal.conversation
         try:
             for change in journal.changes:

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_harness import CHAIN, LOOP, SURE, Counting, Nobody, facts, payment
+from ledger_harness import CHAIN, LOOP, SURE, Counting, Nobody, chain_again, facts, payment
 
 from stepguard import Guard, Procedure, Step
 from stepguard.errors import ConfigError, LedgerError, RunConflict
 from stepguard.ledger import Ledger, store, verify_ledger, verifying
-from stepguard.ledger.store import GENESIS, chain_hash, digest_of
 
 pytestmark = pytest.mark.usefixtures("quick_collections")
 
@@ -53,19 +52,6 @@ def _change(path: Path, *statements: str) -> None:
     connection = sqlite3.connect(path)
     for statement in statements:
         connection.execute(statement)
-    connection.commit()
-    connection.close()
-
-
-def _chain_again(path: Path) -> None:
-    """What somebody does who knows how the chain is made: every digest and hash is right again."""
-    connection = sqlite3.connect(path)
-    sql = "select records.number, run, kind, body, salt from records join runs on run = runs.number order by 1"
-    before = GENESIS
-    for number, run, kind, body, salt in connection.execute(sql).fetchall():
-        digest = digest_of(salt, body)
-        before = chain_hash(before, number, run, kind, digest)
-        connection.execute("update records set digest = ?, hash = ? where number = ?", (digest, before, number))
     connection.commit()
     connection.close()
 
@@ -150,7 +136,7 @@ def test_what_is_wrong_is_named_where_the_chain_was_made_again(tmp_path: Path, o
     head = _keep(tmp_path / "runs.db")
     sql = "update records set body = replace(body, '{}', '{}') where number = (select min(number) from records where "
     _change(tmp_path / "runs.db", f"{sql.format(old, new)} instr(body, '{old}') and kind != 'attempt')")
-    _chain_again(tmp_path / "runs.db")
+    chain_again(tmp_path / "runs.db")
     (found,) = _verify(tmp_path / "runs.db")
     assert fault in found
     assert old.startswith('"run"') or "others than when the head was exported" in _verify(tmp_path / "runs.db", head)[0]

@@ -9,11 +9,12 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_harness import CHAIN, SURE
+from ledger_harness import CHAIN, SURE, chain_again
 from policy_harness import NOW, ORDER, SHOP
 
 from stepguard import Guard, Policy
@@ -117,6 +118,18 @@ def test_a_call_that_was_not_made_is_made_again(tmp_path: Path) -> None:
     assert paid == ["a"]
 
 
+def test_a_gate_that_observes_is_kept_and_judged_again(tmp_path: Path) -> None:
+    """Calls that were made whatever was decided are no fault where the gate only observed."""
+    ledger = Ledger(tmp_path / "runs.db")
+    for number in range(3):
+        gate = PAY.gate(ledger=ledger, run_id="c", observe=True)
+        gate.offer("pay", {"to": "a"}, id=f"{number}")
+        gate.result(f"{number}", "paid")
+        gate.close()
+    verified = verify_ledger(ledger, policies=[PAY])
+    assert (verified.faults, verified.rechecked) == ((), 1)
+
+
 def _play(gate: Callable[[], PolicyGate], seed: int) -> dict[str, Any]:
     """A conversation of chance, each event at a gate that was opened anew; what it has come to."""
     chance = random.Random(seed)
@@ -168,8 +181,9 @@ def test_a_conversation_that_is_opened_anew_at_every_event_is_the_same(tmp_path:
         return opened[0]
 
     assert _play(anew, seed) == _play(lambda: whole, seed)
-    verified = verify_ledger(ledger)
-    assert (verified.right, verified.unchecked) == (True, {"c": "what a policy has decided is not decided again"})
+    assert verify_ledger(ledger).unchecked == {"c": "its policy has to be given"}
+    verified = verify_ledger(ledger, policies=[POLICY])
+    assert (verified.faults, verified.rechecked, verified.unchecked) == ((), 1, {})
 
 
 def test_what_is_not_durable_lets_nothing_through(tmp_path: Path) -> None:
@@ -243,6 +257,56 @@ def test_conversations_are_listed_verified_and_erased(tmp_path: Path) -> None:
     assert all(b"Grauzahn" not in each.read_bytes() for each in tmp_path.iterdir())
     with pytest.raises(RunConflict, match="was erased"):
         ToolGate(PAY, ledger=path, run_id="c")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"customer":"C1"', '"customer":"C2"', "was let through, and the policy says refuse"),
+        ('"value":"C1"', '"value":"C2"', "was let through, and the policy says refuse"),
+        ('"amount":20', '"amount":30', "was let through, and the policy says another key"),
+        ('"key":"', '"key":"0', "was let through, and the policy says another key"),
+        ('"at":"2026-03-10', '"at":"2026-05-10', "was let through, and the policy says ask"),
+        ('"outcome":"refuse"', '"outcome":"allow"', "the call 'a' was let through, and the policy says refuse"),
+        ('"facts"', '"faces"', "was let through, and the policy says"),
+        ('"calls"', '"walls"', "a call was made that nothing let through, or is not kept"),
+        ('"outcome":"allow"', '"outcome":"refuse"', "a call was made that nothing let through, or is not kept"),
+        ('"decisions":[', '"decisions":[5,', "it cannot be what happened (TypeError"),
+    ],
+)
+def test_what_a_policy_would_not_have_let_through_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
+    """Who alters a record and makes every hash right again is found by judging the conversation again."""
+    path = tmp_path / "runs.db"
+    gate = POLICY.gate(conversation="c", facts={"customer": "C1"}, ledger=Ledger(path), run_id="c")
+    gate.offer("refund", {"order": "A1", "amount": 20}, id="a", now=NOW)
+    gate.offer("get_order", {"id": "A1"}, id="b", now=NOW)
+    gate.result("b", ORDER)
+    gate.offer("refund", {"order": "A1", "amount": 20}, id="c", now=NOW)
+    gate.failed("c")
+    gate.close()
+    with Ledger(path, read_only=True) as ledger:
+        assert verify_ledger(ledger, policies=[POLICY]).right
+    connection = sqlite3.connect(path)
+    connection.execute("update records set body = replace(body, ?, ?) where kind = 'gate'", (old, new))
+    connection.commit()
+    connection.close()
+    chain_again(path)
+    with Ledger(path, read_only=True) as ledger:
+        (fault,) = verify_ledger(ledger, policies=[POLICY]).faults
+    assert said in str(fault)
+
+
+def test_a_conversation_that_cannot_be_judged_again_is_named(tmp_path: Path) -> None:
+    """Without its policy, with a time zone of nowhere, or where the zone has changed, a conversation is not checked."""
+    ledger = Ledger(tmp_path / "runs.db")
+    for zone in (UTC, timezone(timedelta(hours=1))):
+        PAY.gate(ledger=ledger, run_id="changed", zone=zone).close()
+    PAY.gate(ledger=ledger, run_id="nowhere", zone=timezone(timedelta(hours=1))).close()
+    assert verify_ledger(ledger, policies=[PAY]).unchecked == {
+        "changed": "its gate had other options in between",
+        "nowhere": "the time zone 'UTC+01:00' of its gate is not known here",
+    }
+    assert set(verify_ledger(ledger).unchecked.values()) == {"its policy has to be given"}
 
 
 def test_which_tools_may_be_called_again_is_said(tmp_path: Path) -> None:
