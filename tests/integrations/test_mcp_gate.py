@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -325,3 +326,66 @@ def test_tools_that_the_policy_does_not_declare_are_named_once() -> None:
     for expected in (["client", "log"], ["client"]):
         wire.client(ask)
         assert [each.to for each in wire.session.from_server(answer)] == expected
+
+
+def readings(text: str) -> list[Any]:
+    """A message as readers take it that let the first or the last of two keys win, in any case."""
+
+    def first(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return dict(reversed(pairs))
+
+    def folded(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {key.casefold(): value for key, value in pairs}
+
+    def first_folded(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return folded(list(reversed(pairs)))
+
+    found: list[Any] = []
+    for hook in (dict, first, folded, first_folded):
+        read = json.loads(text, object_pairs_hook=hook)
+        found += read if isinstance(read, list) else [read]
+    return [each for each in found if isinstance(each, dict)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_reading_of_what_reaches_the_server_is_a_call_that_was_not_let_through(seed: int) -> None:
+    """Keys that stand twice, in other cases and places, other types of identifiers, batches, retries, answers."""
+    chance = random.Random(seed)
+    texts = [*['"tools/call"'] * 6, '"ping"', '"tools\\/call"', '"tools/list"', "null", "5", '["tools/call"]']
+    names = ['"close_account"', *['"mail"'] * 5, '"refund"', '"Mail"', '"close\\u005faccount"', "null", '["mail"]']
+    arguments = ['{"customer":"C1"}', *['{"to":"a","words":"b"}'] * 5, '{"order":"A1","amount":1}', "null", "[]", "{}"]
+
+    def pick(*keys: str) -> str:
+        key = chance.choice(keys)
+        return (
+            f'"{chance.choice([*[key] * 12, key.upper(), key.title(), key[:-1] + chr(92) + f"u{ord(key[-1]):04x}"])}"'
+        )
+
+    def params() -> str:
+        parts = [f"{pick('name')}:{chance.choice(names)}" for _ in range(chance.choice([1, 1, 1, 2]))]
+        parts += [f"{pick('arguments')}:{chance.choice(arguments)}" for _ in range(chance.choice([0, 1, 1, 2]))]
+        parts += [f'{pick("requestState")}:"s"'] * chance.choice([0, 0, 1])
+        chance.shuffle(parts)
+        return f"{{{','.join(parts)}}}"
+
+    def message(number: int) -> str:
+        id = chance.choice([str(number), str(number), "1", '"a"', "null", "1.0"])
+        parts = ['"jsonrpc":"2.0"', f"{pick('id')}:{id}"]
+        parts += [f"{pick('method')}:{chance.choice(texts)}" for _ in range(chance.choice([1, 1, 1, 2]))]
+        parts += [f"{pick('params')}:{params()}" for _ in range(chance.choice([1, 1, 1, 2]))]
+        chance.shuffle(parts)
+        text = f"{{{','.join(parts)}}}"
+        return f"[{text}]" if chance.random() < 0.1 else text
+
+    wire, passed = Wire(refusals=10**6), 0
+    for number in range(1500):
+        for to, text in wire.session.from_client(message(number)):
+            for read in readings(text) if to == "server" else []:
+                if str(read.get("method", read.get("METHOD"))).casefold() == "tools/call":
+                    called = {key.casefold(): value for key, value in read["params"].items()}
+                    assert called["name"] in ("mail", "get_order"), text
+                    assert called["_meta"][IDEMPOTENCY_KEY], text
+                    passed += 1
+        if chance.random() < 0.5:
+            wire.session.from_server(f'{{"id":{chance.choice([1, number])},"result":{{"content":[]}}}}')
+    assert passed > 5
