@@ -40,7 +40,7 @@ _UNWRITTEN = 74
 _INTERRUPTED = 130
 _PIPE = 141
 _TERMINATED = 143
-_ENDED_BY_THEMSELVES = ("serve", "mcp", "mcp-gate", "ui")
+_ENDED_BY_THEMSELVES = ("serve", "mcp", "ui")
 LEDGER_COMMANDS: Final[Mapping[str, str]] = {
     "runs": "list the runs of a ledger: status, progress, spend, where each stands and who is waited for",
     "answer": "answer the question for which a run waits, or settle a call of a tool that was cut off",

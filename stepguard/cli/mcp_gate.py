@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import signal
 import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -86,10 +85,5 @@ def _serve(gate: PolicyGate, command: list[str], options: argparse.Namespace) ->
         if not os.environ.get(options.token):
             raise ConfigError(f"the environment has no {options.token}", option="token")
         headers["Authorization"] = f"Bearer {os.environ[options.token]}"
-    # A thread waits for the next line, and Python would wait for it; the client knows that it has ended the session.
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        asyncio.run(serve_url(GatedSession(gate, ask=options.ask, handshake=True), options.url, headers=headers))
-    finally:
-        signal.signal(signal.SIGINT, before)
+    asyncio.run(serve_url(GatedSession(gate, ask=options.ask, handshake=True), options.url, headers=headers))
     return 0

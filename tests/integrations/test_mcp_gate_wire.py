@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -159,6 +160,35 @@ def test_a_conversation_goes_on_in_another_session(policy: str, tmp_path: Path) 
     kept = gated(policy, "--ledger", str(tmp_path / "runs.db"), "--run-id", "c-1")
     assert not talk(kept, refund)[0]
     assert "at most once" in talk(kept, refund)[1]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
+def test_a_gate_that_is_ended_leaves_no_server_behind(policy: str, told: signal.Signals) -> None:
+    """Not even one that does not care about the end of its input."""
+    server = "import os, time\nprint(os.getpid(), flush=True)\nwhile True: time.sleep(1)"
+    pipe = subprocess.PIPE
+    command = [sys.executable, *GATE, "--policy", policy, "--", sys.executable, "-c", server]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as gate:
+        assert gate.stdout is not None
+        child = int(gate.stdout.readline())
+        gate.send_signal(told)
+        assert gate.wait(60) in (130, 143)
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+
+
+def test_a_server_that_cannot_be_reached_is_named_and_nothing_hangs(policy: str) -> None:
+    """Also where the client still speaks."""
+    command = [sys.executable, *GATE, "--policy", policy, "--url", "http://127.0.0.1:1/mcp"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8") as gate:
+        assert gate.stdin is not None
+        assert gate.stderr is not None
+        gate.stdin.write('{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n')
+        gate.stdin.flush()
+        assert gate.wait(60) == 2
+        assert "the server at http://127.0.0.1:1/mcp cannot be reached" in gate.stderr.read()
 
 
 def run(policy: str, *arguments: str, said: str = "") -> subprocess.CompletedProcess[str]:

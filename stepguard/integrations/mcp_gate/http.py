@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from threading import Thread
 from typing import Any
 
-from stepguard.errors import MissingExtraError
+from stepguard.errors import ConfigError, MissingExtraError, StepguardError
 from stepguard.integrations.mcp_gate.messages import INVALID_REQUEST, error_message, plain_id, read_message
 from stepguard.integrations.mcp_gate.session import GatedSession, Routed
 from stepguard.integrations.mcp_gate.stdio import log_line, stdin_lines, stdout_writer
@@ -37,7 +40,22 @@ async def serve_url(
         url: where the server is.
         headers: what is sent along, such as ``{"Authorization": "Bearer ..."}``.
         log: what is told of calls that are not let through.
+
+    Raises:
+        ConfigError: the server cannot be reached, or not any more.
     """
+    try:
+        await _serve(session, url, headers, log)
+    except Exception as error:
+        leaf: BaseException = error
+        while isinstance(leaf, BaseExceptionGroup):
+            leaf = leaf.exceptions[0]
+        if isinstance(leaf, StepguardError):
+            raise leaf from None
+        raise ConfigError(f"the server at {url} cannot be reached: {leaf}", option="url") from error
+
+
+async def _serve(session: GatedSession, url: str, headers: dict[str, str] | None, log: Callable[[str], None]) -> None:
     write = stdout_writer()
     async with (
         create_mcp_http_client(headers=headers) as http,
@@ -62,8 +80,17 @@ async def serve_url(
 
 
 async def _client_lines() -> AsyncIterator[str]:
-    lines = anyio.wrap_file(stdin_lines())
-    async for line in lines:
+    """The lines of stdin, read by a thread that nothing waits for where the server ends the session."""
+    loop, lines = asyncio.get_running_loop(), asyncio.Queue[bytes | None]()
+
+    def read() -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            for line in stdin_lines():
+                loop.call_soon_threadsafe(lines.put_nowait, line)
+            loop.call_soon_threadsafe(lines.put_nowait, None)
+
+    Thread(target=read, daemon=True).start()
+    while (line := await lines.get()) is not None:
         if line.strip():
             yield line.decode("utf-8", "surrogateescape").rstrip("\r\n")
 
