@@ -18,6 +18,8 @@ def find_foreign(path: str, *, must_exist: bool) -> str | None:
     Raises:
         OSError: the file cannot be read, or is not there although it must.
     """
+    if Path(path).exists() and not Path(path).is_file():  # to read a pipe would wait for ever
+        return "it is no file"
     try:
         with Path(path).open("rb") as file:
             begins = file.read(len(_MAGIC))

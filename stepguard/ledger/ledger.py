@@ -116,6 +116,8 @@ class Ledger:
         check_instance(path, (str, Path), "ledger", what="the path of a file")
         if str(path) == ":memory:":
             raise ConfigError("a ledger in memory keeps nothing: give the path of a file", option="ledger")
+        if "\0" in str(path):
+            raise ConfigError("ledger is the path of a file, which holds no NUL", option="ledger")
         for name, flag in (("texts", texts), ("full_sync", full_sync), ("read_only", read_only)):
             check_flag(flag, name)
         self.path: Final = str(path)

@@ -103,9 +103,10 @@ class LedgerFile:
 
     def __init__(self, path: str, *, read_only: bool = False) -> None:
         self.path: Final = path
-        self._absolute: Final = str(Path(path).absolute())
+        self._absolute: Final = str(Path(path).absolute())  # which is no URI, whatever the name begins with
         self._lock: Final = threading.RLock()
         self._synced = True
+        self._identity: tuple[int, int] | None = None
         self._process: Final = os.getpid()
         try:
             foreign = find_foreign(path, must_exist=read_only)
@@ -114,26 +115,27 @@ class LedgerFile:
         if foreign:
             raise LedgerError(f"{path} is no ledger: {foreign}")
         with self._explained():
-            self._connection = self._open_to_read(path) if read_only else _connect(path)
+            self._connection = self._open_to_read() if read_only else _connect(self._absolute)
         weakref.finalize(self, self._connection.close)
         try:
             with self._explained():
                 self._check_schema(make=not read_only)
                 if not read_only:
                     _write_ahead(self._connection)
+            self._identity = _identity(self._absolute)
         except BaseException:
             self.close()
             raise
 
-    def _open_to_read(self, path: str) -> sqlite3.Connection:
-        connection = _connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
+    def _open_to_read(self) -> sqlite3.Connection:
+        connection = _connect(f"{Path(self._absolute).as_uri()}?mode=ro", uri=True)
         try:
             connection.execute("select 1 from sqlite_master limit 1").fetchone()
         except sqlite3.Error as error:
             connection.close()
             if not isinstance(error, sqlite3.OperationalError):
                 raise
-            return _connect(read_only_address(path), uri=True)  # nothing can be made beside it
+            return _connect(read_only_address(self._absolute), uri=True)  # nothing can be made beside it
         return connection
 
     def _check_schema(self, *, make: bool) -> None:
@@ -181,6 +183,11 @@ class LedgerFile:
             LedgerError: it cannot be written; nothing was.
         """
         with self._lock, self._explained():
+            if self._identity is not None and _identity(self._absolute) != self._identity:
+                raise LedgerError(
+                    f"the ledger {self.path} was removed or replaced while it was open: what is written now would be "
+                    "lost; open it again"
+                )
             if synced != self._synced:
                 self._connection.execute(f"pragma synchronous = {'full' if synced else 'normal'}")
                 self._synced = synced
@@ -248,6 +255,15 @@ class LedgerFile:
             name = getattr(error, "sqlite_errorname", "") or ""
             remedy = next((text for key, text in _REMEDIES.items() if name.startswith(key)), None)
             raise LedgerError(f"the ledger {self.path}: {remedy or error} ({name or type(error).__name__})") from error
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file a path names, None where there is none."""
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino
 
 
 def _connect(address: str, *, uri: bool = False) -> sqlite3.Connection:

@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import sqlite3
+import sys
 import tempfile
 import threading
 import time
@@ -188,6 +189,24 @@ def test_another_file_is_refused_and_left_alone(tmp_path: Path, content: bytes, 
     assert path.read_bytes() == content
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows allows no such names, and has no pipes")
+def test_what_is_no_file_is_refused_and_odd_names_are_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder, a pipe and a name with a NUL are refused at once; any other name is that of its own file."""
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("folder", "pipe", "/dev/null"):
+        for read_only in (True, False):
+            with pytest.raises(LedgerError, match="it is no file"):
+                Ledger(tmp_path / name, read_only=read_only)
+    with pytest.raises(ConfigError, match="holds no NUL"):
+        Ledger("a\0b")
+    monkeypatch.chdir(tmp_path)
+    for name in ("file:x.db", "a?b#c%41.db", "-x.db", "é b.db"):
+        Guard(SURE, ledger=name).run(CHAIN, {"x": 12}, run_id="run")
+        assert (tmp_path / name).is_file()
+        assert _verify(Path(name)) == []
+
+
 def test_a_file_that_was_only_half_made_is_made_again(tmp_path: Path) -> None:
     """A process that died while it made the file has left an empty one."""
     path = tmp_path / "runs.db"
@@ -335,6 +354,24 @@ def test_a_locked_file_is_waited_for_and_then_named(tmp_path: Path) -> None:
     assert Guard(SURE, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run").verified
     timer.join()
     other.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not let a file go that is open")
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_file_that_was_taken_away_is_missed(tmp_path: Path, *, replaced: bool) -> None:
+    """Who removes or replaces the file of an open ledger is told at the next step, and nothing is done that is lost."""
+    path = tmp_path / "runs.db"
+    ledger = Ledger(path)
+    Guard(SURE, ledger=ledger).run(CHAIN, {"x": 12}, run_id="before")
+    path.rename(tmp_path / "away.db")
+    if replaced:
+        with sqlite3.connect(path) as other:
+            other.execute("create table t (x)")
+        other.close()
+    with pytest.raises(LedgerError, match="was removed or replaced while it was open"):
+        Guard(Nobody(), ledger=ledger).run(CHAIN, {"x": 12}, run_id="run")
+    (tmp_path / "away.db").rename(path)
+    assert Guard(SURE, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run").verified
 
 
 def test_a_forked_process_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
