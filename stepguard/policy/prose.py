@@ -15,12 +15,12 @@ from typing import Final, Literal, NamedTuple
 
 from stepguard.errors import PolicyError
 from stepguard.policy.policy import Policy
+from stepguard.policy.prose_blocks import A_HEADING, TOOL, prose_blocks, sentences_of
 from stepguard.policy.tool_schemas import ToolDeclarations
 
 __all__ = ["DraftedPolicy", "ProseNote", "draft_policy"]
 
-_TOOL: Final = r"(?:`(?P<{0}q>[A-Za-z_]\w*)(?:\(\))?`|(?P<{0}u>[A-Za-z]\w*_\w+)(?:\(\))?|(?P<{0}c>[A-Za-z_]\w*)\(\))"
-_T, _FIRST = _TOOL.format("tool"), _TOOL.format("first")
+_T, _FIRST = TOOL.format("tool"), TOOL.format("first")
 _CALL, _CALLING, _CALLED = "(?:call|use)", "(?:calling|using)", "(?:called|used)"
 _WHO: Final = "(?:you|the agent|agents|the assistant)"
 _ROLE: Final = r"(?:(?:the|a|an) (?P<role>[a-z]+)|(?P<known>user|customer))"
@@ -39,14 +39,6 @@ _BOUNDS: Final = {
     "not exceed": "<=", "be at most": "<=", "not be more than": "<=", "not be greater than": "<=",
     "be less than": "<", "be at least": ">=", "not be less than": ">=", "be more than": ">", "be greater than": ">",
 }  # fmt: skip
-_FENCE: Final = re.compile(r"\s*(?:```|~~~)")
-_HEADING: Final = re.compile(r"(#{1,6})\s+(.*?)\s*#*")
-_ITEM: Final = re.compile(r"(\s*)(?:[-*+]|[0-9]{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(.*)")
-_UNDERLINE: Final = re.compile(r"\s*(?:=+|-{2,})\s*")
-_BOLD: Final = re.compile(r"\*\*[^*]+\*\*:?|__[^_]+__:?")
-_TOOL_ALONE: Final = re.compile(_T)
-_SENTENCE: Final = re.compile(r"[^.!?]*(?:[.!?](?!\s|$)[^.!?]*)*(?:[.!?]+(?=\s|$)|$)")
-_MAX_LINE: Final = 20_000
 
 
 class ProseNote(NamedTuple):
@@ -80,18 +72,6 @@ class DraftedPolicy:
     policy: Policy | None
     rules: int
     notes: tuple[ProseNote, ...]
-
-
-class _ProseBlock(NamedTuple):
-    """A paragraph, an item or something else, with the line that each of its parts stands in.
-
-    `below` is why it is only proposed, and `other` why it is no sentence at all.
-    """
-
-    parts: tuple[tuple[int, str], ...]
-    below: str | None = None
-    other: str | None = None
-    item: bool = False
 
 
 class _DraftedRule(NamedTuple):
@@ -160,9 +140,9 @@ _Sentences = list[tuple[int, str, "_DraftedRule | str"]]
 
 def _read_blocks(text: str, known: ToolDeclarations, *, listed: bool) -> Iterator[tuple[_Sentences, str | None]]:
     """The sentences of each block, each with its rule or why it is none, and why its rules are only proposed."""
-    blocks = list(_blocks(text))
+    blocks = list(prose_blocks(text))
     read = [
-        [(line, each, block.other or _read(each, known, listed)) for line, each in _sentences(block)]
+        [(line, each, block.other or _read(each, known, listed)) for line, each in sentences_of(block)]
         for block in blocks
     ]
     behind = False  # words that are no rule, in this section
@@ -171,7 +151,7 @@ def _read_blocks(text: str, known: ToolDeclarations, *, listed: bool) -> Iterato
         following = read[number + 1][:1] if number + 1 < len(read) else []
         referred = any(isinstance(rule, str) and _REFERS.match(each) for _, each, rule in following)
         yield sentences, block.below or (_BESIDE if unread or behind or referred else None)
-        behind = block.other != _A_HEADING and (behind or (unread and not block.item))
+        behind = block.other != A_HEADING and (behind or (unread and not block.item))
 
 
 _REFERS: Final = re.compile(
@@ -180,124 +160,8 @@ _REFERS: Final = re.compile(
     re.IGNORECASE,
 )
 """How a sentence begins that may narrow the one before it."""
-_NOT_PROSE: Final = "it is code, a table, a quotation or a comment, and no sentence"
-_A_HEADING: Final = "it is a heading"
 _BESIDE: Final = "it stands beside or behind words that are no rule, which may narrow it"
 _UNREAD: Final = "it fits none of the forms that can be read in one way only"
-
-
-# ---- blocks and sentences
-
-
-def _is_other(line: str, *, inside: bool) -> bool:
-    """Whether a line is a row of a table, a quotation, a comment, code by its indentation, or too long."""
-    code = not inside and line.expandtabs(4).startswith("    ")
-    return code or len(line) > _MAX_LINE or line.lstrip().startswith(("|", ">", "<"))
-
-
-class _ProseOutline:
-    """What the next block stands below: headings, items, a line that leads to it."""
-
-    def __init__(self) -> None:
-        self._headings: list[tuple[int, str]] = []
-        self._items: list[tuple[int, str]] = []
-        self._lead: str | None = None
-        self._titled = False
-
-    def heading(self, level: int, text: str) -> None:
-        """A heading; the first one at the top is a title, and one that is a tool's name narrows nothing."""
-        self._items, self._lead = [], None
-        self._headings = [each for each in self._headings if each[0] < level]
-        if (level > 1 or self._titled) and not _TOOL_ALONE.fullmatch(text):
-            self._headings.append((level, text))
-        self._titled = True
-
-    def item(self, indent: int, text: str) -> None:
-        """An item of a list."""
-        self._items = [*(each for each in self._items if each[0] < indent), (indent, text)]
-
-    def paragraph(self, *, indented: bool) -> None:
-        """A paragraph begins."""
-        if not indented:
-            self._lead = None if self._items else self._lead
-            self._items = []
-
-    def below(self, *, item: bool) -> str | None:
-        """Why the block that ends here is only proposed."""
-        items = self._items[:-1] if item else self._items
-        above = [*(text for _, text in (*self._headings, *items)), *([self._lead] if self._lead else [])]
-        return f"it stands below {_quoted(above[-1][:80])}, which may narrow it" if above else None
-
-    def ended(self, text: str, *, item: bool) -> None:
-        """A block has ended; one that ends in a colon leads to the next."""
-        if not item:
-            self._lead = text if text.endswith(":") else None
-
-
-def _blocks(text: str) -> Iterator[_ProseBlock]:
-    outline = _ProseOutline()
-    parts: list[tuple[int, str]] = []
-    item = fenced = commented = False
-
-    def closed() -> Iterator[_ProseBlock]:
-        if parts:
-            yield _ProseBlock(tuple(parts), outline.below(item=item), item=item)
-            outline.ended(parts[-1][1].strip(), item=item)
-            parts.clear()
-
-    for number, given in enumerate(text.split("\n"), 1):
-        line = given.rstrip()
-        heading, listed = _HEADING.fullmatch(line.strip()), _ITEM.fullmatch(line)
-        was_commented = commented
-        commented = line.rfind("<!--") > line.rfind("-->") if "<!--" in line or "-->" in line else commented
-        if _FENCE.match(line):
-            yield from closed()
-            fenced = not fenced
-        elif not line.strip():
-            yield from closed()
-        elif fenced or commented or was_commented or _is_other(line, inside=bool(parts) or item):
-            yield from closed()
-            yield _ProseBlock(((number, line.strip()[:_MAX_LINE]),), other=_NOT_PROSE)
-        elif parts and not item and _UNDERLINE.fullmatch(line):
-            outline.heading(1 if "=" in line else 2, " ".join(part for _, part in parts))
-            yield _ProseBlock(tuple(parts), other=_A_HEADING)
-            parts.clear()
-        elif heading is not None or (not parts and _BOLD.fullmatch(line.strip())):
-            yield from closed()
-            level, title = (len(heading[1]), heading[2]) if heading is not None else (7, line.strip())
-            outline.heading(level, title)
-            yield _ProseBlock(((number, title),), other=_A_HEADING)
-            item = False
-        elif listed is not None:
-            yield from closed()
-            item = True
-            outline.item(len(listed[1].expandtabs(4)), listed[2])
-            parts.append((number, listed[2]))
-        else:
-            if not parts:
-                outline.paragraph(indented=line.startswith((" ", "\t")))
-                item = False
-            parts.append((number, line.strip()))
-    yield from closed()
-
-
-def _sentences(block: _ProseBlock) -> Iterator[tuple[int, str]]:
-    """The sentences of a block, each with the line in which it begins."""
-    starts: list[tuple[int, int]] = []
-    joined = ""
-    for line, part in block.parts:
-        joined += " " if joined else ""
-        starts.append((len(joined), line))
-        joined += part
-    at = 0
-    for match in _SENTENCE.finditer(joined):
-        sentence = match[0].strip()
-        if not sentence:
-            continue
-        begin = match.start() + len(match[0]) - len(match[0].lstrip())
-        while at + 1 < len(starts) and starts[at + 1][0] <= begin:
-            at += 1
-        yield starts[at][1], sentence
 
 
 # ---- from a sentence to a rule
