@@ -192,7 +192,7 @@ class ToolGate:
         """As `call`, with whether the model is told of an error."""
         decision = self.decide(name, arguments, id=id)
         if not decision.allowed:
-            return self._unmade(decision)
+            return self.unmade(decision)
         try:
             with self.making(decision):
                 value = self._function(name)(**self._keyword_arguments(decision))
@@ -207,7 +207,7 @@ class ToolGate:
         """The twin of `carry_out` for async tools."""
         decision = await self.adecide(name, arguments, id=id)
         if not decision.allowed:
-            return self._unmade(decision)
+            return self.unmade(decision)
         try:
             with self.making(decision):
                 value = self._function(name)(**self._keyword_arguments(decision))
@@ -231,9 +231,10 @@ class ToolGate:
 
     def refusal(self, decision: Decision) -> str:
         """What an agent is told of a call that is not let through; of one that was made already, its result."""
-        return self._unmade(decision).text
+        return self.unmade(decision).text
 
-    def _unmade(self, decision: Decision) -> CallAnswer:
+    def unmade(self, decision: Decision) -> CallAnswer:
+        """As `refusal`, with whether the model is told of an error."""
         recorded = self.gate.recorded(decision)
         return CallAnswer(decision.message, error=True) if recorded is None else CallAnswer(recorded, error=False)
 
