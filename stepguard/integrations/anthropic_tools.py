@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from stepguard.errors import ConfigError
-from stepguard.integrations.tool_gate import CallAnswer, ToolGate
+from stepguard.integrations.tool_gate import CallAnswer, ToolGate, cut_off, part_of
 
 __all__ = ["aanswer_tool_uses", "answer_tool_uses"]
 
@@ -41,33 +41,31 @@ def answer_tool_uses(gate: ToolGate, message: Any) -> dict[str, Any]:
         ConfigError: the message has no tool uses, or one without an identifier, a name or arguments.
     """
     uses, cut = _tool_uses(message)
-    return _answers([(use, _cut_off(use) if cut else gate.carry_out(use.name, use.input, id=use.id)) for use in uses])
+    return _answers(
+        [(use, cut_off(use.name) if cut else gate.carry_out(use.name, use.input, id=use.id)) for use in uses]
+    )
 
 
 async def aanswer_tool_uses(gate: ToolGate, message: Any) -> dict[str, Any]:
     """The twin of `answer_tool_uses` for async tools."""
     uses, cut = _tool_uses(message)
     return _answers(
-        [(use, _cut_off(use) if cut else await gate.acarry_out(use.name, use.input, id=use.id)) for use in uses]
+        [(use, cut_off(use.name) if cut else await gate.acarry_out(use.name, use.input, id=use.id)) for use in uses]
     )
 
 
 def _tool_uses(message: Any) -> tuple[list[_ToolUse], bool]:
-    content = _part(message, "content")
-    blocks = [each for each in content if _part(each, "type") == "tool_use"] if isinstance(content, list) else []
+    content = part_of(message, "content")
+    blocks = [each for each in content if part_of(each, "type") == "tool_use"] if isinstance(content, list) else []
     if not blocks:
         raise ConfigError("the message has no tool uses: answer one whose stop_reason is tool_use", option="message")
     uses: list[_ToolUse] = []
     for block in blocks:
-        id, name, given = _part(block, "id"), _part(block, "name"), _part(block, "input")
+        id, name, given = part_of(block, "id"), part_of(block, "name"), part_of(block, "input")
         if not (isinstance(id, str) and id and isinstance(name, str) and isinstance(given, Mapping)):
             raise ConfigError("a tool use has an id, a name and an input", option="message")
         uses.append(_ToolUse(id, name, given))
-    return uses, _part(message, "stop_reason") in _CUT_OFF
-
-
-def _cut_off(use: _ToolUse) -> CallAnswer:
-    return CallAnswer(f"The call of {use.name} was cut off and nothing was done. Make it again.", error=True)
+    return uses, part_of(message, "stop_reason") in _CUT_OFF
 
 
 def _answers(answered: list[tuple[_ToolUse, CallAnswer]]) -> dict[str, Any]:
@@ -79,7 +77,3 @@ def _answers(answered: list[tuple[_ToolUse, CallAnswer]]) -> dict[str, Any]:
             for use, answer in answered
         ],
     }
-
-
-def _part(of: Any, name: str) -> Any:
-    return of.get(name) if isinstance(of, Mapping) else getattr(of, name, None)

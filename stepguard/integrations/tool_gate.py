@@ -38,7 +38,7 @@ from stepguard.policy.gate import PolicyGate
 from stepguard.policy.policy import Policy
 from stepguard.procedure.operations import KEY, Operation, Tool, operations_of
 
-__all__ = ["CallAnswer", "NothingDone", "ToolGate", "current_decision", "failure_text"]
+__all__ = ["CallAnswer", "NothingDone", "ToolGate", "current_decision", "cut_off", "failure_text", "part_of"]
 
 _CURRENT: Final[ContextVar[Decision | None]] = ContextVar("stepguard_decision", default=None)
 
@@ -324,20 +324,26 @@ def failure_text(decision: Decision, error: Exception) -> str:
 
 
 def _calls_of(message: Any) -> list[tuple[str, str, str]]:
-    calls = _part(message, "tool_calls") or ()
-    if not all(isinstance(_part(call, "id"), str) and _part(call, "id") for call in calls):
+    calls = part_of(message, "tool_calls") or ()
+    if not all(isinstance(part_of(call, "id"), str) and part_of(call, "id") for call in calls):
         raise ConfigError("a tool call has no identifier: give each one of its own", option="message")
     return [
         (
-            str(_part(call, "id")),
-            str(_part(_part(call, "function"), "name")),
-            _part(_part(call, "function"), "arguments") or "{}",
+            str(part_of(call, "id")),
+            str(part_of(part_of(call, "function"), "name")),
+            part_of(part_of(call, "function"), "arguments") or "{}",
         )
         for call in calls
     ]
 
 
-def _part(of: Any, name: str) -> Any:
+def cut_off(name: str) -> CallAnswer:
+    """What a model is told of a call of which the end may be missing: it was not made."""
+    return CallAnswer(f"The call of {name} was cut off and nothing was done. Make it again.", error=True)
+
+
+def part_of(of: Any, name: str) -> Any:
+    """A part of a message, which is an object of a library or a mapping; None where there is none."""
     return of.get(name) if isinstance(of, Mapping) else getattr(of, name, None)
 
 
