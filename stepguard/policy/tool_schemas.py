@@ -6,14 +6,14 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from stepguard.errors import ConfigError
+from stepguard.language.expressions import RESERVED
 
 __all__ = ["ToolDeclarations", "declare_tools"]
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-_OPTION: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SCHEMAS: Final = ("parameters", "input_schema", "inputSchema")
 _PLAIN: Final = {"string": "text", "integer": "integer", "number": "number", "boolean": "boolean"}
 _FORMATS: Final = {"date": "date", "date-time": "moment", "time": "time"}
@@ -64,17 +64,16 @@ def declare_tools(text: str) -> ToolDeclarations:
 
 def _declare(tool: Mapping[str, Any], made: ToolDeclarations) -> None:
     name = tool.get("name")
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in made.tools:
+    if not _is_name(name) or name in made.tools:
         made.left_out.append(f"the tool {str(name)[:60]!r}: its name cannot stand in a policy, or stands twice")
         return
     schema: Mapping[str, Any] = next((tool[key] for key in _SCHEMAS if isinstance(tool.get(key), dict)), {})
     properties = schema.get("properties")
-    wanted = schema.get("required")
-    required = set(wanted) if isinstance(wanted, list) else set()
+    required = _required(schema)
     arguments: dict[str, str] = {}
     more = schema.get("additionalProperties", False) is not False  # where nothing is said, nobody means further ones
     for key, kind in (properties if isinstance(properties, dict) else {}).items():
-        written = _type(kind, f"{name}_{key}", made, 0) if _NAME.fullmatch(key) and key in required else None
+        written = _type(kind, f"{name}_{key}", made, 0) if _is_name(key) and key in required else None
         if written is None:
             why = "it may be left out" if key not in required else "it has no type or name of a policy"
             made.left_out.append(f"the argument {key[:60]!r} of {name}: {why}, so that it is passed on unread")
@@ -96,8 +95,9 @@ def _type(schema: object, name: str, made: ToolDeclarations, depth: int) -> str 
         return None
     options = schema.get("enum")
     if options is not None:
-        plain = isinstance(options, list) and all(isinstance(each, str) and _OPTION.fullmatch(each) for each in options)
-        return f"one_of({', '.join(options)})" if plain and options else None
+        plain = isinstance(options, list) and all(isinstance(each, str) and _NAME.fullmatch(each) for each in options)
+        apart = plain and len({each.casefold() for each in options}) == len(options) > 1
+        return f"one_of({', '.join(options)})" if apart else None
     kind = schema.get("type")
     if kind == "array":
         items = _type(schema.get("items"), name, made, depth + 1)
@@ -110,12 +110,22 @@ def _type(schema: object, name: str, made: ToolDeclarations, depth: int) -> str 
 
 
 def _record(schema: Mapping[str, Any], name: str, made: ToolDeclarations, depth: int) -> str | None:
-    properties, required = schema.get("properties"), schema.get("required")
-    if not isinstance(properties, dict) or not properties or set(properties) != set(required or ()):
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or not properties or set(properties) != _required(schema):
         return None  # a record has all of its fields, and no others
     fields = {key: _type(each, f"{name}_{key}", made, depth + 1) for key, each in properties.items()}
-    if None in fields.values() or not all(map(_NAME.fullmatch, fields)):
+    if None in fields.values() or not all(map(_is_name, fields)):
         return None
     title = "".join(part.capitalize() for part in name.split("_"))
     made.records.append("\n".join([f"record {title}:", *(f"  {key}: {kind}" for key, kind in fields.items())]))
     return title
+
+
+def _is_name(given: object) -> TypeGuard[str]:
+    """Whether a name can stand in a policy."""
+    return isinstance(given, str) and _NAME.fullmatch(given) is not None and given not in RESERVED
+
+
+def _required(schema: Mapping[str, Any]) -> set[str]:
+    given = schema.get("required")
+    return {each for each in given if isinstance(each, str)} if isinstance(given, list) else set()

@@ -199,6 +199,11 @@ def test_tools_are_declared_from_what_models_and_clients_are_given() -> None:
         "the tool 'not a name'", "the tool 'look'",
     ]  # fmt: skip
     assert draft_policy("`move` may be called at most once.", made).policy is not None
+    odd = {"a": {"enum": ["one"]}, "b": {"enum": ["A", "a"]}, "in": TEXT, "c": {"type": "object"}, "d": TEXT}
+    strange = {"name": "act", "parameters": {"properties": odd, "required": [*odd, [], None]}}
+    made = declare_tools(json.dumps([strange, {"name": "or"}, {"name": "if"}]))
+    assert made.tools == {"act": "tool act(d: text, ...)"}
+    assert len(made.left_out) == 6
     for wrong in ("", "{}", "[]", '["move"]', '{"tools": {"name": "move"}}'):
         with pytest.raises(ConfigError, match="a JSON list of tools"):
             declare_tools(wrong)
