@@ -184,7 +184,7 @@ class RunJournal:
         update = "status = ?, completed = ?, total = ?, place = ?, reason = ?"
         facts = (result.status, result.completed, result.total, place, reason)
         try:
-            self._writer.write([("end", end_record(result))], update, *facts)
+            self._writer.write([("end", end_record(result))], update, *facts, last=True)
         except LedgerError:
             if not isinstance(result.error, LedgerError):  # the result does not say it already
                 raise

@@ -39,15 +39,29 @@ class RunWriter:
         self._open = True
         self._freeing = weakref.finalize(self, locks.free, run)  # of a run that nobody drives to its end
 
-    def write(self, records: list[tuple[str, str]], update: str = "", *facts: object, synced: bool = True) -> None:
+    def write(
+        self,
+        records: list[tuple[str, str]],
+        update: str = "",
+        *facts: object,
+        synced: bool = True,
+        last: bool = False,
+    ) -> None:
         """Add records, pairs of a kind and a body, and change how the run is listed: `update` is SQL.
+
+        Args:
+            records: the records.
+            update: the changes, with the `facts` for its marks.
+            synced: whether it is to survive a loss of power, where anything is.
+            last: nothing is written behind it, even by a thread that has been waiting for it.
 
         Raises:
             LedgerError: nothing was written.
         """
-        if not self._open:
-            raise LedgerError(f"the run {self.name!r} has ended: nothing more is written to {self._file.path}")
         with self._file.writing(synced=synced and self._full_sync) as transaction:
+            if not self._open:
+                raise LedgerError(f"the run {self.name!r} has ended: nothing more is written to {self._file.path}")
+            self._open = not last
             self._check_epoch(transaction)
             transaction.append(self._run, self._salt, records)
             changes = f"{update}, updated = ?" if update else "updated = ?"

@@ -20,7 +20,9 @@ import pytest
 from ledger_harness import CHAIN, LOOP, SURE, Counting, Nobody, chain_again, facts, payment
 
 from stepguard import Guard, Procedure, Step
+from stepguard.engine.actions import Ask, Commit
 from stepguard.errors import ConfigError, LedgerError, RunConflict
+from stepguard.guard.calls import ask_model
 from stepguard.ledger import Ledger, store, verify_ledger, verifying
 
 pytestmark = pytest.mark.usefixtures("quick_collections")
@@ -338,6 +340,32 @@ def test_what_cannot_be_written_is_not_used(
     again = Guard(Counting(), segment=5, ledger=ledger).run(long, {"x": 1}, run_id="long")
     assert again.status == "verified"
     assert _verify(tmp_path / "runs.db") == []
+
+
+def test_nothing_is_written_behind_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that waits to write a step while its run is cancelled comes too late, and the ledger stays right."""
+    ledger = Ledger(tmp_path / "runs.db")
+    run = Guard(SURE, segment=1, ledger=ledger).start(CHAIN, {"x": 12}, run_id="run")
+    writing = ledger.file.writing
+    late: list[Any] = []
+
+    def cancelled_first(**options: Any) -> Any:
+        monkeypatch.setattr(ledger.file, "writing", writing)
+        run.cancel()
+        return writing(**options)
+
+    while not late:
+        action = run.next_action()
+        if isinstance(action, Ask):
+            run.send(ask_model(SURE, action))
+        elif isinstance(action, Commit):
+            monkeypatch.setattr(ledger.file, "writing", cancelled_first)
+            late.append(run.perform(action))
+        elif action is not None:
+            run.send(run.perform(action))
+    assert "has ended: nothing more is written" in str(late[0].error)
+    assert verify_ledger(ledger).right
+    assert Guard(SURE, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run").verified
 
 
 def test_a_locked_file_is_waited_for_and_then_named(tmp_path: Path) -> None:
