@@ -300,10 +300,15 @@ def test_a_yes_is_for_one_call() -> None:
 
 
 def test_a_client_that_cannot_ask_is_told_that_the_call_waits() -> None:
-    """Nothing is sent that it does not know."""
+    """Nothing is sent that it does not know, such as a form to one that asks at an address alone."""
     wire = Wire(ask=("manager",))
     wire.see()
     assert "waits for a yes" in told(wire.call("refund", order="A1", amount=120)[1])
+    offers: list[tuple[dict[str, Any], bool]] = [({"url": {}}, False), ({"form": {}, "url": {}}, True)]
+    for offered, asks in offers:
+        meta = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": offered}}
+        _, said = wire.call("refund", order="A1", amount=121, params={"_meta": meta})
+        assert (said["result"]["resultType"] == "input_required") is asks
 
 
 def test_a_session_that_observes_passes_everything_on_and_says_what_it_would_have_refused() -> None:

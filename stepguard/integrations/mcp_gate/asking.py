@@ -101,8 +101,9 @@ class PersonAtClient:
 
 
 def can_ask(capabilities: object) -> bool:
-    """Whether a client offers to ask the person at it."""
-    return isinstance(capabilities, JsonObject) and isinstance(capabilities.get("elicitation"), JsonObject)
+    """Whether a client offers to ask the person at it by a form, which is what it means where it says no more."""
+    offered = capabilities.get("elicitation") if isinstance(capabilities, JsonObject) else None
+    return isinstance(offered, JsonObject) and (not offered or "form" in offered)
 
 
 def declared_capabilities(meta: object) -> object:
