@@ -143,3 +143,23 @@ def test_a_constant_that_was_copied_wrongly_is_asked_again() -> None:
     procedure = Procedure.parse('inputs:\n  n: integer\n\nt: one_of(small, large) = "large" if n > 3 else "small"\n')
     result = Guard(model).run(procedure, {"n": 5})
     assert (result.status, result.answer) == ("verified", "large")
+
+
+def test_a_difference_without_working_is_asked_once_more() -> None:
+    """The number says nothing of the decision, so that the next one is no guess at it."""
+    replies = ['{"t": {"work": "90 is more than 90", "value": "false"}}', '{"t": "0"}', '{"t": "90 - 90 = 0"}']
+    model = ScriptedBackend(*replies)
+    procedure = Procedure.parse("inputs:\n  a: duration\n\nt: boolean = a <= 90 days\n")
+    result = Guard(model).run(procedure, {"a": "90 days"})
+    assert (result.status, result.answer) == ("verified", True)
+    assert [attempt.rung for attempt in result.attempts] == ["ask", "split", "split"]
+
+
+def test_a_difference_is_not_asked_without_end() -> None:
+    """Two replies of their own kind each, and the step is given up by name."""
+    model = ScriptedBackend('{"t": {"work": "it is", "value": "false"}}', '{"t": "0"}', '{"t": "1"}')
+    procedure = Procedure.parse("inputs:\n  a: duration\n\nt: boolean = a <= 90 days\n")
+    result = Guard(model).run(procedure, {"a": "90 days"})
+    assert result.status == "abstained"
+    assert result.problem is not None
+    assert result.problem.occurrence is not None
