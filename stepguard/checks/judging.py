@@ -76,6 +76,7 @@ def judge_claims(
     values: Mapping[str, Value],
     *,
     beyond_failure: bool = False,
+    independent: bool = False,
     timeout: float | None = None,
     remaining: float | None = None,
 ) -> tuple[Judgement, ...]:
@@ -87,11 +88,13 @@ def judge_claims(
         values: the verified values before the first step.
         beyond_failure: go on behind a claim that is not accepted, taking its value as it stands (for observing);
             otherwise the claims behind it are not judged, since they may rest on it.
+        independent: go on behind it with the claims that do not rest on it; the judgement of one that does has neither
+            a value nor verdicts.
         timeout: seconds that one check of the user's may take; None waits for as long as it takes.
         remaining: seconds that all of these checks may take together.
     """
     patience = Patience(timeout, remaining)
-    judging = _judge(steps, claims, values, beyond_failure)
+    judging = _judge(steps, claims, values, beyond_failure, independent)
     verdict: Verdict | None = None
     while True:
         try:
@@ -106,12 +109,13 @@ async def ajudge_claims(
     values: Mapping[str, Value],
     *,
     beyond_failure: bool = False,
+    independent: bool = False,
     timeout: float | None = None,
     remaining: float | None = None,
 ) -> tuple[Judgement, ...]:
     """As `judge_claims`, without blocking the event loop: async checks are awaited in it, others run in threads."""
     patience = Patience(timeout, remaining)
-    judging = _judge(steps, claims, values, beyond_failure)
+    judging = _judge(steps, claims, values, beyond_failure, independent)
     verdict: Verdict | None = None
     while True:
         try:
@@ -125,17 +129,25 @@ _Due = tuple[Check, "Step", Mapping[str, Value], Claim]
 
 
 def _judge(
-    steps: Sequence[Step], claims: Sequence[Claim], values: Mapping[str, Value], beyond_failure: bool
+    steps: Sequence[Step], claims: Sequence[Claim], values: Mapping[str, Value], beyond_failure: bool, independent: bool
 ) -> Generator[_Due, Verdict, tuple[Judgement, ...]]:
     """Yields every check of the user's that is due, takes in its verdict, and returns the judgements."""
     state = dict(values)
     judged: list[Judgement] = []
+    open_steps: set[str] = set()  # not accepted, or resting on such
     for step, claim in zip(steps, claims, strict=True):
+        if not open_steps.isdisjoint(step.reads):
+            open_steps.add(step.id)
+            judged.append(Judgement(claim, None, ()))
+            continue
         judgement = yield from _judge_one(step, state, claim)
         judged.append(judgement)
         verdict = judgement.verdict
         if judgement.value is None or (verdict is not None and verdict.outcome != "pass" and not beyond_failure):
-            break
+            if not independent:
+                break
+            open_steps.add(step.id)
+            continue
         state[step.id] = judgement.value
     return tuple(judged)
 

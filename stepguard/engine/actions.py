@@ -70,7 +70,8 @@ class CheckClaims:
     """Judge `claims` about `steps`; `values` is the verified state before the first of them.
 
     `foreign` says that checks of the user are among them, which may block: each for `timeout` seconds, all together
-    for `remaining` seconds (None: for as long as they take). `beyond_failure` is for observing runs. With `stand_in`
+    for `remaining` seconds (None: for as long as they take). `beyond_failure` is for observing runs, `independent` has
+    the claims judged that do not rest on one that is not accepted: see `stepguard.checks.judge_claims`. With `stand_in`
     the steps are asked in the place of one of the procedure, which is judged itself when they are accepted.
     """
 
@@ -80,6 +81,7 @@ class CheckClaims:
     values: Mapping[str, Value]
     foreign: bool
     beyond_failure: bool
+    independent: bool = False
     timeout: float | None = None
     remaining: float | None = None
     stand_in: bool = False
@@ -165,8 +167,8 @@ class Failed:
 class Checked:
     """The judgements on the claims of `CheckClaims` `id`, in order: of all, or up to the first that ends the judging.
 
-    That is the first that is not accepted; with `CheckClaims.beyond_failure` only one whose value cannot be read. What
-    `stepguard.checks.judge_claims` returns fits.
+    That is the first that is not accepted; with `CheckClaims.beyond_failure` only one whose value cannot be read, and
+    none with `CheckClaims.independent`. What `stepguard.checks.judge_claims` returns fits.
     """
 
     id: str
@@ -240,12 +242,19 @@ def misfit(event: Event, action: Action) -> str | None:
 def _misjudged(judgements: tuple[Judgement, ...], action: CheckClaims) -> str | None:
     if [item.claim for item in judgements] != list(action.claims[: len(judgements)]):
         return "the judgements are not on its claims, in their order"
+    rejected: set[str] = set()
     for number, (step, judgement) in enumerate(zip(action.steps, judgements, strict=False), 1):
         if judgement.value is not None and not step.type.holds(judgement.value):
             return f"the value judged for {step.id} is not of type {step.type}"
         deviates = deviation_of(judgement) is not None
-        if judgement.value is None and not deviates:
+        rests = not rejected.isdisjoint(step.reads)
+        if judgement.value is None and not deviates and not rests:
             return f"{step.id} is accepted without a value"
+        if rests and judgement.value is not None:
+            return f"{step.id} is judged, though it rests on a claim that is not accepted"
         if judgement.value is None or (deviates and not action.beyond_failure):
+            if action.independent:
+                rejected.add(step.id)
+                continue
             return None if number == len(judgements) else f"it judges claims behind {step.id}, which is not accepted"
     return None if len(judgements) == len(action.claims) else "not every claim is judged"

@@ -60,7 +60,11 @@ class ClaimJudge:
         stand_in = flight.stand_in is not None and not checking.restored
         values = self._schedule.read(steps) if not stand_in or flight.request is None else flight.request.values
         foreign = any(step.checks for step in steps)
-        action = CheckClaims(self._outbox.new_id(), steps, claims, values, foreign, self._observe, stand_in=stand_in)
+        # What does not rest on a step that is not accepted is as right without it. A vote is about a reply as a whole.
+        independent = self._schedule.unordered and not self._observe and not stand_in and self._repairs.vote is None
+        action = CheckClaims(
+            self._outbox.new_id(), steps, claims, values, foreign, self._observe, independent, stand_in=stand_in
+        )
         self._outbox.put(action, checking)
 
     def performed(self, computing: Computing, value: Value, now: float) -> None:
@@ -84,21 +88,27 @@ class ClaimJudge:
             self._judge_restored(flight, reply, flight.stand_in, judgements, now)
             return
         rejection, right, deviated = checking.rejection, 0, False
+        refused: Rejection | None = None
         records: dict[str, StepRecord] = {}
+        accepted: list[Claim | None] = []
         for place, (where, judgement) in enumerate(zip(flight.segment.occurrences, judgements, strict=False)):
-            value, deviation = judgement.value, self._deviation(flight, where, judgement)
+            value = judgement.value
+            if value is None and not judgement.verdicts:  # it rests on what was not accepted
+                continue
+            deviation = self._deviation(flight, where, judgement)
             if deviation is not None and (not self._observe or value is None):
-                rejection = _reject(where, deviation, judgement)
-                break
+                refused = refused or _reject(where, deviation, judgement)
+                deviated = True
+                continue
             if deviation is not None:
                 self._repairs.note(where.index, deviation)
                 deviated = True
             right += not deviated
             assert value is not None
             records[where.step] = self._record(flight, place, value, judgement, records)
-        code = flight.request is None
-        claims = tuple(None if code else judgement.claim for judgement in judgements[: len(records)])
-        self._commit(Committing(flight, reply, tuple(records.values()), rejection, right), claims, now)
+            accepted.append(None if flight.request is None else judgement.claim)
+        committing = Committing(flight, reply, tuple(records.values()), refused or rejection, right)
+        self._commit(committing, tuple(accepted), now)
 
     def _rechecked(self, checking: Checking, judgements: tuple[Judgement, ...], now: float) -> None:
         """Durable steps were judged again: those that still pass are completed, the first other one is asked."""
@@ -210,7 +220,9 @@ class ClaimJudge:
 
     def _commit(self, committing: Committing, claims: tuple[Claim | None, ...], now: float) -> None:
         if committing.records:
-            steps = committing.flight.segment.steps[: len(committing.records)]
+            segment, done = committing.flight.segment, {record.occurrence for record in committing.records}
+            pairs = zip(segment.occurrences, segment.steps, strict=True)
+            steps = tuple(step for where, step in pairs if where in done)
             values = self._schedule.read(steps)
             self._outbox.put(Commit(self._outbox.new_id(), committing.records, steps, claims, values), committing)
         else:

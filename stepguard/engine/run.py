@@ -221,6 +221,7 @@ def _check(action: CheckClaims) -> Checked:
             action.claims,
             action.values,
             beyond_failure=action.beyond_failure,
+            independent=action.independent,
             timeout=action.timeout,
             remaining=action.remaining,
         ),

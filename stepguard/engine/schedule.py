@@ -88,6 +88,11 @@ class Schedule:
         return self.completed == self.source.known and self.source.ended and self.source.failure is None
 
     @property
+    def unordered(self) -> bool:
+        """Whether steps may be completed before others in front of them."""
+        return self._mixed or self._parallel > 1
+
+    @property
     def remaining(self) -> int:
         """How many of the steps that have come up are not completed."""
         return self.source.known - self.completed
@@ -119,7 +124,7 @@ class Schedule:
             again: how a step that was not accepted is to be asked, by its index; None for any other. Such a step leads
                 its segment.
         """
-        strict = self._parallel == 1 and not self._mixed
+        strict = not self.unordered
         self.source.advance(self.frontier + _AHEAD * size * self._parallel + _MOST_BEFORE)
         end = self.source.known
         if not strict:

@@ -53,6 +53,7 @@ async def aperform(backend: Backend, action: Action) -> Event:
         action.claims,
         action.values,
         beyond_failure=action.beyond_failure,
+        independent=action.independent,
         timeout=action.timeout,
         remaining=action.remaining,
     )

@@ -149,7 +149,8 @@ class Attempt:
         rung: the way of asking (``"ask"`` for the first time, see `stepguard.repair.rungs`).
         outcome: accepted (all steps), partly (some), rejected (none), draft (free text that the next call builds on)
             or error (no reply, or nobody to read it).
-        committed: how many of the asked steps were committed.
+        committed: how many of the asked steps were committed: those before the first that was not accepted, and where
+            a procedure decides or repeats also those behind it that do not rest on it.
         deviations: what was wrong with the reply.
         usage: what the call cost.
         seconds: from sending the request to the reply.
@@ -173,6 +174,14 @@ class Attempt:
     text: str | None = None
     error: str | None = None
     backend: str | None = None
+
+    @property
+    def stopped_at(self) -> Occurrence | None:
+        """The first of the asked steps that was not accepted; None where all were."""
+        if self.committed == len(self.steps):
+            return None
+        named = {deviation.step for deviation in self.deviations}
+        return next((where for where in self.steps if where.step in named), self.steps[self.committed])
 
 
 @dataclass(frozen=True, slots=True)

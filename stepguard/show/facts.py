@@ -240,9 +240,12 @@ class _Statements:
 
 def _refused(step: str, attempts: Sequence[AttemptView]) -> list[list[Deviation]]:
     """Why each of the replies about the step at which a run stopped was not accepted."""
-    return [
-        attempt.deviations for attempt in attempts if attempt.steps[attempt.committed : attempt.committed + 1] == [step]
-    ]
+    return [attempt.deviations for attempt in attempts if _stops_at(attempt, step)]
+
+
+def _stops_at(attempt: AttemptView, step: str) -> bool:
+    named = {deviation.step for deviation in attempt.deviations} - {None}
+    return step in named if named else attempt.steps[attempt.committed : attempt.committed + 1] == [step]
 
 
 def _retried(done: StepView) -> bool:
