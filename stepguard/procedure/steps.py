@@ -330,16 +330,18 @@ class Step:
         checks: tuple[Check, ...],
         show_work: bool,
         arguments: tuple[tuple[str, Expression], ...] = (),
+        performer: Performer | None = None,
     ) -> Step:
         """The step as it comes up in a run: under the id and the names of values that it has there.
 
         What it is made of was checked when the procedure was made. `names` are the variables of the procedure that it
-        reads, with the names of their values in the run.
+        reads, with the names of their values in the run; `performer` is who performs it there, by default its own.
         """
         made = object.__new__(Step)
         put = object.__setattr__
-        for name in ("type", "performer", "with_next", "operation", "examples"):
+        for name in ("type", "with_next", "operation", "examples"):
             put(made, name, getattr(self, name))
+        put(made, "performer", performer or self.performer)
         put(made, "id", id)
         put(made, "expression", expression)
         put(made, "instruction", instruction)

@@ -2,9 +2,10 @@
 
 ``paid = min(item.amount, daily[country])`` in the second round of a loop is asked as ``paid_1 = min(item_1_amount,
 daily_country_1)``: a field, a row of a table, an item of a list are looked up by the guard and get a name of their
-own; a choice becomes the side that is taken, ``sum of paid`` the sum ``paid_0 + paid_1 + paid_2``. What is then
-arithmetic is asked and checked like any other formula. What computes with dates, texts, quantities or records is asked
-as it is written, and its value is checked against the exact one (`stepguard.checks.evaluates`).
+own; a choice becomes the side that is taken, ``sum of paid`` the sum ``paid_0 + paid_1 + paid_2``. A step that is a
+value which is there already, just as it is, is looked up as well. What is then arithmetic is asked and checked like
+any other formula. What computes with dates, texts, quantities or records is asked as it is written, and its value is
+checked against the exact one (`stepguard.checks.evaluates`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from stepguard.checks.evaluates import Evaluates
 from stepguard.core.verdicts import Strength, weakest
 from stepguard.engine.control.scopes import Binding, Gathered, Known, Scope, ScopeValues, Variable, resolve, support_of
 from stepguard.engine.control.sources import State
+from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.language.expressions import (
     Call,
     Chain,
@@ -50,7 +52,7 @@ from stepguard.language.terms import (
 )
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value, to_exact
-from stepguard.procedure.steps import PLACEHOLDER, Step
+from stepguard.procedure.steps import PLACEHOLDER, Performer, Step
 
 __all__ = ["Lowering", "ValueNames", "told_to_person"]
 
@@ -153,6 +155,8 @@ class Lowering:
             return self._in_words(step, id)
         tree = self.expression(step.expression)
         self._read_by_checks(step)
+        if self._copies(step, tree):
+            return self._made(step, id, tree, step.instruction, performer="code")
         if step.performer == "code" or self._arithmetic(step, tree):
             if not self._renamed and tree == step.expression and id == step.id:
                 return step
@@ -176,6 +180,7 @@ class Lowering:
         checks: tuple[object, ...] | None = None,
         show_work: bool = False,
         arguments: tuple[tuple[str, Expression], ...] = (),
+        performer: Performer | None = None,
     ) -> Step:
         return step.occurrence(
             id,
@@ -186,7 +191,29 @@ class Lowering:
             checks=step.checks if checks is None else checks,  # type: ignore[arg-type]
             show_work=show_work,
             arguments=arguments,
+            performer=performer,
         )
+
+    def _copies(self, step: Step, tree: Expression) -> bool:
+        """Whether the value is there already, just as it is: a row, a field, the side of a choice that was taken.
+
+        Nobody has anything to work out then, and who is asked can only spoil it.
+        """
+        if step.performer != "model" or step.checks:
+            return False
+        if isinstance(tree, Number | LiteralTerm):
+            value: Value = tree.value
+        elif is_variable(tree):
+            kind = self._reads[tree.name]
+            if kind is not None:
+                return kind == step.type
+            value = self._state.values[tree.name]
+        else:
+            return False
+        try:
+            return (step.type.convert(value) if step.type.scalar else step.type.accept(value)) == value
+        except (EvaluationError, ValueRefused):
+            return False
 
     def _in_words(self, step: Step, id: str) -> Step:
         for name in step.reads:

@@ -1,0 +1,148 @@
+"""What of a reply is kept where one step of it is not accepted, and what is not asked at all."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from stepguard import Guard, Procedure, Step
+from stepguard.backends import Completion, Request
+from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
+
+ROUNDS = Procedure.parse("""
+record Item:
+  x: integer
+  y: integer
+
+inputs:
+  items: list of Item
+
+for each item in items:
+  a: integer = item.x - item.y
+  b: integer = a * 2
+total: integer = sum of b
+""")
+ITEMS = [{"x": 9, "y": 4}, {"x": 8, "y": 1}]
+TOTAL = {"total": "10 + 14 = 24"}
+LAST = json.dumps({"b_0": "5 * 2 = 10", **TOTAL})
+
+
+def asked(model: ScriptedBackend) -> list[list[str]]:
+    return [[step.id for step in request.steps] for request in model.requests]
+
+
+def test_right_claims_behind_a_wrong_one_are_kept() -> None:
+    """Those that do not read it are right whatever it is; what rests on it is asked again with it or behind it."""
+    first = {"a_0": "9 - 4 = 6", "b_0": "6 * 2 = 12", "a_1": "8 - 1 = 7", "b_1": "7 * 2 = 14", **TOTAL}
+    model = ScriptedBackend(json.dumps(first), '{"a_0": "9 - 4 = 5"}', LAST)
+    result = Guard(model).run(ROUNDS, {"items": ITEMS})
+    assert (result.status, result.answer) == ("verified", 24)
+    assert asked(model) == [["a_0", "b_0", "a_1", "b_1", "total"], ["a_0"], ["b_0", "total"]]
+    assert [attempt.outcome for attempt in result.attempts] == ["partly", "accepted", "accepted"]
+    assert (result.attempts[0].committed, str(result.attempts[0].stopped_at)) == (2, "items[0].a")
+    assert {str(record.occurrence): record.tries for record in result.steps}["items[1].b"] == 1
+
+
+def test_a_claim_that_rests_on_a_refused_one_is_not_judged() -> None:
+    """Not even where it happens to be right: what it was worked out from was not."""
+    first = {"a_0": "9 - 4 = 6", "b_0": "5 * 2 = 10", "a_1": "8 - 1 = 7", "b_1": "7 * 2 = 14", **TOTAL}
+    model = ScriptedBackend(json.dumps(first), '{"a_0": "9 - 4 = 5"}', LAST)
+    result = Guard(model).run(ROUNDS, {"items": ITEMS})
+    assert result.status == "verified"
+    assert asked(model)[2] == ["b_0", "total"]
+
+
+def test_two_wrong_claims_of_one_reply_are_both_asked_again() -> None:
+    """The first climbs its ladder, the other one is asked as if for the first time."""
+    first = {"a_0": "9 - 4 = 6", "b_0": "6 * 2 = 12", "a_1": "8 - 1 = 6", "b_1": "6 * 2 = 12", **TOTAL}
+    model = ScriptedBackend(
+        json.dumps(first),
+        '{"a_0": "9 - 4 = 5"}',
+        '{"b_0": "5 * 2 = 10", "a_1": "8 - 1 = 7", "b_1": "7 * 2 = 14"}',
+        TOTAL,
+    )
+    result = Guard(model).run(ROUNDS, {"items": ITEMS})
+    assert (result.status, result.answer) == ("verified", 24)
+    assert asked(model)[2] == ["b_0", "a_1", "b_1", "total"]
+
+
+class Careless:
+    """A model that gets each claim of a reply wrong with a chance of its own."""
+
+    def __init__(self, seed: int) -> None:
+        self._chance, self._right = random.Random(seed), SimulatedModel(slips=Slips.none())
+
+    def complete(self, request: Request) -> Completion:
+        """The right reply, with wrong numbers in it."""
+        right = self._right.complete(request)
+        if not request.steps or request.reply_format is None:  # it works in free text first
+            return right
+        entries: dict[str, Any] = json.loads(right.text or "{}")
+        for name, entry in entries.items():
+            if isinstance(entry, str) and self._chance.random() < 0.4:
+                entries[name] = f"{entry.rpartition(' = ')[0]} = {self._chance.randint(0, 99)}"
+        return Completion(json.dumps(entries))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_whatever_is_kept_is_right(seed: int) -> None:
+    """Every committed value is the true one, however many claims of a reply were wrong."""
+    chance = random.Random(seed)
+    items = [{"x": chance.randint(0, 90), "y": chance.randint(0, 90)} for _ in range(6)]
+    result = Guard(Careless(seed), seed=seed).run(ROUNDS, {"items": items})
+    differences = [each["x"] - each["y"] for each in items]
+    for record in result.steps:
+        name, index = record.occurrence.step.partition("_")[0], record.occurrence.step.partition("_")[2]
+        right = sum(differences) * 2 if name == "total" else differences[int(index)] * (2 if name == "b" else 1)
+        assert record.value == right
+    assert result.status in ("verified", "abstained")
+
+
+COPIES = """
+inputs:
+  member: boolean
+  kind: one_of(book, toy)
+  bought: date
+  share: percent
+
+table rates: kind -> percent
+  book: 100%
+  toy: 80%
+
+rate: percent = rates[kind]
+taken: percent = rate if member else share
+due: date = bought
+name: text = "a toy" if kind == "toy" else "a book"
+long: boolean = true
+"""
+
+
+def test_what_is_there_already_is_asked_of_nobody() -> None:
+    """A row, an input, a constant, the side of a choice: looked up, in every type, as conditions and fields are."""
+    inputs = {"member": True, "kind": "toy", "bought": "2026-03-01", "share": "50%"}
+    model = ScriptedBackend()
+    result = Guard(model).run(Procedure.parse(COPIES), inputs)
+    assert result.status == "verified", result.problem
+    assert [str(record.value) for record in result.steps] == ["4/5", "4/5", "2026-03-01", "a toy", "True"]
+    assert {record.assistance for record in result.steps} == {"code"}
+    assert result.usage.calls == 0
+
+
+def test_a_copy_that_changes_the_value_is_asked() -> None:
+    """Rounding is work, and so is what a check is for."""
+    text = "inputs:\n  x: decimal(3)\n  on: boolean\n\nif on:\n  y: decimal(1) = x\nelse:\n  y: decimal(1) = 0.0\n"
+    model = ScriptedBackend('{"y": "1.25 = 1.3"}')
+    result = Guard(model).run(Procedure.parse(text), {"x": "1.250", "on": True})
+    assert (result.status, str(result.steps[0].value)) == ("verified", "1.3")
+    assert asked(model) == [["y"]]
+
+
+def test_a_straight_copy_is_asked_as_before() -> None:
+    """A procedure without decisions is carried out step by step, as it is written."""
+    model = ScriptedBackend('{"t1": "1 + 2 = 3", "t2": "t1 = 3"}')
+    result = Guard(model).run(Procedure([Step("t1", "1 + 2"), Step("t2", "t1")], name="straight"), {})
+    assert result.status == "verified"
+    assert asked(model) == [["t1", "t2"]]
