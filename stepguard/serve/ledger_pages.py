@@ -148,7 +148,7 @@ class _Pages:
         ]
         body: list[Child] = [
             _search(words, status),
-            tag("p", f"{len(found):,} run{'' if len(found) == 1 else 's'}, page {page:,} of {pages:,}", class_="quiet"),
+            tag("p", f"{_sum_of(found)}, page {page:,} of {pages:,}", class_="quiet"),
             tag("ol", [tag("li", _summary(each)) for each in shown], class_="runs"),
             tag("nav", turned, _live_link("/", request), aria_label="Pages"),
         ]
@@ -186,28 +186,27 @@ def _attempts(attempts: Sequence[Attempt]) -> Child:
     """Every call of the model, with what it cost so far."""
     if not attempts:
         return None
-    columns = [tag("th", name, scope="col") for name in ("call", "steps", "as", "outcome", "tokens so far", "seconds")]
     cut = f"The last {_ATTEMPTS} of {len(attempts):,} are listed." if len(attempts) > _ATTEMPTS else None
     return [
         tag("h2", "Model calls"),
         None if cut is None else tag("p", cut, class_="quiet"),
-        tag("table", tag("thead", tag("tr", columns)), tag("tbody", list(_rows(attempts)))),
+        tag("ol", list(_calls(attempts))),
     ]
 
 
-def _rows(attempts: Sequence[Attempt]) -> Iterator[Html]:
+def _calls(attempts: Sequence[Attempt]) -> Iterator[Html]:
     spent = 0
     for place, each in enumerate(attempts):
         spent += each.usage.tokens
         if place < len(attempts) - _ATTEMPTS:
             continue
         steps = [str(step) for step in each.steps]
-        asked = f"{steps[0]} to {steps[-1]}" if len(steps) > 1 else steps[0] if steps else ""
-        reasons = [shorten(f"{one.step}: {one.kind}: {one.reason}", 300) for one in each.deviations]
-        outcome: list[Child] = [each.outcome, *(tag("span", reason, class_="note") for reason in reasons)]
-        seconds = f"{each.seconds:.1f}"
-        cells: list[Child] = [each.number, shorten(asked, _SHOWN), each.rung, outcome, f"{spent:,}", seconds]
-        yield tag("tr", [tag("td", cell) for cell in cells])
+        asked = shorten(f"{steps[0]} to {steps[-1]}" if len(steps) > 1 else "".join(steps), _SHOWN)
+        words = (
+            f"Call {each.number} ({each.rung}), {asked}: {each.outcome}; {spent:,} tokens so far, {each.seconds:.1f} s"
+        )
+        reasons = [shorten(f"{one.step}: {one}" if one.step else str(one), 300) for one in each.deviations]
+        yield tag("li", words, [tag("span", reason, class_="note") for reason in reasons], class_="result")
 
 
 def _summary(run: RunSummary) -> list[Html | None]:
@@ -222,6 +221,11 @@ def _summary(run: RunSummary) -> list[Html | None]:
         tag("p", f"{shorten(run.procedure, _SHOWN)}, {steps}, {spent}, {written}", class_="note"),
         None if why is None else tag("p", why),
     ]
+
+
+def _sum_of(runs: Sequence[RunSummary]) -> str:
+    calls, tokens = sum(each.calls for each in runs), sum(each.tokens for each in runs)
+    return f"{len(runs):,} run{'' if len(runs) == 1 else 's'}, model calls: {calls:,}, tokens: {tokens:,}"
 
 
 def _kind(status: str) -> str:
