@@ -250,11 +250,14 @@ def _line(domain: str, step: Step) -> Line:
 
 
 def _effects(plan: _Plan, action: Action) -> str:
-    """The effects of an action as the item's own text states them, where its words say nothing by themselves."""
-    if plan.domain != "mystery_blocksworld":
-        return ""
+    """The effects of an action as the item's own text states them: "Once I pick up or unstack a block, I am ..."."""
+    begins = f"Once {action.kind.capitalize()} action" if plan.domain == "mystery_blocksworld" else "Once I "
     lines = [" ".join(line.split()) for line in plan.material.splitlines()]
-    return "".join(f"{line} " for line in lines if line.startswith(f"Once {action.kind.capitalize()} action"))
+    stated = [line for line in lines if line.startswith(begins)]
+    if plan.domain != "mystery_blocksworld":
+        words = re.compile(rf"\b{action.kind.replace('-', ' ').replace('_', ' ')}\b")
+        stated = [line for line in stated if words.search(line.partition(",")[0])]
+    return "".join(f"{line} " for line in stated)
 
 
 def _own(plan: _Plan) -> _Plan:
