@@ -218,6 +218,8 @@ class Committing:
         rejection: the first step that was not accepted, None where all were.
         right: how many steps were accepted before the first that deviated; where a run only observes, steps behind it
             are taken all the same.
+        others: further steps with few values whose claim was wrong: to ask for them as if for the first time would be
+            one more guess.
     """
 
     flight: Flight
@@ -225,6 +227,7 @@ class Committing:
     records: tuple[StepRecord, ...] = ()
     rejection: Rejection | None = None
     right: int = 0
+    others: tuple[Rejection, ...] = ()
 
 
 Phase = Computing | Recording | Asking | Waiting | Checking | Committing

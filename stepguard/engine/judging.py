@@ -16,7 +16,7 @@ from stepguard.errors import EvaluationError
 from stepguard.language.expressions import format_expression
 from stepguard.language.values import Value, show_value, to_exact
 from stepguard.procedure.steps import Step
-from stepguard.repair.policy import Repairs
+from stepguard.repair.policy import Repairs, choices_of
 from stepguard.repair.rewriting import StandIn
 from stepguard.results import Occurrence, StepRecord
 
@@ -88,7 +88,7 @@ class ClaimJudge:
             self._judge_restored(flight, reply, flight.stand_in, judgements, now)
             return
         rejection, right, deviated = checking.rejection, 0, False
-        refused: Rejection | None = None
+        refused: list[Rejection] = []
         records: dict[str, StepRecord] = {}
         accepted: list[Claim | None] = []
         for place, (where, judgement) in enumerate(zip(flight.segment.occurrences, judgements, strict=False)):
@@ -97,7 +97,8 @@ class ClaimJudge:
                 continue
             deviation = self._deviation(flight, where, judgement)
             if deviation is not None and (not self._observe or value is None):
-                refused = refused or _reject(where, deviation, judgement)
+                if not refused or (value is not None and choices_of(flight.segment.steps[place].type) is not None):
+                    refused.append(_reject(where, deviation, judgement))
                 deviated = True
                 continue
             if deviation is not None:
@@ -107,7 +108,8 @@ class ClaimJudge:
             assert value is not None
             records[where.step] = self._record(flight, place, value, judgement, records)
             accepted.append(None if flight.request is None else judgement.claim)
-        committing = Committing(flight, reply, tuple(records.values()), refused or rejection, right)
+        first = refused[0] if refused else rejection
+        committing = Committing(flight, reply, tuple(records.values()), first, right, tuple(refused[1:]))
         self._commit(committing, tuple(accepted), now)
 
     def _rechecked(self, checking: Checking, judgements: tuple[Judgement, ...], now: float) -> None:

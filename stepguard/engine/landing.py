@@ -79,7 +79,8 @@ class Landing:
             self._spending.blame(blamed.index, reply.usage, now - reply.sent_at)
         if rejection is None:
             return
-        self.refuse(flight, reply, rejection)
+        for refused in (rejection, *committing.others):
+            self.refuse(flight, reply, refused)
 
     def refuse(self, flight: Flight, reply: Reply | None, rejection: Rejection) -> None:
         """A step was not accepted: decide how it is asked again, or that it is not."""

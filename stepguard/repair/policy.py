@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stepguard.language.values import Value
     from stepguard.procedure.steps import Step
 
-__all__ = ["Failures", "Repair", "Repairs"]
+__all__ = ["Failures", "Repair", "Repairs", "choices_of"]
 
 _DOUBLINGS: Final = 4
 """How often the cap of a reply that was cut off is doubled before its step is given up."""
@@ -75,7 +75,7 @@ class Failures:
     @property
     def choices(self) -> int | None:
         """How many values the step can have; None where that is not limited, and for a copy, which is no choice."""
-        return None if self.step.copied else _choices(self.step.type)
+        return None if self.step.copied else choices_of(self.step.type)
 
     @property
     def hard_as_it_stands(self) -> bool:
@@ -325,11 +325,11 @@ class Repairs:
         self._books.pop(index, None)
 
 
-def _choices(kind: ValueType) -> int | None:
+def choices_of(kind: ValueType) -> int | None:
     """How many values a type has; None where one part of a record, or the type itself, is not limited."""
     if kind.record is None:
         return kind.choices
-    parts = [_choices(each) for _, each in kind.record.fields]
+    parts = [choices_of(each) for _, each in kind.record.fields]
     return None if None in parts else prod(each or 1 for each in parts)
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from stepguard import Guard, Procedure, Step
 from stepguard.backends import Completion, Request
+from stepguard.checks import Grounded
+from stepguard.core.verdicts import Claim
+from stepguard.procedure import If, Input
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 
 ROUNDS = Procedure.parse("""
@@ -146,3 +150,35 @@ def test_a_straight_copy_is_asked_as_before() -> None:
     result = Guard(model).run(Procedure([Step("t1", "1 + 2"), Step("t2", "t1")], name="straight"), {})
     assert result.status == "verified"
     assert asked(model) == [["t1", "t2"]]
+
+
+def is_large(step: Step, values: Mapping[str, Any], claim: Claim) -> bool:
+    return bool(values[step.id] == (values["x"] > 5))
+
+
+NAME = Step("name", instruction="Copy the name.", type="text", reads=["letter"], checks=[Grounded("letter")])
+LARGE = Step("large", instruction="Is x above 5?", type="boolean", reads=["x"], checks=[is_large])
+DESK = Procedure(
+    [If([("careful", [NAME, LARGE])])],
+    inputs=[Input("letter", "text"), Input("x", "integer"), Input("careful", "boolean")],
+    answer="careful",
+    name="desk",
+)
+LETTER = {"letter": "Dear Ann", "x": 7, "careful": True}
+
+
+def said(name: str, large: str) -> str:
+    return json.dumps({"name": {"work": "copied", "value": name}, "large": {"work": "7 > 5", "value": large}})
+
+
+def test_a_wrong_guess_behind_a_refused_step_is_none_to_repeat() -> None:
+    """Of two values the other one would be left: whoever tosses a coin gets one toss, wherever the step stands."""
+    model = ScriptedBackend(said("Bob", "false"))
+    result = Guard(model).run(DESK, LETTER)
+    assert result.status == "abstained"
+    assert result.problem is not None
+    assert str(result.problem.occurrence) == "large"
+    kept = ScriptedBackend(said("Bob", "true"), '{"name": {"work": "copied", "value": "Ann"}}')
+    result = Guard(kept).run(DESK, LETTER)
+    assert result.status == "checked"
+    assert asked(kept) == [["name", "large"], ["name"]]
