@@ -12,7 +12,7 @@ from typing import Final, Literal, get_args
 from stepguard import Procedure
 from stepguard.errors import EvaluationError
 from stepguard.evaluation.families import Arithmetic
-from stepguard.language.expressions import parse_expression
+from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.same_working import normal_form
 from stepguard.language.values import Value, show_value
 from stepguard.testing.transcripts import (

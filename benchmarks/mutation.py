@@ -50,6 +50,7 @@ TESTS = {
     "checks/user": ["check_limits", "checks"],
     "language/numerals": ["number_notations", "numerals", "decimal_comma", "expressions", "values"],
     "language/evaluation": ["exact_arithmetic", "expressions", "working", "checks"],
+    "language/expression_parsing": ["expression_limits", "expressions", "working", "procedure"],
     "language/expressions": ["expression_limits", "expressions", "working", "procedure"],
     "language/value_types": ["value_types", "values"],
     "language/values": ["values", "value_types"],

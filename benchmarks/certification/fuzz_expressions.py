@@ -15,7 +15,8 @@ from certification.python_reading import tree_of
 from certification.truth import Bin, Cmp, Fn, Lit, Neg, Tree, Truth, Undefined, Unknown, Var, compute
 from stepguard.errors import EvaluationError, TooLargeError
 from stepguard.language.evaluation import evaluate
-from stepguard.language.expressions import format_expression, parse_expression
+from stepguard.language.expression_parsing import parse_expression
+from stepguard.language.expressions import format_expression
 from stepguard.language.numerals import Numeral, read_numeral
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from stepguard.errors import ExpressionError
-from stepguard.language.expressions import RESERVED, Name, Number, parse_expression
+from stepguard.language.expression_parsing import parse_expression
+from stepguard.language.expressions import RESERVED, Name, Number
 from stepguard.language.retraction import Doubt, doubted_before, taken_back_after
 from stepguard.language.typeset import as_expression
 from stepguard.procedure.steps import Step

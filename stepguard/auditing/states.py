@@ -13,7 +13,8 @@ from stepguard.checks import judge_claims
 from stepguard.core.verdicts import Claim, DeviationKind
 from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.language.evaluation import evaluate
-from stepguard.language.expressions import names_in, parse_expression
+from stepguard.language.expression_parsing import parse_expression
+from stepguard.language.expressions import names_in
 from stepguard.language.numerals import read_numeral
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step

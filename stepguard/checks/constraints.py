@@ -30,6 +30,7 @@ from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.names import fold
 from stepguard.errors import ConfigError, EvaluationError, ExpressionError, UndefinedError, UsageError
 from stepguard.language.evaluation import evaluate
+from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import (
     Call,
     Chain,
@@ -43,7 +44,6 @@ from stepguard.language.expressions import (
     Power,
     format_expression,
     inner_comparison,
-    parse_expression,
     parts_of,
     walk,
 )

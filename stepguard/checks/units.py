@@ -20,7 +20,8 @@ from stepguard.core.arguments import check_flag, check_one_of, check_text
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
 from stepguard.language.evaluation import evaluate
-from stepguard.language.expressions import Compare, Expression, format_expression, names_in, parse_expression
+from stepguard.language.expression_parsing import parse_expression
+from stepguard.language.expressions import Compare, Expression, format_expression, names_in
 from stepguard.language.numerals import Exact, format_exact
 from stepguard.language.quantities import (
     Amount,

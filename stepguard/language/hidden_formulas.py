@@ -12,7 +12,8 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ExpressionError
-from stepguard.language.expressions import TRUTHS, Compare, Expression, names_in, parse_expression, walk
+from stepguard.language.expression_parsing import parse_expression
+from stepguard.language.expressions import TRUTHS, Compare, Expression, names_in, walk
 
 __all__ = ["assigns", "find_hidden"]
 

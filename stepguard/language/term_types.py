@@ -13,18 +13,7 @@ from typing import Final, cast
 
 from stepguard.errors import ProcedureError, TooLargeError
 from stepguard.language.evaluation import shortened
-from stepguard.language.expressions import (
-    Call,
-    Chain,
-    Compare,
-    Expression,
-    Logic,
-    Name,
-    Negate,
-    Not,
-    Number,
-    Power,
-)
+from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Negate, Not, Number, Power
 from stepguard.language.lookup_tables import Table
 from stepguard.language.measure_arithmetic import has_offset, multiplied_units, unit_power
 from stepguard.language.quantities import Unit, write_unit

@@ -26,7 +26,7 @@ from difflib import get_close_matches
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ConfigError, ProcedureError
 from stepguard.language.descriptions import steers, struck_or_hidden, unclear
-from stepguard.language.expressions import MAX_LENGTH
+from stepguard.language.expression_parsing import MAX_LENGTH
 from stepguard.language.hidden_formulas import find_hidden
 from stepguard.language.value_types import ValueType
 from stepguard.procedure.steps import Performer, Step, UnclearWords

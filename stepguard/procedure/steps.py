@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ExpressionError, ProcedureError, ValueRefused
 from stepguard.language.descriptions import struck, unclear
+from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import (
     RESERVED,
     TRUTHS,
@@ -26,7 +27,6 @@ from stepguard.language.expressions import (
     format_expression,
     inner_comparison,
     names_in,
-    parse_expression,
     parts_of,
     truths_in,
 )

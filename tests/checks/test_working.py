@@ -18,17 +18,8 @@ from stepguard.checks import judge_claims
 from stepguard.core.verdicts import Claim, Verdict
 from stepguard.errors import EvaluationError
 from stepguard.language.evaluation import evaluate
-from stepguard.language.expressions import (
-    Call,
-    Chain,
-    Expression,
-    Name,
-    Negate,
-    Number,
-    Power,
-    format_expression,
-    parse_expression,
-)
+from stepguard.language.expression_parsing import parse_expression
+from stepguard.language.expressions import Call, Chain, Expression, Name, Negate, Number, Power, format_expression
 from stepguard.language.same_working import normal_form
 from stepguard.language.values import Value, show_value
 from stepguard.replies.formats import EquationFormat

@@ -17,7 +17,7 @@ from stepguard.engine.actions import Ask, CheckClaims, Checked, Commit, Replied
 from stepguard.engine.prompts import Prompter, describe_steps
 from stepguard.evaluation.families import Arithmetic
 from stepguard.language.evaluation import evaluate, substitute
-from stepguard.language.expressions import parse_expression
+from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.values import Value
 from stepguard.replies.formats import EquationFormat
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips

@@ -10,7 +10,7 @@ from tables import all_rows
 
 from stepguard.errors import EvaluationError, InexactError, TooLargeError, UndefinedError
 from stepguard.language.evaluation import MAX_BITS, evaluate, substitute
-from stepguard.language.expressions import parse_expression
+from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.numerals import Exact
 from stepguard.language.values import Value
 

@@ -9,17 +9,8 @@ from tables import all_rows
 
 from stepguard.errors import ExpressionError
 from stepguard.language.evaluation import evaluate
-from stepguard.language.expressions import (
-    MAX_DEPTH,
-    MAX_LENGTH,
-    MAX_LITERAL_DIGITS,
-    RESERVED,
-    Chain,
-    Name,
-    Number,
-    format_expression,
-    parse_expression,
-)
+from stepguard.language.expression_parsing import MAX_DEPTH, MAX_LENGTH, MAX_LITERAL_DIGITS, parse_expression
+from stepguard.language.expressions import RESERVED, Chain, Name, Number, format_expression
 from stepguard.language.numerals import Exact
 from stepguard.language.values import Value
 

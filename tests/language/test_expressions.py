@@ -15,9 +15,8 @@ from tables import all_rows
 
 from stepguard.errors import EvaluationError, ExpressionError, InexactError, TooLargeError, UndefinedError
 from stepguard.language.evaluation import MAX_BITS, evaluate
+from stepguard.language.expression_parsing import MAX_DEPTH, MAX_LENGTH, parse_expression
 from stepguard.language.expressions import (
-    MAX_DEPTH,
-    MAX_LENGTH,
     Call,
     Chain,
     Compare,
@@ -28,7 +27,6 @@ from stepguard.language.expressions import (
     Power,
     format_expression,
     names_in,
-    parse_expression,
 )
 from stepguard.language.numerals import Exact, exact
 from stepguard.language.values import Rounding, Value

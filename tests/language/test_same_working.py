@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from tables import all_rows
 
-from stepguard.language.expressions import parse_expression
+from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.same_working import normal_form, operands_of
 from stepguard.language.values import Value
 

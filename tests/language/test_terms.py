@@ -14,17 +14,8 @@ from tables import all_rows
 
 from stepguard.errors import EvaluationError, InexactError, ProcedureError, TooLargeError, UndefinedError
 from stepguard.language.evaluation import evaluate
-from stepguard.language.expressions import (
-    Chain,
-    Compare,
-    Expression,
-    Logic,
-    Name,
-    Negate,
-    Not,
-    Number,
-    parse_expression,
-)
+from stepguard.language.expression_parsing import parse_expression
+from stepguard.language.expressions import Chain, Compare, Expression, Logic, Name, Negate, Not, Number
 from stepguard.language.literals import read_literal
 from stepguard.language.lookup_tables import Table
 from stepguard.language.periods import Period, WorkingCalendar

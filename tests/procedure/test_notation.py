@@ -15,18 +15,8 @@ from tables import all_rows
 from stepguard import Guard, Procedure, Step
 from stepguard.checks import Holds, Length, OneOf, Pattern, Range
 from stepguard.errors import ExpressionError, ProcedureError
-from stepguard.language.expressions import (
-    Call,
-    Chain,
-    Compare,
-    Expression,
-    Logic,
-    Name,
-    Not,
-    Power,
-    format_expression,
-    parse_expression,
-)
+from stepguard.language.expression_parsing import parse_expression
+from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Not, Power, format_expression
 from stepguard.language.terms import (
     Aggregate,
     Choice,

@@ -13,7 +13,7 @@ from tables import all_rows
 from stepguard import Procedure, Step
 from stepguard.checks import Holds, Range, Requires
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
-from stepguard.language.expressions import parse_expression
+from stepguard.language.expression_parsing import parse_expression
 from stepguard.procedure.steps import Input
 
 

@@ -29,7 +29,7 @@ from stepguard.evaluation.families.programs import (
     make_block,
 )
 from stepguard.evaluation.families.sentences import SENTENCES, FormulaCheck
-from stepguard.language.expressions import parse_expression
+from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Input, Step
 

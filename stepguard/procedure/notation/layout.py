@@ -14,7 +14,7 @@ from lark import Token
 from lark.lark import PostLex
 
 from stepguard.errors import ProcedureError
-from stepguard.language.expressions import MAX_DEPTH
+from stepguard.language.expression_parsing import MAX_DEPTH
 
 __all__ = ["MAX_BLOCKS", "Layout"]
 

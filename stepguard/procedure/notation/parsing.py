@@ -13,7 +13,8 @@ from lark import Lark
 from lark.exceptions import UnexpectedInput
 
 from stepguard.errors import ExpressionError, ProcedureError
-from stepguard.language.expressions import MAX_LENGTH, Expression, check_percent_signs, find_date
+from stepguard.language.expression_parsing import MAX_LENGTH, check_percent_signs, find_date
+from stepguard.language.expressions import Expression
 from stepguard.language.unseen import UNSEEN
 from stepguard.procedure.notation.layout import Layout
 from stepguard.procedure.notation.tables import build_parser, load_parser

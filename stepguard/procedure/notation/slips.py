@@ -16,7 +16,7 @@ from lark.exceptions import UnexpectedInput, UnexpectedToken
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ExpressionError, ProcedureError
-from stepguard.language.expressions import parse_expression
+from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.terms import TERM_SIGNS
 
 __all__ = ["explain", "explain_term"]

@@ -15,9 +15,9 @@ from typing import Any, Final, Literal, NamedTuple, NoReturn, cast
 from lark import Token, Transformer
 
 from stepguard.errors import ExpressionError, ProcedureError
+from stepguard.language.expression_parsing import MAX_DEPTH, parse_expression
 from stepguard.language.expressions import (
     FUNCTIONS,
-    MAX_DEPTH,
     TRUTHS,
     Call,
     Chain,
@@ -30,7 +30,6 @@ from stepguard.language.expressions import (
     Number,
     Power,
     format_expression,
-    parse_expression,
 )
 from stepguard.language.literals import read_literal
 from stepguard.language.terms import (
