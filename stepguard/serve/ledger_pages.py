@@ -202,10 +202,9 @@ def _calls(attempts: Sequence[Attempt]) -> Iterator[Html]:
             continue
         steps = [str(step) for step in each.steps]
         asked = shorten(f"{steps[0]} to {steps[-1]}" if len(steps) > 1 else "".join(steps), _SHOWN)
-        words = (
-            f"Call {each.number} ({each.rung}), {asked}: {each.outcome}; {spent:,} tokens so far, {each.seconds:.1f} s"
-        )
-        reasons = [shorten(f"{one.step}: {one}" if one.step else str(one), 300) for one in each.deviations]
+        cost = f"{spent:,} tokens so far, {each.seconds:.1f} s"
+        words = f"Call {each.number} ({each.rung}), {asked}: {each.outcome}; {cost}"
+        reasons = [shorten(f"{one.kind}: {one.reason}", 300) for one in each.deviations]
         yield tag("li", words, [tag("span", reason, class_="note") for reason in reasons], class_="result")
 
 

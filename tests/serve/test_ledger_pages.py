@@ -15,6 +15,7 @@ from stepguard import Guard, Policy, Procedure
 from stepguard.cli import main
 from stepguard.errors import ConfigError, LedgerError
 from stepguard.ledger import Ledger
+from stepguard.testing import ScriptedBackend
 
 pytest.importorskip("httpx")
 pytest.importorskip("prometheus_client")
@@ -37,6 +38,8 @@ def path(tmp_path: Path) -> Path:
         guard.run(payment([], approval=True), {"x": 3}, run_id="waits")
         guard.run(Procedure.parse("inputs: letter: text, x\nn = x + 1"), {"letter": "Grauzahn", "x": 1}, run_id="gone")
         ledger.erase(["gone"])
+        slips = ScriptedBackend({"b": "12 + 1 = 14"}, {"b": "12 + 1 = 13"})
+        Guard(slips, repair=2, ledger=ledger).run(Procedure.parse("inputs: a\nb = a + 1"), {"a": 12}, run_id="slips")
         gate = Policy.parse("tool pay(to: text)\nbefore pay: at most once").gate(ledger=ledger, run_id="c-17")
         gate.offer("pay", {"to": "<b>"}, id="1")
         gate.close()
@@ -63,7 +66,8 @@ def test_runs_are_listed_searched_and_drawn(path: Path) -> None:
         assert f"{found} run" in client.get(f"/?{query}").text
     drawn = client.get("/run", params={"id": ODD}).text
     assert "VERIFIED: " in drawn
-    assert "t1 to t6" in drawn
+    assert "Call 1 (ask), t1 to t6: accepted; " in drawn
+    assert "wrong_value: a + 1 is 13, not 14" in client.get("/run?id=slips").text
     assert "<script" not in drawn
     assert "the run has not ended" in client.get("/run?id=killed").text
     assert "pay(to=&lt;b&gt;): allow, key " in client.get("/run?id=c-17").text
