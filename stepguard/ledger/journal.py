@@ -26,6 +26,7 @@ from stepguard.ledger.records import (
     step_records,
     storable,
 )
+from stepguard.ledger.shapes import check_shape
 from stepguard.ledger.store import LedgerFile
 from stepguard.ledger.writer import RunWriter
 from stepguard.results import Attempt, Result
@@ -80,7 +81,9 @@ def load_run(file: LedgerFile, run: int) -> KeptRun:
         if body is None:
             continue
         try:
-            _take_in(kept, kind, json.loads(body), number)
+            data = json.loads(body)
+            check_shape(kind, data)
+            _take_in(kept, kind, data, number)
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
             raise LedgerError(
                 f"record {number} of the ledger {file.path} cannot be read ({type(error).__name__}: {error}): "
@@ -95,11 +98,11 @@ def _take_in(kept: KeptRun, kind: str, body: Mapping[str, Any], number: int) -> 
             kept.run_id, kept.end = body["run"], None
             kept.inputs = body.get("inputs", kept.inputs)  # they stand where it was begun first
             kept.conversation = body.get("conversation", kept.conversation)
-            if "options" in body and body["options"] not in kept.options:
-                kept.options.append(dict(body["options"]))
+            if body.get("options") is not None and body["options"] not in kept.options:
+                kept.options.append(body["options"])
         case "gate":
             kept.numbers[f"change {len(kept.changes)}"] = number
-            kept.changes.append(dict(body))
+            kept.changes.append(body)
         case "step":
             place, step = read_step(body)
             kept.steps[place], kept.numbers[place] = step, number

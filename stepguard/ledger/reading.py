@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any, cast
 
 from stepguard.errors import ConfigError, LedgerError
@@ -79,7 +78,7 @@ def _result_of(kept: KeptRun, procedure: Procedure) -> Result:
     }
     if end is not None:
         facts["status"] = cast("Status", end["status"])
-        facts["cost"] = None if end["cost"] is None else Decimal(end["cost"])
+        facts["cost"] = end["cost"]
         if end["problem"] is not None:
             place, reason = end["problem"]
             again = replay.missing_step  # which also says where in the procedure that is

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from decimal import Decimal
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -124,6 +125,8 @@ def read_call(body: Mapping[str, Any]) -> OperationCall:
     """A call of a tool."""
     where = Occurrence(body["index"], body["id"], body["path"])
     value = None if body["value"] is None else from_data(body["value"])
+    if body["returned"] is not (value is not None):
+        raise ValueError("a call has a value where it has returned, and no other")
     return OperationCall(body["key"], body["operation"], where, body["digest"], body["returned"], value)
 
 
@@ -165,7 +168,9 @@ def read_end(body: Mapping[str, Any]) -> dict[str, Any]:
     names = "status", "answer", "completed", "total", "problem", "cost"
     end = {name: body[name] for name in names}
     if (problem := end["problem"]) is not None:
-        end["problem"] = Occurrence(int(problem["index"]), problem["id"], problem["path"]), str(problem["reason"])
+        end["problem"] = Occurrence(problem["index"], problem["id"], problem["path"]), problem["reason"]
+    if end["cost"] is not None:
+        end["cost"] = Decimal(end["cost"])
     return end
 
 

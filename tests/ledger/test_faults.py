@@ -131,7 +131,7 @@ def test_what_was_altered_is_named(tmp_path: Path, statement: str, fault: str) -
         ),
         ('"value":"paid 6"', '"value":"paid 7"', "run 'paid': step receipt is paid 7 by what it reads"),
         ('"run":"chain"', '"walk":"chain"', "record 1, run 'chain': it cannot be read (KeyError: 'run')"),
-        ('"problem":null', '"problem":[]', "cannot be read (TypeError"),
+        ('"problem":null', '"problem":[]', "problem of a record of the kind 'end' is not what is"),
     ],
 )
 def test_what_is_wrong_is_named_where_the_chain_was_made_again(tmp_path: Path, old: str, new: str, fault: str) -> None:
