@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import overload
 
 from stepguard.errors import ProcedureError
-from stepguard.procedure.steps import Input, Step, check_operands, check_step, unknown_name
+from stepguard.procedure.operands import check_operands, unknown_name
+from stepguard.procedure.steps import Input, Step, check_step
 
 __all__ = ["LazySteps"]
 

@@ -23,6 +23,7 @@ from stepguard.language.terms import is_variable
 from stepguard.language.value_types import NUMBER, TypeLike, ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.lazy_steps import LazySteps
+from stepguard.procedure.operands import check_operands, unknown_name
 from stepguard.procedure.operations import Operation, Tool, operations_of
 from stepguard.procedure.statements import (
     Body,
@@ -38,7 +39,7 @@ from stepguard.procedure.statements import (
     performed_in,
     steps_in,
 )
-from stepguard.procedure.steps import Input, Step, as_inputs, check_operands, listed, unknown_name
+from stepguard.procedure.steps import Input, Step, as_inputs, listed
 
 if TYPE_CHECKING:
     from pathlib import Path

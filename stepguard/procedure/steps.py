@@ -16,21 +16,16 @@ from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import (
     RESERVED,
     TRUTHS,
-    Chain,
-    Compare,
     Expression,
     Logic,
     Name,
     Not,
     Number,
-    Power,
     format_expression,
     inner_comparison,
     names_in,
-    parts_of,
-    truths_in,
 )
-from stepguard.language.terms import TERM_SIGNS, LiteralTerm, is_variable, operands_in, scaled_operand, variables_in
+from stepguard.language.terms import TERM_SIGNS, LiteralTerm, is_variable, operands_in, variables_in
 from stepguard.language.value_types import NUMBER, TypeLike, ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
@@ -46,11 +41,9 @@ __all__ = [
     "UnclearWords",
     "as_inputs",
     "check_name",
-    "check_operands",
     "check_step",
     "listed",
     "read_expression",
-    "unknown_name",
 ]
 
 Performer = Literal["model", "code", "function", "tool", "person"]
@@ -490,129 +483,3 @@ def as_inputs(inputs: Iterable[str | Input]) -> tuple[Input, ...]:
             raise ProcedureError(f"duplicate input {entry.name!r}")
         names.add(entry.name)
     return declared
-
-
-def check_operands(step: Step, sources: Mapping[str, Input | Step]) -> Input | Step:
-    """Refuse an expression, or a relation of a check, that cannot be computed with these values, or mixes currencies.
-
-    No reply could ever be accepted, or 5 USD would be proved by 5 EUR.
-
-    Returns:
-        what later steps read: the step, or, where its type names no currency and its value is in one, that as money.
-    """
-    _check_relations(step, sources)
-    if step.expression is None:
-        return step
-    copies = isinstance(step.expression, Name)
-    truths = truths_in(step.expression)
-    for name in step.reads:
-        source = sources[name]
-        kind = source.type
-        if name in truths and kind.kind != "boolean":
-            raise ProcedureError(
-                f"step {step.id!r} joins truth values, and reads {name!r}, which is {kind}: compare it with something, "
-                f"or declare {_declared(name, source, 'boolean')} where it is one",
-                step=step.id,
-            )
-        if not copies and not kind.numeric and name not in truths:
-            raise _no_number(step, "compares" if isinstance(step.expression, TRUTHS) else "computes with", name, source)
-        if copies and not _copied(kind, step.type):
-            mend = f"declare `{step.id}: {kind}`, or another type of {name!r}"
-            if step.type.numeric and kind.kind == "text":
-                mend = f"declare {_declared(name, source)} where it is a number, `{step.id}: text` where it is not"
-            raise ProcedureError(
-                f"step {step.id!r} is {step.type} and copies {name!r}, which is {kind}: {mend}", step=step.id
-            )
-    currency = _currency_in(step, sources)
-    return (
-        step if currency in (None, step.type.currency) else Input(step.id, ValueType(kind="money", currency=currency))
-    )
-
-
-def _check_relations(step: Step, sources: Mapping[str, Input | Step]) -> None:
-    for check in step.checks:
-        relations = getattr(check, "relations", None)
-        for tree in relations if isinstance(relations, tuple) else ():
-            names = names_in(tree) if isinstance(tree, Compare) else ()
-            if not names or not {*names} <= {step.id, *step.reads}:  # one of your own may mean something else
-                continue
-            for name in names:
-                if name != step.id and not sources[name].type.numeric:
-                    raise _no_number(step, f"has the check {check!r}, which compares", name, sources[name])
-            _money_in(tree, step, {step.id: step, **{name: sources[name] for name in step.reads}})
-
-
-def _no_number(step: Step, does: str, name: str, source: Input | Step) -> ProcedureError:
-    return ProcedureError(
-        f"step {step.id!r} {does} numbers only, and reads {name!r}, which is {source.type}: declare "
-        f"{_declared(name, source)} where it is one",
-        step=step.id,
-    )
-
-
-def _declared(name: str, source: Input | Step, kind: str = "number") -> str:
-    if isinstance(source, Step) and source.expression is None:  # its words have no place for a type
-        return f'`{name}: {kind} = "..."`, its words in the quotes,'
-    return f"`{name}: {kind}`"
-
-
-def _currency_in(step: Step, sources: Mapping[str, Input | Step]) -> str | None:
-    """The currency that a step's value is in, whatever its type says; None where it is in none.
-
-    Raises:
-        ProcedureError: it adds or compares amounts in two currencies, or gives one as an amount in another.
-    """
-    assert step.expression is not None
-    name = _money_in(step.expression, step, sources)
-    found = None if name is None else sources[name].type.currency
-    if name is not None and step.type.currency not in (None, found):
-        raise _mixed(step, f"it is in {step.type.currency}", name, sources)
-    return step.type.currency or (found if step.type.numeric and step.type.kind != "percent" else None)
-
-
-def _money_in(tree: Expression, step: Step, sources: Mapping[str, Input | Step]) -> str | None:
-    """A name in whose currency the value of an expression is; None where it is in none.
-
-    A product or a quotient may convert an amount: it is in no currency until a type says so. Where the step's type is
-    silent, one that only scales an amount leaves it in its currency.
-    """
-    if isinstance(tree, Name):
-        return None if sources[tree.name].type.currency is None else tree.name
-    names = [name for part in parts_of(tree) if (name := _money_in(part, step, sources)) is not None]
-    if isinstance(tree, Power | Logic | Not):
-        return None
-    if isinstance(tree, Chain) and not tree.additive:
-        if step.type.currency is not None:
-            return None
-        scaled = scaled_operand(tree, lambda each: sources[each.name].type, lambda part: _money_in(part, step, sources))
-        return None if scaled is None else _money_in(scaled, step, sources)
-    for name in names[1:]:
-        if sources[name].type.currency != sources[names[0]].type.currency:
-            raise _mixed(step, f"{names[0]!r} is in {sources[names[0]].type.currency}", name, sources)
-    return names[0] if names else None
-
-
-def _mixed(step: Step, one: str, other: str, sources: Mapping[str, Input | Step]) -> ProcedureError:
-    return ProcedureError(
-        f"step {step.id!r} mixes currencies: {one}, and {other!r} is in {sources[other].type.currency}. Convert one by "
-        "a product in a step of its own, such as `converted: money(EUR) = amount * rate`",
-        step=step.id,
-    )
-
-
-def _copied(source: ValueType, target: ValueType) -> bool:
-    """Whether a value of one type can be one of another as it stands."""
-    texts = ("text", "one_of")
-    if source.options and target.options:
-        return not set(source.options).isdisjoint(target.options)
-    alike = (source.numeric and target.numeric) or source.kind == target.kind
-    return alike or (source.kind in texts and target.kind in texts)
-
-
-def unknown_name(step: Step, name: str, later: Iterable[str]) -> ProcedureError:
-    """The complaint that a step reads what it cannot; `later` are the ids of itself and the steps behind it."""
-    if name == step.id:
-        return ProcedureError(f"step {step.id!r} reads its own value", step=step.id)
-    if name in later:
-        return ProcedureError(f"step {step.id!r} reads {name!r}, which only a later step sets", step=step.id)
-    return ProcedureError(f"step {step.id!r} reads {name!r}, which is no input and set by no step", step=step.id)
