@@ -7,19 +7,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self, cast
+from typing import Any, Final, Literal, Self
 
 from stepguard.core.arguments import check_flag, check_instance, check_run_id, check_seconds
-from stepguard.engine.actions import OperationCall
 from stepguard.errors import ConfigError, LedgerError, RunConflict, StepguardError
-from stepguard.language.records import Record
 from stepguard.language.value_json import from_data, to_data
 from stepguard.language.values import Value
+from stepguard.ledger.changes import RunChange, read_answer
 from stepguard.ledger.journal import ConversationJournal, KeptRun, RunJournal, load_run
 from stepguard.ledger.locks import RunLocks
 from stepguard.ledger.procedures import operation_facts, procedure_digest, procedure_source, read_procedure
@@ -324,7 +321,7 @@ class Ledger:
         """
         if value is None:
             raise ConfigError("an answer is text, or data as JSON has it: None answers nothing", option="value")
-        held = to_data(_as_value(value))
+        held = to_data(read_answer(value))
         with self._changing(run_id) as change:
             call, offered = change.unsettled(step), change.offered(step)
             if offered is not None:
@@ -401,7 +398,7 @@ class Ledger:
         return f"{number}:{bytes(digest).hex()}"
 
     @contextmanager
-    def _changing(self, run_id: str) -> Iterator[_RunChange]:
+    def _changing(self, run_id: str) -> Iterator[RunChange]:
         rows = self.file.read("select number from runs where name = ?", run_id)
         if not rows:
             raise ConfigError(f"the ledger {self.path} has no run {run_id!r}", option="run_id")
@@ -409,7 +406,7 @@ class Ledger:
         self._take(number, run_id)
         try:
             with self.file.writing() as transaction:
-                yield _RunChange(self.file, transaction, number)
+                yield RunChange(self.file, transaction, number)
         finally:
             self._locks.free(number)
 
@@ -427,68 +424,6 @@ class Ledger:
         self.close()
 
 
-class _RunChange:
-    """What a person changes of a run that nobody drives."""
-
-    def __init__(self, file: LedgerFile, transaction: Transaction, run: int) -> None:
-        self._file: Final = file
-        self._transaction: Final = transaction
-        self._run: Final = run
-        facts = transaction.execute("select status, place, reason, salt from runs where number = ?", run).fetchone()
-        self.status: Final[str] = facts[0]
-        self.place: Final[str | None] = facts[1]
-        self.reason: Final[str | None] = facts[2]
-        self._salt: Final[bytes | None] = facts[3]
-
-    def unsettled(self, step: str) -> OperationCall | None:
-        """The call of a tool at a place of which nobody knows what came of it, or what was told cannot be."""
-        refused = self.status == "failed" and self.place == step
-        calls = self._kept.calls.values()
-        return next((call for call in calls if str(call.occurrence) == step and (refused or not call.returned)), None)
-
-    def offered(self, id: str) -> Mapping[str, Any] | None:
-        """The call with an identifier that a gate let through, and of which nobody knows what came of it."""
-        calls = {each["id"]: each for change in self._kept.changes for each in change.get("calls", ())}
-        return calls[id] if id in calls and calls[id]["status"] == "pending" else None
-
-    def question(self, step: str) -> str | None:
-        """What a person is asked there, or was asked and has answered before in this way; None where nobody is."""
-        if self.status == "waiting":
-            return self.reason
-        return self._kept.answers.get(step, (None,))[0]
-
-    @cached_property
-    def _kept(self) -> KeptRun:
-        return load_run(self._file, self._run)
-
-    def append(self, kind: str, body: str) -> None:
-        """Add a record."""
-        assert self._salt is not None
-        self._transaction.append(self._run, self._salt, [(kind, body)])
-
-    def set_status(self, status: KeptStatus) -> None:
-        """Say where the run stands now, and that who drove it before may not go on."""
-        self._transaction.execute(
-            "update runs set status = ?, epoch = epoch + 1, updated = ? where number = ?",
-            *(status, time.time(), self._run),
-        )
-
-    def erase(self) -> bool:
-        """Erase the run; whether there was anything."""
-        if self._salt is None:
-            return False
-        self._transaction.execute("update records set body = null where run = ?", self._run)
-        self._transaction.execute(
-            "update runs set salt = null, place = null, reason = null where number = ?", self._run
-        )
-        self._transaction.append(self._run, b"", [("erased", as_json({"at": now_text()}))])
-        self.set_status("erased")
-        self._transaction.execute(
-            "delete from procedures where digest not in (select procedure from runs where status != 'erased')"
-        )
-        return True
-
-
 def _begin(run_id: str, digest: str, epoch: int, **facts: object) -> str:
     """The body of a record that a run is begun, or gone on with: of what, and by which version of the checks."""
     try:
@@ -497,22 +432,3 @@ def _begin(run_id: str, digest: str, epoch: int, **facts: object) -> str:
         checker = "stepguard"
     about = {"run": run_id, "procedure": digest, "epoch": epoch, "checker": checker, "at": now_text()}
     return as_json({**about, **facts})
-
-
-def _as_value(given: object) -> Value:
-    """What a person or a host gives, as a value; its type is looked at when the run goes on.
-
-    Raises:
-        ConfigError: it is nothing that a value can be.
-    """
-    if isinstance(given, Mapping):
-        return Record({str(name): _as_value(each) for name, each in given.items()})
-    if isinstance(given, list | tuple):
-        return tuple(_as_value(each) for each in given)
-    if isinstance(given, float):
-        return Decimal(repr(given))
-    try:
-        to_data(cast("Value", given))
-    except TypeError:
-        raise ConfigError(f"an answer is text, or data as JSON has it, not {given!r:.60}", option="value") from None
-    return cast("Value", given)

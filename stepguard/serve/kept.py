@@ -93,11 +93,21 @@ class KeptRuns:
             or (value is None) == (repeat is None)
         ):
             raise wrong_request('an answer has "run", "step" and "value", or "repeat": true', code="invalid_answer")
-        with ledger_problems():
-            if repeat:
-                await asyncio.to_thread(self.ledger.repeat, run_id, step)
-            else:
-                await asyncio.to_thread(self.ledger.answer, run_id, step, value)
+        try:
+            with ledger_problems():
+                if repeat:
+                    await asyncio.to_thread(self.ledger.repeat, run_id, step)
+                else:
+                    await asyncio.to_thread(self.ledger.answer, run_id, step, value)
+        except ConfigError as error:
+            missing = error.option == "run_id"
+            raise wrong_request(
+                "there is no such run"
+                if missing
+                else "the run waits for no answer to this step, or for no such answer",
+                status=404 if missing else 409,
+                code="run_not_found" if missing else "no_open_question",
+            ) from error
         return {"run": run_id, "step": step, "noted": True}
 
 
@@ -128,11 +138,4 @@ def ledger_problems() -> Iterator[None]:
             kind="server_error",
             code="ledger_unavailable",
             retry=False,
-        ) from error
-    except ConfigError as error:
-        missing = error.option == "run_id"
-        raise wrong_request(
-            "there is no such run" if missing else "the run waits for no answer to this step, or for no such answer",
-            status=404 if missing else 409,
-            code="run_not_found" if missing else "no_open_question",
         ) from error

@@ -52,6 +52,7 @@ def test_runs_are_listed_and_answered(tmp_path: Path, capsys: pytest.CaptureFixt
         (["order 7", "receipt", "5"], "it waits for approve_receipt"),
         (["order 7", "receipt", "--repeat"], "no open call of a tool 'receipt'"),
         (["order 7", "receipt"], "give a value, or --repeat"),
+        (["order 7", "approve_receipt", "[NaN]"], "an answer holds NaN, which is no number"),
     ],
 )
 def test_answers_to_no_question_are_refused(
