@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -41,11 +42,8 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """The garbage collector looks no more at what is there before the first test: thousands of tests and every library
-    that they import, which made each collection that a test asks for take the better part of a second."""
+    """From here on there may be some."""
     gc.enable()
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -65,10 +63,14 @@ def as_in_a_login_shell() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def quick_collections() -> None:
-    """The collections that the tests of a module ask for look at nothing that was made before them."""
-    gc.collect()
+def quick_collections() -> Iterator[None]:
+    """The collections that the tests of a module ask for look at nothing that was made before them: thousands of tests,
+    and every library that they import, would make each of them take the better part of a second."""
+    with warnings.catch_warnings(action="ignore"):
+        gc.collect()  # what other tests left open is theirs
     gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -105,7 +105,9 @@ def test_client_over_responses(chat_server: ChatServer) -> None:
     """A client in the mode of the Responses API asks that."""
     chat_server.play(Reply(response(GOOD)))
     mode = instructor().Mode.RESPONSES_TOOLS
-    result = Guard(over_openai(chat_server, model="m", mode=mode)).run(PROCEDURE, INPUTS)
+    client = over_openai(chat_server, model="m", mode=mode)
+    with client.client:
+        result = Guard(client).run(PROCEDURE, INPUTS)
     assert (result.status, chat_server.requests[0].path) == ("verified", "/v1/responses")
 
 
@@ -153,9 +155,10 @@ def test_anthropic_from_provider(chat_server: ChatServer, monkeypatch: pytest.Mo
     chat_server.play([Reply({"error": {"message": "busy"}}, 529), ANTHROPIC.reply(GOOD)])
     client = instructor().from_provider("anthropic/claude-x", api_key=KEY)
     backend = as_backend(client)
-    assert failure(lambda backend, asked: backend.complete(asked), backend).status == 529  # type: ignore[arg-type]
-    assert len(chat_server.requests) == 1
-    assert Guard(client).run(PROCEDURE, INPUTS).status == "verified"
+    with client.client:
+        assert failure(lambda backend, asked: backend.complete(asked), backend).status == 529  # type: ignore[arg-type]
+        assert len(chat_server.requests) == 1
+        assert Guard(client).run(PROCEDURE, INPUTS).status == "verified"
     body = chat_server.requests[1].body
     assert body["model"] == "claude-x"
     assert "tools" not in body

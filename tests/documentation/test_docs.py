@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,6 +60,10 @@ def test_every_page_prints_what_it_shows(page: Path, chat_server: ChatServer, mo
             printed = shown_by(block.code, namespace, page.name)
         if block.output is not None:
             assert printed == block.output
+    namespace.clear()
+    if chat_server.requests:  # pages close no clients: nobody else is to find them
+        with warnings.catch_warnings(action="ignore"):
+            gc.collect()
 
 
 class answering:  # noqa: N801 - used as a context manager alone
