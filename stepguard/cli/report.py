@@ -165,7 +165,7 @@ def _stopped(result: Result) -> str:
         case "abstained":
             assert result.problem is not None
             at, deviation = result.problem.occurrence, result.problem.deviation
-            blocked = [each for each in result.attempts if at is not None and each.stopped_at == at]
+            blocked = [each for each in result.attempts if at in each.refused]
             if not blocked:  # nobody was there to answer, or somebody said no
                 return "NOT VERIFIED"
             tries = f"{len(blocked)} {'try' if len(blocked) == 1 else 'tries'}"

@@ -16,7 +16,7 @@ to wait for: from `Committing`, or earlier where nothing was accepted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from stepguard.backends.base import Backend, Completion, Request
@@ -105,16 +105,15 @@ class Reply:
     runaway: bool = False
     backend: Backend | None = None
 
-    def all_deviations(self, rejection: Rejection | None) -> tuple[Deviation, ...]:
-        """What is wrong with the reply, and with the step that was not accepted."""
-        if rejection is None or rejection.deviation in self.deviations:
-            return self.deviations
-        return (*self.deviations, rejection.deviation)
+    def all_deviations(self, rejections: Iterable[Rejection]) -> tuple[Deviation, ...]:
+        """What is wrong with the reply, and with the steps that were not accepted."""
+        refused = (each.deviation for each in rejections if each.deviation not in self.deviations)
+        return (*self.deviations, *refused)
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Why the first step that was not accepted was not; those behind it are asked again with it.
+    """Why a step was not accepted.
 
     Attributes:
         where: the step.
@@ -206,6 +205,11 @@ class Checking:
     restored: bool = False
     kept: tuple[KeptStep, ...] = ()
 
+    @property
+    def rejections(self) -> tuple[Rejection, ...]:
+        """The step for which no claim could be read."""
+        return () if self.rejection is None else (self.rejection,)
+
 
 @dataclass(frozen=True, slots=True)
 class Committing:
@@ -218,8 +222,7 @@ class Committing:
         rejection: the first step that was not accepted, None where all were.
         right: how many steps were accepted before the first that deviated; where a run only observes, steps behind it
             are taken all the same.
-        others: further steps with few values whose claim was wrong: to ask for them as if for the first time would be
-            one more guess.
+        others: the further steps whose claim was wrong.
     """
 
     flight: Flight
@@ -228,6 +231,11 @@ class Committing:
     rejection: Rejection | None = None
     right: int = 0
     others: tuple[Rejection, ...] = ()
+
+    @property
+    def rejections(self) -> tuple[Rejection, ...]:
+        """The steps that were not accepted, in order."""
+        return () if self.rejection is None else (self.rejection, *self.others)
 
 
 Phase = Computing | Recording | Asking | Waiting | Checking | Committing

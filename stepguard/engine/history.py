@@ -104,14 +104,14 @@ class History:
         flight: Flight,
         reply: Reply,
         outcome: AttemptOutcome,
-        rejection: Rejection | None = None,
+        rejections: Iterable[Rejection] = (),
         *,
         committed: int = 0,
         error: str | None = None,
     ) -> None:
         """Book a model call that was answered; see `Attempt`."""
         self._calls += 1
-        deviations = reply.all_deviations(rejection)
+        deviations = reply.all_deviations(rejections)
         self._kinds.update({deviation.kind for deviation in deviations})
         self._attempts.append(
             Attempt(

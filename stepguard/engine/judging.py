@@ -16,7 +16,7 @@ from stepguard.errors import EvaluationError
 from stepguard.language.expressions import format_expression
 from stepguard.language.values import Value, show_value, to_exact
 from stepguard.procedure.steps import Step
-from stepguard.repair.policy import Repairs, choices_of
+from stepguard.repair.policy import Repairs
 from stepguard.repair.rewriting import StandIn
 from stepguard.results import Occurrence, StepRecord
 
@@ -97,8 +97,7 @@ class ClaimJudge:
                 continue
             deviation = self._deviation(flight, where, judgement)
             if deviation is not None and (not self._observe or value is None):
-                if not refused or (value is not None and choices_of(flight.segment.steps[place].type) is not None):
-                    refused.append(_reject(where, deviation, judgement))
+                refused.append(_reject(where, deviation, judgement))
                 deviated = True
                 continue
             if deviation is not None:
@@ -214,7 +213,7 @@ class ClaimJudge:
             support="unverified" if self._observe else support,
             verdicts=() if judgement is None else judgement.verdicts,
             claim=None if code or judgement is None else judgement.claim.text,
-            tries=self._repairs.tries(where.index) + (0 if code else 1),
+            tries=self._repairs.refusals(where.index) + (0 if code else 1),
             # Those behind it were asked plainly.
             assistance=flight.rung.assistance if where == flight.first else "none",
             deviations=self._repairs.deviations(where.index),

@@ -3,6 +3,9 @@ asked again, or that it is not."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Final
+
 from stepguard.core.redaction import error_text
 from stepguard.core.verdicts import Deviation
 from stepguard.engine.asking import Asker
@@ -14,11 +17,14 @@ from stepguard.engine.learning import Learning
 from stepguard.engine.schedule import Schedule
 from stepguard.engine.step_kinds import step_kind
 from stepguard.errors import EvaluationError
-from stepguard.repair.policy import Repairs
+from stepguard.repair.policy import Repairs, choices_of
 from stepguard.repair.rungs import FIRST
 from stepguard.results import AttemptOutcome, Occurrence
 
 __all__ = ["Landing"]
+
+_PASSED_OVER: Final = 2
+"""So often a step that was refused behind another one is asked as if for the first time."""
 
 
 class Landing:
@@ -72,15 +78,29 @@ class Landing:
             outcome: AttemptOutcome = "accepted"
             if len(committing.records) < len(flight.segment.steps):
                 outcome = "partly" if committing.records or rejection is None else "rejected"
-            self._history.book_reply(flight, reply, outcome, rejection, committed=len(committing.records))
+            self._history.book_reply(flight, reply, outcome, committing.rejections, committed=len(committing.records))
             self._learning.called(flight, reply, fixed=self._asker.fixed(flight), right=committing.right)
         if reply is not None and (rejection is not None or not committing.records):
             blamed = flight.first if rejection is None else rejection.where
             self._spending.blame(blamed.index, reply.usage, now - reply.sent_at)
         if rejection is None:
             return
-        for refused in (rejection, *committing.others):
-            self.refuse(flight, reply, refused)
+        self.refuse(flight, reply, rejection)
+        for other in committing.others:
+            self._refuse_behind(flight, reply, other)
+
+    def _refuse_behind(self, flight: Flight, reply: Reply | None, rejection: Rejection) -> None:
+        """A step behind the first refused one was not accepted: it is asked as if for the first time, now and then.
+
+        Not where it has few values: that would be one more guess.
+        """
+        where, segment = rejection.where, flight.segment
+        step = segment.steps[segment.indices.index(where.index)]
+        if choices_of(step.type) is not None or self._repairs.passed_over(where.index) >= _PASSED_OVER:
+            self.refuse(flight, reply, rejection)
+            return
+        self._learning.refused(flight, rejection, step_kind(step, self._schedule.read((step,))))
+        self._repairs.pass_over(where.index, rejection.deviation)
 
     def refuse(self, flight: Flight, reply: Reply | None, rejection: Rejection) -> None:
         """A step was not accepted: decide how it is asked again, or that it is not."""
@@ -125,12 +145,12 @@ class Landing:
             self._ending.end("abstained", where, reason, deviation)
 
     def broken(
-        self, flight: Flight, error: Exception, reply: Reply | None = None, rejection: Rejection | None = None
+        self, flight: Flight, error: Exception, reply: Reply | None = None, rejections: Iterable[Rejection] = ()
     ) -> None:
         """Code, a check, the reply format or the ledger failed: nothing that asking again would mend."""
         self._schedule.land(flight.segment)
         if reply is not None:
-            self._history.book_reply(flight, reply, "error", rejection, error=error_text(error))
+            self._history.book_reply(flight, reply, "error", rejections, error=error_text(error))
         reason = f"the step has no exact value: {error}" if isinstance(error, EvaluationError) else error_text(error)
         self._ending.end("failed", flight.first, reason, error=error)
 

@@ -72,7 +72,9 @@ class Learning:
                 self._learner.settled(well=True)
             return
         verified = dict(values)
-        for step, record in zip(flight.segment.steps, records, strict=False):
+        steps = dict(zip(flight.segment.indices, flight.segment.steps, strict=True))
+        for record in records:  # steps between them may not be accepted
+            step = steps[record.occurrence.index]
             kind = step_kind(step, verified)
             verified[step.id] = record.value
             if flight.rung.backend is None and not self._repairs.tries(record.occurrence.index):

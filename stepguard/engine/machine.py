@@ -233,7 +233,7 @@ class Engine:
                 if isinstance(error, WrongResult) or not self._launcher.perform_again(phase):
                     self._landing.broken(phase.flight, error)
             case Checking() | Committing(), Failed(_, error):
-                self._landing.broken(phase.flight, error, phase.reply, phase.rejection)
+                self._landing.broken(phase.flight, error, phase.reply, phase.rejections)
             case _:
                 raise AssertionError(f"{type(event).__name__} ends no {type(phase).__name__}")
 
@@ -277,7 +277,7 @@ class Engine:
                     self._spending.settle(action.id, usage)
                     self._history.book_failure(phase, reason, usage=usage, seconds=self._now - phase.sent_at)
                 case Checking() | Committing() if phase.reply is not None:
-                    self._history.book_reply(phase.flight, phase.reply, "error", phase.rejection, error=reason)
+                    self._history.book_reply(phase.flight, phase.reply, "error", phase.rejections, error=reason)
 
     def result(self) -> Result:
         """The outcome so far; final when `done`."""

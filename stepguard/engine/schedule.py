@@ -153,9 +153,12 @@ class Schedule:
             readable = all(name in self.values or name in ids for name in step.reads)
             # What has effects waits for everything before it: a step that is given up ends the run ahead of it.
             readable &= index == self.frontier or step.performer not in EFFECTIVE
-            # What is looked up costs nothing, and what is asked may read it.
-            if steps and step.performer == "code" and step.copied and self.values.keys() >= set(step.reads):
-                return Segment((index,), (step,), (), (pending.occurrence(index),))
+            # What is looked up costs nothing, and what is asked may read it, or it waits for what is asked.
+            if steps and not strict and step.performer == "code" and step.copied:
+                if self.values.keys() >= set(step.reads):
+                    return Segment((index,), (step,), (), (pending.occurrence(index),))
+                waiting.add(step.id)
+                continue
             # Small models lose the form of a reply that mixes equations and objects: of those that come up on the way
             # the ones of one kind are asked together, and the others after them.
             if self._mixed and steps and (step.expression is None) != (steps[0].expression is None):

@@ -142,6 +142,7 @@ class StepBook:
         votes: how often each of its values was claimed, where no check decides.
         parts: what was asked in its place, with the values of that which are verified.
         unread: the kind of the last deviation and all that the reply said, where no claim could be read in it.
+        passed_over: how often it was refused behind another step, and is asked as if for the first time all the same.
     """
 
     deviations: list[Deviation] = field(default_factory=list)
@@ -150,6 +151,7 @@ class StepBook:
     votes: Counter[str] = field(default_factory=Counter)
     parts: list[tuple[StandIn, dict[str, Value]]] = field(default_factory=list)
     unread: object = None
+    passed_over: int = 0
 
 
 class Repairs:
@@ -199,6 +201,20 @@ class Repairs:
         """How often a step has failed so far."""
         failures = self._failures(index)
         return 0 if failures is None else len(failures.kinds)
+
+    def passed_over(self, index: int) -> int:
+        """How often a step was refused behind another one without that being counted as a try."""
+        book = self._books.get(index)
+        return 0 if book is None else book.passed_over
+
+    def pass_over(self, index: int, deviation: Deviation) -> None:
+        """A step was refused behind another one, and is asked as if for the first time."""
+        self._book(index).passed_over += 1
+        self.note(index, deviation)
+
+    def refusals(self, index: int) -> int:
+        """How often a step was not accepted so far, in whatever place of a reply."""
+        return self.tries(index) + self.passed_over(index)
 
     def last(self, index: int) -> DeviationKind | None:
         """What was wrong about a step the last time, None where nothing was."""

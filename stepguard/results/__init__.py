@@ -176,12 +176,12 @@ class Attempt:
     backend: str | None = None
 
     @property
-    def stopped_at(self) -> Occurrence | None:
-        """The first of the asked steps that was not accepted; None where all were."""
+    def refused(self) -> tuple[Occurrence, ...]:
+        """Those of the asked steps that were not accepted, without what was not judged because it rests on them."""
         if self.committed == len(self.steps):
-            return None
+            return ()
         named = {deviation.step for deviation in self.deviations}
-        return next((where for where in self.steps if where.step in named), self.steps[self.committed])
+        return tuple(where for where in self.steps if where.step in named) or (self.steps[self.committed],)
 
 
 @dataclass(frozen=True, slots=True)

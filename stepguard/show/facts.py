@@ -240,7 +240,11 @@ class _Statements:
 
 def _refused(step: str, attempts: Sequence[AttemptView]) -> list[list[Deviation]]:
     """Why each of the replies about the step at which a run stopped was not accepted."""
-    return [attempt.deviations for attempt in attempts if _stops_at(attempt, step)]
+    return [
+        [deviation for deviation in attempt.deviations if deviation.step in (step, None)]
+        for attempt in attempts
+        if _stops_at(attempt, step)
+    ]
 
 
 def _stops_at(attempt: AttemptView, step: str) -> bool:

@@ -46,7 +46,7 @@ def test_right_claims_behind_a_wrong_one_are_kept() -> None:
     assert (result.status, result.answer) == ("verified", 24)
     assert asked(model) == [["a_0", "b_0", "a_1", "b_1", "total"], ["a_0"], ["b_0", "total"]]
     assert [attempt.outcome for attempt in result.attempts] == ["partly", "accepted", "accepted"]
-    assert (result.attempts[0].committed, str(result.attempts[0].stopped_at)) == (2, "items[0].a")
+    assert (result.attempts[0].committed, str(result.attempts[0].refused[0])) == (2, "items[0].a")
     assert {str(record.occurrence): record.tries for record in result.steps}["items[1].b"] == 1
 
 
@@ -71,6 +71,49 @@ def test_two_wrong_claims_of_one_reply_are_both_asked_again() -> None:
     result = Guard(model).run(ROUNDS, {"items": ITEMS})
     assert (result.status, result.answer) == ("verified", 24)
     assert asked(model)[2] == ["b_0", "a_1", "b_1", "total"]
+
+
+def test_every_refused_claim_is_told_and_counted() -> None:
+    """Of an attempt all of them, of a step how often it was refused, wherever it stood in a reply."""
+    first = {"a_0": "9 - 4 = 6", "b_0": "6 * 2 = 12", "a_1": "8 - 1 = 6", "b_1": "6 * 2 = 12", **TOTAL}
+    second = {"b_0": "5 * 2 = 10", "a_1": "8 - 1 = 7", "b_1": "7 * 2 = 14", **TOTAL}
+    result = Guard(ScriptedBackend(json.dumps(first), '{"a_0": "9 - 4 = 5"}', second)).run(ROUNDS, {"items": ITEMS})
+    assert [each.step for each in result.attempts[0].deviations] == ["a_0", "a_1"]
+    assert [str(where) for where in result.attempts[0].refused] == ["items[0].a", "items[1].a"]
+    records = {str(record.occurrence): (record.tries, len(record.deviations)) for record in result.steps}
+    assert (records["items[0].a"], records["items[1].a"], records["items[1].b"]) == ((2, 1), (2, 1), (1, 0))
+    assert result.profile.asked.made - result.profile.asked.well == 2
+
+
+def test_what_was_kept_counts_for_its_own_kind() -> None:
+    """What is learned of a model is learned of the steps that it got right, not of those beside them."""
+    text = "inputs:\n  x: integer\n\nif x > 0:\n  p: integer = x - 9\n  q: integer = x * 2\n"
+    text += "else:\n  p: integer = 0\n  q: integer = 0\n"
+    model = ScriptedBackend('{"p": "5 - 9 = 4", "q": "5 * 2 = 10"}', '{"p": "5 - 9 = -4"}')
+    profile = Guard(model).run(Procedure.parse(text), {"x": 5}).profile
+    counted = {kind.partition(" ")[0]: (tries.made, tries.well) for kind, tries in profile.kinds.items()}
+    assert counted == {"-": (1, 0), "*": (1, 1)}
+
+
+def test_a_step_is_not_refused_behind_others_for_ever() -> None:
+    """The third time its own ladder begins, so that nobody guesses at it as often as at all steps before it."""
+    text = "inputs:\n  xs: list of integer\n\nfor each x in xs:\n  a: integer = x + 1\n"
+
+    def reply(wrong: int, *rounds: int) -> str:
+        return json.dumps({f"a_{each}": f"{each} + 1 = {each + 1 + wrong}" for each in rounds})
+
+    model = ScriptedBackend(
+        reply(1, 0, 1, 2, 3, 4),
+        reply(0, 0),
+        reply(2, 1, 2, 3, 4),
+        reply(0, 1),
+        reply(3, 2, 3, 4),
+        *(reply(0, each) for each in (2, 3, 4)),
+    )
+    result = Guard(model, segment=5).run(Procedure.parse(text), {"xs": [0, 1, 2, 3, 4]})
+    assert result.status == "verified"
+    assert asked(model)[4:] == [["a_2", "a_3", "a_4"], ["a_2"], ["a_3"], ["a_4"]]
+    assert [record.tries for record in result.steps] == [2, 3, 4, 4, 4]
 
 
 class Careless:
@@ -133,6 +176,15 @@ def test_what_is_there_already_is_asked_of_nobody() -> None:
     assert [str(record.value) for record in result.steps] == ["4/5", "4/5", "2026-03-01", "a toy", "True"]
     assert {record.assistance for record in result.steps} == {"code"}
     assert result.usage.calls == 0
+
+
+def test_a_copy_of_what_is_asked_splits_no_segment() -> None:
+    """It is looked up when that is there, and what does not read it is asked beside it."""
+    text = "inputs:\n  xs: list of integer\n\nfor each x in xs:\n  a: integer = x * 2\n"
+    text += "  b: integer = a\n  c: integer = b + 1\n"
+    model = ScriptedBackend('{"a_0": "3 * 2 = 6", "a_1": "4 * 2 = 8"}', '{"c_0": "6 + 1 = 7", "c_1": "8 + 1 = 9"}')
+    result = Guard(model).run(Procedure.parse(text), {"xs": [3, 4]})
+    assert (result.status, result.answer) == ("verified", (7, 9))
 
 
 def test_a_copy_that_changes_the_value_is_asked() -> None:
