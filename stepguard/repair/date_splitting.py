@@ -240,10 +240,10 @@ def _later(step: Step, linear: _Linear) -> StandIn | None:
     except OverflowError:
         return None
     forward = end >= start
-    over = _months(start, end)[:-1] if forward else _months(end, start)[:-1]
-    if len(over) > _MAX_MONTHS:
+    months = _months(start, end) if forward else _months(end, start)
+    if len(months) > _MAX_MONTHS:
         return None
-    made = _sum(_numbers([start.day, *days, *(-length if forward else length for length in over)]))
+    made = _sum(_numbers([start.day, *days, *(-length if forward else length for length in months[:-1])]))
     if made is None or made[1]:
         return None
     return StandIn((Step(step.id, made[0]),), measure="date", since=end.replace(day=1))

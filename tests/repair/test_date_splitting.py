@@ -75,6 +75,13 @@ def test_a_date_some_days_away_is_a_sum(start: date, days: int) -> None:
     assert answer == start + timedelta(days=days)
 
 
+@given(DATES, st.integers(min_value=760, max_value=5000), st.sampled_from(["+", "-"]))
+def test_a_date_years_away_is_no_sum(start: date, days: int, sign: str) -> None:
+    """Of more months than a sum may have none is left out."""
+    _, asked = worked_out(Chain((Name("a"), LiteralTerm(timedelta(days=days))), (sign,)), "date", {"a": start})
+    assert len(asked) == 1
+
+
 @given(DATES, SPANS)
 def test_an_order_of_dates_is_decided_by_a_difference(start: date, days: int) -> None:
     """No second guess of a truth value: the days between are asked, and their sign decides."""
