@@ -381,3 +381,38 @@ late = total + 1
     result = Guard(Counting(), segment=1, ledger=tmp_path / "runs.db").run(again, {"x": 5}, run_id="run")
     assert facts(result) == facts(whole)
     assert sorted(calls) == ["days_of", "person", "rate_of"]
+
+
+NAMES = """
+record Policy:
+  limit: integer
+  rates: list of integer
+
+inputs:
+  policy: Policy
+  xs: list of integer
+
+for each x in xs:
+  a: integer = x + policy.limit
+  b: integer = a * policy.rates[0]
+  n: integer = 0
+  repeat at most 3 times until n > 1:
+    c: integer = x + n
+    n: integer = n + 1
+"""
+
+
+@pytest.mark.parametrize(("before", "after", "at"), [(None, 1, 3), (3, 3, 20), (1, 9, 30), (5, None, 7)])
+def test_a_step_is_the_same_whenever_it_comes_up(
+    tmp_path: Path, before: int | None, after: int | None, at: int
+) -> None:
+    """What is looked up in every round has one name: neither the order of replies nor the end of a round changes it."""
+    procedure = Procedure.parse(NAMES)
+    inputs: dict[str, object] = {"policy": {"limit": 3, "rates": [2]}, "xs": [*range(40)]}
+    kill(Guard(Counting(die_at=at), segment=before, ledger=tmp_path / "runs.db"), procedure, inputs, "run")
+    gc.collect()
+    model = Counting()
+    result = Guard(model, segment=after, ledger=tmp_path / "runs.db").run(procedure, inputs, run_id="run")
+    assert (result.status, result.notes) == ("verified", ())
+    with Ledger(tmp_path / "runs.db") as ledger:
+        assert verify_ledger(ledger).faults == ()

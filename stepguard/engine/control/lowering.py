@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from operator import is_not
@@ -82,6 +83,9 @@ class ValueNames:
     """
 
     def __init__(self, declared: frozenset[str], calls: frozenset[str], set_by_steps: frozenset[str]) -> None:
+        self._shared: dict[str, str] = {}  # the last name that was given to what is called so
+        self._labels: dict[str, str] = {}  # the other way round
+        self._uses: Counter[str] = Counter()  # in how many scopes a name is given
         self.aggregates: dict[int, _Aggregated] = {}  # those of a whole list are the same in every round of a loop
         self._declared = declared
         self._set = set_by_steps
@@ -93,19 +97,43 @@ class ValueNames:
         self._round: Final = re.compile(rf"(.+?)(?:{separator}(?:{behind}))+")
 
     def define(self, label: str, value: Value, support: Strength, scope: Scope, state: State) -> str:
-        """A name for a value, as long as the scope lasts; the same one where the scope has given it already."""
-        given = scope.given.get(label)
-        if given is not None and state.values.get(given) == value and state.support((given,)) == support:
-            return given
+        """A name for a value, as long as the scope lasts; the same one where it has been given already.
+
+        Rounds of a loop share it, whenever they come up: what a step is does not hang on what is over by then.
+        """
+        for given in (scope.given.get(label, ""), self._shared.get(label, "")):
+            known = given in state.values and _same(state.values[given], value)
+            if known and state.support((given,)) == support:
+                break
+        else:
+            given = self._new(label, state)
+            state.define(given, value, support)
+            self._shared[label], self._labels[given] = given, label
+        if scope.given.get(label) != given:
+            self._uses[given] += 1
+            scope.given[label] = given
+        return given
+
+    def release(self, names: Iterable[str]) -> list[str]:
+        """A scope is over, or a value that has a name of its own: those of the names that nothing uses any more."""
+        free = []
+        for name in names:
+            self._uses[name] -= 1
+            if self._uses[name] <= 0:
+                del self._uses[name]
+                free.append(name)
+                label = self._labels.pop(name, None)
+                if label is not None and self._shared.get(label) == name:
+                    del self._shared[label]
+        return free
+
+    def _new(self, label: str, state: State) -> str:
         name = label
         if not label.isidentifier() or len(label) > _LONGEST:
             name = _ODD.sub("_", label).strip("_")[:_LONGEST] or "value"
             if name[0].isdigit():
                 name = f"v{name}"
-        name = self.free(name, state)
-        state.define(name, value, support)
-        scope.given[label] = name
-        return name
+        return self.free(name, state)
 
     def free(self, name: str, state: State) -> str:
         """A name that nothing has, and no variable will have."""
@@ -392,6 +420,11 @@ def told_to_person(binding: Binding, state: State) -> str:
         return show_value(value)
     currency = f" {binding.type.currency}" if binding.type.currency is not None else ""
     return f"{binding.type.write(value)}{currency}"
+
+
+def _same(one: Value, other: Value) -> bool:
+    """Whether two values are the same, also in their type; the same list is not looked through."""
+    return one is other or (type(one) is type(other) and one == other)
 
 
 def _operands(node: Logic | Not) -> tuple[Name, ...]:

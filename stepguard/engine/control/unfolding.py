@@ -105,7 +105,7 @@ class Unfolding:
             del self._steps[index]
             self._oldest = index + 1
         while self._drops and self._drops[0][0] <= frontier:
-            self._state.drop(self._drops.popleft()[1])
+            self._state.drop(self._names.release(self._drops.popleft()[1]))
 
     def at(self, index: int) -> Pending:
         """See `StepSource.at`."""
