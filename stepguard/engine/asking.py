@@ -97,12 +97,17 @@ class Asker:
         )
         return Flight(segment, rung, request, stand_in, part_values, drafting=rung.draft)
 
-    def stop(self, flight: Flight) -> Callable[[str], bool] | None:
-        """What stops the reply of a flight where a step in it is wrong; made anew for each time it is asked."""
+    def stop(self, flight: Flight, *, independent: bool) -> Callable[[str], bool] | None:
+        """What stops the reply of a flight where a step in it is wrong; made anew for each time it is asked.
+
+        `independent`: whether claims behind a wrong one are judged that do not rest on it.
+        """
         request = flight.request
         if not self._stop_early or request is None or len(request.steps) < 2 or flight.stand_in is not None:
             return None
-        return None if flight.drafting else WrongStepWatch(request.steps, request.values, self._reply_format)
+        if flight.drafting:
+            return None
+        return WrongStepWatch(request.steps, request.values, self._reply_format, independent=independent)
 
     def after_draft(self, flight: Flight, text: str) -> Flight:
         """The same flight with the request that makes a reply of its draft, now that it has come."""

@@ -1,9 +1,10 @@
 """Stopping early: whether a reply that is still being written is of no use any more.
 
-A reply is of no use behind its first wrong step, so that a model that is heard while it writes can be stopped there,
-and where an entry runs away (`stepguard.replies.runaway`). Only what would be judged in the same way at the end counts:
-complete entries of the steps that were asked, in their order, from the beginning of one JSON object, judged by the
-arithmetic alone. Checks of the user's are not called.
+A reply is of no use behind its first wrong step, or where claims are kept that do not rest on one (`judge_claims`),
+behind that on which all the others rest. A model that is heard while it writes can be stopped there, and where an entry
+runs away (`stepguard.replies.runaway`). Only what would be judged in the same way at the end counts: complete entries
+of the steps that were asked, in their order, from the beginning of one JSON object, judged by the arithmetic alone.
+Checks of the user's are not called.
 """
 
 from __future__ import annotations
@@ -31,9 +32,18 @@ class WrongStepWatch:
         steps: the steps that are asked, in order.
         values: what they read.
         reply_format: how the reply is structured.
+        independent: whether claims behind a wrong one are judged that do not rest on it.
     """
 
-    def __init__(self, steps: Sequence[Step], values: Mapping[str, Value], reply_format: ReplyFormat) -> None:
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        values: Mapping[str, Value],
+        reply_format: ReplyFormat,
+        *,
+        independent: bool = False,
+    ) -> None:
+        self._independent = independent
         self._steps = steps
         self._values = values
         self._reply_format = reply_format
@@ -54,6 +64,7 @@ class WrongStepWatch:
         self._count = 0
         self._state: dict[str, Value] = dict(self._values)
         self._lost = False
+        self._open: set[str] = set()  # wrong, or resting on such
 
     def _is_wrong(self, key: str, field: object) -> bool:
         step = self._steps[self._count] if self._count < len(self._steps) else None
@@ -68,14 +79,27 @@ class WrongStepWatch:
             return False
         if not isinstance(claim, Claim):
             return True
+        if not self._open.isdisjoint(step.reads):
+            self._open.add(step.id)
+            return False
         try:
             value = step.read(claim.value)
         except ValueRefused:
-            return True
+            return self._ends_at(step)
         self._lost = any(name not in self._state for name in step.reads)
         if self._lost:
             return False
         if step.expression is not None and check_arithmetic(step, self._state, claim, value).outcome != "pass":
-            return True
+            return self._ends_at(step)
         self._state[step.id] = value
         return False
+
+    def _ends_at(self, wrong: Step) -> bool:
+        """Whether nothing behind a wrong step is of use."""
+        self._open.add(wrong.id)
+        resting = set(self._open)
+        for step in self._steps[self._count :] if self._independent else ():
+            if resting.isdisjoint(step.reads):
+                return False
+            resting.add(step.id)
+        return True

@@ -12,6 +12,7 @@ import pytest
 from stepguard import Guard, Procedure, Step
 from stepguard.backends import Completion, Request
 from stepguard.checks import Grounded
+from stepguard.core.finish_reasons import STOPPED_EARLY
 from stepguard.core.verdicts import Claim
 from stepguard.procedure import If, Input
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
@@ -114,6 +115,35 @@ def test_a_step_is_not_refused_behind_others_for_ever() -> None:
     assert result.status == "verified"
     assert asked(model)[4:] == [["a_2", "a_3", "a_4"], ["a_2"], ["a_3"], ["a_4"]]
     assert [record.tries for record in result.steps] == [2, 3, 4, 4, 4]
+
+
+class Stoppable(ScriptedBackend):
+    """A scripted model that is heard while it writes."""
+
+    can_stop = True
+
+    def complete(self, request: Request) -> Completion:
+        """The reply as far as it is of use."""
+        text = super().complete(request).text or ""
+        for end in range(len(text)):
+            if request.stop is not None and request.stop(text[:end]):
+                return Completion(text[:end], finish_reason=STOPPED_EARLY)
+        return Completion(text)
+
+
+def test_a_reply_is_stopped_where_nothing_behind_is_kept() -> None:
+    """Right claims behind a wrong one are heard to the end; what rests on it is not."""
+    first = {"a_0": "9 - 4 = 6", "b_0": "6 * 2 = 12", "a_1": "8 - 1 = 7", "b_1": "7 * 2 = 15", **TOTAL}
+    model = Stoppable(
+        json.dumps(first), '{"a_0": "9 - 4 = 5"}', '{"b_0": "5 * 2 = 10", "b_1": "7 * 2 = 14", "total": "10 + 14 = 24"}'
+    )
+    result = Guard(model, stop_early=True).run(ROUNDS, {"items": ITEMS})
+    assert (result.status, result.answer) == ("verified", 24)
+    assert [(attempt.committed, "total" in (attempt.text or "")) for attempt in result.attempts] == [
+        (1, False),
+        (1, False),
+        (3, True),
+    ]
 
 
 class Careless:
