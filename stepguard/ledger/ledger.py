@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -115,6 +116,11 @@ class Ledger:
             raise ConfigError("a ledger in memory keeps nothing: give the path of a file", option="ledger")
         if "\0" in str(path):
             raise ConfigError("ledger is the path of a file, which holds no NUL", option="ledger")
+        try:
+            os.fsencode(path)
+        except UnicodeEncodeError:
+            reason = f"no file can be called {str(path)!a} where names are in {sys.getfilesystemencoding()}"
+            raise ConfigError(f"ledger: {reason}", option="ledger") from None
         for name, flag in (("texts", texts), ("full_sync", full_sync), ("read_only", read_only)):
             check_flag(flag, name)
         self.path: Final = str(path)

@@ -174,7 +174,7 @@ class TestTerminal:
         monkeypatch.setenv("TERM", "xterm")
         control, terminal = pty.openpty()
         os.set_blocking(control, False)
-        with os.fdopen(control, "rb", buffering=0) as shown, os.fdopen(terminal, "w") as stderr:
+        with os.fdopen(control, "rb", buffering=0) as shown, os.fdopen(terminal, "w", encoding="utf-8") as stderr:
             with monkeypatch.context() as patch:
                 patch.setattr(sys, "stderr", stderr)
                 assert main(["run", INVOICE, *INVOICE_INPUTS, "--json"]) == 0

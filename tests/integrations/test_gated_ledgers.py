@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,8 +30,9 @@ class Till:
 
 
 def _langchain(gate: ToolGate, till: Till, id: str, to: str) -> tuple[str, bool]:
-    tools = pytest.importorskip("stepguard.integrations.langchain.tools", exc_type=ImportError)
+    pytest.importorskip("langchain")
     messages = pytest.importorskip("langchain_core.messages")
+    tools = import_module("stepguard.integrations.langchain.tools")
 
     class Asked:
         """What LangChain hands to a middleware, as far as that looks at it."""
@@ -50,7 +52,8 @@ def _langchain(gate: ToolGate, till: Till, id: str, to: str) -> tuple[str, bool]
 
 
 def _pydantic_ai(gate: ToolGate, till: Till, id: str, to: str) -> tuple[str, bool]:
-    tools = pytest.importorskip("stepguard.integrations.pydantic_ai.tools", exc_type=ImportError)
+    pytest.importorskip("pydantic_ai")
+    tools = import_module("stepguard.integrations.pydantic_ai.tools")
 
     class Wrapped:
         """The toolset behind the gate."""
@@ -65,8 +68,8 @@ def _pydantic_ai(gate: ToolGate, till: Till, id: str, to: str) -> tuple[str, boo
 
 
 def _openai_agents(gate: ToolGate, till: Till, id: str, to: str) -> tuple[str, bool]:
-    tools = pytest.importorskip("stepguard.integrations.openai_agents_tools", exc_type=ImportError)
     agents = pytest.importorskip("agents")
+    tools = import_module("stepguard.integrations.openai_agents_tools")
     (tool,) = tools.gated_tools([agents.function_tool(failure_error_function=None)(till.pay)], gate)
     context: Any = agents.tool_context.ToolContext(None, tool_name="pay", tool_call_id=id, tool_arguments="")
     told = asyncio.run(tool.on_invoke_tool(context, f'{{"to": "{to}"}}'))

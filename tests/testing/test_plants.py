@@ -55,7 +55,7 @@ STEPS = Procedure(
         Step("price", "t1 * share", type="money(EUR)"),
         Step("silent", "t2 - t1", show_work=False),
         Step("words", instruction="Name the city.", checks=[is_lyon]),
-        Step("choice", instruction="How warm is it?", type="one_of(cold, mild, hot)", checks=[is_mild]),
+        Step("choice", instruction="How warm is it?", type="one_of(cold, mild)", checks=[is_mild]),
         Step("last", "x - t2"),
     ],
     inputs=["x", "y"],
