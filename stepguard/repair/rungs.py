@@ -26,9 +26,9 @@ rung              asks                                                          
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, get_args
 
 from stepguard.backends.base import Backend, as_backend
 from stepguard.backends.person import AskPerson, as_person
@@ -193,6 +193,8 @@ class Draft(Rung):
 class Instead(Rung):
     """Something else is asked in the place of the step, from which its value follows."""
 
+    builder: ClassVar[Callable[[Step, Mapping[str, Value]], StandIn | None]]
+    """What builds it, where that takes no options of the rung."""
     alone: bool = True
 
     def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
@@ -208,7 +210,7 @@ class Instead(Rung):
 
     def build(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
         """What is asked in the place of a step, None where it is asked itself."""
-        return None
+        return type(self).builder(step, values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,10 +219,7 @@ class Reorder(Instead):
 
     name: str = "reorder"
     assistance: Assistance = "rephrased"
-
-    def build(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
-        """See `Instead.build`."""
-        return other_order(step, values)
+    builder = other_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,10 +231,7 @@ class Passage(Instead):
 
     name: str = "passage"
     assistance: Assistance = "split"
-
-    def build(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
-        """See `Instead.build`."""
-        return passage_first(step, values)
+    builder = passage_first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,10 +240,7 @@ class Fields(Instead):
 
     name: str = "fields"
     assistance: Assistance = "split"
-
-    def build(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
-        """See `Instead.build`."""
-        return by_fields(step, values)
+    builder = by_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,10 +249,7 @@ class Parts(Instead):
 
     name: str = "parts"
     assistance: Assistance = "split"
-
-    def build(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
-        """See `Instead.build`."""
-        return by_parts(step, values)
+    builder = by_parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,10 +261,7 @@ class Eliminate(Instead):
 
     name: str = "eliminate"
     assistance: Assistance = "split"
-
-    def build(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
-        """See `Instead.build`."""
-        return by_options(step, values)
+    builder = by_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
