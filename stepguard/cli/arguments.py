@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
+from stepguard.cli.text import read_text
 from stepguard.core.usage import Price
 from stepguard.core.verdicts import STRENGTHS
 from stepguard.engine.budget import Budget
@@ -214,9 +213,7 @@ def read_values(given: Iterable[str], known: Mapping[str, object] | None = None)
 
 def _text_of(path: str, option: str, name: str | None = None) -> str:
     try:
-        if path == "-":
-            return sys.stdin.read()
-        return Path(path).read_text(encoding="utf-8-sig")
+        return read_text(path)
     except OSError as error:
         at = "; write @@ for an @ of its own" if name is not None else ""
         raise InputError(f"{option}{path}: it cannot be read: {error.strerror or error}{at}", name=name) from None

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from stepguard.cli.text import printable, shortened
+from stepguard.cli.text import printable, read_text, shortened
 from stepguard.errors import ConfigError
 from stepguard.policy.prose import draft_policy
 from stepguard.policy.tool_schemas import declare_tools
@@ -51,6 +51,6 @@ def main(options: argparse.Namespace) -> int:
 
 def _text(path: str, option: str) -> str:
     try:
-        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8-sig")
+        return read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}", option=option) from error

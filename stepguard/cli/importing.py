@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Final
 
-from stepguard.cli.text import printable, shortened
+from stepguard.cli.text import printable, read_text, shortened
 from stepguard.errors import ConfigError
 from stepguard.procedure.importing import import_procedure
 
@@ -28,7 +27,7 @@ def main(options: argparse.Namespace) -> int:
         ConfigError: the file cannot be read.
     """
     try:
-        text = sys.stdin.read() if options.file == "-" else Path(options.file).read_text(encoding="utf-8-sig")
+        text = read_text(options.file)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{options.file}: cannot be read: {error}", option="file") from error
     found = import_procedure(text)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from stepguard.serve.connections import Connections
 
-__all__ = ["bounded_server", "listening", "log_to_stderr", "serve_on", "signals_end_it"]
+__all__ = ["bounded_server", "listening", "log_to_stderr", "serve_on", "signals_end_it", "url_of"]
 
 _QUEUE: Final = 2048
 """Connections that the system may hold until they are accepted."""
@@ -36,14 +36,20 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         try:
             family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
             # With the protocol named: without it asyncio leaves Nagle's algorithm on, which costs 40 ms a response.
-            found = stack.enter_context(socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP))
+            listener = stack.enter_context(socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP))
             if os.name == "posix":
-                found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            found.bind((host, port))
-            found.listen(_QUEUE)
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+            listener.listen(_QUEUE)
         except (OSError, OverflowError) as error:
             raise ConfigError(f"cannot listen on {host}:{port}: {error}; choose another --host or --port") from None
-        yield found
+        yield listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """The URL of a socket that listens, without a path."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 @contextlib.contextmanager
@@ -88,13 +94,13 @@ def bounded_server(
     return uvicorn.Server(config)
 
 
-async def serve_on(server: uvicorn.Server, found: socket.socket) -> None:
+async def serve_on(server: uvicorn.Server, listener: socket.socket) -> None:
     """Serve on a socket until a signal."""
-    serving = asyncio.create_task(server.serve([found]), name="uvicorn")
+    serving = asyncio.create_task(server.serve([listener]), name="uvicorn")
     while not (server.started or serving.done()):
         await asyncio.sleep(0.01)
     if not serving.done():
-        found.listen(_QUEUE)  # asyncio has set it to as many as it may accept at once
+        listener.listen(_QUEUE)  # asyncio has set it to as many as it may accept at once
     await serving
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from stepguard.cli.arguments import add_at_least, add_guard, add_log_level, read_guard
-from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it
+from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it, url_of
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError
 
@@ -117,12 +117,10 @@ def _serve_http(server: Any, host: str, port: int) -> None:
     from stepguard.serve.connections import Connections, files_allowed
     from stepguard.serve.limits import Limits
 
-    with listening(host, port) as found:
-        address, taken = found.getsockname()[:2]
-        shown = f"[{address}]" if ":" in address else address
-        sys.stdout.write(f"stepguard serves MCP at http://{shown}:{taken}/mcp\n")
+    with listening(host, port) as listener:
+        sys.stdout.write(f"stepguard serves MCP at {url_of(listener)}/mcp\n")
         sys.stdout.flush()
         app = ExactBodies(server.streamable_http_app(host=host))
         with signals_end_it():
             connections = Connections(Limits(), files=files_allowed())
-            asyncio.run(serve_on(bounded_server(app, connections, last_seconds=_LAST_SECONDS), found))
+            asyncio.run(serve_on(bounded_server(app, connections, last_seconds=_LAST_SECONDS), listener))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from stepguard.cli.arguments import add_at_least, add_guard, add_limits, add_log_level, read_guard
-from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it
+from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it, url_of
 from stepguard.errors import ConfigError, MissingExtraError
 
 __all__ = ["add_arguments", "main"]
@@ -159,18 +159,16 @@ def main(options: argparse.Namespace) -> int:
     service.connect()
     log_to_stderr(options.log_level.upper(), service.secrets)
     with (
-        listening(options.host, options.port) as found,
+        listening(options.host, options.port) as listener,
         _metrics_at(options.metrics_host, options.metrics_port, service),
     ):
         server = bounded_server(
             app, connections, last_seconds=limits.grace_seconds + 2 * _LAST_SECONDS, proxies=options.trusted_proxy
         )
-        host, port = found.getsockname()[:2]
-        shown = f"[{host}]" if ":" in host else host
-        sys.stdout.write(f"stepguard serves http://{shown}:{port}/v1 in front of {options.upstream}\n")
+        sys.stdout.write(f"stepguard serves {url_of(listener)}/v1 in front of {options.upstream}\n")
         sys.stdout.flush()
         with signals_end_it():
-            asyncio.run(_serve(server, service, found))
+            asyncio.run(_serve(server, service, listener))
     return 0
 
 
@@ -198,9 +196,9 @@ def _metrics_at(host: str, port: int | None, service: Any) -> Iterator[None]:
         thread.join()
 
 
-async def _serve(server: Any, service: Any, found: socket.socket) -> None:
+async def _serve(server: Any, service: Any, listener: socket.socket) -> None:
     """Serve until a signal; then no request is taken any more, and those in flight end or are told that they do not."""
-    serving = asyncio.create_task(serve_on(server, found), name="stepguard-serve")
+    serving = asyncio.create_task(serve_on(server, listener), name="stepguard-serve")
     while not (serving.done() or server.should_exit):
         await asyncio.sleep(0.05)
     stopping = asyncio.create_task(service.stop(), name="stepguard-stop")

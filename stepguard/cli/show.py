@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stepguard.cli.arguments import load_file
+from stepguard.cli.text import read_text
 from stepguard.errors import ConfigError
 from stepguard.results import Result
 from stepguard.show.page import draw_html
@@ -98,9 +99,7 @@ def _read_kept(options: argparse.Namespace) -> RunReading:
 
 def _read(path: str) -> Mapping[str, Any]:
     try:
-        if path == "-" and sys.stdin is None:
-            raise ConfigError("cannot read -: stdin is closed; --run may be a file instead", option="run")
-        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8-sig")
+        text = read_text(path)
     except OSError as error:
         raise ConfigError(f"--run: cannot read {path}: {error.strerror or error}", option="run") from None
     except ValueError:  # no UTF-8, or no path

@@ -1,8 +1,25 @@
-"""Text from models and files, made safe for a terminal."""
+"""Text from models and files: read, and made safe for a terminal."""
 
 from __future__ import annotations
 
-__all__ = ["printable", "shortened"]
+import sys
+from pathlib import Path
+
+__all__ = ["printable", "read_text", "shortened"]
+
+
+def read_text(path: str) -> str:
+    """The text of a file, or of stdin where the path is ``-``.
+
+    Raises:
+        OSError: it cannot be read, such as a stdin that is closed.
+        ValueError: it is not UTF-8 text.
+    """
+    if path != "-":
+        return Path(path).read_text(encoding="utf-8-sig")
+    if sys.stdin is None:
+        raise OSError("stdin is closed")
+    return sys.stdin.read()
 
 
 def printable(text: str) -> str:

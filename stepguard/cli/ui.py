@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Final
 
-from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it
+from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it, url_of
 from stepguard.errors import ConfigError, MissingExtraError
 
 __all__ = ["add_arguments", "main"]
@@ -47,12 +47,10 @@ def main(options: argparse.Namespace) -> int:
         raise MissingExtraError("stepguard ui", extra="serve") from None
     app = create_pages(options.ledger, token=token)
     log_to_stderr("WARNING", () if token is None else (token,))
-    with listening(options.host, options.port) as found:
-        host, port = found.getsockname()[:2]
-        shown = f"[{host}]" if ":" in host else host
-        sys.stdout.write(f"stepguard shows {options.ledger} at http://{shown}:{port}/\n")
+    with listening(options.host, options.port) as listener:
+        sys.stdout.write(f"stepguard shows {options.ledger} at {url_of(listener)}/\n")
         sys.stdout.flush()
         with signals_end_it():
             connections = Connections(Limits(), files=files_allowed())
-            asyncio.run(serve_on(bounded_server(app, connections, last_seconds=_LAST_SECONDS), found))
+            asyncio.run(serve_on(bounded_server(app, connections, last_seconds=_LAST_SECONDS), listener))
     return 0

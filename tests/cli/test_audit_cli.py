@@ -104,15 +104,6 @@ def test_a_transcript_that_is_no_text_is_refused(
     assert "save it as UTF-8" in printed.err
 
 
-def test_a_closed_stdin_is_refused(
-    procedure: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A dash without a stdin is no empty transcript."""
-    monkeypatch.setattr(sys, "stdin", None)
-    assert main(["audit", procedure, "-", *VALUES]) == 2
-    assert "stdin is closed" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     "arguments",
     [

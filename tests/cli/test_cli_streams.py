@@ -200,6 +200,26 @@ class TestTerminal:
         assert b"Broken" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["audit", INVOICE, "-", *INVOICE_INPUTS],
+        ["import", "-"],
+        ["import-policy", "-"],
+        ["run", INVOICE, "--input", "unit_price=@-"],
+        ["show", INVOICE, "--run", "-"],
+    ],
+    ids=lambda command: str(command[0]),
+)
+def test_a_closed_stdin_is_refused(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A dash without a stdin is no empty text, wherever a text is read."""
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(command) == 2
+    assert "stdin is closed" in capsys.readouterr().err
+
+
 class TestStreams:
     class Full(io.StringIO):
         """A stream on a disk that is full."""
