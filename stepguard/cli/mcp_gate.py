@@ -9,7 +9,7 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from stepguard.cli.policies import add_facts, load_policy, read_facts, read_zone
+from stepguard.cli.policies import add_facts, chosen_zone, load_policy, read_facts
 from stepguard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def main(options: argparse.Namespace) -> int:
         ledger = None if options.ledger is None else stack.enter_context(Ledger(options.ledger))
         gate = load_policy(options.policy).gate(
             facts=read_facts(options.fact),
-            zone=read_zone(options.zone),
+            zone=chosen_zone(options.zone),
             refusals=options.refusals,
             observe=options.observe,
             ledger=ledger,

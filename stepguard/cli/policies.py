@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from datetime import UTC, tzinfo
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from datetime import tzinfo
 
-from stepguard.errors import ConfigError
+from stepguard.errors import ConfigError, ValueRefused
 from stepguard.policy.policy import Policy
+from stepguard.policy.reading import read_zone
 
-__all__ = ["add_facts", "load_policy", "read_facts", "read_zone"]
+__all__ = ["add_facts", "chosen_zone", "load_policy", "read_facts"]
 
 
 def add_facts(parser: argparse.ArgumentParser) -> None:
@@ -52,13 +52,13 @@ def read_facts(given: list[str]) -> dict[str, object]:
     return facts
 
 
-def read_zone(name: str) -> tzinfo:
+def chosen_zone(name: str) -> tzinfo:
     """The time zone of ``--zone``.
 
     Raises:
         ConfigError: there is none of this name.
     """
     try:
-        return UTC if name == "UTC" else ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise ConfigError(f"--zone {name!r:.60}: there is no such time zone", option="zone") from None
+        return read_zone(name)
+    except ValueRefused as error:
+        raise ConfigError(f"--zone {name!r:.60}: {error.reason}", option="zone") from None

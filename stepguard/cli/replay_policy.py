@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.cli.policies import add_facts, load_policy, read_facts, read_zone
+from stepguard.cli.policies import add_facts, chosen_zone, load_policy, read_facts
 from stepguard.cli.text import printable, shortened
 from stepguard.errors import ConfigError
 from stepguard.policy.replay import ReplayedCall, read_conversations, replay_conversation, summary_of
@@ -63,7 +63,7 @@ def main(options: argparse.Namespace) -> int:
         StepguardError: the policy, the conversations or an option cannot be read.
     """
     policy = load_policy(options.file)
-    facts, now, zone = read_facts(options.fact), _moment(options.now), read_zone(options.zone)
+    facts, now, zone = read_facts(options.fact), _moment(options.now), chosen_zone(options.zone)
     how: Any = {
         "now": now,
         "zone": zone,

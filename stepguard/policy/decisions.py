@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from typing import Any, Literal
 
 from stepguard.language.values import Value, show_value
 
@@ -25,8 +25,6 @@ done``. ``broken``: a relation does not hold. ``spent``: the limit is reached. `
 another type. ``unknown_fact``, ``unconfirmed``: somebody has to answer first. ``repeated``: the identifier of another
 call. ``handed_over``: a person has taken over.
 """
-
-REASON_KINDS: Final[tuple[str, ...]] = get_args(ReasonKind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,7 @@ class _ProseOutline:
 
 
 def prose_blocks(text: str) -> Iterator[ProseBlock]:
+    """The blocks of a text, in its order."""
     outline = _ProseOutline()
     parts: list[tuple[int, str]] = []
     item = fenced = commented = False

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from datetime import date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any, Final, NoReturn, cast
 from unicodedata import normalize
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.language.numerals import format_exact
@@ -24,7 +25,7 @@ from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, encodable, show_value, to_exact
 from stepguard.policy.rules import MOMENT
 
-__all__ = ["Reader", "folded", "json_value", "read_moment", "result_data", "shown_argument"]
+__all__ = ["Reader", "folded", "json_value", "read_moment", "read_zone", "result_data", "shown_argument"]
 
 _PLAIN: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9]{1,3})?")
@@ -71,6 +72,18 @@ def read_moment(given: object, zone: tzinfo) -> Record:
         raise ValueRefused("a moment outside of the years 1 to 9999", text=str(given)) from None
     clock = time(local.hour, local.minute, local.second)
     return Record({"date": local.date(), "time": clock, "at": passed})
+
+
+def read_zone(name: str) -> tzinfo:
+    """The time zone of a name such as ``Europe/Berlin``.
+
+    Raises:
+        ValueRefused: there is none here.
+    """
+    try:
+        return UTC if name == "UTC" else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # such as America, which is a folder of them
+        raise ValueRefused("there is no such time zone", text=name) from None
 
 
 def result_data(given: object) -> object:

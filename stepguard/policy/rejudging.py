@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from stepguard.errors import ConfigError, StepguardError
+from stepguard.errors import ConfigError, StepguardError, ValueRefused
 from stepguard.policy.gate import PolicyGate
 from stepguard.policy.policy import Policy
+from stepguard.policy.reading import read_zone
 
 __all__ = ["rejudge"]
 
@@ -32,8 +32,8 @@ def rejudge(
         ConfigError: there is no such time zone here.
     """
     try:
-        zone: tzinfo = UTC if options["zone"] == "UTC" else ZoneInfo(options["zone"])
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+        zone = read_zone(options["zone"])
+    except ValueRefused:
         raise ConfigError(f"the time zone {options['zone']!r:.60} of its gate is not known here") from None
     gate = PolicyGate(policy, conversation=conversation, zone=zone, reused_ids=options["reused_ids"])
     known: set[int] = set()

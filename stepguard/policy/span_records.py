@@ -58,8 +58,7 @@ class SpanRecord:
 
 def is_span_line(line: str) -> bool:
     """Whether a line is a record, or an export of records, and no conversation."""
-    data = _decoded(line)
-    return isinstance(data, dict) and not {"attributes", *_EXPORTS}.isdisjoint(data) and "messages" not in data
+    return _decoded(line) is not None
 
 
 def read_records(lines: Iterable[str]) -> Iterator[SpanRecord]:
@@ -71,9 +70,9 @@ def read_records(lines: Iterable[str]) -> Iterator[SpanRecord]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        if not is_span_line(line):
-            raise _refused(number, "a span, a log record or an export of OTLP as JSON was expected")
         data = _decoded(line)
+        if data is None:
+            raise _refused(number, "a span, a log record or an export of OTLP as JSON was expected")
         exported = [(each, data[each]) for each in _EXPORTS if each in data]
         if not exported:
             yield from _records(data, number)
@@ -169,11 +168,14 @@ def _objects(given: object, line: int) -> list[dict[str, Any]]:
     return given
 
 
-def _decoded(line: str) -> Any:
+def _decoded(line: str) -> dict[str, Any] | None:
+    """A record, or an export of records; None where the line is neither."""
     try:
-        return json.loads(line) if len(line) <= _MAX_LINE else None
+        data = json.loads(line) if len(line) <= _MAX_LINE else None
     except (ValueError, RecursionError):
         return None
+    known = isinstance(data, dict) and not {"attributes", *_EXPORTS}.isdisjoint(data) and "messages" not in data
+    return data if known else None
 
 
 def _refused(line: int, reason: str) -> ConfigError:

@@ -51,12 +51,12 @@ class SpanConversation:
     Attributes:
         name: its identifier, or that of its trace.
         calls: its calls by their identifiers.
-        said: what was said, in order: the moments at which the messages before were these.
+        messages: the moments, in order, each with the messages before it.
     """
 
     name: str
     calls: dict[str, _RecordedCall] = field(default_factory=dict)
-    said: list[tuple[_Place, Messages]] = field(default_factory=list)
+    messages: list[tuple[_Place, Messages]] = field(default_factory=list)
 
 
 def read_span_conversations(lines: Iterable[str]) -> list[SpanConversation]:
@@ -85,15 +85,15 @@ def read_span_conversations(lines: Iterable[str]) -> list[SpanConversation]:
         for key in (_INPUT, _OUTPUT):
             if key in record.attributes:
                 _messages(conversation, record, number, key)
-    found = [each for each in conversations.values() if each.calls]
-    if everything and not found:
+    calling = [each for each in conversations.values() if each.calls]
+    if everything and not calling:
         raise ConfigError(f"no call of a tool is recorded in these spans: {_CONTENT}", option="conversations")
-    for conversation in found:
+    for conversation in calling:
         for call in conversation.calls.values():
             if call.arguments is None:
                 raise _unread(call.line, f"the arguments of {call.tool[:60]} were not recorded: {_CONTENT}")
-        conversation.said.sort(key=lambda each: each[0])
-    return found
+        conversation.messages.sort(key=lambda each: each[0])
+    return calling
 
 
 class _Nesting:
@@ -138,25 +138,22 @@ def replay_spans(
     Args:
         policy: the policy.
         conversation: one of `read_span_conversations`.
-        number: the number of the conversation, for `ReplayedCall.conversation`.
         now: the moment of every call; None: that of its record.
-        zone: the time zone of moments that name none.
-        facts: facts without keys that the host knew.
-        confirmed: whether somebody had said yes to a call, by their role and the messages before it.
-        failure: whether a recorded result says that nothing was done. A span that failed may have done something.
+        number, zone, facts, confirmed: as for `stepguard.policy.replay.replay_conversation`.
+        failure: likewise; a span that failed may have done something all the same.
     """
     gate = policy.gate(conversation=conversation.name or str(number), zone=zone, observe=True, facts=facts)
     steps = [(call.at, 0, id) for id, call in conversation.calls.items()]
     for id, call in conversation.calls.items():
         if call.answered is not None:
             steps.append((max(call.at, call.answered), 1, id))
-    moments = [at for at, _ in conversation.said]
+    moments = [at for at, _ in conversation.messages]
     replayed: dict[str, ReplayedCall] = {}
     for place, kind, id in sorted(steps):
         call = conversation.calls[id]
         if kind == 0:
             heard = bisect_right(moments, place)
-            before = conversation.said[heard - 1][1] if heard else ()
+            before = conversation.messages[heard - 1][1] if heard else ()
             moment = now or call.at[0]
             replayed[id] = replayed_call(
                 gate, call.tool, call.arguments, id=id, now=moment, confirmed=confirmed, before=before
@@ -202,17 +199,17 @@ def _messages(conversation: SpanConversation, record: SpanRecord, number: int, k
     if not isinstance(given, Sequence) or not all(isinstance(each, Mapping) for each in given):
         raise _unread(record.line, f"{key} holds no messages: {_CONTENT}")
     at = record.end if key == _OUTPUT else record.start
-    said: list[Mapping[str, Any]] = []
+    messages: list[Mapping[str, Any]] = []
     position = 0
     for message in given:
         parts = message.get("parts")
         parts = [each for each in parts if isinstance(each, Mapping)] if isinstance(parts, list) else []
-        said.append({"role": message.get("role"), "content": "".join(_words(each) for each in parts)})
+        messages.append({"role": message.get("role"), "content": "".join(_words(each) for each in parts)})
         for part in parts:
             position += 1
             _part(conversation, record, part, (at, number, position))
     if key == _INPUT:
-        conversation.said.append(((at, number, 0), said))
+        conversation.messages.append(((at, number, 0), messages))
 
 
 def _words(part: Mapping[str, Any]) -> str:

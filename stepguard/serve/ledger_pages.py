@@ -48,7 +48,11 @@ _SHOWN: Final = 200
 """Characters of a name or a reason."""
 _HERE: Final = ("127.0.0.1", "localhost", "[::1]")
 _STATUSES: Final[tuple[str, ...]] = tuple(status for part in get_args(KeptStatus) for status in get_args(part))
-_KINDS: Final = {"verified": "good", "checked": "weak", "unverified": "weak", "waiting": "weak", "answered": "weak"}
+_KINDS: Final = {
+    "verified": "good",
+    **dict.fromkeys(("checked", "unverified", "waiting", "answered"), "weak"),
+    **dict.fromkeys(("running", "open", "erased"), "quiet"),
+}
 _MORE: Final = """
 .runs>li{border:1px solid var(--rule);border-radius:6px;background:var(--panel);padding:.4rem .7rem;margin:.5rem 0;
 overflow-wrap:anywhere}
@@ -216,7 +220,7 @@ def _summary(run: RunSummary) -> list[Html | None]:
     why = place if run.reason is None else f"{place}: {shorten(run.reason, 2 * _SHOWN)}"
     written = f"last written {_time(run.updated)}"
     return [
-        tag("p", name, tag("span", run.status, class_=f"badge {_KINDS.get(run.status, _kind(run.status))}")),
+        tag("p", name, tag("span", run.status, class_=f"badge {_KINDS.get(run.status, 'bad')}")),
         tag("p", f"{shorten(run.procedure, _SHOWN)}, {steps}, {spent}, {written}", class_="note"),
         None if why is None else tag("p", why),
     ]
@@ -225,10 +229,6 @@ def _summary(run: RunSummary) -> list[Html | None]:
 def _sum_of(runs: Sequence[RunSummary]) -> str:
     calls, tokens = sum(each.calls for each in runs), sum(each.tokens for each in runs)
     return f"{len(runs):,} run{'' if len(runs) == 1 else 's'}, model calls: {calls:,}, tokens: {tokens:,}"
-
-
-def _kind(status: str) -> str:
-    return "quiet" if status in ("running", "open", "erased") else "bad"
 
 
 def _fits(run: RunSummary, words: str, status: str) -> bool:

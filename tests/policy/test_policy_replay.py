@@ -72,7 +72,13 @@ def test_the_command_says_rule_and_place(tmp_path: Path, capsys: pytest.CaptureF
     assert json.loads(capsys.readouterr().out)["outcomes"] == {"refuse": 3, "allow": 3}
     talks.write_text(json.dumps(TALK[3:5]), encoding="utf-8")
     assert main(["replay-policy", str(rules), str(talks)]) == 0
-    for wrong in (["--now", "soon"], ["--zone", "Mars"], ["--fact", "customer"], ["--fact", "who=me"]):
+    for wrong in (
+        ["--now", "soon"],
+        ["--zone", "Mars"],
+        ["--zone", "America"],
+        ["--fact", "customer"],
+        ["--fact", "who=me"],
+    ):
         assert main(["replay-policy", str(rules), str(talks), *wrong]) == 2
 
 

@@ -72,16 +72,14 @@ class PersonAtClient:
         if decision.questions:
             fact = decision.questions[0]
             about = f" ({', '.join(map(str, fact.keys))})" if fact.keys else ""
-            found = PersonQuestion(
-                decision, fact, "", _form(f"{fact.words}{about}", self._gate.policy.facts[fact.fact].type)
-            )
+            form = _form(f"{fact.words}{about}", self._gate.policy.facts[fact.fact].type)
+            question = PersonQuestion(decision, fact, "", form)
         else:
             role = decision.confirmations[0]
             words = " ".join(dict.fromkeys(each.words for each in decision.reasons if each.kind == "unconfirmed"))
-            found = PersonQuestion(
-                decision, None, role, _form(f"Do you agree, as {role}, to {call}? {words}", ValueType(kind="boolean"))
-            )
-        return None if _identity(found) in self._declined else found
+            form = _form(f"Do you agree, as {role}, to {call}? {words}", ValueType(kind="boolean"))
+            question = PersonQuestion(decision, None, role, form)
+        return None if _identity(question) in self._declined else question
 
     def answered(self, question: PersonQuestion, response: object) -> None:
         """Tell the gate what they said; what is no answer is a no, and they are not asked the same again."""

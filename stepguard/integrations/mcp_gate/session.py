@@ -40,8 +40,6 @@ __all__ = ["IDEMPOTENCY_KEY", "GatedSession", "Routed"]
 
 IDEMPOTENCY_KEY: Final = "stepguard/idempotency-key"
 """Where a server finds the key of a call: in the ``_meta`` of its parameters."""
-
-
 _QUESTION: Final = "stepguard"
 
 
@@ -95,9 +93,7 @@ class GatedSession:
         self._asked: dict[str, tuple[_CallRequest, PersonQuestion]] = {}
         self._clock = clock
         self._handshake = handshake
-        self._own = secrets.token_hex(
-            6
-        )  # what makes identifiers of this session other ones than those of an earlier one
+        self._own = secrets.token_hex(6)  # its identifiers are others than those of an earlier session
         self._flying: dict[str | int, _Flying] = {}
         self._listing: set[str | int] = set()
         self._undeclared: set[str] = set()
