@@ -10,12 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from stepguard import Procedure, Step
+from stepguard import Guard, Procedure, Step
 from stepguard.language.expressions import Chain, Compare, Expression, Logic, Name, Negate, Number
 from stepguard.language.terms import Aggregate, Choice, Item, ListTerm
 from stepguard.procedure.statements import ForEach, If, ProcedureCall, Repeat, Statement
+from stepguard.testing import SimulatedModel, Slips
 
+RIGHT = Slips.none()
 Tree = tuple[Any, ...]
+
+
+def guard(**options: Any) -> Guard:
+    """A guard whose model makes no slip."""
+    return Guard(SimulatedModel(slips=RIGHT), **options)
 
 
 class BoundReached(Exception):

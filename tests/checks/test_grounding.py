@@ -5,9 +5,8 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Callable
-from datetime import date
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from constraint_harness import guarded, judge, outcome, unfit
@@ -16,13 +15,9 @@ from hypothesis import strategies as st
 from tables import all_rows
 
 from stepguard import Step
-from stepguard.checks import judge_claims
 from stepguard.checks.built import BuiltCheck
 from stepguard.checks.grounding import Grounded
-from stepguard.core.verdicts import Claim
-from stepguard.errors import ConfigError, ValueRefused
-from stepguard.language.records import Record, RecordType
-from stepguard.language.value_types import ValueType
+from stepguard.errors import ConfigError
 
 pytestmark = pytest.mark.once
 
@@ -94,68 +89,6 @@ def test_numbers_in_other_documents(document: str, holds: list[str], not_held: l
     """Signs, scales, separators and neighbours decide which numbers stand in a document."""
     assert [found(Grounded("doc"), each, doc=document) for each in holds] == ["pass"] * len(holds)
     assert [found(Grounded("doc"), each, doc=document) for each in not_held] == ["fail"] * len(not_held)
-
-
-@all_rows(
-    "layout",
-    [
-        *("{}\n50.00", "{}\n\n50.00", "50.00\n{}\n", "Total {}\n50.00", "Amount in {}:\n50.00", "| {} |\n| 50.00 |"),
-        *("{}\t50.00", "{}   50.00", "{}: 50.00", "{} | 50.00", "**{}** 50.00", "Amount ({}) 50.00", "50.00 ({})"),
-        *(
-            *("50.00 [{}]", "50.00\t{}", "50.00 | {}", "50.00, {}.", "50.00 in {}", "20.00 {}\n50.00 | {}"),
-            "{}\n7\n{}\n50.00",
-        ),
-    ],
-)
-def test_a_currency_that_layout_sets_apart_is_that_of_the_amount(layout: str) -> None:
-    """A currency on the line above, in the next cell, in brackets or behind a colon decides like one right beside."""
-    for name in ("EUR", "\u20ac", "euros"):
-        document = layout.replace("{}", name)
-        types = ("money(EUR)", "money(USD)", "number")
-        assert [found(Grounded("doc"), "50", type=each, doc=document) for each in types] == ["pass", "fail", "pass"]
-    narrowed = layout.format("CAD", "CAD").replace("50.00", "$50.00")
-    assert [found(Grounded("doc"), "50", type=f"money({each})", doc=narrowed) for each in ("CAD", "USD")] == [
-        "pass",
-        "fail",
-    ]
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        *("USD\n50.00\nEUR\n46.00", "| USD | 50.00 | EUR | 46.00 |", "50.00\nEUR accounts are free", "TOP\n50.00"),
-        *("EUR\n$50.00", "see USD/EUR: 50.00", "Net 50.00", "| USD | 50.00 |\nEUR 46.00"),
-    ],
-)
-def test_a_currency_of_another_amount_takes_none_away(document: str) -> None:
-    """A currency that belongs to another amount leaves an amount with one of its own as it is."""
-    assert found(Grounded("doc"), "50", type="money(USD)", doc=document) == "pass"
-
-
-_OF_OTHERS = ("EUR 20.00", "20.00 EUR", "\u20ac20.00", "20.00 | EUR", "20 euros")
-_FOREIGN = (
-    "RM5",
-    "Fr. 5.00",
-    "500 won",
-    "5 Ft",
-    "BTC 0.5",
-    "5 Canadian dollars",
-    "Rs. 5",
-    "\u20b15",
-    "5 z\u0142",
-    "500\u5186",
-)
-
-
-@pytest.mark.parametrize("other", _OF_OTHERS)
-@pytest.mark.parametrize("layout", ["{}\n50.00", "Ship {} / Total 50.00", "| {} |\n| 50.00 |", "50.00\n\nFee {}"])
-def test_an_amount_without_a_currency_is_in_that_of_the_others(other: str, layout: str) -> None:
-    """Where only other amounts of a document have a currency, a bare one is in it, and in none where they differ."""
-    document = layout.format(other)
-    types = ("money(EUR)", "money(USD)", "number")
-    assert [found(Grounded("doc"), "50", type=each, doc=document) for each in types] == ["pass", "fail", "pass"]
-    mixed = f"{document}\nDuty $7.00"
-    assert [found(Grounded("doc"), "50", type=each, doc=mixed) for each in types] == ["fail", "fail", "pass"]
 
 
 @pytest.mark.parametrize("larger", ["5 ft", "5 feet", "2 h", "2 hours", "1 m", "11 lb", "3 years", "2 kg"])
@@ -293,43 +226,6 @@ def test_every_minus_that_a_value_may_have_counts_in_a_document(minus: str, writ
 def test_what_is_joined_without_being_seen_or_by_plus_or_minus_is_no_number(document: str, claimed: str) -> None:
     """The sides of a plus-minus, and digits that only look apart to a machine, do not stand alone."""
     assert found(Grounded("doc"), claimed, doc=document) == "fail"
-
-
-@all_rows("written, type", [
-    *(
-        (written, "money(USD)")
-        for written in (
-            "50 cents", "50 cts", "50\u00a2", "50 yen", "50 Swiss francs", "50 Canadian dollars", "50 rupees",
-            "Rs 50",
-            "Rs. 50", "50 kr", "50 z\u0142", "eur 50", "50 eur", "\u20a650", "\u20b450", "\u0e3f50", "\u20bf50",
-            "50 bitcoin", "$50 CAD", "CAD $50", "50 pounds", "50 Australian dollars",
-        )
-    ),
-    ("50 pence", "money(GBP)"), ("50p", "money(GBP)"), ("50 US dollars", "money(EUR)"), ("50 Rappen", "money(CHF)"),
-    ("50 Swiss francs", "money(XOF)"), ("\u20ac 50", "money(USD)"),
-])  # fmt: skip
-def test_an_amount_in_another_currency_or_in_parts_of_one_is_not_found(written: str, type: str) -> None:
-    """Names, small letters, rare signs and words for parts say in what an amount is, as codes do."""
-    assert found(Grounded("doc"), "50", type=type, doc=f"to pay {written} now") == "fail"
-    assert found(Grounded("doc"), "50", type="integer", doc=f"to pay {written} now") == (
-        "fail" if "50p" in written else "pass"
-    )
-
-
-@pytest.mark.parametrize(
-    ("written", "type"),
-    [
-        ("50 yen", "money(JPY)"), ("\uffe550", "money(JPY)"), ("50 Swiss francs", "money(CHF)"),
-        ("50 kr", "money(SEK)"),
-        ("50 z\u0142", "money(PLN)"), ("eur 50", "money(EUR)"), ("50 US dollars", "money(USD)"),
-        ("Rs 50", "money(INR)"),
-        ("$50 CAD", "money(CAD)"), ("\u20a650", "money(NGN)"), ("50 all in", "money(USD)"), ("50 items", "money(USD)"),
-        ("\u20ac -50", "money(EUR)"),
-    ],
-)  # fmt: skip
-def test_an_amount_in_the_currency_of_the_step_is_found_by_its_name(written: str, type: str) -> None:
-    """A name, small letters or a rare sign of the step's own currency are no other one, and other words say nothing."""
-    assert found(Grounded("doc"), "-50" if "-" in written else "50", type=type, doc=f"to pay {written} now") == "pass"
 
 
 def test_a_document_with_decimal_commas() -> None:
@@ -534,71 +430,3 @@ def test_a_difference_of_percentages_is_no_percentage(written: str) -> None:
     assert found(check, "28%", type="percent", doc=doc) == "fail"
     assert found(check, "28", type="number", doc=doc) == "pass"
     assert found(check, "28%", type="percent", doc=f"{doc} The 28% points to growth.") == "pass"
-
-
-@pytest.mark.parametrize("other", _FOREIGN)
-def test_every_way_to_write_a_currency_counts_for_bare_amounts(other: str) -> None:
-    """What the reader of amounts knows as a currency says that the document is not in dollars; 5 ft or cents do not."""
-    for layout in ("Shipping {}\nTotal 50.00", "| Shipping | {} |\n| Total | 50.00 |", "Fee {} and total 50.00"):
-        assert found(Grounded("doc"), "50", type="money(USD)", doc=layout.format(other)) == "fail"
-        for unit in ("5 ft", "5 pounds", "30 cents", "5 items", "3 p"):
-            assert found(Grounded("doc"), "50", type="money(USD)", doc=layout.format(unit)) == "pass"
-
-
-MONTHS = ("jan", "FEB", "Mar", "april", "May", "JUNE", "jul", "Aug", "sept", "October", "NOV", "dec")
-
-
-@given(st.dates(date(1970, 1, 1), date(2068, 12, 31)), st.sampled_from(["/", ".", "-", " ", ""]), st.booleans())
-def test_a_day_with_the_name_of_its_month_is_found(day: date, sign: str, short: bool) -> None:
-    """With any sign between its parts; a year of two digits where the order is given and nothing else goes on."""
-    year = f"{day.year % 100:02}" if short else str(day.year)
-    written = f"{day.day}{sign}{MONTHS[day.month - 1]}{sign}{year}"
-    for behind in ("", " 12:30", ")", "\nTotal"):
-        expected = "pass" if sign or not short else "fail"
-        check = Grounded("doc", order="dmy")
-        assert found(check, day.isoformat(), type="date", doc=f"Date: {written}{behind}") == expected
-    assert (found(Grounded("doc"), day.isoformat(), type="date", doc=written) == "pass") is not short
-    for around in ("A{}", "{}/9", "{}-7", "{}_1", "not {}"):
-        assert found(Grounded("doc", order="dmy"), day.isoformat(), type="date", doc=around.format(written)) == "fail"
-
-
-@all_rows("doc, expected", [
-    ("21/05/2018TIME 12:30", "pass"), ("21.05.2018Uhrzeit", "pass"), ("21/05/18TIME", "pass"),
-    ("21/05/2018abc.pdf", "fail"), ("21/05/2018ab7", "fail"), ("21-05-2018TIME", "fail"), ("2018-05-21draft", "fail"),
-    ("21 May 18 guests", "fail"), ("21 May 18 EUR", "fail"), ("21 May 18:30", "fail"), ("21 May 18, 30 guests", "fail"),
-    ("21 MAY 18 9:05", "pass"), ("|21 MAY 18|", "pass"), ("no longer 21/05/2018", "fail"),
-])  # fmt: skip
-def test_what_stands_behind_a_day_is_no_part_of_it(doc: str, expected: str) -> None:
-    """A word that is run into it or a time; behind hyphens it may be a name, and ``5 May 20`` may count guests."""
-    assert found(Grounded("doc", order="dmy"), "2018-05-21", type="date", doc=doc) == expected
-
-
-RECEIPT = "Receipt of 11/01/2018\nPaid on 12/01/2018\n"
-
-
-@pytest.mark.parametrize(
-    ("order", "day", "other"), [("dmy", "2018-01-11", "2018-11-01"), ("mdy", "2018-11-01", "2018-01-11")]
-)
-def test_a_date_is_claimed_in_the_order_that_the_step_declares(
-    order: Literal["dmy", "mdy"], day: str, other: str
-) -> None:
-    """A copied date means what the document means by it; without an order it is refused by name."""
-    step = Step("t", instruction="Which day?", type="date", reads=["doc"], checks=[Grounded("doc", order=order)])
-    assert step.read("11/01/2018") == date.fromisoformat(day)
-    for claimed, passes in (("11/01/2018", True), (day, True), (other, False), ("13/01/2018", False)):
-        (judgement,) = judge_claims([step], [Claim("t", (), claimed, claimed)], {"doc": RECEIPT})
-        assert (bool(judgement.verdicts) and all(each.outcome == "pass" for each in judgement.verdicts)) is passes
-    for checks in ([], [Grounded("doc")], [Grounded("doc", order="dmy"), Grounded("doc", order="mdy")]):
-        ambiguous = Step("t", instruction="Which day?", type="date", reads=["doc"], checks=checks)
-        with pytest.raises(ValueRefused, match="11/01/2018"):
-            ambiguous.read("11/01/2018")
-
-
-def test_dates_in_records_and_lists_are_read_in_the_order_of_the_step() -> None:
-    """The leaves of a structured claim, too."""
-    payment = RecordType("Payment", (("day", ValueType.parse("date")), ("amount", ValueType.parse("money(USD)"))))
-    kind = ValueType.parse("list of Payment", records={"Payment": payment})
-    step = Step("t", instruction="Which?", type=kind, reads=["doc"], checks=[Grounded("doc", order="dmy")])
-    assert step.read('[{"day": "11/01/2018", "amount": "5.00"}]') == (
-        Record({"day": date(2018, 1, 11), "amount": Fraction(5)}),
-    )
