@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 from collections.abc import Mapping
+from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from stepguard import Guard, Procedure, Result
 from stepguard.backends import Completion, Request
+from stepguard.ledger import Ledger, verify_ledger
 from stepguard.ledger.store import GENESIS, chain_hash, digest_of
 from stepguard.procedure import Tool
 from stepguard.testing import SimulatedModel, Slips
@@ -108,9 +112,42 @@ def facts(result: Result) -> tuple[object, ...]:
     return result.status, result.answer, dict(result.values), steps
 
 
-def ledger_at(folder: Path) -> Path:
-    """The path of a ledger."""
-    return folder / "runs.db"
+@cache
+def _kept() -> tuple[bytes, str]:
+    """The file of a ledger with four runs, and its head."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "runs.db")
+        guard = Guard(SURE, segment=3, ledger=path)
+        guard.run(CHAIN, {"x": 12}, run_id="chain")
+        guard.run(Procedure.parse(LOOP), {"items": [1, 2, 3]}, run_id="loop")
+        guard.run(payment([]), {"x": 3}, run_id="paid")
+        guard.run(payment([], approval=True), {"x": 3}, run_id="waits")
+        with Ledger(path, read_only=True) as ledger:
+            head = ledger.head()
+        with closing(sqlite3.connect(path)) as connection:
+            return connection.serialize(), head
+
+
+def keep_ledger(path: Path) -> str:
+    """Put a ledger with four runs there; its head."""
+    made, head = _kept()
+    path.write_bytes(made)
+    return head
+
+
+def change_ledger(path: Path, *statements: str) -> None:
+    """Carry out statements of SQL on the file of a ledger."""
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def faults_of(path: Path, head: str | None = None) -> list[str]:
+    """What verifying a ledger finds wrong, as text."""
+    with Ledger(path, read_only=True) as ledger:
+        return [str(fault) for fault in verify_ledger(ledger, head=head).faults]
 
 
 def chain_again(path: Path) -> None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date, timedelta
 from functools import partial
 from typing import Any
 
 import pytest
+from evidence_harness import CLAUSE, POLICY, SIZES, Replying, judged, said, sized
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stepguard import Guard, Ladder, Procedure, Step
-from stepguard.backends import Completion, Request
+from stepguard.backends import Request
 from stepguard.checks import Cites, Grounded
 from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.values import Value
@@ -29,41 +28,9 @@ from stepguard.repair.rungs import (
     Reorder,
     Resample,
     Split,
-    another_model,
     person,
 )
 from stepguard.testing import ScriptedBackend
-
-POLICY = (
-    "Opened goods are not taken back. Books are taken back within 30 days of the purchase. "
-    "Toys that are broken are replaced at once."
-)
-CLAUSE = "Books are taken back within 30 days of the purchase"
-
-
-class Replying:
-    """Replies what a function says of each step, and keeps the requests."""
-
-    def __init__(self, answer: Callable[[Step, Request], object]) -> None:
-        self.answer = answer
-        self.requests: list[Request] = []
-
-    def complete(self, request: Request) -> Completion:
-        self.requests.append(request)
-        return Completion(json.dumps({step.id: self.answer(step, request) for step in request.steps}))
-
-    @property
-    def prompts(self) -> list[str]:
-        return [request.messages[-1].content for request in self.requests]
-
-
-def said(value: object, work: str = "") -> dict[str, object]:
-    return {"work": work, "value": value}
-
-
-def judged(kind: str, *checks: Any, question: str = "Is the book taken back?") -> Procedure:
-    step = Step("ok", instruction=question, type=kind, reads=["policy"], checks=[Cites("policy"), *checks])
-    return Procedure([step], inputs=[Input("policy", "text")])
 
 
 def test_a_judgement_that_quotes_nothing_is_asked_by_its_passage() -> None:
@@ -107,20 +74,6 @@ def test_a_wrong_value_with_a_wrong_quotation_is_a_wrong_value() -> None:
     with ScriptedBackend({"ok": said("true", "no quotation")}) as model:
         result = Guard(model).run(wrong, {"policy": POLICY})
     assert (result.status, result.usage.calls) == ("abstained", 1)
-
-
-SIZES = ["small", "medium", "large"]
-
-
-def sized(*options: str, right: str) -> Procedure:
-    step = Step(
-        "size",
-        instruction="Which size is it?",
-        type=f"one_of({', '.join(options)})",
-        reads=["policy"],
-        checks=[lambda step, values, claim: values["size"] == right],
-    )
-    return Procedure([step], inputs=[Input("policy", "text")])
 
 
 def test_each_option_is_asked_by_itself() -> None:
@@ -225,17 +178,19 @@ def test_a_value_is_asked_by_the_line_that_holds_it() -> None:
     assert (result.status, str(result.values["total"])) == ("checked", "100.00")
 
 
-def test_a_judgement_in_a_loop_is_asked_by_its_passage() -> None:
-    """The document is named as it is in the round."""
-    procedure = Procedure.parse("""
+LOOPED = Procedure.parse("""
 inputs:
   rules: list of text
 
 for each rule in rules:
   ok: boolean = "Is the book taken back?" (reads rule)   check: cites(rule)
 """)
+
+
+def test_a_judgement_in_a_loop_is_asked_by_its_passage() -> None:
+    """The document is named as it is in the round."""
     model = Replying(lambda step, request: said(CLAUSE if step.id.startswith("passage") else "true"))
-    result = Guard(model, segment=1, repair=Ladder([Passage()])).run(procedure, {"rules": [POLICY, CLAUSE]})
+    result = Guard(model, segment=1, repair=Ladder([Passage()])).run(LOOPED, {"rules": [POLICY, CLAUSE]})
     assert (result.status, dict(result.assisted)) == ("checked", {"split": 2})
 
 
@@ -321,91 +276,6 @@ ok: boolean = (returned - bought <= 14 days and not gift) or price < limit
     assert (result.status, result.values["ok"], result.assisted) == ("verified", right, {"split": 1})
 
 
-# What no rung may do
-
-
-def _guesses(seed: int, procedure: Procedure) -> tuple[bool, int, str]:
-    """Whether a model that guesses at random was committed, after how many calls, and how."""
-    chance = random.Random(seed)
-
-    def guess(step: Step, request: Request) -> object:
-        choices = ("true", "false") if step.type.kind == "boolean" else step.type.options
-        return said(chance.choice(choices) if choices else CLAUSE, f'"{CLAUSE}"')
-
-    result = Guard(Replying(guess), seed=seed).run(procedure, {"policy": POLICY})
-    return bool(result.steps), result.usage.calls, result.attempts[-1].rung
-
-
-@pytest.mark.parametrize("cited", [False, True])
-def test_a_coin_is_not_tossed_until_it_falls_right(cited: bool) -> None:
-    """A guessed truth value is committed as often as the first guess is right, and never later."""
-    checks = [Cites("policy")] if cited else []
-    decides: Any = lambda step, values, claim: values["ok"] is True  # noqa: E731
-    step = Step("ok", instruction="Is it?", type="boolean", reads=["policy"], checks=[*checks, decides])
-    procedure = Procedure([step], inputs=[Input("policy", "text")])
-    ends = [_guesses(seed, procedure) for seed in range(60)]
-    assert {end[1:] for end in ends} == {(1, "ask")}
-    assert 10 < sum(end[0] for end in ends) < 50
-
-
-@pytest.mark.slow
-def test_who_guesses_among_options_gains_no_more_than_the_bound() -> None:
-    """Three options are had by guessing each in one case of eight, less than the one of four that is allowed."""
-    ends = [_guesses(seed, sized(*SIZES, right="large")) for seed in range(400)]
-    late = [end for end in ends if end[0] and end[1] > 1]
-    assert {end[2] for end in late} <= {"eliminate"}
-    assert len(late) < 400 * 2 / 3 / 4
-
-
-@pytest.mark.parametrize("kind", ["boolean", "one_of(small, medium, large)", "one_of(a, b, c, d, e, f)"])
-def test_a_model_that_turns_every_answer_is_never_committed(kind: str) -> None:
-    """Whatever way it is asked in, what it says is wrong, and no wrong value is taken."""
-
-    def turned(step: Step, request: Request) -> object:
-        if step.type.kind == "boolean":
-            if step.id == "ok":
-                return said("false", f'"{CLAUSE}"')
-            return said(str('"medium"' not in str(step.instruction) and '"b"' not in str(step.instruction)).lower())
-        return said(step.type.options[0] if step.type.options else CLAUSE, f'"{CLAUSE}"')
-
-    right = {"boolean": True}.get(kind, "medium" if "medium" in kind else "b")
-    procedure = judged(kind, lambda step, values, claim: values["ok"] == right)
-    result = Guard(Replying(turned)).run(procedure, {"policy": POLICY})
-    assert (result.status, result.steps) == ("abstained", ())
-
-
-def test_no_request_depends_on_what_was_refused() -> None:
-    """Whichever wrong option came first, what is asked behind it is the same to the letter."""
-
-    def asked(first: str) -> list[str]:
-        def answer(step: Step, request: Request) -> object:
-            return said(first if step.id == "size" else CLAUSE if step.type.kind == "text" else "true")
-
-        model = Replying(answer)
-        assert Guard(model).run(sized(*SIZES, right="large"), {"policy": POLICY}).status == "abstained"
-        return model.prompts
-
-    small, medium = asked("small"), asked("medium")
-    assert small == medium
-    assert len(small) > 1
-
-
-def test_somebody_else_who_errs_is_not_asked_until_it_fits() -> None:
-    """A second answer of another model or a person to a yes or no would be known to be the other one."""
-    step = Step("ok", instruction="Is it?", type="boolean", checks=[lambda step, values, claim: False])
-    asked: list[str] = []
-
-    def ask(step: Step, values: Mapping[str, Value]) -> object:
-        asked.append(step.id)
-        return True
-
-    helper = Replying(lambda step, request: said("false"))
-    model = Replying(lambda step, request: said("true"))
-    ladder = Ladder([Resample(), another_model(helper, times=3), person(ask, times=3)])
-    assert Guard(model, repair=ladder).run(Procedure([step])).status == "abstained"
-    assert (len(model.requests), len(helper.requests), asked) == (1, 1, ["ok"])
-
-
 def _step(kind: str, *checks: Any, reads: tuple[str, ...] = ("policy",), **options: Any) -> Step:
     declared = "record R:\n  ok: text\n  on: text\n\nrecord S:\n  ok: text\n\n"
     inputs = "".join(f"  {name}: text\n" for name in reads)
@@ -474,14 +344,6 @@ def test_parts_end_with_a_paragraph_or_a_page(end: str) -> None:
     assert [part for _, part in made.given] == [text[: len(text) // 5]] * 5
 
 
-def test_a_record_of_truth_values_is_not_tossed_either() -> None:
-    """A record that has two values gets no second guess, nor do its fields."""
-    record = Procedure.parse('record R:\n  ok: boolean\n\nr: R = "Is it?"').steps[0].type
-    step = Step("r", instruction="Is it?", type=record, checks=[lambda step, values, claim: False])
-    model = Replying(lambda step, request: said({"ok": True}))
-    assert Guard(model).run(Procedure([step])).usage.calls == len(model.requests) == 1
-
-
 @pytest.mark.parametrize("formula", ["x > y", "x - y", "x > y and y > 3"])
 def test_a_name_that_is_too_long_for_a_step_leaves_the_other_rungs(formula: str) -> None:
     """In a round of a loop names are longer: what cannot be asked under them is not, and the run ends as it says."""
@@ -532,15 +394,8 @@ def _answered(answer: object, step: Step, values: Mapping[str, Value]) -> object
 
 def test_a_draft_in_a_loop_is_judged_under_the_names_of_its_round() -> None:
     """Working first finds the document of the round as well."""
-    procedure = Procedure.parse("""
-inputs:
-  rules: list of text
-
-for each rule in rules:
-  ok: boolean = "Is the book taken back?" (reads rule)   check: cites(rule)
-""")
     model = Replying(
         lambda step, request: said("true", f'"{CLAUSE}"' if "Working:" in request.messages[-1].content else "")
     )
-    result = Guard(model, segment=1, repair=Ladder([Draft()])).run(procedure, {"rules": [POLICY, CLAUSE]})
+    result = Guard(model, segment=1, repair=Ladder([Draft()])).run(LOOPED, {"rules": [POLICY, CLAUSE]})
     assert (result.status, dict(result.assisted)) == ("checked", {"rephrased": 2})

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 import gc
-import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_harness import CHAIN, SURE, Counting, kill, payment
+from ledger_harness import CHAIN, SURE, Counting, change_ledger, kill, payment
 
 from stepguard import Guard, Policy, Procedure
 from stepguard.cli import main
@@ -130,10 +129,7 @@ def test_who_is_let_in(path: Path) -> None:
 
 def test_what_cannot_be_read_is_said(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A damaged record, a file that is none, a host without a token, a token that can be guessed."""
-    connection = sqlite3.connect(path)
-    connection.execute("update records set body = '{' where run = 2")
-    connection.commit()
-    connection.close()
+    change_ledger(path, "update records set body = '{' where run = 2")
     broken = _client(path).get("/run?id=waits")
     assert broken.status_code == 503
     assert "stepguard verify" in broken.text
