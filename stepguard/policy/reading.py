@@ -197,6 +197,7 @@ class Reader:
                 sign = "%" if kind.kind == "percent" else ""
                 if isinstance(given, str) and given.endswith(sign) and _PLAIN.fullmatch(given.removesuffix(sign)):
                     value = kind.accept(given)
+                    _json_number(kind, value)  # text, too, is a number to the tool
                     return value, given if sign else format_exact(cast(Any, to_exact(value)))
                 raise _refused(place, f"a number such as 12.50 was expected, found {_named(given)}")
             if kind.kind == "boolean":
@@ -309,7 +310,12 @@ def _json_number(kind: ValueType, value: Value) -> object:
     if type(exact) is int:
         return exact if kind.kind != "percent" else exact * 100
     text = kind.write(value).rstrip("%") if kind.kind == "percent" else format_exact(cast(Any, exact))
-    return json.loads(text) if "/" not in text else text
+    if "/" in text:
+        return text
+    number = json.loads(text)
+    if isinstance(number, float) and Decimal(str(number)) != Decimal(text):  # 99.99999999999999999 would become 100
+        raise ValueRefused("more digits than a number of JSON keeps", text=text[:40])
+    return number
 
 
 def json_value(kind: ValueType, value: Value) -> object:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from stepguard.errors import ConfigError
+from stepguard.language.strict_json import JsonObject
 
 __all__ = ["SpanRecord", "is_span_line", "read_records"]
 
@@ -85,6 +86,8 @@ def read_records(lines: Iterable[str]) -> Iterator[SpanRecord]:
 
 
 def _records(data: Mapping[str, Any], line: int) -> Iterator[SpanRecord]:
+    if isinstance(data, JsonObject) and data.repeated:
+        raise _refused(line, f"{min(data.repeated)[:60]!r} stands twice in a record")
     attributes = _attributes(data.get("attributes"), line)
     given_context = data.get("context")
     context = given_context if isinstance(given_context, dict) else {}
@@ -110,9 +113,14 @@ def _records(data: Mapping[str, Any], line: int) -> Iterator[SpanRecord]:
 
 
 def _attributes(given: object, line: int) -> dict[str, Any]:
-    if given is None or isinstance(given, dict):
-        return dict(given or {})
-    return {str(each.get("key")): _value(each.get("value")) for each in _objects(given, line)}
+    if given is None:
+        return {}
+    read = given
+    if not isinstance(read, JsonObject):
+        read = JsonObject([(str(each.get("key")), _value(each.get("value"))) for each in _objects(given, line)])
+    if read.repeated:
+        raise _refused(line, f"the attribute {min(read.repeated)[:60]!r} stands twice in a record")
+    return read
 
 
 def _value(given: object) -> Any:
@@ -131,7 +139,7 @@ def _value(given: object) -> Any:
             listed = [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
             if name == "arrayValue":
                 return [_value(each) for each in listed]
-            return {str(each.get("key")): _value(each.get("value")) for each in listed}
+            return JsonObject([(str(each.get("key")), _value(each.get("value"))) for each in listed])
     return None
 
 
@@ -171,7 +179,7 @@ def _objects(given: object, line: int) -> list[dict[str, Any]]:
 def _decoded(line: str) -> dict[str, Any] | None:
     """A record, or an export of records; None where the line is neither."""
     try:
-        data = json.loads(line) if len(line) <= _MAX_LINE else None
+        data = json.loads(line, object_pairs_hook=JsonObject) if len(line) <= _MAX_LINE else None
     except (ValueError, RecursionError):
         return None
     known = isinstance(data, dict) and not {"attributes", *_EXPORTS}.isdisjoint(data) and "messages" not in data

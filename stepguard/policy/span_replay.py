@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
 
 from stepguard.errors import ConfigError
+from stepguard.language.strict_json import JsonObject
 from stepguard.policy.policy import Policy
 from stepguard.policy.replay import Messages, ReplayedCall, replayed_call
 from stepguard.policy.span_records import SpanRecord, read_records
@@ -23,6 +24,8 @@ __all__ = ["SpanConversation", "read_span_conversations", "replay_spans"]
 
 _INPUT: Final = "gen_ai.input.messages"
 _OUTPUT: Final = "gen_ai.output.messages"
+_NAME: Final = "gen_ai.tool.name"
+_ID: Final = "gen_ai.tool.call.id"
 _ARGUMENTS: Final = "gen_ai.tool.call.arguments"
 _RESULT: Final = "gen_ai.tool.call.result"
 _CONTENT: Final = "turn the recording of their content on, and record the conventions of 1.37 or later"
@@ -97,29 +100,67 @@ def read_span_conversations(lines: Iterable[str]) -> list[SpanConversation]:
 
 
 class _Nesting:
-    """Which spans stand for the execution of a tool, each once: an inner layer may have recorded it again."""
+    """Which spans stand for the execution of a tool, each once: an inner layer may have recorded it again.
+
+    Raises:
+        ConfigError: two executions have the same span and are not the same call.
+    """
 
     def __init__(self, records: Iterable[SpanRecord]) -> None:
         self._parents: dict[tuple[str, str], str] = {}
         self._tools: dict[tuple[str, str], SpanRecord] = {}
+        self._above: dict[tuple[str, str], SpanRecord | None] = {}
         for record in (each for each in records if not each.event):
-            self._parents.setdefault((record.trace, record.span), record.parent)
+            place = (record.trace, record.span)
+            self._parents.setdefault(place, record.parent)
             if record.attributes.get("gen_ai.operation.name") == "execute_tool":
-                self._tools.setdefault((record.trace, record.span), record)
+                first = self._tools.setdefault(place, record)
+                if first is not record and not _one_call(first, record):
+                    raise _unread(record.line, f"the span {record.span[:60]!r} stands for two calls of tools")
 
     def executes(self, record: SpanRecord) -> bool:
         """Whether a record is the outermost span of the execution of a tool."""
         if self._tools.get((record.trace, record.span)) is not record:
             return False
-        name = record.attributes.get("gen_ai.tool.name")
-        span, passed = record.parent, {record.span}
+        above = self._nearest(record.trace, record.parent)
+        return above is None or above is record or not _one_call(above, record)
+
+    def _nearest(self, trace: str, span: str) -> SpanRecord | None:
+        """The execution that a span is or stands below; each span is passed once."""
+        passed: dict[str, None] = {}
+        nearest: SpanRecord | None = None
         while span and span not in passed:
-            above = self._tools.get((record.trace, span))
-            if above is not None:
-                return above.attributes.get("gen_ai.tool.name") != name
-            passed.add(span)
-            span = self._parents.get((record.trace, span), "")
-        return True
+            place = (trace, span)
+            nearest = self._tools.get(place)
+            if nearest is not None or place in self._above:
+                nearest = nearest or self._above[place]
+                break
+            passed[span] = None
+            span = self._parents.get(place, "")
+        self._above.update(((trace, each), nearest) for each in passed)
+        return nearest
+
+
+def _one_call(one: SpanRecord, other: SpanRecord) -> bool:
+    """Whether two executions may be the same call: nothing that both record of it differs.
+
+    Of the arguments that are those of both; a layer below may have filled in others.
+    """
+    for key in (_NAME, _ID):
+        if None not in (pair := (one.attributes.get(key), other.attributes.get(key))) and pair[0] != pair[1]:
+            return False
+    own, others = (_as_data(each.attributes.get(_ARGUMENTS)) for each in (one, other))
+    if isinstance(own, dict) and isinstance(others, dict):
+        return all(own[key] == others[key] for key in own.keys() & others.keys())
+    return None in (own, others) or own == others
+
+
+def _as_data(given: object) -> Any:
+    """An attribute as data, which a layer may have recorded as text in JSON."""
+    try:
+        return json.loads(given, object_pairs_hook=JsonObject) if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        return given
 
 
 def replay_spans(
@@ -171,10 +212,10 @@ def replay_spans(
 
 
 def _execution(conversation: SpanConversation, record: SpanRecord, number: int) -> None:
-    tool = record.attributes.get("gen_ai.tool.name")
+    tool = record.attributes.get(_NAME)
     if not isinstance(tool, str) or not tool:
         raise _unread(record.line, "a tool was executed, and its name was not recorded")
-    id = record.attributes.get("gen_ai.tool.call.id")
+    id = record.attributes.get(_ID)
     key = id if isinstance(id, str) and id else f"{record.trace}.{record.span}"
     known = conversation.calls.get(key)
     if known is not None and known.executed:
@@ -190,13 +231,8 @@ def _execution(conversation: SpanConversation, record: SpanRecord, number: int) 
 
 
 def _messages(conversation: SpanConversation, record: SpanRecord, number: int, key: str) -> None:
-    given = record.attributes[key]
-    if isinstance(given, str):
-        try:
-            given = json.loads(given)
-        except (ValueError, RecursionError):
-            given = None
-    if not isinstance(given, Sequence) or not all(isinstance(each, Mapping) for each in given):
+    given = _as_data(record.attributes[key])
+    if not isinstance(given, list) or not all(isinstance(each, Mapping) for each in given):
         raise _unread(record.line, f"{key} holds no messages: {_CONTENT}")
     at = record.end if key == _OUTPUT else record.start
     messages: list[Mapping[str, Any]] = []
@@ -223,6 +259,8 @@ def _part(conversation: SpanConversation, record: SpanRecord, part: Mapping[str,
         return
     if not isinstance(id, str) or not id:
         raise _unread(record.line, "a call of a tool has no identifier")
+    if isinstance(part, JsonObject) and part.repeated:
+        raise _unread(record.line, f"{min(part.repeated)[:60]!r} stands twice in a call of a tool")
     call = conversation.calls.get(id)
     if kind == "tool_call_response":
         if call is not None:

@@ -282,3 +282,44 @@ def test_what_an_instrumented_agent_has_recorded_is_read(dropped: str) -> None:
     assert [each[1:] for each in shown(replayed(*text, now=None))] == [
         ("refund", "refuse", ["unseen"]), ("get_order", "allow", []), ("refund", "refuse", ["broken"]),
     ]  # fmt: skip
+
+
+PAY = Policy.parse("tool pay(amount: number)\nbefore pay(amount):\n  require amount < 100\n")
+
+
+@pytest.mark.parametrize(
+    ("inner", "calls"),
+    [({"amount": 1}, 1), ('{"amount": 1.0}', 1), ({"amount": 1, "memo": ""}, 1), ({"amount": 900}, 2), ("900", 2)],
+)
+def test_a_call_below_one_of_the_same_tool_is_the_same_where_nothing_differs(inner: Any, calls: int) -> None:
+    """An inner layer that records a call again does not double it; another call does not hide below the first."""
+    spans = [executed("pay", 1, {"amount": 1}, span="a"), otlp("x", 1.1, span="b", parent="a")]
+    (conversation,) = read_span_conversations(lines(*spans, executed("pay", 1.2, inner, span="c", parent="b")))
+    assert [each.decision.outcome for each in replay_spans(PAY, conversation)] == ["allow", "refuse"][:calls]
+
+
+def doubled(**given: Any) -> str:
+    """A call as the SDK writes its span, always the same one."""
+    call = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay", **given}
+    times = {"start_time": "2026-01-01T00:00:00Z", "end_time": "2026-01-01T00:00:01Z"}
+    return json.dumps({"context": {"trace_id": "1", "span_id": "2"}, **times, "attributes": call})
+
+
+def test_what_is_recorded_twice_and_differs_is_refused() -> None:
+    """Neither the first nor the last of two counts: of a span, an attribute, an argument."""
+    key, small, large = "gen_ai.tool.call.arguments", '{"amount": 1}', '{"amount": 900}'
+    one = doubled(**{key: small})
+    twice = one.replace(f'"{key}"', f'"{key}": {json.dumps(large)}, "{key}"')
+    assert len(read_span_conversations([one, one])[0].calls) == 1
+    for given in (
+        [one, doubled(**{key: large})],
+        [twice],
+        [one.replace('"context"', '"name": "", "name": "", "context"')],
+    ):
+        with pytest.raises(ConfigError, match=r"twice|two calls"):
+            read_span_conversations(given)
+    listed = executed("pay", 1, {"amount": 900})
+    listed["attributes"][2]["value"]["kvlistValue"]["values"].append({"key": "amount", "value": {"intValue": "1"}})
+    for line in (lines(listed)[0], doubled(**{key: '{"amount": 900, "amount": 1}'})):
+        (conversation,) = read_span_conversations([line])
+        assert [each.decision.outcome for each in replay_spans(PAY, conversation)] == ["refuse"]

@@ -14,7 +14,8 @@ from stepguard.policy.reading import folded
 
 __all__ = [
     "CALL_KEYS", "INVALID_PARAMS", "INVALID_REQUEST", "MESSAGE_KEYS", "METHOD_NOT_FOUND", "PARSE_ERROR",
-    "ambiguous_key", "error_message", "plain_id", "read_message", "result_text", "text_result",
+    "ambiguous_key", "error_message", "one_line", "plain_id", "plain_params", "read_message", "result_text",
+    "text_result",
 ]  # fmt: skip
 
 PARSE_ERROR: Final = -32700
@@ -25,9 +26,19 @@ MESSAGE_KEYS: Final = ("jsonrpc", "id", "method", "params", "result", "error")
 CALL_KEYS: Final = ("name", "arguments", "_meta", "task", "inputResponses", "requestState")
 
 
+_LINE_BREAKS: Final = {ord("\r"): " ", **{code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}}
+"""What ends a line for some readers. Between the tokens of JSON the first may stand, the others within texts alone."""
+
+
+def one_line(line: str) -> str:
+    """The same JSON in which nobody finds the end of a line, behind which another message would begin."""
+    return line.translate(_LINE_BREAKS)
+
+
 def read_message(line: str) -> object:
-    """A message, its numbers as text; None where it is no JSON."""
+    """A message, its numbers as text; None where it is no JSON in UTF-8."""
     try:
+        line.encode()  # bytes that are no character one reader replaces, and another leaves out
         return decode(line)
     except ValueError:
         return None

@@ -26,6 +26,7 @@ from stepguard.integrations.mcp_gate.messages import (
     PARSE_ERROR,
     ambiguous_key,
     error_message,
+    one_line,
     plain_id,
     plain_params,
     read_message,
@@ -127,7 +128,7 @@ class GatedSession:
             self._listing.add(id)
         elif method == "server/discover" and self._handshake:
             return [Routed("client", error_message(id, METHOD_NOT_FOUND, "begin with initialize"))]
-        return [Routed("server", line)]
+        return [Routed("server", one_line(line))]
 
     def _call(self, message: JsonObject, id: str | int | None, line: str) -> list[Routed]:
         if id is None:
@@ -171,7 +172,7 @@ class GatedSession:
         log = [] if decision.allowed else [Routed("log", _shown(decision))]
         if decision.number is not None:
             self._flying[call.id] = _Flying(decision.call, call.tool, request)
-        return [*log, Routed("server", call.line if self.gate.observe else _passed_on(call, decision))]
+        return [*log, Routed("server", one_line(call.line) if self.gate.observe else _passed_on(call, decision))]
 
     def _ask(self, call: _CallRequest, question: PersonQuestion) -> list[Routed]:
         """Ask the person at the client, as its version of the protocol does; nothing where it cannot."""
