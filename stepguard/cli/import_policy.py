@@ -40,8 +40,8 @@ def main(options: argparse.Namespace) -> int:
     sys.stdout.write(drafted.text)
     for note in drafted.notes:
         where = "" if note.line is None else f"line {note.line} "
-        said = printable(shortened(note.text, _LONGEST))
-        sys.stderr.write(f"{where}{note.kind.replace('_', ' ')}: {said}\n    {printable(note.reason)}\n")
+        words = printable(shortened(note.text, _LONGEST))
+        sys.stderr.write(f"{where}{note.kind.replace('_', ' ')}: {words}\n    {printable(note.reason)}\n")
     others = sum(note.line is not None for note in drafted.notes)
     sys.stderr.write(f"{drafted.rules} sentences are rules of the draft, {others} are not: a person has to take each\n")
     if drafted.rules == 0:

@@ -273,8 +273,8 @@ def _check_row(file: LedgerFile, number: int, row: Mapping[str, Any]) -> tuple[K
 
 def _check_conversation(kept: KeptRun, conversation: str, policy: Policy) -> LedgerFault | None:
     """The first change at a gate that cannot be what it says."""
-    found = rejudge(policy, kept.changes, conversation=conversation, options=kept.options[0])
-    return None if found is None else LedgerFault(kept.numbers[f"change {found[0]}"], None, found[1])
+    wrong = rejudge(policy, kept.changes, conversation=conversation, options=kept.options[0])
+    return None if wrong is None else LedgerFault(kept.numbers[f"change {wrong[0]}"], None, wrong[1])
 
 
 def _check_run(kept: KeptRun, procedure: Procedure) -> LedgerFault | None:

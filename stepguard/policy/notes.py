@@ -69,7 +69,7 @@ def notes_on(rules: Iterable[Rule], tools: Mapping[str, DeclaredTool]) -> tuple[
     """What there is to be said of the rules of a policy, in their order."""
     listed = list(rules)
     kept = {argument for rule in listed for argument in _kept(rule.demands, _arguments(rule, tools))}
-    found: dict[PolicyNote, None] = {}
+    notes: dict[PolicyNote, None] = {}
     for rule in listed:
         for line, term, source in _sums(rule.demands, dict(_arguments(rule, tools))):
             if source in kept:
@@ -79,8 +79,8 @@ def notes_on(rules: Iterable[Rule], tools: Mapping[str, DeclaredTool]) -> tuple[
                 f"`{shortened(term)}` adds up what the agent writes, and no rule of {source.tool} keeps {name} from "
                 "being negative, which would lower the sum: demand that it is more than 0"
             )
-            found[PolicyNote(line, text)] = None
-    return tuple(found)
+            notes[PolicyNote(line, text)] = None
+    return tuple(notes)
 
 
 def _arguments(rule: Rule, tools: Mapping[str, DeclaredTool]) -> dict[str, _Argument]:

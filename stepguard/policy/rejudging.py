@@ -56,8 +56,8 @@ def _judge(gate: PolicyGate, change: Mapping[str, Any], known: set[int], *, obse
         at = None if decision["at"] is None else datetime.fromisoformat(decision["at"])
         again = gate.offer(decision["tool"], decision["arguments"], id=decision["call"], now=at)
         if (again.outcome, again.number, again.key) != ("allow", decision["number"], decision["key"]):
-            found = f"{again.outcome}: {again.message}" if again.outcome != "allow" else "another key"
-            return f"the call {decision['call']!r} was let through, and the policy says {found}"
+            outcome = f"{again.outcome}: {again.message}" if again.outcome != "allow" else "another key"
+            return f"the call {decision['call']!r} was let through, and the policy says {outcome}"
         made.add(decision["number"])
     fresh = {each["number"] for each in change.get("calls", ())} - known
     if (made - known) - fresh or (not observed and fresh - made):

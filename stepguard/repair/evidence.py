@@ -67,8 +67,8 @@ class Eliminated(Cited):
 
     def restore(self, values: Mapping[str, Value]) -> Value:
         """See `StandIn.restore`."""
-        asked = self.steps[-len(self.options) :]
-        applying = [option for option, step in zip(self.options, asked, strict=True) if values[step.id]]
+        questions = self.steps[-len(self.options) :]
+        applying = [option for option, step in zip(self.options, questions, strict=True) if values[step.id]]
         if len(applying) != 1:
             raise InexactError(f"asked one by one, {len(applying)} of {len(self.options)} options apply")
         return applying[0]
@@ -103,13 +103,13 @@ def passage_first(step: Step, values: Mapping[str, Value]) -> StandIn | None:
 
     None where no check of the step names the document that it rests on, and for lists and records.
     """
-    found = _passage(step, values) if _in_words(step) and not step.type.structured else None
-    if found is None:
+    source = _passage(step, values) if _in_words(step) and not step.type.structured else None
+    if source is None:
         return None
-    passage, others = found
+    passage, others = source
     text = f"{step.instruction} Answer from {passage.id} alone."
-    asked = Step(step.id, instruction=text, type=step.type, reads=(passage.id, *others))
-    return Cited(steps=(passage, asked), one_by_one=True, passage=passage.id)
+    decision = Step(step.id, instruction=text, type=step.type, reads=(passage.id, *others))
+    return Cited(steps=(passage, decision), one_by_one=True, passage=passage.id)
 
 
 def by_options(step: Step, values: Mapping[str, Value]) -> StandIn | None:
@@ -121,9 +121,9 @@ def by_options(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     if not _in_words(step) or not _FEWEST_OPTIONS <= len(options) <= _MOST_PARTS:
         return None
     names = _names(step)
-    found = _passage(step, values)
-    before, reads = ((), step.reads) if found is None else ((found[0],), (found[0].id, *found[1]))
-    asked = tuple(
+    source = _passage(step, values)
+    before, reads = ((), step.reads) if source is None else ((source[0],), (source[0].id, *source[1]))
+    questions = tuple(
         Step(
             next(names),
             instruction=f'Is "{option}" the right answer to this? {step.instruction}',
@@ -133,7 +133,7 @@ def by_options(step: Step, values: Mapping[str, Value]) -> StandIn | None:
         for option in options
     )
     passage = before[0].id if before else ""
-    return Eliminated(steps=(*before, *asked), one_by_one=True, options=options, passage=passage)
+    return Eliminated(steps=(*before, *questions), one_by_one=True, options=options, passage=passage)
 
 
 def other_order(step: Step, values: Mapping[str, Value]) -> StandIn | None:
@@ -238,6 +238,6 @@ def _passage(step: Step, values: Mapping[str, Value]) -> tuple[Step, tuple[str, 
         while name in (step.id, *step.reads):
             name += "_"
         text = f"Copy from {document}, word for word, the sentence or line that decides this: {step.instruction}"
-        made = Step(name, instruction=text, type="text", reads=step.reads, checks=[maker(document)])
-        return made, tuple(other for other in step.reads if other != document)
+        copied = Step(name, instruction=text, type="text", reads=step.reads, checks=[maker(document)])
+        return copied, tuple(other for other in step.reads if other != document)
     return None

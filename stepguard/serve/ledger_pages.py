@@ -112,8 +112,8 @@ class _Door:
             return Response("this server answers this machine alone, by its own name", 421, headers=_HEADERS)
         if hmac.compare_digest(_password(request).encode("utf-8", "surrogateescape"), self._token.encode()):
             return None
-        asked = {"www-authenticate": 'Basic realm="stepguard", charset="UTF-8"'}
-        return Response("show the token as the password", 401, headers={**_HEADERS, **asked})
+        challenge = {"www-authenticate": 'Basic realm="stepguard", charset="UTF-8"'}
+        return Response("show the token as the password", 401, headers={**_HEADERS, **challenge})
 
 
 def _password(request: Request) -> str:
@@ -134,17 +134,17 @@ class _Pages:
 
     def runs(self, request: Request) -> Response:
         """The list."""
-        asked = request.query_params
-        words, status, number = asked.get("q", "").strip(), asked.get("status", ""), asked.get("page", "1")
+        query = request.query_params
+        words, status, number = query.get("q", "").strip(), query.get("status", ""), query.get("page", "1")
         page = int(number) if number.isascii() and number.isdecimal() and 0 < len(number) < 9 else 1
         try:
             with Ledger(self._path, read_only=True) as ledger:
-                found = [each for each in ledger.runs() if _fits(each, words.casefold(), status)]
+                matching = [each for each in ledger.runs() if _fits(each, words.casefold(), status)]
         except LedgerError as error:
             return _problem(str(error), 503)
-        pages = max(1, -(-len(found) // _PAGE))
+        pages = max(1, -(-len(matching) // _PAGE))
         page = min(max(page, 1), pages)
-        shown = found[(page - 1) * _PAGE : page * _PAGE]
+        shown = matching[(page - 1) * _PAGE : page * _PAGE]
         turned = [
             _link(words_of, "/", q=words, status=status, page=to)
             for words_of, to in (("Newer", page - 1), ("Older", page + 1))
@@ -152,11 +152,11 @@ class _Pages:
         ]
         body: list[Child] = [
             _search(words, status),
-            tag("p", f"{_sum_of(found)}, page {page:,} of {pages:,}", class_="quiet"),
+            tag("p", f"{_sum_of(matching)}, page {page:,} of {pages:,}", class_="quiet"),
             tag("ol", [tag("li", _summary(each)) for each in shown], class_="runs"),
             tag("nav", turned, _live_link("/", request), aria_label="Pages"),
         ]
-        return _html("Runs", body, live="live" in asked)
+        return _html("Runs", body, live="live" in query)
 
     def run(self, request: Request) -> Response:
         """One run."""
@@ -205,9 +205,9 @@ def _calls(attempts: Sequence[Attempt]) -> Iterator[Html]:
         if place < len(attempts) - _ATTEMPTS:
             continue
         steps = [str(step) for step in each.steps]
-        asked = shorten(f"{steps[0]} to {steps[-1]}" if len(steps) > 1 else "".join(steps), _SHOWN)
+        places = shorten(f"{steps[0]} to {steps[-1]}" if len(steps) > 1 else "".join(steps), _SHOWN)
         cost = f"{spent:,} tokens so far, {each.seconds:.1f} s"
-        words = f"Call {each.number} ({each.rung}), {asked}: {each.outcome}; {cost}"
+        words = f"Call {each.number} ({each.rung}), {places}: {each.outcome}; {cost}"
         reasons = [shorten(f"{one.kind}: {one.reason}", 300) for one in each.deviations]
         yield tag("li", words, [tag("span", reason, class_="note") for reason in reasons], class_="result")
 
@@ -251,8 +251,8 @@ def _search(words: str, status: str) -> Html:
     )
 
 
-def _link(words: str, path: str, **asked: object) -> Html:
-    query = urlencode({name: value for name, value in asked.items() if value}, errors="backslashreplace")
+def _link(words: str, path: str, **parts: object) -> Html:
+    query = urlencode({name: value for name, value in parts.items() if value}, errors="backslashreplace")
     return tag("a", words, href=f"{path}?{query}")
 
 
@@ -261,10 +261,10 @@ def _back() -> Html:
 
 
 def _live_link(path: str, request: Request) -> Html:
-    asked = dict(request.query_params)
-    if asked.pop("live", None) is not None:
-        return _link("Stop loading anew", path, **asked)
-    return _link(f"Load anew every {_SECONDS} seconds", path, **asked, live=1)
+    query = dict(request.query_params)
+    if query.pop("live", None) is not None:
+        return _link("Stop loading anew", path, **query)
+    return _link(f"Load anew every {_SECONDS} seconds", path, **query, live=1)
 
 
 def _time(seconds: float) -> str:

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from conftest import ChatServer, Received, Reply
+from conftest import ChatServer, Reply
 from policy_harness import NOW, ORDER, SHOP
 
 from stepguard import Policy
@@ -50,13 +50,7 @@ def test_an_agent_on_the_client_of_the_library_finishes_the_right_way(chat_serve
         message(use("4", "refund", order="A1", amount=50.5)),
         message({"type": "text", "text": "Done."}, stop="end_turn"),
     ]
-    asked: list[Any] = []
-
-    def play(received: Received) -> Reply:
-        asked.append(received.body)
-        return Reply(script[len(asked) - 1])
-
-    chat_server.play(play)
+    chat_server.play([Reply(each) for each in script])
     tools, paid = gate()
     messages: list[Any] = [{"role": "user", "content": "500 back, please."}]
     with anthropic.Anthropic(api_key="k", base_url=chat_server.url.removesuffix("/v1"), max_retries=0) as client:
@@ -66,6 +60,7 @@ def test_an_agent_on_the_client_of_the_library_finishes_the_right_way(chat_serve
             if said.stop_reason != "tool_use" or tools.handed_over:
                 break
             messages.append(answer_tool_uses(tools, said))
+    asked = [each.body for each in chat_server.requests]
     (refused,) = asked[1]["messages"][-1]["content"]
     assert (refused["tool_use_id"], refused["is_error"]) == ("1", True)
     assert 'First call get_order(id="A1").' in refused["content"]

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from conftest import ChatServer, Received, Reply
+from conftest import ChatServer, Reply
 from policy_harness import NOW, ORDER, SHOP
 from responses_harness import response
 
@@ -44,13 +44,7 @@ def test_an_agent_on_the_client_of_the_library_finishes_the_right_way(chat_serve
         response(None, output=[call("4", "refund", order="A1", amount=50.5)]),
         response("Done."),
     ]
-    asked: list[Any] = []
-
-    def play(received: Received) -> Reply:
-        asked.append(received.body)
-        return Reply(script[len(asked) - 1])
-
-    chat_server.play(play)
+    chat_server.play([Reply(each) for each in script])
     tools, paid = gate()
     items: list[Any] = [{"role": "user", "content": "500 back, please."}]
     with openai.OpenAI(api_key="k", base_url=chat_server.url, max_retries=0) as client:
@@ -61,7 +55,7 @@ def test_an_agent_on_the_client_of_the_library_finishes_the_right_way(chat_serve
             if not answers or tools.handed_over:
                 break
             items += answers
-    outputs = [each for each in asked[-1]["input"] if each.get("type") == "function_call_output"]
+    outputs = [each for each in chat_server.requests[-1].body["input"] if each.get("type") == "function_call_output"]
     assert [each["call_id"] for each in outputs] == ["1", "2", "3", "4"]
     assert 'First call get_order(id="A1").' in outputs[0]["output"]
     assert json.loads(outputs[1]["output"])["paid"] == 150
