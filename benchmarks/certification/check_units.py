@@ -32,16 +32,7 @@ _TABLE: dict[str, dict[str, Fraction]] = {
     "power": {"W": F(1), "kW": F(1000), "mW": F(1, 1000), "MW": F(10**6)},
     "energy": {"J": F(1), "kJ": F(1000), "kWh": F(3600000), "N·m": F(1), "kg*m^2/s^2": F(1)},
 }  # fmt: skip
-_CHANGED = {"5": "m", "m^2": "m", "m/s": "m*s", "km/h": "km", "W": "J", "J": "W", "kg": "m", "s": "1/s", "l": "m^2"}
 _WORDS = ("metres", "kilometers", "yards", "kilograms", "seconds", "days", "square metres", "litres", "km per hour")
-
-
-@dataclass(frozen=True, slots=True)
-class _Amount:
-    """A quantity in the basic unit of its dimension."""
-
-    value: Fraction
-    dimension: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,10 +72,6 @@ def _values(name: str) -> Callable[[Callable[[Case, Fraction], Fraction | None]]
     return register
 
 
-def _shown(case: Case, number: Fraction) -> Fraction:
-    return number * 100 if case.spec.kind == "percent" else number
-
-
 def _unshown(case: Case, number: Fraction) -> Fraction:
     return number / 100 if case.spec.kind == "percent" else number
 

@@ -40,7 +40,6 @@ class ReplyStore:
     """
 
     def __init__(self, path: str, *, read_only: bool = False) -> None:
-        self._path: Final = path
         self._lock: Final = threading.Lock()
         if path != ":memory:":
             if not Path(path).parent.is_dir():

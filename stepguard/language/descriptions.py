@@ -77,10 +77,6 @@ _CLAUSES: Final = frozenset(
     ("if", "when", "whenever", "unless", "while", "until", "for", "once", "as", "in", "on", "provided", "assuming")
 )
 _GROUP: Final = GROUPS | DETERMINERS | frozenset(("and",))
-_HEADS: Final = _STEERING | frozenset(
-    ("if", "when", "whenever", "unless", "while", "until", "once", "only", "repeat", "never", "except", "optional")
-)
-_EACH: Final = (["each"], ["every"], ["all"], ["any"])
 _LIMITS: Final = frozenset(
     ("least", "most", "less", "more", "fewer", "lower", "higher", "below", "above", "over", "under")
 )

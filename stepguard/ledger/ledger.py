@@ -126,7 +126,6 @@ class Ledger:
         self.path: Final = str(path)
         self._texts: Final = texts
         self._full_sync: Final = full_sync
-        self._read_only: Final = read_only
         self.file: Final = LedgerFile(self.path, read_only=read_only)
         self._lock_path: Final = Path(f"{os.path.realpath(self.path)}-locks")  # the same under every name of the file
         self._locks: Final = RunLocks(str(self._lock_path))

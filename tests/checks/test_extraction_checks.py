@@ -96,8 +96,6 @@ def test_items_may_be_listed_in_another_order_and_share_what_stands_once() -> No
 
 _WORDS = ["Taxi", "Hotel", "Lunch", "Train", "Parking", "Tolls", "Printing", "Visa fee"]
 
-_FORMS = ["{what}  {spent}  {amount}", "| {spent} | {what} | {amount} EUR |", "{what}: EUR {amount} ({spent})"]
-
 
 @st.composite
 def _documents(draw: st.DrawFn) -> tuple[str, list[dict[str, str]]]:

@@ -115,10 +115,6 @@ FAILED: list[tuple[str, str, str, str]] = [
 ]
 
 
-def _named_reads(text: str) -> str:
-    return text[:40]
-
-
 @all_rows("expression, type_, reply", ACCEPTED)
 def test_harmless_rewriting_passes(expression: str, type_: str, reply: str) -> None:
     """A right value with this step's working, harmlessly rewritten or not, is accepted."""

@@ -156,7 +156,6 @@ def _judged(check: CheckClaims) -> tuple[Judgement, ...]:
     return judge_claims(check.steps, check.claims, check.values)
 
 
-PASS = Verdict("pass", "mine")
 MISJUDGED: dict[str, Callable[[tuple[Judgement, ...]], tuple[Judgement, ...]]] = {
     "none": lambda right: (),
     "too few": lambda right: right[:1],

@@ -9,7 +9,7 @@ import operator
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -231,10 +231,6 @@ class Slow:
     async def acomplete(self, request: Request) -> Completion:
         await asyncio.sleep(self._delay())
         return self._model.complete(request)
-
-
-def _merge(left: Mapping[str, Any] | None, right: Mapping[str, Any]) -> dict[str, Any]:
-    return {**(left or {}), **right}
 
 
 class Many(TypedDict, total=False):

@@ -99,7 +99,6 @@ REFUNDS: list[Any] = [
     executed("get_order", 2, {"id": "A1"}, json.dumps(ORDER)),
     executed("refund", 3, '{"order": "A1", "amount": 150.01}', {"id": "A1"}),
 ]
-JUDGED = [(1, "refund", "refuse", ["unseen"]), (2, "get_order", "allow", []), (3, "refund", "refuse", ["broken"])]
 
 
 def test_executions_of_tools_are_judged_in_the_order_of_their_times() -> None:

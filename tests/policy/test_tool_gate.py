@@ -131,6 +131,9 @@ def test_async_tools() -> None:
         told = await asyncio.gather(*(gate.acall("pay", {"to": "b"}, id=f"p{each}") for each in range(2)))
         assert sorted(each == "paid" for each in told) == [False, True]
         assert "at most once" in await gate.acall("pay", {"to": "slow"}, id="4")
+        call = {"id": "5", "function": {"name": "pay", "arguments": '{"to": "c"}'}}
+        (message,) = await gate.aanswer({"tool_calls": [call]})
+        assert (message["tool_call_id"], message["content"]) == ("5", "paid")
 
     asyncio.run(run())
     assert len(set(keys)) == 3
