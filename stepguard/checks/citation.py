@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from stepguard.checks.built import BuiltCheck
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
-from stepguard.documents.names import Words
+from stepguard.documents.names import Words, typewritten
 from stepguard.documents.places import Place
+from stepguard.documents.sentences import begun_before, is_whole
 from stepguard.documents.view import View
 from stepguard.errors import ConfigError
+from stepguard.language.retraction import doubted_before
 from stepguard.language.values import Value, show_value
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ _QUOTED: Final = re.compile(
 )
 _GAP: Final = re.compile(r"\[?(?:\.\.\.|\u2026)\]?")
 _EDGES: Final = " \t\r\n,.;:!?\"'\u201c\u201d\u201e\u2018\u2019"
+_ENDS: Final = " \t\r\n,.;:!?"
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -38,7 +41,7 @@ class Cites(BuiltCheck):
 
     The model is asked for it: beside the step stands that its work is to quote what decides it. Every passage that is
     quoted must stand in the document, or in something else that the step reads; dots may leave something out between
-    passages that are long enough each.
+    passages that are long enough each. A passage must not be cut from words right before it that deny or condition it.
 
     Args:
         document: the variable of type text that holds the document.
@@ -103,6 +106,9 @@ class Cites(BuiltCheck):
             parts = filter(_WORD.search, _GAP.split(quote))
             if spans and all(len(_WORD.findall(part)) >= least for part in parts):
                 cited = cited or spans
+            if spans and not _stands_by_itself(quote, words):
+                reason = f"{shorten(quote, 60)!r} stands in {self.document} behind words that deny or condition it"
+                return self._fail(f"{reason}: quote the whole sentence", "unfaithful_work")
             if not spans:
                 read = (show_value(value) for name, value in values.items() if name not in (self.document, step.id))
                 others = others or Words("\n".join(read))
@@ -117,7 +123,7 @@ class Cites(BuiltCheck):
 
 @dataclass(frozen=True, slots=True)
 class Copied(BuiltCheck):
-    """The value is a passage that stands in a document, with nothing left out. A pass is ``"grounded"``.
+    """The value is sentences or lines of a document as they stand there, none cut. A pass is ``"grounded"``.
 
     Args:
         document: the variable of type text that holds the document.
@@ -143,12 +149,28 @@ class Copied(BuiltCheck):
         if not isinstance(document, str) or len(document) > _MAX_DOCUMENT:
             return self._undecided(f"{self.document} is no text of up to {_MAX_DOCUMENT} characters", retry=False)
         view = View(document)
-        count = len(_WORD.findall(passage))
+        count = _words_in(passage)
         if count < min(self.words, len(_WORD.findall(view.text))) or not count:
             return self._fail(f"no passage of {self.words} words of {self.document}", "unfaithful_work")
-        if len(passage) > _MAX_PASSAGE or next(Words(view.text).find(passage.strip(_EDGES)), None) is None:
+        spans = list(Words(view.text).find(passage.strip(_EDGES))) if len(passage) <= _MAX_PASSAGE else []
+        if not spans:
             return self._fail(f"{shorten(passage, 60)!r} does not stand in {self.document}", "unfaithful_work")
+        if not any(is_whole(view.text, *each) and _words_in(view.text[slice(*each)]) == count for each in spans):
+            reason = f"{shorten(passage, 60)!r} is cut out of a sentence or line of {self.document}: copy all of it"
+            return self._fail(reason, "unfaithful_work")
         return self._pass(strength="grounded")
+
+
+def _words_in(text: str) -> int:
+    """How many words a text has, be it written with blanks or without."""
+    return len(_WORD.findall(typewritten(text)))
+
+
+def _stands_by_itself(quote: str, words: Words) -> bool:
+    """Whether somewhere what begins a passage is not cut from words of its sentence that deny or condition it."""
+    first = next(filter(_WORD.search, _GAP.split(quote))).strip(_ENDS)
+    fronts = (begun_before(words.document, start).rstrip(" :") for start, _ in words.find(first))
+    return not all(map(doubted_before, fronts))  # a label may deny (not covered), or be who speaks (Customer)
 
 
 def _standing(quote: str, words: Words) -> tuple[int, int] | None:
@@ -156,8 +178,7 @@ def _standing(quote: str, words: Words) -> tuple[int, int] | None:
     start: int | None = None
     at = 0
     for part in filter(_WORD.search, _GAP.split(quote)):
-        trimmed = part.strip(" \t\r\n,.;:!?")
-        found = next((span for span in words.find(trimmed) if span[0] >= at), None)
+        found = next((span for span in words.find(part.strip(_ENDS)) if span[0] >= at), None)
         if found is None:
             return None
         start, at = found[0] if start is None else start, found[1]

@@ -36,10 +36,14 @@ _UNIT_BEHIND: Final = re.compile(r"[@./]\w|\^[-+0-9({]")
 
 
 class Words:
-    """A document to find names in: without regard to case, white space, and how quotes and dashes are written."""
+    """A document to find names in: without regard to case, white space, and how quotes and dashes are written.
+
+    Attributes:
+        document: the text.
+    """
 
     def __init__(self, document: str) -> None:
-        self._document = document
+        self.document: Final = document
         pieces: list[str] = []
         self._starts: list[int] = []  # of each word, in the folded text
         self._spans: list[tuple[int, int]] = []  # and in the document
@@ -63,7 +67,7 @@ class Words:
             if _alone(self._text, at, end):
                 first, last = (bisect_right(self._starts, place) - 1 for place in (at, end - 1))
                 span = self._spans[first][0], self._spans[last][1]
-                if quantity_stands_alone(self._document, *span):
+                if quantity_stands_alone(self.document, *span):
                     yield span
             at = self._text.find(wanted, at + 1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -399,3 +400,57 @@ def test_a_draft_in_a_loop_is_judged_under_the_names_of_its_round() -> None:
     )
     result = Guard(model, segment=1, repair=Ladder([Draft()])).run(LOOPED, {"rules": [POLICY, CLAUSE]})
     assert (result.status, dict(result.assisted)) == ("checked", {"rephrased": 2})
+
+
+WHOLE = [
+    "The parcel came too late.", "Was it open? Ann says so.", "- mugs were broken: three of them", "## 4. Broken goods",
+    "| broken mugs | no | 14 |", "(b) Goods that are broken\nare replaced (at once).", "\u201cAll is well.\u201d",
+]  # fmt: skip
+
+
+def by_passage(document: str, passage: str) -> str:
+    model = Replying(lambda step, request: said(passage if step.id == "passage" else "true"))
+    return Guard(model, repair=Ladder([Passage()])).run(judged("boolean"), {"policy": document}).status
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_passage_is_sentences_or_lines_and_none_is_cut(seed: int) -> None:
+    """Whole sentences, lines and items decide a step; without its first or last words none does, wherever it stands."""
+    chance = random.Random(seed)
+    written = chance.sample(WHOLE, len(WHOLE))
+    document = "\n\n".join(written)
+    for passage in written:
+        assert by_passage(document, passage) == "checked", passage
+        words = re.findall(r"\S*[^\W\d_]{2}\S*", passage)
+        first = chance.randrange(1, len(words) - 1) if len(words) > 4 else 1
+        for cut in (words[first:], words[:-1]):
+            part = passage[passage.index(cut[0]) : passage.rindex(cut[-1]) + len(cut[-1])]
+            if len(cut) > 2 and not re.search(r"[.?]$", words[first - 1]):
+                assert by_passage(document, part) == "abstained", part
+
+
+@pytest.mark.parametrize(
+    "document",
+    ["Nobody says that\nthe goods arrived damaged.", "The seller wrote: \"The goods arrived damaged.\" He was wrong.",
+     "Not covered: the goods arrived damaged", "The goods arrived damaged, says nobody.",
+     "| the goods arrived damaged | no |",
+     "Mr. No does not say the goods arrived damaged.", "\u6ca1\u6709\u4eba\u8bf4 the goods arrived damaged\u3002",
+     "~~The goods arrived damaged.~~ They arrived well."],
+)  # fmt: skip
+def test_what_turns_a_passage_is_not_cut_off(document: str) -> None:
+    """A denial, a condition, a label or the rest of a row stands in the passage, or the passage decides nothing."""
+    assert by_passage(document, "the goods arrived damaged") == "abstained"
+
+
+@pytest.mark.parametrize(
+    ("document", "status"),
+    [("It is false that the goods arrived damaged.", "abstained"), ("If the goods arrived damaged, call.", "abstained"),
+     ("Ann did not say the goods\narrived damaged.", "abstained"), ("Customer: the goods arrived damaged.", "checked"),
+     ("Not covered: the goods arrived damaged.", "abstained"), ("Ann says: the goods arrived damaged.", "abstained"),
+     ("It was not late, but the goods arrived damaged.", "checked"),
+     ("If the goods arrived damaged, call. On 5 May the goods arrived damaged.", "checked")],
+)  # fmt: skip
+def test_a_quotation_is_not_cut_from_what_denies_it(document: str, status: str) -> None:
+    """Quoted is what is claimed somewhere, and not only behind words of its sentence that deny or condition it."""
+    with ScriptedBackend({"ok": said("true", '"the goods arrived damaged"')}) as model:
+        assert Guard(model, repair=0).run(judged("boolean"), {"policy": document}).status == status

@@ -1,0 +1,60 @@
+"""Where a passage is cut out of a sentence or a line: what stands before or behind it there may turn its meaning.
+
+A sentence ends with its sign before white space and anything but a small letter. A line ends it as well, but where the
+next one begins with a small letter: then the sentence goes on.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["begun_before", "is_whole"]
+
+_REACH: Final = 400
+"""Characters to either side; a sentence that is longer is cut there, and no whole one."""
+_CLOSED: Final = r"[.!?\u3002\uff01\uff1f][\"'\u2019\u201d\u00bb)\]*_]*"
+_BREAK: Final = re.compile(rf"{_CLOSED}\s+|\n\s*\n\s*|\n\s*|\u3002\s*")
+_MARKER: Final = re.compile(r"(?:[\W\d_]|(?<![^\W_])(?:[A-Za-z]|[ivxlc]{1,5})[.)](?!\w))*")
+"""Bullets, numbers and letters in front of an item."""
+_ITEM: Final = re.compile(r"(?:[A-Za-z]|[ivxlc]{1,5})[.)]\s")
+_ABBREVIATION: Final = re.compile(
+    r"(?<!\w)(?:[^\W\d_]|Mrs?|Ms|Drs?|Prof|St|Nr|Art|Sec|Fig|vs|cf|approx|e\.g|i\.e|z\.B|bzw|ca)\.\s+\Z"
+)
+_BEHIND: Final = re.compile(r"[^\w\n|]*(?:\|[^\w\n]*)?(?P<line>\n\s*)?(?P<next>\w?)")
+_ENDED: Final = re.compile(rf"{_CLOSED}\Z")
+
+
+def begun_before(text: str, start: int) -> str:
+    """What stands before a place in its sentence or line, on one line; empty where that begins there, as does an item.
+
+    Args:
+        text: the text.
+        start: the place.
+    """
+    first = max(start - _REACH, 0)
+    window = text[first : start + 9]
+    at = 0
+    for match in _BREAK.finditer(window, 0, start - first):
+        blank = match[0].count("\n") > 1
+        if blank or not (_goes_on(window, match.end()) or _ABBREVIATION.search(window, match.start() - 9, match.end())):
+            at = match.end()
+    before = " ".join(text[first + at : start].split())
+    return "" if _MARKER.fullmatch(before) else before
+
+
+def is_whole(text: str, start: int, end: int) -> bool:
+    """Whether a part of a text is whole sentences or lines, but for the signs at its edges."""
+    if begun_before(text, start):
+        return False
+    behind = text[end : end + _REACH]
+    match = _BEHIND.match(behind)
+    assert match is not None
+    closed = match["line"] is not None or not match["next"] or _ENDED.search(text[max(end - 9, 0) : end]) is not None
+    blank = (match["line"] or "").count("\n") > 1
+    return closed and (blank or not _goes_on(behind, match.start("next")))
+
+
+def _goes_on(text: str, at: int) -> bool:
+    """Whether a sentence goes on at a place: a small letter stands there, that is no item's."""
+    return text[at : at + 1].islower() and _ITEM.match(text, at) is None
