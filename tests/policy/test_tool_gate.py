@@ -126,17 +126,17 @@ def test_async_tools() -> None:
 
     async def run() -> None:
         assert await gate.acall("pay", {"to": "a"}, id="2") == "paid"
+        call = {"id": "5", "function": {"name": "pay", "arguments": '{"to": "c"}'}}
+        (message,) = await gate.aanswer({"tool_calls": [call]})
+        assert (message["tool_call_id"], message["content"]) == ("5", "paid")
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(gate.acall("pay", {"to": "slow"}, id="3"), 0.01)
         told = await asyncio.gather(*(gate.acall("pay", {"to": "b"}, id=f"p{each}") for each in range(2)))
         assert sorted(each == "paid" for each in told) == [False, True]
         assert "at most once" in await gate.acall("pay", {"to": "slow"}, id="4")
-        call = {"id": "5", "function": {"name": "pay", "arguments": '{"to": "c"}'}}
-        (message,) = await gate.aanswer({"tool_calls": [call]})
-        assert (message["tool_call_id"], message["content"]) == ("5", "paid")
 
     asyncio.run(run())
-    assert len(set(keys)) == 3
+    assert len(set(keys)) == 4
 
 
 def test_tools_that_no_policy_knows_are_refused_at_once() -> None:
