@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple
 
 from stepguard.errors import PolicyError
 from stepguard.policy.policy import Policy
-from stepguard.policy.prose_blocks import A_HEADING, TOOL, prose_blocks, sentences_of
+from stepguard.policy.prose_blocks import A_HEADING, TOOL, ProseBlock, prose_blocks, sentences_of
 from stepguard.policy.tool_schemas import ToolDeclarations
 
 __all__ = ["DraftedPolicy", "ProseNote", "draft_policy"]
@@ -111,9 +111,10 @@ def draft_policy(text: str, tools: ToolDeclarations | None = None, *, name: str 
             if isinstance(rule, str):
                 notes.append(ProseNote(line, "left_out", sentence, rule))
                 continue
-            why = rule.doubt or doubt
-            lines = [f"# line {line}: {sentence}", *rule.lines(_quoted(sentence))]
-            if why is None:
+            why = " ".join((rule.doubt or doubt or "").split())
+            plain = " ".join(sentence.split())  # nothing in it ends a line for some readers
+            lines = [f"# line {line}: {plain}", *rule.lines(_quoted(plain))]
+            if not why:
                 ruled[rule.tool] = None
                 count += 1
             else:
@@ -145,18 +146,52 @@ def _read_blocks(text: str, known: ToolDeclarations, *, listed: bool) -> Iterato
         [(line, each, block.other or _read(each, known, listed)) for line, each in sentences_of(block)]
         for block in blocks
     ]
+    unread = [any(isinstance(rule, str) for _, _, rule in sentences) for sentences in read]
+    narrowed = _narrowed(blocks, read)
     behind = False  # words that are no rule, in this section
     for number, (block, sentences) in enumerate(zip(blocks, read, strict=True)):
-        unread = any(isinstance(rule, str) for _, _, rule in sentences)
-        following = read[number + 1][:1] if number + 1 < len(read) else []
-        referred = any(isinstance(rule, str) and _REFERS.match(each) for _, each, rule in following)
-        yield sentences, block.below or (_BESIDE if unread or behind or referred else None)
-        behind = block.other != A_HEADING and (behind or (unread and not block.item))
+        following = read[number + 1] if number + 1 < len(read) else []
+        referred = any(isinstance(rule, str) and _REFERS.match(each) for _, each, rule in following[:1])
+        joined = number + 1 < len(read) and _is_joined(block, blocks[number + 1])
+        beside = unread[number] or behind or referred or joined or narrowed[number]
+        yield sentences, block.below or (_BESIDE if beside else None)
+        behind = block.other != A_HEADING and (behind or (unread[number] and not block.item))
 
 
+def _is_joined(block: ProseBlock, following: ProseBlock) -> bool:
+    """Whether the line right below a block is no sentence, such as a quotation or HTML: it may go on there."""
+    return following.other not in (None, A_HEADING) and following.parts[0][0] == block.parts[-1][0] + 1
+
+
+def _narrowed(blocks: list[ProseBlock], read: list[_Sentences]) -> list[bool]:
+    """Whether words that are no rule take something back: in the section of a block, of all rules, or in its item."""
+    sections = [0]
+    for block in blocks[1:]:
+        sections.append(sections[-1] + (block.other == A_HEADING))
+    narrow: set[int] = set()
+    for section, sentences in zip(sections, read, strict=True):
+        backs = [each for _, each, rule in sentences if isinstance(rule, str) and _TAKES_BACK.search(each)]
+        narrow |= {section} if backs else set()
+        if any(map(_OF_ALL.search, backs)):
+            return [True] * len(blocks)
+    within, narrowed = False, []  # from the end: whether what follows is part of the item, and no rule
+    for block, section, sentences in zip(reversed(blocks), reversed(sections), reversed(read), strict=True):
+        narrowed.append(section in narrow or within)
+        within = block.inner and (within or any(isinstance(rule, str) for _, _, rule in sentences))
+    return narrowed[::-1]
+
+
+_TAKES_BACK: Final = re.compile(
+    r"\b(?:except\w*|exempt\w*|unless|however|no longer|(?:not|n[o']t) (?:apply|hold|count|bind\w*|valid|ours|in force)"
+    r"|withdrawn?|void|invalid|suspended|superseded|obsolete|outdated|deprecated|replaced|struck|deleted|expired?|wrong"
+    r"|disregard|ignore|examples?|proposals?|proposed|drafts?)\b|~~|:[\s\"'*_)]{0,9}$|^\W+$",
+    re.IGNORECASE,
+)
+"""What takes a rule back, or is said of what is none; a list that begins behind a colon, or marks alone."""
+_OF_ALL: Final = re.compile(r"\b(?:rules?|polic(?:y|ies)|above|below|document|guidelines?)\b", re.IGNORECASE)
 _REFERS: Final = re.compile(
     r"(?:this|these|that|those|it|they|such|the above|the (?:former|latter|rules?)|except|unless|but|however|only|if|"
-    r"when|otherwise|exceptions?)\b",
+    r"not|note|though|although|still|there|when|otherwise|exceptions?)\b",
     re.IGNORECASE,
 )
 """How a sentence begins that may narrow the one before it."""

@@ -15,7 +15,7 @@ __all__ = ["A_HEADING", "TOOL", "ProseBlock", "prose_blocks", "sentences_of"]
 
 TOOL: Final = r"(?:`(?P<{0}q>[A-Za-z_]\w*)(?:\(\))?`|(?P<{0}u>[A-Za-z]\w*_\w+)(?:\(\))?|(?P<{0}c>[A-Za-z_]\w*)\(\))"
 """A tool that is named as such, with a name of its group in place of ``{0}``."""
-_FENCE: Final = re.compile(r"\s*(?:```|~~~)")
+_FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})(.*)")
 _HEADING: Final = re.compile(r"(#{1,6})\s+(.*?)\s*#*")
 _ITEM: Final = re.compile(r"(\s*)(?:[-*+]|[0-9]{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(.*)")
 _UNDERLINE: Final = re.compile(r"\s*(?:=+|-{2,})\s*")
@@ -30,13 +30,14 @@ A_HEADING: Final = "it is a heading"
 class ProseBlock(NamedTuple):
     """A paragraph, an item or something else, with the line that each of its parts stands in.
 
-    `below` is why it is only proposed, and `other` why it is no sentence at all.
+    `below` is why it is only proposed, and `other` why it is no sentence at all; an `inner` one is part of an item.
     """
 
     parts: tuple[tuple[int, str], ...]
     below: str | None = None
     other: str | None = None
     item: bool = False
+    inner: bool = False
 
 
 def _is_other(line: str, *, inside: bool) -> bool:
@@ -72,6 +73,10 @@ class _ProseOutline:
             self._lead = None if self._items else self._lead
             self._items = []
 
+    def inner(self, *, item: bool) -> bool:
+        """Whether the block that ends here is part of an item."""
+        return bool(self._items[:-1] if item else self._items)
+
     def below(self, *, item: bool) -> str | None:
         """Why the block that ends here is only proposed."""
         items = self._items[:-1] if item else self._items
@@ -90,11 +95,12 @@ def prose_blocks(text: str) -> Iterator[ProseBlock]:
     """The blocks of a text, in its order."""
     outline = _ProseOutline()
     parts: list[tuple[int, str]] = []
-    item = fenced = commented = False
+    item = commented = False
+    fence = ""  # the signs that have opened code
 
     def closed() -> Iterator[ProseBlock]:
         if parts:
-            yield ProseBlock(tuple(parts), outline.below(item=item), item=item)
+            yield ProseBlock(tuple(parts), outline.below(item=item), None, item, outline.inner(item=item))
             outline.ended(parts[-1][1].strip(), item=item)
             parts.clear()
 
@@ -103,12 +109,12 @@ def prose_blocks(text: str) -> Iterator[ProseBlock]:
         heading, listed = _HEADING.fullmatch(line.strip()), _ITEM.fullmatch(line)
         was_commented = commented
         commented = line.rfind("<!--") > line.rfind("-->") if "<!--" in line or "-->" in line else commented
-        if _FENCE.match(line):
+        if (behind := _fence_behind(line, fence)) != fence:
             yield from closed()
-            fenced = not fenced
+            fence = behind
         elif not line.strip():
             yield from closed()
-        elif fenced or commented or was_commented or _is_other(line, inside=bool(parts) or item):
+        elif fence or commented or was_commented or _is_other(line, inside=bool(parts) or item):
             yield from closed()
             yield ProseBlock(((number, line.strip()[:_MAX_LINE]),), other=_NOT_PROSE)
         elif parts and not item and _UNDERLINE.fullmatch(line):
@@ -132,6 +138,17 @@ def prose_blocks(text: str) -> Iterator[ProseBlock]:
                 item = False
             parts.append((number, line.strip()))
     yield from closed()
+
+
+def _fence_behind(line: str, fence: str) -> str:
+    """The signs that have opened code, behind a line: it is closed by as many of the same, and by nothing else."""
+    match = _FENCE.fullmatch(line)
+    if match is None:
+        return fence
+    signs, words = match.groups()
+    if fence:
+        return "" if signs.startswith(fence) and not words.strip() else fence
+    return "" if "`" in words and signs[0] == "`" else signs  # code within a line
 
 
 def sentences_of(block: ProseBlock) -> Iterator[tuple[int, str]]:

@@ -98,7 +98,10 @@ UNREAD = [
     "For gold members:\nNever call `close_account`.", "# Never call `close_account`",
     "**Never call `close_account`.**", "> Never call `close_account`.", "| Never call `close_account`. |",
     "```\nNever call `close_account`.\n```", "<!--\n\nNever call `close_account`.\n\n-->",
-    "    Never call `close_account`.",
+    "    Never call `close_account`.", "~~~\n```\nNever call `close_account`.\n~~~",
+    "```\n~~~\nNever call `close_account`.",
+    "````md\n```\nNever call `close_account`.\n```\n````", "``` one `\n\n```\nNever call `close_account`.\n```",
+    "```\n``` x\nNever call `close_account`.\n```",
 ]  # fmt: skip
 
 
@@ -133,6 +136,18 @@ NARROWED = [
     "| gold members |\n\nNever call `close_account`.",
     "<b>Gold members</b>\n\nNever call `close_account`.",
     "Call `get_order` before `close_account`.",
+    "- Never call `close_account`.\n  - Gold members may.",
+    "- Never call `close_account`.\n  - Never on Sundays.\n\n    Gold members may.",
+    "Never call `close_account`.\n\nThank them. Gold members are exempt.",
+    "- Thank them, the rest no longer applies.\n- Never call `close_account`.",
+    "- Never call `close_account`.\n- Thank them.\n\nAll of this is void for gold members.",
+    "- What is not ours:\n- Never call `close_account`.",
+    "- ~~\n- Never call `close_account`.\n- ~~",
+    "Never call `close_account`.\n<br>Gold members may.",
+    "Never call `close_account`.\n> Gold members may.",
+    "# Desk\n\nNever call `close_account`.\n\n## Gold members\n\nNone of the rules above count; ignore them.",
+    "# Examples of wrong policies\n\nNever call `close_account`.",
+    "- Gold\u2028members\n  - Never\u2028call `close_account`.",
 ]
 
 
