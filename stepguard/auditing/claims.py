@@ -232,7 +232,7 @@ def read_words(body: str, begin: int, end: int, entry: Entry, kind: ValueType) -
     stop = re.search(r"[.;\n](?=\s|\Z)", text)
     text = text[: stop.start()] if stop else text
     value = text.strip(" *_\"'`|,")
-    reason = _REASON.search(value) if kind.choices is not None else None
+    reason = _REASON.search(value) if kind.record is None and kind.choices is not None else None
     if reason is not None and read_bare(kind, value) is None:
         options = kind.options or ("true", "false")
         why = value[reason.start() :].lower()

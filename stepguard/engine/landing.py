@@ -17,7 +17,7 @@ from stepguard.engine.learning import Learning
 from stepguard.engine.schedule import Schedule
 from stepguard.engine.step_kinds import step_kind
 from stepguard.errors import EvaluationError
-from stepguard.repair.policy import Repairs, choices_of
+from stepguard.repair.policy import Repairs
 from stepguard.repair.rungs import FIRST
 from stepguard.results import AttemptOutcome, Occurrence
 
@@ -96,7 +96,7 @@ class Landing:
         """
         where, segment = rejection.where, flight.segment
         step = segment.steps[segment.indices.index(where.index)]
-        if choices_of(step.type) is not None or self._repairs.passed_over(where.index) >= _PASSED_OVER:
+        if step.type.choices is not None or self._repairs.passed_over(where.index) >= _PASSED_OVER:
             self.refuse(flight, reply, rejection)
             return
         self._learning.refused(flight, rejection, step_kind(step, self._schedule.read((step,))))

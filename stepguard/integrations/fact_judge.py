@@ -91,9 +91,8 @@ class FactJudge:
         return dict(zip(self._names[question.fact], question.keys, strict=True))
 
     def _of(self, question: FactQuestion, result: Result | None) -> JudgedFact | None:
-        record = (
-            next((each for each in result.steps if each.occurrence.step == question.fact), None) if result else None
-        )
+        steps = () if result is None else result.steps
+        record = next((each for each in steps if each.occurrence.step == question.fact), None)
         if record is None or record.support == "unverified":
             self._undecided.add((question.fact, *question.keys))  # nothing is paid for the same again
             return None

@@ -48,6 +48,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from math import prod
 from typing import Final, Literal, SupportsInt, cast, get_args, get_origin
 
 from stepguard.errors import ConfigError, InexactError, ValueRefused
@@ -250,7 +251,10 @@ class ValueType:
 
     @property
     def choices(self) -> int | None:
-        """How many values there are, None where that is not limited."""
+        """How many values there are, None where that is not limited, as for a record of which one field is not."""
+        if self.record is not None:
+            parts = [kind.choices for _, kind in self.record.fields]
+            return None if None in parts else prod(filter(None, parts))
         return 2 if self.kind == "boolean" else len(self.options) or None
 
     def convert(self, value: Value) -> Value:

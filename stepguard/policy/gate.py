@@ -196,9 +196,7 @@ class PolicyGate:
             by: who, by the name that the rule has.
         """
         self._check_role(by, decision.tool)
-        with self._lock, suppress(KeyError, ValueRefused):
-            self._memory.set_yes(self._memory.yes_to(by, self.policy.tools[decision.tool], decision.arguments))
-            self._memory.write()
+        self.confirm_call(decision.tool, decision.arguments, by=by)
 
     def confirm_call(self, tool: str, arguments: str | Mapping[str, Any], *, by: str) -> None:
         """Somebody has said yes to a call that is not offered yet; arguments that cannot be read agree to nothing."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import prod
 from typing import TYPE_CHECKING, Final, Protocol
 
 from stepguard.core.verdicts import Deviation, DeviationKind
@@ -18,11 +17,10 @@ from stepguard.repair.rewriting import StandIn, is_plain_percentage
 from stepguard.repair.rungs import Rung, Split, Vote
 
 if TYPE_CHECKING:
-    from stepguard.language.value_types import ValueType
     from stepguard.language.values import Value
     from stepguard.procedure.steps import Step
 
-__all__ = ["Failures", "Repair", "Repairs", "choices_of"]
+__all__ = ["Failures", "Repair", "Repairs"]
 
 _DOUBLINGS: Final = 4
 """How often the cap of a reply that was cut off is doubled before its step is given up."""
@@ -75,7 +73,7 @@ class Failures:
     @property
     def choices(self) -> int | None:
         """How many values the step can have; None where that is not limited, and for a copy, which is no choice."""
-        return None if self.step.copied else choices_of(self.step.type)
+        return None if self.step.copied else self.step.type.choices
 
     @property
     def hard_as_it_stands(self) -> bool:
@@ -339,14 +337,6 @@ class Repairs:
     def settled(self, index: int) -> None:
         """The step was accepted."""
         self._books.pop(index, None)
-
-
-def choices_of(kind: ValueType) -> int | None:
-    """How many values a type has; None where one part of a record, or the type itself, is not limited."""
-    if kind.record is None:
-        return kind.choices
-    parts = [choices_of(each) for _, each in kind.record.fields]
-    return None if None in parts else prod(each or 1 for each in parts)
 
 
 def _copied(failures: Failures) -> Failures:

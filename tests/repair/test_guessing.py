@@ -103,9 +103,18 @@ def test_somebody_else_who_errs_is_not_asked_until_it_fits() -> None:
     assert (len(model.requests), len(helper.requests), asked) == (1, 1, ["ok"])
 
 
-def test_a_record_of_truth_values_is_not_tossed_either() -> None:
-    """A record that has two values gets no second guess, nor do its fields."""
-    record = Procedure.parse('record R:\n  ok: boolean\n\nr: R = "Is it?"').steps[0].type
+@pytest.mark.parametrize(
+    ("fields", "claim"),
+    [
+        ("ok: boolean", {"ok": True}),
+        ("a: One\n  b: One", {"a": {"ok": True}, "b": {"ok": True}}),
+        ("a: One\n  ok: one_of(x, y)", {"a": {"ok": True}, "ok": "x"}),
+    ],
+)
+def test_a_record_of_truth_values_is_not_tossed_either(fields: str, claim: dict[str, object]) -> None:
+    """A record that has few values gets no second guess, nor do its fields, which may be such records."""
+    text = f'record One:\n  ok: boolean\n\nrecord R:\n  {fields}\n\nr: R = "Is it?"'
+    record = Procedure.parse(text).steps[0].type
     step = Step("r", instruction="Is it?", type=record, checks=[lambda step, values, claim: False])
-    model = Replying(lambda step, request: said({"ok": True}))
+    model = Replying(lambda step, request: said(claim if step.id == "r" else {"ok": True}))
     assert Guard(model).run(Procedure([step])).usage.calls == len(model.requests) == 1
