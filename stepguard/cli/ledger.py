@@ -8,13 +8,13 @@ import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from stepguard.cli.arguments import load_file
 from stepguard.cli.policies import load_policy
 from stepguard.cli.text import printable, shortened
 from stepguard.errors import ConfigError
-from stepguard.ledger import KeptStatus, Ledger, RunSummary, verify_ledger
+from stepguard.ledger import KEPT_STATUSES, Ledger, RunSummary, verify_ledger
 
 __all__ = ["add_arguments", "main"]
 
@@ -27,8 +27,7 @@ def add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ledger", metavar="LEDGER", help="the file, such as runs.db")
     match command:
         case "runs":
-            statuses = sorted(status for part in get_args(KeptStatus) for status in get_args(part))
-            parser.add_argument("--status", choices=statuses, help="list those alone")
+            parser.add_argument("--status", choices=sorted(KEPT_STATUSES), help="list those alone")
             parser.add_argument("--limit", metavar="N", type=int, help="list so many, the newest first")
             parser.add_argument("--json", action="store_true", help="print one JSON document")
         case "answer":

@@ -13,11 +13,12 @@ verifying   whether the records are what was written, and whether they are right
 
 from __future__ import annotations
 
-from stepguard.ledger.ledger import KeptStatus, Ledger, RunSummary
+from stepguard.ledger.ledger import KEPT_STATUSES, KeptStatus, Ledger, RunSummary
 from stepguard.ledger.reading import RunReading, read_run
 from stepguard.ledger.verifying import LedgerFault, Verification, verify_ledger
 
 __all__ = [
+    "KEPT_STATUSES",
     "KeptStatus",
     "Ledger",
     "LedgerFault",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self, get_args
 
 from stepguard.core.arguments import check_flag, check_instance, check_run_id, check_seconds
 from stepguard.errors import ConfigError, LedgerError, RunConflict, StepguardError
@@ -29,11 +29,13 @@ from stepguard.policy.policy import Policy
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Status
 
-__all__ = ["KeptStatus", "Ledger", "RunSummary"]
+__all__ = ["KEPT_STATUSES", "KeptStatus", "Ledger", "RunSummary"]
 
 KeptStatus = Status | Literal["running", "interrupted", "answered", "open", "erased"]
 """That of the result; ``running`` while a process drives it, ``interrupted`` where one was killed, ``answered`` where
 it waited and can go on, ``open`` for the conversation of a gate that nobody drives, ``erased``."""
+KEPT_STATUSES: Final[tuple[str, ...]] = tuple(each for part in get_args(KeptStatus) for each in get_args(part))
+"""Every `KeptStatus`."""
 
 
 @dataclass(frozen=True, slots=True)

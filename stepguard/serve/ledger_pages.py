@@ -18,7 +18,7 @@ import hmac
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final
 from urllib.parse import urlencode
 
 from starlette.applications import Starlette
@@ -31,7 +31,7 @@ from stepguard.core.arguments import check_instance
 from stepguard.core.markup import Child, Html, tag
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ConfigError, LedgerError, ProcedureError, StepguardError
-from stepguard.ledger import KeptStatus, Ledger, RunReading, RunSummary, read_run
+from stepguard.ledger import KEPT_STATUSES, Ledger, RunReading, RunSummary, read_run
 from stepguard.ledger.conversations import conversation_lines
 from stepguard.results import Attempt
 from stepguard.serve.blackout import SHORTEST
@@ -47,7 +47,6 @@ _ATTEMPTS: Final = 500
 _SHOWN: Final = 200
 """Characters of a name or a reason."""
 _HERE: Final = ("127.0.0.1", "localhost", "[::1]")
-_STATUSES: Final[tuple[str, ...]] = tuple(status for part in get_args(KeptStatus) for status in get_args(part))
 _KINDS: Final = {
     "verified": "good",
     **dict.fromkeys(("checked", "unverified", "waiting", "answered"), "weak"),
@@ -240,7 +239,7 @@ def _fits(run: RunSummary, words: str, status: str) -> bool:
 
 def _search(words: str, status: str) -> Html:
     options = [tag("option", "any", value="")]
-    options += [tag("option", each, value=each, selected="" if each == status else None) for each in _STATUSES]
+    options += [tag("option", each, value=each, selected="" if each == status else None) for each in KEPT_STATUSES]
     return tag(
         "form",
         tag("label", "Search", tag("input", name="q", type="search", value=words)),
