@@ -7,6 +7,8 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from math import inf
 from typing import Any, Final
 
 from stepguard.serve.admission import Charge
@@ -33,11 +35,13 @@ class Body:
         data: what it holds; of a name that stands twice the last value.
         twice: the values of each name at its top that stands there twice.
         doubt: why it cannot be read exactly; empty where it can. It may be passed on, and no run is made of it.
+        rounded: whether a number in `data` lost digits: who needs them reads them from the body.
     """
 
     data: dict[str, Any]
     twice: Mapping[str, list[Any]]
     doubt: str
+    rounded: bool = False
 
 
 async def read_body(body: bytes, limits: Limits, charge: Charge) -> Body:
@@ -77,10 +81,20 @@ def _measure(body: bytes, limits: Limits) -> int:
 def _decode(body: bytes) -> Body | None:
     doubts: list[str] = []
     twice: dict[str, list[Any]] = {}
+    rounded = False
 
     def constant(name: str) -> float:
         doubts.append(f"{name} is no JSON")
         return float(name.replace("Infinity", "inf"))
+
+    def broken(digits: str) -> float:
+        nonlocal rounded
+        number = float(digits)
+        try:
+            rounded = rounded or abs(number) == inf or Decimal(str(number)) != Decimal(digits)
+        except InvalidOperation:  # a power that nothing has
+            rounded = True
+        return number
 
     def whole(digits: str) -> int:
         if len(digits) > _DIGITS:
@@ -100,10 +114,16 @@ def _decode(body: bytes) -> Body | None:
         return found
 
     try:
-        found = json.loads(body.decode("utf-8-sig"), parse_constant=constant, parse_int=whole, object_pairs_hook=pairs)
+        found = json.loads(
+            body.decode("utf-8-sig"),
+            parse_constant=constant,
+            parse_float=broken,
+            parse_int=whole,
+            object_pairs_hook=pairs,
+        )
     except (ValueError, RecursionError):
         return None
-    return Body(found, twice, doubts[0] if doubts else "") if isinstance(found, dict) else None
+    return Body(found, twice, doubts[0] if doubts else "", rounded) if isinstance(found, dict) else None
 
 
 def read_object(body: bytes) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ so that nobody is given what another was answered.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -23,6 +24,8 @@ from stepguard.serve.errors import HttpProblem, cut, wrong_request
 __all__ = ["KeptRuns", "ledger_problems"]
 
 _HEADER: Final = "idempotency-key"
+_BYTES: Final = 8
+_OF_A_CALLER: Final = re.compile(rf"[0-9a-f]{{{2 * _BYTES}}}/")
 _MOST: Final = 100
 """Runs of one list, where the request names no other limit."""
 
@@ -50,9 +53,14 @@ class KeptRuns:
             return None
         if len(given) > 1:
             raise wrong_request("the header Idempotency-Key stands there twice", code="invalid_idempotency_key")
-        name = f"{self._caller(request)}{given[0].strip()}"
+        caller, key = self._caller(request), given[0].strip()
+        if not (caller or self._one_caller) and _OF_A_CALLER.match(key):
+            raise wrong_request(
+                "this Idempotency-Key begins as one of a caller with a key", code="invalid_idempotency_key"
+            )
+        name = f"{caller}{key}"
         try:
-            check_run_id(name if given[0].strip() else "", "Idempotency-Key")
+            check_run_id(name if key else "", "Idempotency-Key")
         except ConfigError as error:
             raise wrong_request(cut(str(error)), code="invalid_idempotency_key") from error
         return name
@@ -63,7 +71,7 @@ class KeptRuns:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         shown = token.strip() if scheme.lower() == "bearer" else ""
         shown = shown or request.headers.get("x-api-key") or request.headers.get("api-key", "")
-        return f"{blake2b(shown.encode('utf-8', 'surrogateescape'), digest_size=8).hexdigest()}/" if shown else ""
+        return f"{_digest(shown)}/" if shown else ""
 
     async def list_runs(self, asked: Mapping[str, str]) -> dict[str, Any]:
         """The runs, the newest first: all, or those with a ``status``; at most ``limit``.
@@ -109,6 +117,11 @@ class KeptRuns:
                 code="run_not_found" if missing else "no_open_question",
             ) from error
         return {"run": run_id, "step": step, "noted": True}
+
+
+def _digest(key: str) -> str:
+    """What stands for a caller's key in the names of runs, which logs and pages show."""
+    return blake2b(key.encode("utf-8", "surrogateescape"), digest_size=_BYTES).hexdigest()
 
 
 @contextmanager

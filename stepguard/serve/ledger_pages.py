@@ -15,6 +15,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,7 +47,7 @@ _SECONDS: Final = 5
 _ATTEMPTS: Final = 500
 _SHOWN: Final = 200
 """Characters of a name or a reason."""
-_HERE: Final = ("127.0.0.1", "localhost", "[::1]")
+_HERE: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE | re.ASCII)
 _KINDS: Final = {
     "verified": "good",
     **dict.fromkeys(("checked", "unverified", "waiting", "answered"), "weak"),
@@ -104,9 +105,7 @@ class _Door:
 
     def _refusal(self, request: Request) -> Response | None:
         if self._token is None:
-            host = request.headers.get("host", "")
-            name = host if host.endswith("]") else host.rpartition(":")[0] or host
-            if name.lower() in _HERE:
+            if _HERE.fullmatch(request.headers.get("host", "")):
                 return None
             return Response("this server answers this machine alone, by its own name", 421, headers=_HEADERS)
         if hmac.compare_digest(_password(request).encode("utf-8", "surrogateescape"), self._token.encode()):

@@ -185,8 +185,9 @@ class Service:
 
         async def work(call: HttpCall, charge: Charge) -> Response:
             body = await read_body(call.body, self.limits, charge)
-            if body.doubt:
-                raise wrong_request(f"the body can be read in more than one way: {body.doubt}", code="invalid_json")
+            doubt = body.doubt or ("a number has too many digits, write it as text" if body.rounded else "")
+            if doubt:
+                raise wrong_request(f"the body can be read in more than one way: {doubt}", code="invalid_json")
             call.answer_headers["x-stepguard"] = "kept"
             return AsciiJSON(await kept.answer(body.data))
 

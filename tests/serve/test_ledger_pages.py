@@ -114,6 +114,8 @@ def test_who_is_let_in(path: Path) -> None:
         ("[::1]", 200),
         ("evil.example:8002", 421),
         ("127.0.0.1.evil.example", 421),
+        ("localhost:80@evil.example", 421),
+        ("127.0.0.1:evil.example", 421),
         ("", 421),
     ):
         assert _client(path).get("/", headers={"host": host}).status_code == status, host

@@ -141,6 +141,22 @@ def test_a_key_belongs_to_one_caller(upstream: ChatServer, tmp_path: Path, keys:
         names = [each["run_id"] for each in _person(served, "GET", "/runs").json["runs"]]
         assert len(set(names)) == 2
         assert all(name.endswith("/order 17") and "SECRET" not in name for name in names)
+        if keys is None:  # whoever has seen the name in a log and shows no key
+            body = {"model": MODEL, "messages": [], "inputs": ORDER}
+            taken = served.request(
+                "POST", "/v1/chat/completions", body, {"Idempotency-Key": names[0], "Authorization": ""}
+            )
+            assert (taken.status, taken.error["code"]) == (400, "invalid_idempotency_key")
+
+
+def test_an_answer_that_would_be_rounded_is_none(upstream: ChatServer, tmp_path: Path) -> None:
+    """Of more digits than a number of JSON keeps nobody knows which a person meant."""
+    with _served(upstream, tmp_path / "runs.db") as served:
+        for digits in (b"99.99999999999999999", b"[1e400]", b"1e-400", b"1e99999999999999999999", b"0.1"):
+            given = b'{"run": "r", "step": "s", "value": %b}' % digits
+            answer = served.request("POST", "/runs/answer", given, {"Authorization": f"Bearer {ANSWER_KEY}"})
+            expected = (404, "run_not_found") if digits == b"0.1" else (400, "invalid_json")
+            assert (answer.status, answer.error["code"]) == expected
 
 
 def test_runs_that_wait_are_answered_over_http(upstream: ChatServer, tmp_path: Path) -> None:
