@@ -6,14 +6,17 @@ which fields its record. No request holds what was answered before, or what a ch
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from stepguard.core.verdicts import DeviationKind
+from stepguard.documents.sentences import begun_before
 from stepguard.errors import InexactError
 from stepguard.language.records import Record
+from stepguard.language.struck_text import struck_spans
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 from stepguard.repair.rewriting import StandIn
@@ -28,6 +31,7 @@ _FEWEST_OPTIONS: Final = 3
 _MOST_PARTS: Final = 12
 _LEAST_PART: Final = 1500
 """Characters of a part of a document; a document of twice as many is long."""
+_VISIBLE: Final = re.compile(r"\S")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,19 +195,28 @@ def by_parts(step: Step, values: Mapping[str, Value]) -> StandIn | None:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """A text in parts that end with a line, where there is one with a page or a paragraph; together they are it."""
+    """A text in parts that end with a line, where there is one with a page or a paragraph; together they are it.
+
+    None ends within what is struck out, which its rest would not show, nor within a sentence that is not too long.
+    """
     size = max(_LEAST_PART, -(-len(text) // (_MOST_PARTS - 2)))
-    lines: list[str] = []
-    length = 0
+    struck = iter(struck_spans(text))
+    span = next(struck, None)
+    start = at = 0
     for line in text.splitlines(keepends=True):
-        lines.append(line)
-        length += len(line)
+        at += len(line)
+        while span is not None and span.end <= at:
+            span = next(struck, None)
+        length = at - start
         ends = not line.strip() or line.endswith("\f")
-        if length >= size or (ends and length >= size * 2 // 3):
-            yield "".join(lines)
-            lines, length = [], 0
-    if lines:
-        yield "".join(lines)
+        if length < size * 2 // 3 or (length < size and not ends) or (span is not None and span.start < at):
+            continue
+        following = _VISIBLE.search(text, at)
+        if ends or length >= 2 * size or following is None or not begun_before(text, following.start()):
+            yield text[start:at]
+            start = at
+    if start < len(text):
+        yield text[start:]
 
 
 def _in_words(step: Step) -> bool:

@@ -345,6 +345,28 @@ def test_parts_end_with_a_paragraph_or_a_page(end: str) -> None:
     assert [part for _, part in made.given] == [text[: len(text) // 5]] * 5
 
 
+@pytest.mark.parametrize(("opens", "closes"), [("<del>", "</del>"), ("<!--", "-->"), ("<s>", "</s>")])
+def test_no_part_begins_within_what_is_struck_out(opens: str, closes: str) -> None:
+    """A part whose mark stands in the one before would show as valid what was taken back."""
+    plain = "A line of some words that tell nothing.\n" * 30 + "\n"
+    for before in range(4):
+        text = plain * before + f"{opens}\n{plain * 3}{closes}\n" + plain * 4
+        made = Parts().stand_in(_step("list of text"), {"policy": text})
+        assert made is not None
+        parts = [str(part) for _, part in made.given]
+        assert "".join(parts) == text
+        assert [part.count(opens) for part in parts] == [part.count(closes) for part in parts]
+
+
+def test_a_part_ends_with_a_sentence_where_lines_are_wrapped() -> None:
+    """What a sentence denies in one line is not listed from the next."""
+    text = ("It is not so that we\never owe any mugs, or\nthat we owe cups.\n" * 200).rstrip()
+    made = Parts().stand_in(_step("list of text"), {"policy": text})
+    assert made is not None
+    parts = [str(part) for _, part in made.given]
+    assert all(part.startswith("It is not") and part.rstrip().endswith("cups.") for part in parts)
+
+
 @pytest.mark.parametrize("formula", ["x > y", "x - y", "x > y and y > 3"])
 def test_a_name_that_is_too_long_for_a_step_leaves_the_other_rungs(formula: str) -> None:
     """In a round of a loop names are longer: what cannot be asked under them is not, and the run ends as it says."""
