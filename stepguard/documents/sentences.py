@@ -1,7 +1,7 @@
 """Where a passage is cut out of a sentence or a line: what stands before or behind it there may turn its meaning.
 
 A sentence ends with its sign before white space and anything but a small letter. A line ends it as well, but where the
-next one begins with a small letter: then the sentence goes on.
+next one begins with a small letter, and is no item, labelled or a row of values: then the sentence goes on.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ _REACH: Final = 400
 """Characters to either side; a sentence that is longer is cut there, and no whole one."""
 _CLOSED: Final = r"[.!?\u3002\uff01\uff1f][\"'\u2019\u201d\u00bb)\]*_]*"
 _BREAK: Final = re.compile(rf"{_CLOSED}\s+|\n\s*\n\s*|\n\s*|\u3002\s*")
-_MARKER: Final = re.compile(r"(?:[\W\d_]|(?<![^\W_])(?:[A-Za-z]|[ivxlc]{1,5})[.)](?!\w))*")
+_MARKER: Final = re.compile(r"(?:[\W\d_]|(?<![^\W_])(?:[A-Za-z]|[ivxlc]{2,5})[.)](?!\w))*")
 """Bullets, numbers and letters in front of an item."""
-_ITEM: Final = re.compile(r"(?:[A-Za-z]|[ivxlc]{1,5})[.)]\s")
+_ITEM: Final = re.compile(
+    r"(?:[A-Za-z]|[ivxlc]{1,5})[.)]\s|[\w-]{1,20}(?:[ .][\w-]{1,20}){0,2} ?[:=](?!\w)|[\w-]{1,20}[,;\t|]\S"
+)
+"""What begins a line of its own with a small letter: an item, a label, a row of values."""
 _ABBREVIATION: Final = re.compile(
     r"(?<!\w)(?:[^\W\d_]|Mrs?|Ms|Drs?|Prof|St|Nr|Art|Sec|Fig|vs|cf|approx|e\.g|i\.e|z\.B|bzw|ca)\.\s+\Z"
 )
@@ -33,11 +36,13 @@ def begun_before(text: str, start: int) -> str:
         start: the place.
     """
     first = max(start - _REACH, 0)
-    window = text[first : start + 9]
+    window = text[first : start + 70]
     at = 0
     for match in _BREAK.finditer(window, 0, start - first):
-        blank = match[0].count("\n") > 1
-        if blank or not (_goes_on(window, match.end()) or _ABBREVIATION.search(window, match.start() - 9, match.end())):
+        lines = match[0].count("\n") + (not match[0].isspace())
+        if _ABBREVIATION.search(window, max(match.start() - 9, 0), match.end()):
+            continue
+        if lines > 1 or not _goes_on(window, match.end()):  # a blank line, or one that ended with a sign
             at = match.end()
     before = " ".join(text[first + at : start].split())
     return "" if _MARKER.fullmatch(before) else before
@@ -50,9 +55,11 @@ def is_whole(text: str, start: int, end: int) -> bool:
     behind = text[end : end + _REACH]
     match = _BEHIND.match(behind)
     assert match is not None
-    closed = match["line"] is not None or not match["next"] or _ENDED.search(text[max(end - 9, 0) : end]) is not None
-    blank = (match["line"] or "").count("\n") > 1
-    return closed and (blank or not _goes_on(behind, match.start("next")))
+    ended = _ENDED.search(text[max(end - 9, 0) : end]) is not None
+    lines = (match["line"] or "").count("\n")
+    if not match["next"] or lines + ended > 1:
+        return True
+    return (ended or lines > 0) and not _goes_on(behind, match.start("next"))
 
 
 def _goes_on(text: str, at: int) -> bool:

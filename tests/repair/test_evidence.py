@@ -465,6 +465,17 @@ def test_what_turns_a_passage_is_not_cut_off(document: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "lines",
+    [["status: broken by rain", "note: in the box"], ["mug,broken,two of them", "cup,whole,three of them"],
+     ["order.state = broken by rain", "total = 5"], ["a) mugs were broken", "b) cups were whole"],
+     ["- mugs were broken", "- cups were whole"], ["mugs were broken.", "cups were whole."]],
+)  # fmt: skip
+def test_a_line_of_its_own_may_begin_with_a_small_letter(lines: list[str]) -> None:
+    """Labels, rows of values and items go on no line above, and nothing goes on a line that ended with a sign."""
+    assert by_passage("\n".join(["Notes", "", *lines]), lines[0]) == "checked"
+
+
+@pytest.mark.parametrize(
     ("document", "status"),
     [("It is false that the goods arrived damaged.", "abstained"), ("If the goods arrived damaged, call.", "abstained"),
      ("Ann did not say the goods\narrived damaged.", "abstained"), ("Customer: the goods arrived damaged.", "checked"),
