@@ -18,8 +18,6 @@ from stepguard.core.usage import Usage
 from stepguard.errors import BackendError
 from stepguard.language.strict_json import decode
 
-__all__ = ["counted_tokens", "first_choice", "read_completion", "text_of_content", "text_of_data"]
-
 _READ: Final = (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"), ("total_tokens",))
 
 

@@ -18,8 +18,6 @@ from stepguard.core.finish_reasons import STOPPED_EARLY
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError
 
-__all__ = ["OPTIONS", "CompletionStream", "whole_body"]
-
 OPTIONS: Final[Mapping[str, object]] = {"stream": True, "stream_options": {"include_usage": True}}
 """The parameters of a request whose reply is streamed, with the count of its tokens at the end."""
 

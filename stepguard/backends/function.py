@@ -11,8 +11,6 @@ from stepguard.core.deadlines import awithin
 from stepguard.core.redaction import error_text
 from stepguard.errors import BackendError, StepguardError
 
-__all__ = ["FunctionBackend"]
-
 
 class FunctionBackend:
     """Asks a callable that takes OpenAI-style messages and returns text, or a `Completion`.

@@ -7,8 +7,6 @@ from typing import Any
 from stepguard.backends.base import Backend
 from stepguard.backends.vendors import VENDORS
 
-__all__ = ["named_backend"]
-
 
 def named_backend(name: str, **options: Any) -> Backend:
     """The backend that a name means.

@@ -17,16 +17,6 @@ from stepguard.backends.sdk_errors import body_of, field, headers_of, named_stat
 from stepguard.core.redaction import HIDDEN
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, RateLimited
 
-__all__ = [
-    "as_backend_error",
-    "body_error",
-    "environment_secrets",
-    "refused_reply",
-    "secrets_of",
-    "texts_of",
-    "was_sent",
-]
-
 _RETRYABLE_4XX: Final = frozenset({408, 409, 425, 429})
 _SPENT: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 """What stands as code or type where the account has run out: no waiting helps."""

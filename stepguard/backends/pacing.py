@@ -9,8 +9,6 @@ import math
 from collections import deque
 from typing import Final
 
-__all__ = ["Bucket", "Pace"]
-
 _MINUTE: Final = 60.0
 _BURST: Final = 20
 """A twentieth of what a minute allows may be spent at once; no minute sees more than its limit."""

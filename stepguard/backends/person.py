@@ -19,8 +19,6 @@ from stepguard.language.values import Value
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["AskPerson", "as_person"]
-
 AskPerson = Callable[["Step", Mapping[str, Value]], Any | Awaitable[Any]]
 """Called with a step and the values it reads; gives the value of the step, None where the person does not know.
 

@@ -23,19 +23,6 @@ from stepguard.core.arguments import check_text
 from stepguard.core.redaction import error_text, redact
 from stepguard.errors import ConfigError, StepguardError
 
-__all__ = [
-    "OPENAI",
-    "PROVIDERS",
-    "Provider",
-    "ReplyMode",
-    "account_of",
-    "client_maker",
-    "connected",
-    "digest",
-    "find_provider",
-    "split_name",
-]
-
 _Client = TypeVar("_Client")
 
 ReplyMode = Literal["json_schema", "tools", "json"]

@@ -14,8 +14,6 @@ from typing import Any, Final
 
 from stepguard.backends.sdk_errors import field
 
-__all__ = ["chat_body"]
-
 _Body = dict[str, Any]
 
 

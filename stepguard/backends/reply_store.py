@@ -14,8 +14,6 @@ from typing import Final
 from stepguard.core.sqlite_files import find_foreign, read_only_address
 from stepguard.errors import ConfigError
 
-__all__ = ["ReplyStore"]
-
 _TABLES: Final = (
     "create table about (name text primary key, value text not null) without rowid",
     "create table replies (key text primary key, request text not null, completion text not null, seconds real not null"

@@ -11,8 +11,6 @@ from stepguard.backends.providers import ReplyMode
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["chat_form", "responses_form"]
-
 _TOOL: Final = "Gives the answer to every step that was asked."
 
 

@@ -9,8 +9,6 @@ from stepguard.backends.completion_streams import CompletionStream
 from stepguard.backends.reply_forms import chat_body
 from stepguard.backends.sdk_errors import field
 
-__all__ = ["ResponseStream"]
-
 _DELTAS: Final[Mapping[str, str]] = {
     "response.output_text.delta": "content",
     "response.refusal.delta": "refusal",

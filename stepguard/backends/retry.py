@@ -12,8 +12,6 @@ from stepguard.errors import RateLimited
 if TYPE_CHECKING:
     import random
 
-__all__ = ["RetryPolicy"]
-
 _MOST_DOUBLINGS = 30
 
 

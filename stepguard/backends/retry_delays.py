@@ -10,8 +10,6 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
-__all__ = ["asked_delay"]
-
 _UNITS: Final = {"ms": 0.001, "m": 60.0, "s": 1.0, "h": 3600.0, "d": 86400.0}
 _SPAN: Final = (
     r"[0-9]{1,9}(?:\.[0-9]{1,12})?\s{0,3}"

@@ -19,8 +19,6 @@ from stepguard.core.arguments import check_instance, check_text
 from stepguard.core.deadlines import Overrun, awithin, within
 from stepguard.errors import ConfigError
 
-__all__ = ["SdkBackend", "check_common"]
-
 
 def check_common(model: object, api_key: object, limiter: object) -> None:
     """Refuse what no backend over an SDK takes.

@@ -24,8 +24,6 @@ from stepguard.core.redaction import redact
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, StepguardError
 
-__all__ = ["SdkCall", "account_of_client", "is_awaited", "without_retries"]
-
 _LONGEST_MESSAGE: Final = 500
 
 

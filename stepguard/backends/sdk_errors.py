@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-__all__ = ["body_of", "field", "headers_of", "named_status", "status_of"]
-
 _NAMED: Final[Mapping[str, int]] = {
     **dict.fromkeys(("rate_limit_exceeded", "rate_limit_error", "too_many_requests", "resource_exhausted"), 429),
     **dict.fromkeys(("throttlingexception", "toomanyrequestsexception"), 429),

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["BodyParts", "ServerEvent"]
-
 _LINE_END = re.compile(r"\r\n|\n|\r(?!\Z)")
 _NO_EVENTS: Final = ("{", "[", "<")
 

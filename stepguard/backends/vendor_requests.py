@@ -19,8 +19,6 @@ from stepguard.backends.request_shapes import chat_form
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["ReplyBinding", "Wire", "taken_by", "wire_of"]
-
 ReplyBinding = Literal["json_schema", "json"]
 
 _SHORTEST_KEPT: Final = 4096

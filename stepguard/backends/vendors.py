@@ -20,8 +20,6 @@ from stepguard.backends.providers import connected, digest, read_key
 from stepguard.backends.sdk_errors import field
 from stepguard.errors import ConfigError, MissingExtraError
 
-__all__ = ["VENDORS", "Vendor", "close_client", "closer_of"]
-
 _Make = Callable[[Any, str, str | None, str | None, bool], Any]
 """Makes a client of instructor from the SDK, a model, a key, an address and whether it is to be awaited."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["xai_sender"]
-
 
 def xai_sender(client: Any, awaited: bool) -> Callable[..., Any]:
     """A method that takes the parameters of a chat completion and gives the response of xAI's SDK.

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from stepguard.language.tolerances import Tolerance
     from stepguard.procedure.steps import Step
 
-__all__ = ["check_arithmetic", "check_defined"]
-
 _NAME = "arithmetic"
 _PASS = Verdict("pass", _NAME, strength="proved")
 _DIGITS_GO_ON = re.compile(r"(?<=\.)([0-9]{1,300})(?:\.\.\.|\u2026)\s*\Z")

@@ -25,8 +25,6 @@ from stepguard.language.values import Value
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["BuiltCheck", "Given", "read_number_option", "unit_claimed"]
-
 Given = int | Fraction | Decimal | float | str
 """A number in a configuration; a float stands for the decimal that Python prints for it."""
 

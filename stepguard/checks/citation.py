@@ -20,8 +20,6 @@ from stepguard.language.values import Value, show_value
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["Cites"]
-
 _MAX_DOCUMENT: Final = 2_000_000
 _MAX_QUOTES: Final = 20
 _MAX_PASSAGE: Final = 2000

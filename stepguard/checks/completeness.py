@@ -24,8 +24,6 @@ from stepguard.language.values import Value, show_value, to_exact
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["Complete"]
-
 _MAX_DOCUMENT: Final = 2_000_000
 _NO_ITEM: Final = frozenset({
     "total", "totals", "subtotal", "sub-total", "grand", "balance", "tax", "taxes", "vat", "gst", "sst", "hst",

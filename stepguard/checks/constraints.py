@@ -55,8 +55,6 @@ from stepguard.language.values import ROUNDINGS, Rounding, Value, show_value, to
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["Distinct", "Holds", "Range", "Requires"]
-
 _AROUND: Final = " \t\r\n\"'`*_."
 
 

@@ -30,8 +30,6 @@ from stepguard.language.values import Value, show_value, to_exact
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["DateHolds", "DateIs", "DaysBetween"]
-
 _COMPARISON: Final = re.compile(r"<=|>=|==|!=|<|>")
 
 

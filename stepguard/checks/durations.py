@@ -20,8 +20,6 @@ from stepguard.language.values import Value, show_value, to_exact
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["DurationIs"]
-
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 _MAX_EXPRESSION: Final = 1000
 

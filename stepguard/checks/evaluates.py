@@ -17,8 +17,6 @@ from stepguard.language.values import Value, show_value
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["Evaluates"]
-
 
 @dataclass(frozen=True, slots=True)
 class Evaluates(BuiltCheck):

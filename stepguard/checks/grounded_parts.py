@@ -18,8 +18,6 @@ from stepguard.language.records import Record
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value
 
-__all__ = ["MOST_PARTS", "Part", "Span", "crossing", "parts_in"]
-
 MOST_PARTS: Final = 2000
 """The most values of one claim that are looked for."""
 

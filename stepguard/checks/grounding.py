@@ -45,8 +45,6 @@ from stepguard.language.values import Value, show_value, to_exact
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["Grounded", "GroundedKind"]
-
 GroundedKind = Literal["number", "date", "text"]
 """What is looked for: a number or a date by value, or text by its words."""
 

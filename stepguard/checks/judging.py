@@ -18,8 +18,6 @@ from stepguard.language.values import Value
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["Judgement", "ajudge_claims", "find_hopeless", "judge_claims"]
-
 
 @dataclass(frozen=True, slots=True)
 class Judgement:

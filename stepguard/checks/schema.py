@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from stepguard.procedure.steps import Step
 
-__all__ = ["Schema"]
-
 _MAX_DEPTH: Final = 50
 _FLOAT_LIMIT: Final = 10**308
 _MAX_ADDRESS: Final = 254

@@ -33,8 +33,6 @@ from stepguard.language.values import Value, encodable, show_value
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["FAILURES", "MAX_TEXT", "Forbidden", "Length", "OneOf", "Pattern", "compile_pattern", "unless_text"]
-
 MAX_TEXT: Final = 100_000
 """The longest text, in characters, that these checks look at; a longer one fails."""
 

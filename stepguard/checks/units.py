@@ -41,8 +41,6 @@ from stepguard.language.values import Value, to_exact
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["Bare", "Measured", "Quantity"]
-
 Bare = Literal["refuse", "assume"]
 """What a number without a unit is: refused, or taken to be in the expected unit."""
 

@@ -16,8 +16,6 @@ from stepguard.language.values import Value
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["Check", "Patience", "arun_check", "run_check"]
-
 _THREAD: Final = "stepguard-check"
 
 

@@ -16,20 +16,6 @@ from stepguard.guard.options import DropInKeywords, GuardOptions
 from stepguard.language.strict_json import JsonObject, decode
 from stepguard.procedure.procedure import Procedure
 
-__all__ = [
-    "add_at_least",
-    "add_guard",
-    "add_inputs",
-    "add_limits",
-    "add_log_level",
-    "declared_limits",
-    "load_file",
-    "read_guard",
-    "read_inputs",
-    "read_price",
-    "read_values",
-]
-
 
 def add_guard(
     group: argparse._ArgumentGroup, limits: Budget | None = None, *, seconds: bool = True, stop_early: bool = True

@@ -15,8 +15,6 @@ from stepguard.errors import ConfigError
 from stepguard.language.values import show_value
 from stepguard.procedure.procedure import Procedure
 
-__all__ = ["add_arguments", "main"]
-
 _RIGHT: Final = 0
 _NOT_JUDGED: Final = 1
 _WRONG: Final = 3

@@ -25,8 +25,6 @@ from stepguard.engine.batch import RowResult
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError, InputError
 
-__all__ = ["add_batch", "is_batch", "run_rows"]
-
 _CODES: Final = {"invalid": 2, "abstained": 3, "exhausted": 4, "failed": 5, "waiting": 6}
 _GRAVEST: Final = (5, 2, 4, 6, 3, 1)
 """Which exit code tells of a batch whose rows ended differently."""

@@ -12,8 +12,6 @@ from stepguard.errors import ConfigError
 from stepguard.policy.prose import draft_policy
 from stepguard.policy.tool_schemas import declare_tools
 
-__all__ = ["add_arguments", "main"]
-
 _LONGEST: Final = 100
 
 

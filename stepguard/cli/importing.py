@@ -10,8 +10,6 @@ from stepguard.cli.text import printable, read_text, shortened
 from stepguard.errors import ConfigError
 from stepguard.procedure.importing import import_procedure
 
-__all__ = ["add_arguments", "main"]
-
 _LONGEST: Final = 60
 
 

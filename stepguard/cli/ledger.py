@@ -16,8 +16,6 @@ from stepguard.cli.text import printable, shortened
 from stepguard.errors import ConfigError
 from stepguard.ledger import KEPT_STATUSES, Ledger, RunSummary, verify_ledger
 
-__all__ = ["add_arguments", "main"]
-
 _SHOWN: Final = 60
 _DAY: Final = 86_400.0
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from stepguard.serve.connections import Connections
 
-__all__ = ["bounded_server", "listening", "log_to_stderr", "serve_on", "signals_end_it", "url_of"]
-
 _QUEUE: Final = 2048
 """Connections that the system may hold until they are accepted."""
 

@@ -14,8 +14,6 @@ from stepguard.cli.listening import bounded_server, listening, log_to_stderr, se
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError
 
-__all__ = ["add_arguments", "main"]
-
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _LAST_SECONDS: Final = 5
 

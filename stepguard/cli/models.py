@@ -13,8 +13,6 @@ from stepguard.errors import BackendError, ConfigError
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 
-__all__ = ["SIMULATED", "choose_backend"]
-
 SIMULATED: Final = (
     "SIMULATED MODEL: no model was named; the answers come from a program that errs on purpose. This tests the guard "
     "and says nothing about any real model. Name one with --model, --base-url or --gguf."

@@ -10,8 +10,6 @@ from stepguard.errors import ConfigError, ValueRefused
 from stepguard.policy.policy import Policy
 from stepguard.policy.reading import read_zone
 
-__all__ = ["add_facts", "chosen_zone", "load_policy", "read_facts"]
-
 
 def add_facts(parser: argparse.ArgumentParser) -> None:
     """Add ``--zone`` and ``--fact``."""

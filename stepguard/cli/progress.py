@@ -16,8 +16,6 @@ from stepguard.procedure.procedure import Procedure
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["Display", "ProgressContext", "RunProgress", "make_display"]
-
 _LINES: Final = 10
 """How many lines a run of any length takes where there is no terminal, unless it takes long."""
 _SILENCE: Final = 30.0

@@ -19,8 +19,6 @@ from stepguard.policy.replay import ReplayedCall, read_conversations, replay_con
 from stepguard.policy.span_records import is_span_line
 from stepguard.policy.span_replay import read_span_conversations, replay_spans
 
-__all__ = ["add_arguments", "main"]
-
 _LET_THROUGH: Final = 0
 _ASKED: Final = 1
 _REFUSED: Final = 3

@@ -20,8 +20,6 @@ from stepguard.procedure.statements import find_statement
 from stepguard.procedure.steps import Step
 from stepguard.results import Occurrence, Result, StepRecord
 
-__all__ = ["print_result"]
-
 _LONGEST: Final = 300
 """Characters of one value or instruction that are shown; ``--json`` has all."""
 

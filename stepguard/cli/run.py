@@ -17,8 +17,6 @@ from stepguard.errors import ConfigError, RunError
 from stepguard.guard import Guard
 from stepguard.results import Result, Status
 
-__all__ = ["EXIT_CODES", "exit_code", "run"]
-
 BATCH_OPTIONS: Final = ("out", "resume", "key", "ignore", "ordered", "details")
 """What makes no sense with one run."""
 

@@ -16,8 +16,6 @@ from stepguard.cli.arguments import add_at_least, add_guard, add_limits, add_log
 from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it, url_of
 from stepguard.errors import ConfigError, MissingExtraError
 
-__all__ = ["add_arguments", "main"]
-
 _KEY: Final = "STEPGUARD_SERVE_KEY"
 _UPSTREAM_KEY: Final = "STEPGUARD_UPSTREAM_KEY"
 _ANSWER_KEY: Final = "STEPGUARD_ANSWER_KEY"

@@ -20,8 +20,6 @@ from stepguard.show.text import GLYPHS, TextLine, draw_lines
 if TYPE_CHECKING:
     from stepguard.ledger import RunReading
 
-__all__ = ["add_arguments", "main"]
-
 _LEAST: Final = 40
 _MOST: Final = 120
 _ELSEWHERE: Final = 80

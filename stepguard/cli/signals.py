@@ -8,8 +8,6 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Ending", "ended_by_signals"]
-
 
 @dataclass(slots=True)
 class Ending:

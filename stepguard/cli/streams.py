@@ -9,8 +9,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, TextIO, cast
 
-__all__ = ["drop", "usable_streams"]
-
 
 @contextlib.contextmanager
 def usable_streams() -> Iterator[None]:

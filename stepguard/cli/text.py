@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-__all__ = ["printable", "read_text", "shortened"]
-
 
 def read_text(path: str) -> str:
     """The text of a file, or of stdin where the path is ``-``.

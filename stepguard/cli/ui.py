@@ -11,8 +11,6 @@ from typing import Final
 from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it, url_of
 from stepguard.errors import ConfigError, MissingExtraError
 
-__all__ = ["add_arguments", "main"]
-
 _TOKEN: Final = "STEPGUARD_UI_TOKEN"
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _LAST_SECONDS: Final = 5

@@ -15,21 +15,6 @@ from stepguard.errors import ConfigError
 
 _MANY: Final = 4
 
-__all__ = [
-    "check_callable",
-    "check_count",
-    "check_flag",
-    "check_instance",
-    "check_mapping",
-    "check_names",
-    "check_number",
-    "check_one_of",
-    "check_run_id",
-    "check_seconds",
-    "check_seed",
-    "check_text",
-]
-
 _LONGEST_ID: Final = 200
 
 

@@ -7,8 +7,6 @@ from typing import Final
 
 from stepguard.core.usage import Usage
 
-__all__ = ["Completion", "ToolCall"]
-
 _ONE_CALL: Final = Usage(calls=1)
 
 

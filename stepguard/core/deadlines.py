@@ -10,8 +10,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, TypeGuard, TypeVar
 
-__all__ = ["Overrun", "awaited", "awithin", "gave_up", "is_seconds", "stop_if_given_up", "within"]
-
 _Found = TypeVar("_Found")
 
 _GRACE: Final = 1.0

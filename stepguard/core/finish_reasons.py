@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["CUT", "FAILED", "FILTERED", "STOPPED_EARLY", "plain_reason"]
-
 STOPPED_EARLY: Final = "stopped_early"
 """The reply was stopped by us, at a step that is wrong."""
 

@@ -6,8 +6,6 @@ import html
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["Child", "Html", "cut", "tag", "visible"]
-
 
 class Html(str):
     """Text that is markup already."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-__all__ = ["lazy_pattern"]
-
 
 class _LazyPattern:
     """Stands for a pattern, and becomes as fast as one: what was asked for once is an attribute of its own."""

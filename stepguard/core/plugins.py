@@ -15,8 +15,6 @@ from stepguard.errors import ConfigError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["Plugins", "options_of"]
-
 
 def _brought(group: str) -> Iterable[EntryPoint]:
     return _read(group, tuple(sys.path))

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from stepguard.core.usage import Usage
 
-__all__ = ["Calls", "Learner", "Profile", "Tries"]
-
 _VERSION: Final = 1
 _SELDOM: Final = 0.3
 _MANY: Final = 10**15

@@ -11,8 +11,6 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 
-__all__ = ["HIDDEN", "error_text", "error_words", "redact"]
-
 HIDDEN: Final = "[redacted]"
 """What stands in the place of a secret."""
 

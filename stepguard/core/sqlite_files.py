@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-__all__ = ["find_foreign", "read_only_address"]
-
 _MAGIC: Final = b"SQLite format 3\0"
 
 

@@ -8,8 +8,6 @@ from typing import Final
 
 from stepguard.errors import ConfigError
 
-__all__ = ["Amount", "Price", "Usage", "to_amount"]
-
 Amount = Decimal | float | str
 """An amount of money as a caller may give it; a float stands for the decimal that Python prints for it."""
 

@@ -10,21 +10,6 @@ from stepguard.core.arguments import check_one_of, check_text
 from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ConfigError
 
-__all__ = [
-    "DEVIATION_KINDS",
-    "FORMAL",
-    "STRENGTHS",
-    "Claim",
-    "Deviation",
-    "DeviationKind",
-    "Outcome",
-    "Strength",
-    "Verdict",
-    "check_strength",
-    "shorten",
-    "weakest",
-]
-
 DeviationKind = Literal[
     "missing_step",
     "premature_answer",

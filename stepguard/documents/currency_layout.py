@@ -16,8 +16,6 @@ from typing import Final, NamedTuple
 from stepguard.language.amounts import FoundNumber, find_numbers
 from stepguard.language.currencies import CODES, MARK, compatible, marked, other_currency
 
-__all__ = ["DocumentCurrencies", "currencies_apart"]
-
 _GAP: Final = r"[\s|()\[\]*_\"'>{}]"
 _KEY: Final = r"[\"']?,\s{0,20}[\"'][^\"'\n:]{1,20}[\"']\s?:[\s\"']{0,4}"
 """Between the values of two keys, as in JSON."""

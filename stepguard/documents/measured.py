@@ -12,8 +12,6 @@ from stepguard.documents.names import Words
 from stepguard.errors import ValueRefused
 from stepguard.language.values import Value
 
-__all__ = ["find_measures"]
-
 _START: Final = re.compile(  # what has no unit behind it is none, but for a time of day
     r"(?<![\w.,/:^-])(?:[-+\u2212]?[0-9][0-9.,/:]{0,30}[^\S\n]?-?(?=[A-Za-zµμΩ°º℃℉Å])|[0-9]{1,2}:[0-9]{2})"
 )

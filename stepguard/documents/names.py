@@ -21,8 +21,6 @@ from stepguard.language.retraction import denied_before
 from stepguard.language.struck_text import JOINT
 from stepguard.language.unseen import without_unseen
 
-__all__ = ["Words", "fold", "typewritten"]
-
 _WORD: Final = re.compile(r"\S+")
 _TYPEWRITTEN: Final = str.maketrans({
     **dict.fromkeys("’‘‛ʼʻ´`′＇", "'"), **dict.fromkeys("“”„‟″＂", '"'),

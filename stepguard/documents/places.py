@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Place"]
-
 _SNIPPET: Final = 30
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["begun_before", "is_whole"]
-
 _REACH: Final = 400
 """Characters to either side; a sentence that is longer is cut there, and no whole one."""
 _CLOSED: Final = r"[.!?\u3002\uff01\uff1f][\"'\u2019\u201d\u00bb)\]*_]*"

@@ -17,8 +17,6 @@ from typing import Final, NamedTuple
 
 from stepguard.language.currencies import MARK, marked
 
-__all__ = ["Head", "Heads"]
-
 _CURRENCY: Final = (
     rf"(?:(?<![A-Za-z])(?P<prefix>[Tkm])(?=[A-Z]{{3}}(?![A-Za-z])))?(?:{MARK})(?P<suffix>(?:k|K|m|M|mn|bn|B)(?!\w))?"
 )

@@ -20,8 +20,6 @@ from typing import Final
 from stepguard.language.struck_text import without_struck
 from stepguard.language.unseen import UNSEEN
 
-__all__ = ["View"]
-
 _UNSEEN: Final = re.compile(f"[{UNSEEN}]+")
 _CELLS: Final = frozenset({"td", "th"})
 _LINE_NAMES: Final = (

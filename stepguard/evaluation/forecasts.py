@@ -10,8 +10,6 @@ from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.report.figures import GUARD
 from stepguard.evaluation.runner import Plan
 
-__all__ = ["make_forecasts", "tell"]
-
 _MEASURES = ("calls", "input_tokens", "output_tokens", "seconds")
 
 

@@ -8,8 +8,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-__all__ = ["Named", "read_name", "split_names"]
-
 _NAME: Final = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*(?:\((.*)\)\s*)?\Z", re.DOTALL)
 _KNOB: Final = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*("(?:[^"\\]|\\.)*"|[^,"()=]*[^,"()=\s])\s*(?:,|\Z)')
 _ITEM: Final = re.compile(r'(?:[^,"()]|"(?:[^"\\]|\\.)*"|\((?:[^"()]|"(?:[^"\\]|\\.)*")*\))+')

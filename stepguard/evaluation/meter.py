@@ -19,8 +19,6 @@ from stepguard.engine.asking import most_of
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.runner import PlanStopped, TaskBackend
 
-__all__ = ["Meter"]
-
 
 class Meter:
     """Counts what calls cost, and stops a plan before a limit is passed. It is for one event loop.

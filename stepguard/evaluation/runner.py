@@ -28,8 +28,6 @@ from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
 from stepguard.evaluation.families import Family, Task
 from stepguard.replies.formats import EquationFormat
 
-__all__ = ["Plan", "PlanStopped", "Progress", "TaskBackend", "hash_prompts", "run_plan"]
-
 Progress = Callable[[int, int, Outcome], None]
 """Called with how many outcomes there are, how many there will be, and the newest."""
 

@@ -8,8 +8,6 @@ from stepguard.backends.base import Backend, Completion, Request
 from stepguard.evaluation.families import Task
 from stepguard.testing import SimulatedModel, Slips
 
-__all__ = ["SimulatedTasks"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedTasks:

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple
 
-__all__ = ["Decay", "Paired", "clustered", "compare", "fit_decay", "holm", "upper_bound", "wilson"]
-
 _BOOTSTRAP_DRAWS = 2000
 _HALVINGS = 60
 _SECTIONS = 36

@@ -8,8 +8,6 @@ from typing import Final
 
 from stepguard.evaluation.arms import Outcome
 
-__all__ = ["TimeLeft"]
-
 
 class TimeLeft:
     """Weighs what is outstanding by arm and length.

@@ -24,8 +24,6 @@ from stepguard.formulas.trees import (
     total,
 )
 
-__all__ = ["differentiate"]
-
 
 def differentiate(tree: Formula, variable: str, *, order: int = 1) -> Formula:
     """The derivative of a formula.

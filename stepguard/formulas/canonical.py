@@ -21,8 +21,6 @@ from typing import Final
 from stepguard.formulas.trees import CallOf, Constant, Formula, Name, Number, PowerOf, Product, Sum
 from stepguard.language.numerals import Exact, exact
 
-__all__ = ["Canonical", "Polynomial", "Quotient", "TooBig"]
-
 Monomial = tuple[tuple[str, int], ...]
 """Unknowns with their positive exponents, sorted by name."""
 Polynomial = dict[Monomial, Exact]

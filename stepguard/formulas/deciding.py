@@ -42,8 +42,6 @@ from stepguard.formulas.trees import (
 from stepguard.formulas.worker import WorkerFailed, shared_pool
 from stepguard.language.numerals import Exact, exact, format_exact
 
-__all__ = ["ASSUMPTIONS", "Assumption", "Decider", "Deduction", "to_data"]
-
 Assumption = Literal["real", "positive", "integer", "natural"]
 """What a symbol stands for; a natural number is a positive whole one."""
 

@@ -34,8 +34,6 @@ from stepguard.formulas.trees import (
 )
 from stepguard.language.numerals import Exact
 
-__all__ = ["FORMS", "Form", "in_form"]
-
 Form = Literal["expanded", "factored", "simplified", "number"]
 
 FORMS: Final[tuple[str, ...]] = get_args(Form)

@@ -12,8 +12,6 @@ from stepguard.formulas.numerics import Interval, Pole, Undefined, Unknown, encl
 from stepguard.formulas.trees import Formula, Name, Number, PowerOf, difference, product, symbols_in, total
 from stepguard.language.numerals import exact
 
-__all__ = ["check_definite"]
-
 _PANELS: Final = (64, 99)
 _CLOSE: Final = 1e-8
 """How near two quadratures must be to count."""

@@ -19,8 +19,6 @@ from typing import Final
 from stepguard.formulas.trees import CallOf, Constant, Formula, Name, Number, PowerOf, Product, Sum
 from stepguard.language.numerals import Exact, exact
 
-__all__ = ["Interval", "Pole", "Undefined", "Unknown", "Value", "compare", "enclose", "evaluate_at", "exact_root"]
-
 _MAX_BITS: Final = 3000
 _MAX_FACTORIAL: Final = 170
 _ULPS: Final = 8

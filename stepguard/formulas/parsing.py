@@ -49,8 +49,6 @@ from stepguard.formulas.trees import (
 )
 from stepguard.language.numerals import Exact
 
-__all__ = ["MAX_DEPTH", "FormulaParser", "parse_formula"]
-
 MAX_DEPTH: Final = 30
 """How deep brackets, powers and functions may be nested in a formula that is read."""
 _MAX_EXPONENT: Final = 10**6

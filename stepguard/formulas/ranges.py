@@ -29,8 +29,6 @@ from stepguard.formulas.statements import (
 from stepguard.formulas.tokens import Token, tokenize, unwrap
 from stepguard.formulas.trees import Formula, Name
 
-__all__ = ["Condition", "Region", "parse_region"]
-
 _INFINITE: Final = frozenset({"∞", "oo", "inf", "infinity"})
 
 

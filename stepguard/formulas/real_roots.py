@@ -16,8 +16,6 @@ from typing import Final
 from stepguard.formulas.canonical import TooBig
 from stepguard.language.numerals import Exact
 
-__all__ = ["Coefficients", "RealRoot", "isolate_roots", "multiply", "primitive", "sign_of"]
-
 Coefficients = tuple[int, ...]
 
 _MAX_DEGREE: Final = 40

@@ -14,8 +14,6 @@ from stepguard.formulas.numerics import Pole, Undefined, Unknown, compare, enclo
 from stepguard.formulas.trees import Formula
 from stepguard.language.numerals import exact
 
-__all__ = ["missed_solution"]
-
 _REACH: Final = 30
 _PER_UNIT: Final = 16
 _HALVINGS: Final = 40

@@ -19,8 +19,6 @@ from stepguard.formulas.real_roots import Coefficients, RealRoot, isolate_roots,
 from stepguard.formulas.trees import CallOf, Formula, difference, negative, rebuilt, symbols_in, walk
 from stepguard.language.numerals import Exact, exact
 
-__all__ = ["SignChart", "make_chart", "satisfies"]
-
 _MAX_ABSOLUTES: Final = 4
 
 

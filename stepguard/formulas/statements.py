@@ -23,15 +23,6 @@ from stepguard.formulas.parsing import FormulaParser
 from stepguard.formulas.tokens import MAX_LENGTH, Token, tokenize, unwrap
 from stepguard.formulas.trees import Formula, Name
 
-__all__ = [
-    "Relation",
-    "Solutions",
-    "parse_matrix",
-    "parse_relation",
-    "parse_solutions",
-    "parse_systems",
-]
-
 MAX_ITEMS: Final = 50
 """The most solutions, ranges, rows or columns that are read."""
 

@@ -16,8 +16,6 @@ from stepguard.language import typeset as markup
 from stepguard.language.numerals import VULGAR, Exact, exact, vulgar_fraction
 from stepguard.language.typeset import COMMANDS, FRACTIONS, OPERATORS, SPACING, TEXT
 
-__all__ = ["FUNCTIONS", "GREEK", "MATRIX_FUNCTIONS", "MAX_DIGITS", "MAX_LENGTH", "NO_NUMBERS", "Token", "tokenize"]
-
 MAX_LENGTH: Final = 2000
 """The longest formula that is read, in characters."""
 MAX_DIGITS: Final = 300

@@ -25,8 +25,6 @@ from typing import Any, Final
 
 from stepguard.core.arguments import check_count
 
-__all__ = ["WorkerFailed", "WorkerPool", "shared_pool"]
-
 _START_SECONDS: Final = 60.0
 """How long a worker may take to load sympy: it does so once, and machines are slow."""
 _MEMORY: Final = 1 << 30

@@ -9,8 +9,6 @@ from stepguard.engine.actions import Act, Action, Ask, CheckClaims, Checked, Com
 from stepguard.engine.performing import aperform_step
 from stepguard.errors import BackendError, BackendTimeout, ConfigError, UnexpectedRequest, UsageError
 
-__all__ = ["aperform", "as_sync", "ask_model", "is_quick"]
-
 
 def ask_model(backend: SyncBackend, action: Ask) -> Event:
     """What came of asking, blocking."""

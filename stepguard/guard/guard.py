@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from stepguard.engine.forecast import Forecast
     from stepguard.telemetry.logging import Telemetry
 
-__all__ = ["Guard"]
-
 _BREATH: Final = 64
 """After so many actions that need no waiting the event loop gets its turn."""
 

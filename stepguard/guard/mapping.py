@@ -17,8 +17,6 @@ from stepguard.errors import ConfigError, InputError, UnexpectedRequest, UsageEr
 from stepguard.results import Result
 from stepguard.telemetry.logging import log_fault
 
-__all__ = ["amap_rows", "map_rows", "rows_of"]
-
 RunRow = Callable[[BatchRow], Awaitable[Result]]
 
 _BREATH: Final = 64

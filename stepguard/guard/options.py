@@ -31,16 +31,6 @@ from stepguard.telemetry.hooks import Observer, as_observers
 if TYPE_CHECKING:
     from stepguard.ledger import Ledger
 
-__all__ = [
-    "DropInKeywords",
-    "GuardKeywords",
-    "GuardOptions",
-    "check_kept",
-    "check_options",
-    "new_seed",
-    "show_options",
-]
-
 _RETRIES: Final = 4
 _SEED_BITS: Final = 32
 _EQUATIONS: Final = EquationFormat()

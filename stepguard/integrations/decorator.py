@@ -36,8 +36,6 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Input
 from stepguard.results import Result
 
-__all__ = ["Returns", "Takes", "guarded"]
-
 Takes = Literal["messages", "prompt"]
 """What the function is called with: a list of ``{"role": ..., "content": ...}``, or all of it as one text."""
 

@@ -21,8 +21,6 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Input, Step
 from stepguard.results import Result
 
-__all__ = ["FactJudge", "JudgedFact", "judgement_procedure"]
-
 
 class JudgedFact(NamedTuple):
     """What was judged, and what stands behind it."""

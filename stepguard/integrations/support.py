@@ -11,8 +11,6 @@ from stepguard.errors import ConfigError
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 
-__all__ = ["check_procedures", "check_support", "find_weak"]
-
 _MOST: Final = 5
 _VOTED: Final = STRENGTHS.index("agreed")
 

@@ -21,8 +21,6 @@ from stepguard.language.values import Value, show_value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Input
 
-__all__ = ["accept_json", "arguments_schema", "read_arguments", "shown_value"]
-
 _MOST: Final = 5
 """So many problems of one call are told; the others come to light with the next."""
 

@@ -56,8 +56,6 @@ from stepguard.language.neighbours import (
 from stepguard.language.numerals import amount_back, amount_front, one_unit, scale_of, units_behind, units_in_front
 from stepguard.language.unseen import BLANKS
 
-__all__ = ["FoundNumber", "find_numbers"]
-
 _BLANKS: Final = f"[{BLANKS}]"
 _NUMBER: Final = lazy_pattern(
     amount_front(strict=False) + r"(?P<digits>[1-9][0-9]{0,2}(?: [0-9]{3})+[.,][0-9]{2}(?![0-9.,])"

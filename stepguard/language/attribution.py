@@ -10,8 +10,6 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 
-__all__ = ["another_answer", "another_box", "attributed_after", "attributed_before", "heads_another"]
-
 _TEXT: Final = (
     r"(?:book|textbook|(?:answer |solution )?key|internet|web(?:site|page)?|forum|google|wikipedia|chatgpt|gpt\S{0,9}"
     r"|manual|handout|lecture|slides|hint|example|solution (?:manual|sheet|key)|sample solution|model answer"

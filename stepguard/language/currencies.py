@@ -9,27 +9,6 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 
-__all__ = [
-    "CODE",
-    "CODES",
-    "MARK",
-    "PARTS",
-    "SIGN",
-    "SIGNS",
-    "SURE_CODE",
-    "WORDS",
-    "WORD_CODES",
-    "NamedCurrency",
-    "compatible",
-    "marked",
-    "minor_places",
-    "other_currency",
-    "part_behind",
-    "stands_glued",
-    "with_currencies_as",
-    "without_currencies",
-]
-
 _TWO_PLACES: Final = """
     AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC
     CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES

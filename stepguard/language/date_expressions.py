@@ -23,8 +23,6 @@ from stepguard.language.dates import DateOrder, add_months, add_working_days, re
 from stepguard.language.expressions import RESERVED
 from stepguard.language.values import Value, to_exact
 
-__all__ = ["DateExpression", "NoDate", "OutOfRange", "date_in", "parse_date_expression", "value_of"]
-
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 _BASE: Final = lazy_pattern(rf"\s*(?:(?P<literal>[0-9][^\s+]*)|(?P<name>{_NAME}))\s*")
 _OFFSET: Final = lazy_pattern(

@@ -32,22 +32,6 @@ from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.numerals import Exact, exact, read_numeral
 
-__all__ = [
-    "SECONDS",
-    "WEEKDAYS",
-    "WEEKEND",
-    "DateOrder",
-    "FoundDate",
-    "add_months",
-    "add_working_days",
-    "check_order",
-    "count_working_days",
-    "find_dates",
-    "read_date",
-    "read_duration",
-    "read_holidays",
-]
-
 DateOrder = Literal["dmy", "mdy"]
 """How dates of three numbers that end in the year are written: the day first, or the month."""
 

@@ -12,8 +12,6 @@ from typing import Final
 from stepguard.core.patterns import lazy_pattern
 from stepguard.language.numerals import read_numeral
 
-__all__ = ["with_comma", "with_point"]
-
 _NUMBER: Final = lazy_pattern(r"[0-9](?:[0-9.,]*[0-9])?")
 _POINT: Final = lazy_pattern(r"(?<=[0-9])\.(?=[0-9])")
 

@@ -42,8 +42,6 @@ from stepguard.language.vocabulary import (
     VERBS,
 )
 
-__all__ = ["Place", "governs", "steers", "struck", "struck_or_hidden", "unclear"]
-
 Place = Literal["field", "text", "comment"]
 
 _WORD: Final = lazy_pattern(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*|[0-9]+(?:[.,][0-9]+)*")

@@ -13,19 +13,6 @@ from unicodedata import normalize
 from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ValueRefused
 
-__all__ = [
-    "GROUPING",
-    "MAX_DIGITS",
-    "MINUS_SIGNS",
-    "VULGAR",
-    "Exact",
-    "exact",
-    "format_exact",
-    "read_signed",
-    "vulgar_fraction",
-    "why_not",
-]
-
 Exact = int | Fraction
 """An exact number; a `Fraction` only where the denominator is not 1 (see `exact`)."""
 

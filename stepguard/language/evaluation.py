@@ -28,8 +28,6 @@ from stepguard.language.expressions import (
 from stepguard.language.numerals import Exact, exact
 from stepguard.language.values import Value, round_exact, to_exact
 
-__all__ = ["MAX_BITS", "Evaluation", "evaluate", "shortened", "substitute"]
-
 MAX_BITS: Final = 6644
 """The largest result: 2000 decimal digits. Larger ones raise `TooLargeError` before they are computed."""
 

@@ -33,8 +33,6 @@ from stepguard.language.numerals import Exact, exact
 from stepguard.language.typeset import OPERATORS, join_blank_groups
 from stepguard.language.values import ROUNDINGS, Rounding
 
-__all__ = ["check_percent_signs", "find_date", "parse_expression"]
-
 MAX_LENGTH: Final = 10_000
 """The longest expression in characters, blanks not counted (printing adds some); with them, four times as many."""
 MAX_DEPTH: Final = 40

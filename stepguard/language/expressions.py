@@ -28,28 +28,6 @@ from typing import Final
 from stepguard.language.numerals import Exact, format_exact
 from stepguard.language.values import Rounding
 
-__all__ = [
-    "FUNCTIONS",
-    "RESERVED",
-    "TRUTHS",
-    "Call",
-    "Chain",
-    "Compare",
-    "Expression",
-    "Logic",
-    "Name",
-    "Negate",
-    "Not",
-    "Number",
-    "Power",
-    "format_expression",
-    "inner_comparison",
-    "names_in",
-    "parts_of",
-    "truths_in",
-    "walk",
-]
-
 FUNCTIONS: Final[dict[str, int | None]] = {
     "min": None,
     "max": None,

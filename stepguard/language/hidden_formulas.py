@@ -15,8 +15,6 @@ from stepguard.errors import ExpressionError
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import TRUTHS, Compare, Expression, names_in, walk
 
-__all__ = ["assigns", "find_hidden"]
-
 _ASSIGNED: Final = lazy_pattern(
     r"(?<![A-Za-z0-9_.])[A-Za-z_][A-Za-z0-9_]*\s*(?:[:\uff1a]\s*[A-Za-z_]+\s?\([^()=]*\)\s*)?"
     r"(?:[:\uff1a]?[=\uff1d](?!=)|\u2190)\s*(?=\S)"

@@ -14,8 +14,6 @@ from stepguard.language.quantities import read_amount
 from stepguard.language.terms import LiteralTerm
 from stepguard.language.value_types import ValueType
 
-__all__ = ["read_literal"]
-
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME: Final = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?")
 _MONEY: Final = re.compile(r"(?P<number>[0-9][0-9,]*(?:\.[0-9]+)?) (?P<code>[A-Z]{3})")

@@ -41,8 +41,6 @@ from stepguard.language.quantities import Amount
 from stepguard.language.value_types import NUMERIC, TypeLike, ValueType
 from stepguard.language.values import Value, show_value, to_exact
 
-__all__ = ["OTHERWISE", "Table"]
-
 OTHERWISE: Final = "otherwise"
 """The key of a row for every key that has none of its own."""
 

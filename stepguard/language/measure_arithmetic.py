@@ -27,8 +27,6 @@ from stepguard.language.quantities import Amount, Unit, convert, write_unit
 from stepguard.language.records import Record
 from stepguard.language.values import Value, to_exact
 
-__all__ = ["MeasureArithmetic", "has_offset", "multiplied_units", "named_kind", "same_value", "unit_power"]
-
 _SECOND: Final[Unit] = (("second", 1),)
 _MAX_EXPONENT: Final = 9
 _MAX_FACTORS: Final = 8

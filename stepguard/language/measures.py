@@ -15,8 +15,6 @@ from stepguard.language.values import Value, round_exact, show_value, to_decimal
 if TYPE_CHECKING:
     from stepguard.language.value_types import ValueType
 
-__all__ = ["MEASURES", "accept_measure", "convert_measure", "holds_measure", "read_measure", "write_measure"]
-
 MEASURES: Final[dict[str, type]] = {
     "date": date,
     "time": time,

@@ -37,8 +37,6 @@ from stepguard.language.records import Record, RecordType
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value
 
-__all__ = ["instance_of", "to_python", "value_type_of"]
-
 _NO_NAME: Final = re.compile(r"\W+")
 _SCALARS: Final[Mapping[object, str]] = {
     str: "text",

@@ -17,19 +17,6 @@ from stepguard.language.retraction import denied_before
 from stepguard.language.struck_text import JOINT
 from stepguard.language.unseen import BLANKS
 
-__all__ = [
-    "RANGE",
-    "amount_stands_alone",
-    "begins_amount",
-    "changed_before",
-    "joined_before",
-    "joined_behind",
-    "may_be_signed",
-    "number_goes_on",
-    "quantity_stands_alone",
-    "shared_before",
-]
-
 _UNITS: Final = (
     "st|nd|rd|th|km|cm|mm|nm|kg|mg|g|t|lb|lbs|oz|ft|in|mi|yd|h|hr|hrs|min|s|sec|ms|l|L|ml|mL|kW|kWh|MW|MWh|GHz|MHz|kHz|Hz"
     "|kB|KB|MB|GB|TB|px|pt|x|°C|°F|°"

@@ -9,8 +9,6 @@ from typing import Final
 from stepguard.errors import ConfigError
 from stepguard.language.values import encodable
 
-__all__ = ["check_options", "fold_option", "read_option", "write_option"]
-
 _BARE_OPTION = re.compile(r"\w(?:[\w .+/-]*\w)?\Z")
 _AROUND_OPTION: Final = " \t\r\n\"'`*."
 _MAX_OPTIONS: Final = 100

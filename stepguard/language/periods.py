@@ -25,19 +25,6 @@ from stepguard.language.dates import (
 )
 from stepguard.language.numerals import Exact
 
-__all__ = [
-    "MONDAY_TO_FRIDAY",
-    "Period",
-    "WorkingCalendar",
-    "add_period",
-    "duration_of",
-    "read_period",
-    "read_time",
-    "read_timedelta",
-    "seconds_in",
-    "show_duration",
-]
-
 _MAX_COUNT: Final = 100_000
 _MICRO: Final = 10**6
 _TIME: Final = lazy_pattern(

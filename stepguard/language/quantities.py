@@ -30,21 +30,6 @@ from stepguard.errors import ConfigError, MissingExtraError, ValueRefused
 from stepguard.language.numerals import Exact, exact, format_exact, read_numeral
 from stepguard.language.unit_names import PHRASES, factors_of, symbol_of
 
-__all__ = [
-    "Amount",
-    "Unit",
-    "check_pair",
-    "convert",
-    "read_amount",
-    "read_declared",
-    "read_unit",
-    "require_units",
-    "same_unit",
-    "show_unit",
-    "write_amount",
-    "write_unit",
-]
-
 _MAX_TEXT: Final = 200
 _MAX_NUMBER: Final = 10**60
 _MAX_FACTORS: Final = 8

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from stepguard.language.value_types import ValueType
     from stepguard.language.values import Value
 
-__all__ = ["Record", "RecordType"]
-
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _MAX_FIELDS: Final = 100
 

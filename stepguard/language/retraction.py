@@ -14,22 +14,6 @@ from typing import Final, Literal
 from stepguard.core.patterns import lazy_pattern
 from stepguard.language.attribution import attributed_before
 
-__all__ = [
-    "Doubt",
-    "called_false",
-    "contrast_length",
-    "denied_before",
-    "denied_next",
-    "doubted_before",
-    "find_retractions",
-    "goes_back",
-    "retractions_in",
-    "set_aside",
-    "supposed_next",
-    "taken_back_after",
-    "withdrawn_later",
-]
-
 Doubt = Literal["denied", "supposed", "unread"]
 """Whether a claim is denied, or only supposed, or cannot be read."""
 

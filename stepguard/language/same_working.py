@@ -31,8 +31,6 @@ from stepguard.language.expressions import (
 from stepguard.language.numerals import Exact
 from stepguard.language.values import Value, show_value, to_exact
 
-__all__ = ["normal_form", "operands_of", "settled_forms"]
-
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _UNORDERED: Final = frozenset({"min", "max"})
 _MAX_REPEATED: Final = 100

@@ -10,8 +10,6 @@ import re
 from collections import Counter
 from typing import Final, cast
 
-__all__ = ["LATEX_LOST", "JsonNumber", "JsonObject", "decode", "decode_at", "encode", "same"]
-
 LATEX_LOST: Final = re.compile(r"\t[A-Za-z]|\n(?:u|eq?|eg|abla|ot|otin)(?![A-Za-z])")
 """What JSON makes of a LaTeX command behind a single backslash: of tau and tan a tab, of nu and ne a line break."""
 

@@ -19,8 +19,6 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 
-__all__ = ["JOINT", "StruckSpan", "struck_spans", "without_struck"]
-
 JOINT: Final = "\ufffc"
 """Stands where something between two characters was struck: what is left and right of it belongs together."""
 

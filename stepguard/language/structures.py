@@ -21,17 +21,6 @@ if TYPE_CHECKING:
     from stepguard.language.dates import DateOrder
     from stepguard.language.value_types import ValueType
 
-__all__ = [
-    "MAX_ITEMS",
-    "accept_structure",
-    "convert_structure",
-    "holds_structure",
-    "json_data",
-    "leaves_changed",
-    "read_structure",
-    "write_structure",
-]
-
 MAX_ITEMS: Final = 100_000
 """The longest list that is read or accepted."""
 

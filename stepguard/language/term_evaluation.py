@@ -33,8 +33,6 @@ from stepguard.language.terms import (
 )
 from stepguard.language.values import Value, to_exact
 
-__all__ = ["MAX_TERM_DEPTH", "evaluate_term"]
-
 MAX_TERM_DEPTH: Final = 200
 """How deep an expression may be nested."""
 

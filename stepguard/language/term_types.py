@@ -46,8 +46,6 @@ from stepguard.language.type_relations import (
 )
 from stepguard.language.value_types import NUMBER, ValueType
 
-__all__ = ["type_of"]
-
 _INTEGER: Final = ValueType(kind="integer")
 _SECOND: Final[Unit] = (("second", 1),)
 _ORDERED: Final = frozenset({"date", "time", "duration", "quantity"})

@@ -25,25 +25,6 @@ from stepguard.language.expressions import Chain, Expression, Name, format_expre
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value
 
-__all__ = [
-    "TERM_SIGNS",
-    "Aggregate",
-    "AggregateFunction",
-    "Choice",
-    "Field",
-    "Item",
-    "ListTerm",
-    "LiteralTerm",
-    "Member",
-    "Operand",
-    "RecordTerm",
-    "inner",
-    "is_variable",
-    "operands_in",
-    "scaled_operand",
-    "variables_in",
-]
-
 AggregateFunction = Literal["sum", "count", "min", "max", "all", "any", "first"]
 
 TERM_SIGNS: Final = re.compile(

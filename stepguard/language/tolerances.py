@@ -8,8 +8,6 @@ from fractions import Fraction
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.numerals import Exact, exact, format_exact, read_numeral
 
-__all__ = ["Tolerance"]
-
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:

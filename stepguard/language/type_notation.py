@@ -10,8 +10,6 @@ from stepguard.language.option_lists import read_option
 from stepguard.language.quantities import read_declared, read_unit
 from stepguard.language.tolerances import Tolerance
 
-__all__ = ["EXAMPLES", "LIST_OF", "type_parts"]
-
 EXAMPLES: Final = (
     "number, integer, decimal(2), percent(1), money(USD), one_of(yes, no), boolean, text, date, time, duration, "
     "period, quantity(kg) or list of text"

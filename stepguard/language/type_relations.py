@@ -11,21 +11,6 @@ from stepguard.language.records import RecordType
 from stepguard.language.value_types import NUMBER, TEXT, ValueType
 from stepguard.language.values import Value
 
-__all__ = [
-    "BOOLEAN",
-    "DATE",
-    "DURATION",
-    "PERIOD",
-    "TEXTS",
-    "TIME",
-    "convertible",
-    "fits",
-    "joined",
-    "joined_numbers",
-    "literal_type",
-    "quantity_in",
-]
-
 BOOLEAN: Final = ValueType(kind="boolean")
 DATE: Final = ValueType(kind="date")
 TIME: Final = ValueType(kind="time")

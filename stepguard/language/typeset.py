@@ -24,10 +24,6 @@ from unicodedata import normalize
 from stepguard.core.patterns import lazy_pattern
 from stepguard.language.numerals import MINUS_SIGNS, VULGAR, vulgar_fraction
 
-__all__ = [
-    "COMMANDS", "FRACTIONS", "OPERATORS", "SPACING", "TEXT", "as_expression", "join_blank_groups", "plain", "unwrap",
-]  # fmt: skip
-
 OPERATORS: Final = {
     **dict.fromkeys(MINUS_SIGNS, "-"),
     **dict.fromkeys("\u00d7\u00b7\u22c5\u2217\u2715\u2716\u2a2f\u2a09\ufe61\uff0a", "*"),

@@ -10,8 +10,6 @@ import re
 from functools import cache
 from typing import Final
 
-__all__ = ["PHRASES", "Factors", "factors_of", "symbol_of"]
-
 Factors = tuple[tuple[str, int], ...]
 """The names that a library of units has for a unit's factors, each with its exponent."""
 

@@ -15,8 +15,6 @@ from stepguard.language.quantities import Amount
 from stepguard.language.records import Record
 from stepguard.language.values import Value
 
-__all__ = ["INEXACT_IN_JSON", "from_data", "to_data"]
-
 INEXACT_IN_JSON: Final = 2**53
 """From here on readers of JSON may round a whole number."""
 

@@ -86,8 +86,6 @@ from stepguard.language.values import (
     to_exact,
 )
 
-__all__ = ["NUMBER", "NUMERIC", "TEXT", "Kind", "TypeLike", "ValueType"]
-
 Kind = Literal[
     "number", "integer", "decimal", "percent", "money", "one_of", "boolean", "text", "date", "time", "duration",
     "period", "quantity", "list", "record",

@@ -23,20 +23,6 @@ from stepguard.language.periods import Period, show_duration
 from stepguard.language.quantities import Amount, write_amount
 from stepguard.language.records import Record
 
-__all__ = [
-    "LONG_TEXT",
-    "ROUNDINGS",
-    "Rounding",
-    "Scalar",
-    "Value",
-    "encodable",
-    "is_document",
-    "round_exact",
-    "show_value",
-    "to_decimal",
-    "to_exact",
-]
-
 Scalar = int | Fraction | Decimal | bool | str | date | time | timedelta | Period | Amount
 """A value that has no parts."""
 

@@ -8,26 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = [
-    "BOUNDING",
-    "CONTROL",
-    "DEFINITE",
-    "DETERMINERS",
-    "DOUBTFUL",
-    "GROUPS",
-    "LEADING",
-    "LOOSE",
-    "NAMED_UNSPACED",
-    "NAMING",
-    "PLAIN_ADVERBS",
-    "QUANTITIES",
-    "SEQUENCE",
-    "TESTING",
-    "UNSPACED",
-    "UNSURE",
-    "VERBS",
-]
-
 
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())

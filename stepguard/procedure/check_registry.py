@@ -22,8 +22,6 @@ from stepguard.errors import ConfigError, ExpressionError, ProcedureError
 if TYPE_CHECKING:
     from stepguard.checks.user import Check
 
-__all__ = ["CHECKS", "call_check", "make_check"]
-
 CHECKS: Final = Plugins(
     "stepguard.checks",
     "check",

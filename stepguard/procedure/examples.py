@@ -15,8 +15,6 @@ from stepguard.language.quantities import Amount
 from stepguard.language.records import Record
 from stepguard.language.values import Value
 
-__all__ = ["Example"]
-
 
 @dataclass(frozen=True, slots=True, init=False)
 class Example:

@@ -10,8 +10,6 @@ from typing import Final
 from stepguard.errors import ConfigError, ProcedureError
 from stepguard.procedure.procedure import Procedure
 
-__all__ = ["load_folder", "load_procedures"]
-
 _SUFFIXES: Final = frozenset({".txt", ".yaml", ".yml", ".json"})
 
 

@@ -31,8 +31,6 @@ from stepguard.language.hidden_formulas import find_hidden
 from stepguard.language.value_types import ValueType
 from stepguard.procedure.steps import Performer, Step, UnclearWords
 
-__all__ = ["HiddenFormula", "ListItem", "label_of", "read_free_step", "split_lines"]
-
 _BREAK = re.compile(r"\r\n|\r|\n")
 _LABEL = re.compile(
     r"(?:step\s+([0-9]{1,9})\s*(?:[:)\uff1a]|\.(?![0-9]))|\*\*step\s+([0-9]{1,9})\s*(?:[:.)]\*\*|\*\*[:.)])"

@@ -24,8 +24,6 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import If, Statement
 from stepguard.procedure.steps import Input, Step, as_inputs
 
-__all__ = ["ImportedProcedure", "Note", "NoteKind", "import_procedure"]
-
 NoteKind = Literal["words", "left_out", "refused"]
 """What became of a line.
 

@@ -9,8 +9,6 @@ from stepguard.errors import ProcedureError
 from stepguard.procedure.operands import check_operands, unknown_name
 from stepguard.procedure.steps import Input, Step, check_step
 
-__all__ = ["LazySteps"]
-
 _AT_ONCE = 256
 """A run that makes its steps one by one holds on to so many, beside those that a step may read."""
 

@@ -22,8 +22,6 @@ from stepguard.language.terms import scaled_operand
 from stepguard.language.value_types import ValueType
 from stepguard.procedure.steps import Input, Step
 
-__all__ = ["check_operands", "unknown_name"]
-
 
 def check_operands(step: Step, sources: Mapping[str, Input | Step]) -> Input | Step:
     """Refuse an expression, or a relation of a check, that cannot be computed with these values, or mixes currencies.

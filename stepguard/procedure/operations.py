@@ -16,8 +16,6 @@ from typing import Final
 from stepguard.core.arguments import check_count, check_flag
 from stepguard.errors import ConfigError, ProcedureError
 
-__all__ = ["KEY", "Operation", "Tool", "WrongResult", "operations_of"]
-
 KEY: Final = "idempotency_key"
 """A tool with a parameter of this name is given the key of the call: the run and the place of the step."""
 

@@ -44,8 +44,6 @@ from stepguard.procedure.steps import Input, Step, as_inputs, listed
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Procedure", "check_procedure", "check_straight", "make_step_error"]
-
 
 @dataclass(frozen=True, init=False, eq=False)
 class Procedure:

@@ -30,24 +30,6 @@ from stepguard.procedure.steps import Step, check_name, check_step, listed, read
 if TYPE_CHECKING:
     from stepguard.procedure.procedure import Procedure
 
-__all__ = [
-    "Body",
-    "ForEach",
-    "If",
-    "ProcedureCall",
-    "Repeat",
-    "Statement",
-    "as_expression",
-    "assigned",
-    "blocks_of",
-    "calls_in",
-    "check_body",
-    "find_statement",
-    "part_of",
-    "performed_in",
-    "steps_in",
-]
-
 
 @dataclass(frozen=True, slots=True, init=False)
 class If:

@@ -23,8 +23,6 @@ from stepguard.procedure.operands import check_operands
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement, assigned
 from stepguard.procedure.steps import Input, Step
 
-__all__ = ["check_flow"]
-
 
 @dataclass
 class _State:

@@ -33,19 +33,6 @@ from stepguard.procedure.examples import Example
 if TYPE_CHECKING:
     from stepguard.checks import Check
 
-__all__ = [
-    "EFFECTIVE",
-    "Input",
-    "Performer",
-    "Step",
-    "UnclearWords",
-    "as_inputs",
-    "check_name",
-    "check_step",
-    "listed",
-    "read_expression",
-]
-
 Performer = Literal["model", "code", "function", "tool", "person"]
 """Who performs a step.
 

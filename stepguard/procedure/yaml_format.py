@@ -90,8 +90,6 @@ from stepguard.procedure.yaml_nodes import compose_document, line_of, mapping_of
 if TYPE_CHECKING:
     from stepguard.checks import Check
 
-__all__ = ["parse_yaml"]
-
 TOP: Final = ("name", "inputs", "records", "tables", "procedures", "steps", "answer")
 INPUT: Final = ("type", "default")
 TABLE: Final = ("keys", "value", "rows", "file")

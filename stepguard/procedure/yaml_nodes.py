@@ -12,8 +12,6 @@ from typing import Any, Final
 
 from stepguard.errors import ProcedureError
 
-__all__ = ["compose_document", "line_of", "mapping_of", "sequence_of", "text_of"]
-
 _JSON_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\t', re.DOTALL)
 _DEEPEST: Final = 100
 _MOST_NODES: Final = 10_000

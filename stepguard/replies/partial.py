@@ -8,8 +8,6 @@ from typing import Final
 
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode_at
 
-__all__ = ["PartialReply", "complete_entries"]
-
 _LONGEST_ENTRY: Final = 10_000
 _OPENING = re.compile(r"[\s\ufeff]{0,99}(?:```[a-z]{0,20}\s{0,9})?\{")
 _KEY = re.compile(r'\s*"')

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from stepguard.language.values import Value
     from stepguard.procedure.steps import Step
 
-__all__ = ["TOOL_NAME", "Reading", "read_draft", "read_reply"]
-
 TOOL_NAME: Final = RESPONSE_NAME
 """The name of the tool where a provider answers by a tool call."""
 

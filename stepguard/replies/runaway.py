@@ -15,8 +15,6 @@ from stepguard.language.values import Value, show_value
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["is_runaway"]
-
 _EQUATION: Final = 200
 _TIMES_FORMULA: Final = 8
 _PER_VALUE: Final = 20

@@ -18,8 +18,6 @@ from stepguard.language.strict_json import JsonObject, decode, decode_at, same
 from stepguard.language.struck_text import struck_spans
 from stepguard.replies.thinking import Unclosed, hides, without_thinking
 
-__all__ = ["MAX_REPLY", "Found", "NoObject", "find_object", "one_of_all"]
-
 MAX_REPLY: Final = 2_000_000
 _MAX_GROUPS: Final = 1000
 

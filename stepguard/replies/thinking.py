@@ -16,8 +16,6 @@ from typing import Final
 from stepguard.core.patterns import lazy_pattern
 from stepguard.language.strict_json import decode_at
 
-__all__ = ["Unclosed", "hides", "without_thinking"]
-
 _LEFT: Final = "<\uff1c\u2039\xab\u27e8\u3008\u300a\u25c1\u25c0\u3010\u3014\u27e6"
 _RIGHT: Final = ">\uff1e\u203a\xbb\u27e9\u3009\u300b\u25b7\u25b6\u3011\u3015\u27e7"
 _BAR: Final = "|\uff5c\u2502\u2503\u2223\u2758\xa6"

@@ -8,8 +8,6 @@ from typing import Final
 
 from stepguard.replies.thinking import without_thinking
 
-__all__ = ["find_unread_call"]
-
 _MARK: Final = (
     # <tool_call>, <|tool_calls_begin|>, <function=NAME>, <invoke name="NAME">, [TOOL_CALLS], ```tool_call, functools[
     r"(?:[<\[`][^\s<>\[\]{{}}]{{0,30}}?(?i:tool|function|invoke|python_tag)|\bfunctools\[)[\s\S]{{0,160}}?\b{name}\b"

@@ -15,17 +15,6 @@ from stepguard.language.value_json import INEXACT_IN_JSON
 from stepguard.language.values import show_value
 from stepguard.results import Assistance, AttemptOutcome, Occurrence, Status
 
-__all__ = [
-    "AttemptView",
-    "JsonValue",
-    "JsonView",
-    "ProblemView",
-    "ResultSummary",
-    "ResultView",
-    "StepView",
-    "UsageView",
-]
-
 
 def _as_json(value: object) -> object:
     if isinstance(value, Record):

@@ -12,8 +12,6 @@ from typing import Any, Final, Protocol
 from stepguard.serve.errors import HttpProblem, busy, stopping
 from stepguard.serve.limits import Limits
 
-__all__ = ["Charge", "Gate", "Interruptible", "Memory", "address_of"]
-
 
 def address_of(peer: Any) -> str:
     """Whom an address belongs to: itself, or the network of 2**64 addresses that a host of IPv6 has to itself."""

@@ -18,8 +18,6 @@ from stepguard.serve.shapes import (
     unknown_parameters,
 )
 
-__all__ = ["Messages"]
-
 _REFUSED: Final = ("mcp_servers", "container", "output_config", "output_format")
 _SAME: Final[Mapping[str, str]] = {
     "stream": "stream",

@@ -57,8 +57,6 @@ from stepguard.serve.responses_shape import Responses
 from stepguard.serve.service import CHAT, MESSAGES, Service, refusal_of
 from stepguard.serve.shapes import Shape
 
-__all__ = ["create_app"]
-
 
 def create_app(
     upstream: str,

@@ -14,8 +14,6 @@ from urllib.parse import parse_qsl, quote
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["SHORTEST", "Blackout", "Mask", "keys_of"]
-
 SHORTEST: Final = 8
 """A shorter text is a word like others, such as ``ollama`` or ``dummy``, and no secret."""
 

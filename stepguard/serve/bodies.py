@@ -15,8 +15,6 @@ from stepguard.serve.admission import Charge
 from stepguard.serve.errors import HttpProblem, wrong_request
 from stepguard.serve.limits import Limits
 
-__all__ = ["Body", "check_messages", "read_body", "read_object"]
-
 # A text that is not closed goes to the end, or each quote in it would be tried in turn.
 _TEXT: Final = re.compile(rb'"(?:[^"\\]++|\\.)*"?', re.DOTALL)
 _BRACKET: Final = re.compile(rb"[\[\]{}]")

@@ -16,8 +16,6 @@ from stepguard.serve.admission import Charge, address_of
 from stepguard.serve.errors import HttpProblem, wrong_request
 from stepguard.serve.limits import Limits
 
-__all__ = ["HttpCall"]
-
 _LAST_WORDS_SECONDS: Final = 5.0
 
 

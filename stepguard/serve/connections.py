@@ -16,8 +16,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from stepguard.serve.admission import address_of
 from stepguard.serve.limits import Limits
 
-__all__ = ["ACCEPTED_AT_ONCE", "Connections", "files_allowed"]
-
 ACCEPTED_AT_ONCE: Final = 64
 """So many connections asyncio may open before the first of them is looked at."""
 _RESERVED: Final = 64

@@ -30,17 +30,6 @@ from stepguard.core.redaction import redact
 from stepguard.errors import BackendError, BackendTimeout, RateLimited
 from stepguard.results import Result, Status
 
-__all__ = [
-    "HttpProblem",
-    "busy",
-    "from_result",
-    "stopping",
-    "too_slow",
-    "unreachable",
-    "unreadable",
-    "wrong_request",
-]
-
 _LONGEST: Final = 500
 
 

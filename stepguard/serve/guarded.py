@@ -36,8 +36,6 @@ from stepguard.serve.metrics import Metrics
 from stepguard.serve.shapes import AsciiJSON, ChatRequest, Finished, Parameters, Shape
 from stepguard.serve.upstream import Upstream
 
-__all__ = ["GuardedRequests", "split_model"]
-
 _VERSION: Final = re.compile(r"latest|default|[0-9]{3,8}")
 """What some providers write behind an @ of their own, as in ``some-model@20260601``."""
 _LARGE: Final = 4 * 1024

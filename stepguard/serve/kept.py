@@ -21,8 +21,6 @@ from stepguard.errors import ConfigError, LedgerError, RunConflict
 from stepguard.ledger import Ledger
 from stepguard.serve.errors import HttpProblem, cut, wrong_request
 
-__all__ = ["KeptRuns", "ledger_problems"]
-
 _HEADER: Final = "idempotency-key"
 _BYTES: Final = 8
 _OF_A_CALLER: Final = re.compile(rf"[0-9a-f]{{{2 * _BYTES}}}/")

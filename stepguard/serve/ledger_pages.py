@@ -39,8 +39,6 @@ from stepguard.serve.blackout import SHORTEST
 from stepguard.show.page import draw_html
 from stepguard.show.style import CSS
 
-__all__ = ["create_pages"]
-
 _PAGE: Final = 50
 _SECONDS: Final = 5
 """After so many a live page is loaded anew."""

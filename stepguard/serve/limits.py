@@ -9,8 +9,6 @@ from typing import Final
 from stepguard.core.arguments import check_count, check_number, check_seconds
 from stepguard.errors import ConfigError
 
-__all__ = ["Limits"]
-
 _MAY_BE_NONE: Final = ("seconds", "upstream_seconds")
 _MAY_BE_ZERO: Final = ("waiting", "grace_seconds")
 

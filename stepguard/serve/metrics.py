@@ -10,8 +10,6 @@ from stepguard.core.usage import Usage
 from stepguard.results import Result
 from stepguard.serve.admission import Gate
 
-__all__ = ["Handling", "Metrics"]
-
 Handling = Literal["guarded", "passed", "kept", "refused"]
 """What became of a request: a run of the guard, passed on to the upstream, about runs in the ledger, or none of it."""
 

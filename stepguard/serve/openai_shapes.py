@@ -10,8 +10,6 @@ from stepguard.integrations.chat.messages import read_arguments
 from stepguard.serve.errors import HttpProblem
 from stepguard.serve.shapes import ChatRequest, Finished, Parameters, error_body, sse, unknown_parameters
 
-__all__ = ["Chat", "read_completion", "read_messages", "read_model"]
-
 _KNOWN: Final = frozenset(
     {"max_completion_tokens", "max_tokens", "modalities", "n", "response_format", "seed", "stream", "stream_options"}
     | {"audio", "function_call", "functions", "logprobs", "parallel_tool_calls", "prediction", "stop", "tool_choice"}

@@ -18,8 +18,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from stepguard.errors import ConfigError
 from stepguard.serve.errors import HttpProblem, wrong_request
 
-__all__ = ["GUARDED", "PASSED", "OnePath", "encode", "one_path", "read_route", "says_nothing"]
-
 GUARDED: Final = {"/v1/chat/completions": "chat", "/v1/responses": "responses", "/v1/messages": "messages"}
 """The paths of what is guarded, and the names of their endpoints."""
 

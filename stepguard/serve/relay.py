@@ -17,8 +17,6 @@ from stepguard.serve.metrics import Metrics
 from stepguard.serve.shapes import Shape, usage_of
 from stepguard.serve.upstream import Upstream, response_headers
 
-__all__ = ["composed", "passed"]
-
 _DONE: Final = b"[DONE]"
 _KEPT: Final = 2**20
 """Bytes of an answer that are kept, and of a line of a stream, to read in them what it cost."""

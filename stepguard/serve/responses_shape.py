@@ -18,8 +18,6 @@ from stepguard.serve.shapes import (
     unknown_parameters,
 )
 
-__all__ = ["Responses"]
-
 _REFUSED: Final = ("previous_response_id", "conversation", "background", "prompt", "include")
 _HARMLESS: Final[Mapping[str, tuple[object, ...]]] = {"background": (False,)}
 _SAME: Final = ("stream", "tools", "tool_choice", "parallel_tool_calls", "top_logprobs")

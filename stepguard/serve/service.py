@@ -38,8 +38,6 @@ from stepguard.serve.shapes import AsciiJSON, Shape
 from stepguard.serve.upstream import Upstream
 from stepguard.telemetry.logging import log_event
 
-__all__ = ["CHAT", "MESSAGES", "Service", "refusal_of"]
-
 _LOG: Final = logging.getLogger("stepguard.serve")
 CHAT: Final = Chat()
 MESSAGES: Final = Messages()

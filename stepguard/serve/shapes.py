@@ -12,20 +12,6 @@ from starlette.responses import JSONResponse
 from stepguard.core.usage import Usage
 from stepguard.serve.errors import HttpProblem, wrong_request
 
-__all__ = [
-    "AsciiJSON",
-    "ChatRequest",
-    "Finished",
-    "Parameters",
-    "Shape",
-    "error_body",
-    "pieces",
-    "refuse",
-    "sse",
-    "unknown_parameters",
-    "usage_of",
-]
-
 _PIECE: Final = 400
 """Characters of one chunk of a streamed answer."""
 

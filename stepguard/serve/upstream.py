@@ -23,8 +23,6 @@ from stepguard.serve.errors import HttpProblem, too_slow, unreachable, unreadabl
 from stepguard.serve.limits import Limits
 from stepguard.serve.paths import encode
 
-__all__ = ["Upstream", "response_headers"]
-
 Header = tuple[str, str]
 
 _HOP: Final = frozenset(

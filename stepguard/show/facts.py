@@ -23,8 +23,6 @@ from stepguard.procedure.steps import Step
 from stepguard.results import COMPLETED, Result
 from stepguard.results.view import AttemptView, ProblemView, ResultView, StepView
 
-__all__ = ["RunFacts", "SiteFacts", "in_words", "read_run", "shown_value"]
-
 _EXAMPLES: Final = 8
 """So many occurrences of a step are shown for themselves, and so many more that were not accepted at once."""
 _SHOWN: Final = 3

@@ -27,8 +27,6 @@ from stepguard.show.words import (
     taken_text,
 )
 
-__all__ = ["draw_html"]
-
 _ROWS: Final = 50
 """Rows of a table that are shown."""
 _BLOCK: Final = 100

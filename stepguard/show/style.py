@@ -6,8 +6,6 @@ from typing import Final
 
 from stepguard.core.markup import Html, tag
 
-__all__ = ["CSS", "sign", "symbols"]
-
 CSS: Final = """
 :root{color-scheme:light dark;--bg:#fff;--fg:#1a1d21;--muted:#555c66;--rule:#c3c9d1;--panel:#f5f6f8;--way:#0b57d0;
 --good:#14602c;--weak:#7a5200;--bad:#9c1c12;--badbg:#fdecea}

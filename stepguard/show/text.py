@@ -30,8 +30,6 @@ from stepguard.show.words import (
     taken_text,
 )
 
-__all__ = ["GLYPHS", "TextLine", "draw_lines", "draw_text"]
-
 _LEAST: Final = 40
 _MOST: Final = 2_000
 """Characters of one part of the picture."""

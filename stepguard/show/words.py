@@ -18,22 +18,6 @@ from stepguard.procedure.steps import Input, Step
 from stepguard.results.view import StepView
 from stepguard.show.facts import RunFacts, SiteFacts
 
-__all__ = [
-    "STRENGTH_WORDS",
-    "Group",
-    "branches_of",
-    "checks_of",
-    "describe_input",
-    "describe_table",
-    "group",
-    "heading",
-    "how_accepted",
-    "outcome",
-    "step_text",
-    "summary_of",
-    "taken_text",
-]
-
 _LONGEST: Final = 400
 STRENGTH_WORDS: Final = {
     "proved": "verified",

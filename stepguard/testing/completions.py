@@ -5,8 +5,6 @@ from __future__ import annotations
 from stepguard.backends.base import Completion, Request
 from stepguard.core.usage import Usage
 
-__all__ = ["completion_of"]
-
 
 def completion_of(
     request: Request, text: str | None, *, finish_reason: str = "stop", refusal: str | None = None

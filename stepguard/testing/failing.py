@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from stepguard.testing.slips import WAYS, ModelSlips
 
-__all__ = ["Failure", "draw_failure"]
-
 
 @dataclass(frozen=True, slots=True)
 class Failure:

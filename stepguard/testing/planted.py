@@ -33,8 +33,6 @@ from stepguard.testing.plants import SURPLUS, Due, Plant
 from stepguard.testing.working import work_out, written
 from stepguard.testing.wrong_values import wrong_value
 
-__all__ = ["planted_reply"]
-
 _ANSWER_KEYS: Final = ("final_answer", "answer", "result", "solution")
 _DIGITS: Final = re.compile(r"[0-9]+")
 _ADVICE: Final[Mapping[str, str]] = {

@@ -13,8 +13,6 @@ from stepguard.core.verdicts import DEVIATION_KINDS, DeviationKind
 from stepguard.errors import BackendError, ConfigError
 from stepguard.procedure.steps import Step
 
-__all__ = ["SURPLUS", "Due", "Plant", "Plants"]
-
 SURPLUS: Final = ("extra_step", "premature_answer", "wrong_order")
 """What is said too much and never used: every step that was asked is answered all the same."""
 _WHOLE: Final = ("truncated", "empty", "refused")

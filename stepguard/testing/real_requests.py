@@ -7,8 +7,6 @@ from contextvars import Token
 
 from stepguard.backends.base import FORBIDDEN
 
-__all__ = ["no_real_requests"]
-
 
 def no_real_requests() -> AbstractContextManager[None]:
     """A ``with`` block in which no real model can be asked.

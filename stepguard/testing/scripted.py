@@ -14,8 +14,6 @@ from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat
 from stepguard.testing.completions import completion_of
 
-__all__ = ["ScriptedBackend", "ScriptedSteps"]
-
 Scripted = str | Mapping[str, object] | Completion | Exception | Callable[[Request], "str | Completion"]
 Answer = str | int | float | bool | Mapping[str, object] | None
 

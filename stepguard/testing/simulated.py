@@ -22,9 +22,6 @@ from stepguard.testing.slips import ModelSlips, Slips
 from stepguard.testing.working import work_out, written
 from stepguard.testing.wrong_values import wrong_value
 
-__all__ = ["SimulatedModel"]
-
-
 _DEFAULT: Final = Slips()
 _NO_TENDENCIES: Final = ModelSlips()
 _FORMAT: Final = EquationFormat()

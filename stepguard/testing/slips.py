@@ -9,8 +9,6 @@ from stepguard.core.arguments import check_number
 from stepguard.engine.step_kinds import OPERATIONS, SIGNS, SIZES, Rates
 from stepguard.errors import ConfigError
 
-__all__ = ["WAYS", "ModelSlips", "Slips"]
-
 WAYS: Final = ("stopping", "missing_step", "extra_step", "premature_answer", "self_correction")
 """How a reply in free text can fail as a whole: it stops early and gives the value that it has come to; it leaves a
 step out; it goes on with the result of a step that it made up; it guesses the answer before the steps are done; it

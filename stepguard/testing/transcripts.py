@@ -13,8 +13,6 @@ from stepguard.language.values import Value, show_value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 
-__all__ = ["STYLES", "Answer", "StepLine", "Style", "write_step", "write_transcript", "written_correctly"]
-
 Style = Literal[
     "lines", "steps", "bold", "numbered", "round", "bullets", "blocks", "table", "latex", "prose", "json", "array"
 ]

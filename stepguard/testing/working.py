@@ -13,8 +13,6 @@ from stepguard.language.term_evaluation import evaluate_term
 from stepguard.language.values import LONG_TEXT, Value, show_value
 from stepguard.procedure.steps import Step
 
-__all__ = ["work_out", "written"]
-
 _DONE = "done"
 
 

@@ -14,8 +14,6 @@ from stepguard.language.records import Record
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 
-__all__ = ["wrong_value"]
-
 
 def wrong_value(kind: ValueType, value: Value, chance: random.Random) -> Value:
     """Another value of a type; the value itself only where there is no other, as of an empty list."""

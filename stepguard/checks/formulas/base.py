@@ -29,8 +29,6 @@ from stepguard.language.values import Value, to_exact
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["FormulaQuestion", "SymbolicCheck", "Unusable"]
-
 _SYMBOL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 _MAX_SECONDS: Final = 600
 

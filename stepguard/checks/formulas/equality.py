@@ -35,8 +35,6 @@ from stepguard.formulas.numerics import Pole, Undefined, Unknown, evaluate_at
 from stepguard.formulas.statements import Relation
 from stepguard.formulas.trees import Formula, Name, difference, replace_names, symbols_in
 
-__all__ = ["Derivative", "Equivalent", "Integral", "Substituted"]
-
 _MAX_ORDER: Final = 5
 _NOT_THE_FORM: Final = "unfaithful_work"
 

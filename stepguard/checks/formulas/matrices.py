@@ -34,8 +34,6 @@ from stepguard.formulas.trees import (
     total,
 )
 
-__all__ = ["Matrix", "SameMatrix"]
-
 Matrix = tuple[tuple[Formula, ...], ...]
 """Rows of formulas."""
 

@@ -24,8 +24,6 @@ from stepguard.formulas.sign_charts import SignChart, satisfies
 from stepguard.formulas.trees import Formula, Number, PowerOf, format_formula, product, symbols_in, total
 from stepguard.language.numerals import Exact, exact, format_exact
 
-__all__ = ["compare_region"]
-
 _NARROW: Final = Fraction(1, 10**12)
 _MAX_HALVINGS: Final = 200
 

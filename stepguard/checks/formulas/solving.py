@@ -38,8 +38,6 @@ from stepguard.formulas.statements import Relation, Solutions, parse_solutions, 
 from stepguard.formulas.trees import Formula, difference, replace_names, symbols_in
 from stepguard.language.numerals import Exact, exact
 
-__all__ = ["Solves", "SolvesInequality", "SolvesSystem"]
-
 _MAX_UNKNOWNS: Final = 4
 _ORDERED: Final = ("<", "<=", ">", ">=")
 

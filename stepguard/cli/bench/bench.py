@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from stepguard.evaluation.runner import Plan, TaskBackend
     from stepguard.testing import ModelSlips
 
-__all__ = ["COUNT", "LENGTHS", "add_arguments", "main"]
-
 LENGTHS: Final = "5,20,50"
 COUNT: Final = "50"
 """What is run where nobody says."""

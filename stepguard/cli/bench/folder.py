@@ -10,8 +10,6 @@ from typing import Any, Final
 
 from stepguard.errors import ConfigError
 
-__all__ = ["FOLDER", "check_default_folder", "check_folder", "clear_folder"]
-
 FOLDER: Final = Path("stepguard-bench")
 _OUTCOMES: Final = "outcomes.jsonl"
 _RESULTS: Final = "results.json"

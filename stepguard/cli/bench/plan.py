@@ -24,8 +24,6 @@ from stepguard.evaluation.runner import Plan, hash_prompts
 from stepguard.repair.ladder import Ladder
 from stepguard.repair.rungs import FIRST, Resample
 
-__all__ = ["describe_configuration", "describe_tasks", "make_plan", "version_of"]
-
 _MOST: Final = 1_000_000
 """Steps of a program, and programs of a length: all of them are made before the first is run."""
 

@@ -15,8 +15,6 @@ from stepguard.evaluation.meter import Meter
 from stepguard.evaluation.runner import Plan
 from stepguard.evaluation.time_left import TimeLeft
 
-__all__ = ["BenchProgress", "span_of_time"]
-
 
 def span_of_time(seconds: float) -> str:
     """A span of time as people say it, about as exact as it is known."""

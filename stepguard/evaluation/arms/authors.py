@@ -13,8 +13,6 @@ from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import Named
 from stepguard.replies.thinking import without_thinking
 
-__all__ = ["AuthorsPrompt"]
-
 _UNREAD = TranscriptReading(None, None, {}, {}, {}, sound=False, proved=False)
 
 

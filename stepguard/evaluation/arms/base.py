@@ -21,20 +21,6 @@ from stepguard.language.values import Value
 from stepguard.repair.ladder import Ladder
 from stepguard.repair.policy import Repair
 
-__all__ = [
-    "Arm",
-    "ArmOptions",
-    "Neighbour",
-    "Outcome",
-    "Sent",
-    "authors_scores",
-    "nothing",
-    "send",
-    "send_with_room",
-    "served_by",
-]
-
-
 _DOUBLINGS: Final = 4
 
 

@@ -20,8 +20,6 @@ from stepguard.repair.ladder import Ladder
 from stepguard.repair.policy import Failures, Repair
 from stepguard.repair.rungs import Resample, Rung
 
-__all__ = ["Blind"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blind(Named):

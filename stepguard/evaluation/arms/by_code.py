@@ -23,8 +23,6 @@ from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.replies.thinking import without_thinking
 
-__all__ = ["ByCode", "Offload"]
-
 _SYSTEM: Final = (
     "Write the procedure down as a program. One line for each step, in order: its name, an equals sign, and its "
     "formula over the names of values and earlier steps, with + - * / and brackets. Do not compute anything, and write "

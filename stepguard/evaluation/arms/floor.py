@@ -25,8 +25,6 @@ from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat
 
-__all__ = ["Copy", "Guess"]
-
 _FORMAT: Final = EquationFormat()
 
 

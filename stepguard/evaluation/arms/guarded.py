@@ -21,8 +21,6 @@ from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import Named
 from stepguard.repair.ladder import Ladder
 
-__all__ = ["Chunk", "Guarded", "check_knobs", "plainly", "with_knobs"]
-
 _RETRIES: Final = 4
 
 Checker = Literal["full", "operands", "range", "residue", "noisy", "form"]

@@ -33,8 +33,6 @@ from stepguard.results import Result
 from stepguard.telemetry.hooks import as_observers
 from stepguard.telemetry.logging import Telemetry
 
-__all__ = ["ClaimCounts", "make_guard", "run_guarded"]
-
 
 def make_guard(task: Task, backend: Backend, options: ArmOptions, seen: ClaimCounts) -> Guard:
     """The guard that the options of an arm describe, watched."""

@@ -16,8 +16,6 @@ from stepguard.language.evaluation import evaluate
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 
-__all__ = ["ClaimChecker", "Limited"]
-
 
 class ClaimChecker(Protocol):
     """Another judgement of claims than the guard's."""

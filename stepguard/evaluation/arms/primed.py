@@ -33,8 +33,6 @@ from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat
 from stepguard.testing.wrong_values import wrong_value
 
-__all__ = ["Primed"]
-
 _FORMAT: Final = EquationFormat()
 
 

@@ -22,8 +22,6 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 from stepguard.replies.thinking import without_thinking
 
-__all__ = ["TranscriptReading", "read_entries", "read_run", "reads_back", "same"]
-
 _LINE: Final = re.compile(r"^[\s*\-\u2022`]*([A-Za-z_]\w*)[\s*`]*[:=](.+?)\s*$", re.MULTILINE)
 
 

@@ -33,8 +33,6 @@ from stepguard.evaluation.knobs import Named
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat, FieldKind
 
-__all__ = ["ChainOfThought", "Direct", "ResampledChains", "StructuredTrace", "outcome_of"]
-
 _DIRECT: Final = (
     "Carry out the procedure in your head, exactly as written. Do not write any working. Reply with one line and "
     "nothing else: Answer: and "

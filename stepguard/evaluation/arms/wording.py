@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from stepguard.core.verdicts import Claim, Deviation
     from stepguard.procedure.steps import Step
 
-__all__ = ["DECISIONS", "Decision", "Reworded", "check_decision", "without_working"]
-
 Decision = Literal[
     "instructions",
     "demonstration",

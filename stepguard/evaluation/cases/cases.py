@@ -35,8 +35,6 @@ from stepguard.language.values import Value, show_value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 
-__all__ = ["CaseFamily", "load_cases"]
-
 _LAST: Final = "the value of the last step"
 _ASKED: Final = "the value that is asked for"
 

@@ -17,8 +17,6 @@ from stepguard.language.values import Value, encodable
 from stepguard.procedure.procedure import Procedure, check_straight
 from stepguard.procedure.steps import Step
 
-__all__ = ["Case", "check_case", "check_procedure"]
-
 _LONGEST: Final = 80
 
 

@@ -27,8 +27,6 @@ from stepguard.errors import ConfigError
 from stepguard.language.strict_json import JsonObject, decode, decode_at
 from stepguard.procedure.procedure import Procedure
 
-__all__ = ["RawCase", "read_cases", "refuse"]
-
 _EXAMPLE: Final = '{"inputs": {"price": "24.90"}, "expected": "26.95"}'
 _KEYS: Final = ("inputs", "expected", "steps", "id")
 _BREAK: Final = re.compile(r"\r\n|\r|\n")

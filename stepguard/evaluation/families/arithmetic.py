@@ -33,8 +33,6 @@ from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Input, Step
 
-__all__ = ["Arithmetic"]
-
 _ATTEMPTS: Final = 10_000
 _RESTARTS: Final = 20
 """A block may start from a value that leads nowhere."""

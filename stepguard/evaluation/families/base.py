@@ -19,23 +19,6 @@ from stepguard.language.values import Value, show_value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Input, Step
 
-__all__ = [
-    "DEMONSTRATION_SEED",
-    "FORMULA_SYSTEM",
-    "WORDS_SYSTEM",
-    "Demonstration",
-    "DraftedFamily",
-    "Family",
-    "Line",
-    "PublishedTask",
-    "Scores",
-    "Solver",
-    "Task",
-    "TaskDraft",
-    "check_length",
-    "work_through",
-]
-
 Solver = Callable[[Mapping[str, Value]], Value]
 """The value of a step from the values that it reads."""
 

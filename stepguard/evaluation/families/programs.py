@@ -25,8 +25,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["LARGEST_FACTOR", "Instruction", "Operand", "Program", "ProgramShape", "compute", "make_block"]
-
 LARGEST_FACTOR: Final = 5
 _LARGEST_DIVISOR: Final = 9
 _DRAWS: Final = 50

@@ -18,8 +18,6 @@ from stepguard.errors import ConfigError
 from stepguard.evaluation.families.base import Family
 from stepguard.evaluation.knobs import read_name
 
-__all__ = ["FAMILIES", "family_named", "family_names"]
-
 _HERE: Final = "stepguard.evaluation.families"
 FAMILIES: Final = Plugins(
     "stepguard.families",

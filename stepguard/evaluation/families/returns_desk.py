@@ -24,8 +24,6 @@ from stepguard.evaluation.families.returns_policy import POLICY, RuleCheck
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Input, Step
 
-__all__ = ["ReturnsDesk"]
-
 _STAGES: Final = ("days", "window", "in_time", "rate", "size", "fee", "refund", "total")
 _TYPES: Final[Mapping[str, str]] = {
     "item": "one_of(book, clothing, electronics, furniture)",

@@ -15,8 +15,6 @@ from stepguard.language.values import Value, to_exact
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["POLICY", "RuleCheck"]
-
 POLICY: Final[Mapping[str, str]] = {
     "days": (
         "The days of a return are counted from the day of purchase, which is day 0: what is bought on 3 May and "

@@ -25,8 +25,6 @@ from stepguard.evaluation.families.base import (
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Input, Step
 
-__all__ = ["Roots"]
-
 _DEMONSTRATION_STEPS: Final = 3
 _LARGEST_LINEAR: Final = 9
 

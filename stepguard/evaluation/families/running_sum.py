@@ -23,8 +23,6 @@ from stepguard.evaluation.families.base import (
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Input, Step
 
-__all__ = ["RunningSum"]
-
 _TEXT: Final = (
     "apple beach bread brick brush cabin candy chair chalk cheek chess chest clock cloud coach coral couch crane "
     "cream crown dance dress drill eagle earth fence field flame flask flour flute frost fruit ghost glass globe "

@@ -14,8 +14,6 @@ from stepguard.language.values import Value
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["SENTENCES", "FormulaCheck"]
-
 SENTENCES: Final[Mapping[str, tuple[str, ...]]] = {
     "+": (
         "Add {right} to {left}.",

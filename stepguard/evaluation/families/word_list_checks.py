@@ -15,8 +15,6 @@ from stepguard.language.values import Value
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["ListCheck"]
-
 _Places = list[int]
 
 

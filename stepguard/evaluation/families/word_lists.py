@@ -20,8 +20,6 @@ from stepguard.evaluation.families.word_list_checks import ListCheck
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Input, Step
 
-__all__ = ["WordLists"]
-
 _TEXT: Final = (
     "ant bag bat bed bell boat book boot box bus cake card cat coat cow cup desk dog door drum duck ear egg fan "
     "farm fig fish flag fox frog goat hat hen hill horn jam key king kite lake lamp leaf lion lock map milk moon "

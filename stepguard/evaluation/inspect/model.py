@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
     from stepguard.procedure.steps import Step
 
-__all__ = ["EndpointModel"]
-
 _LONGEST_WAIT: Final = 1800.0
 """Seconds until one request is given up, where Inspect sets no limit: slow local models take minutes for a reply."""
 

@@ -53,8 +53,6 @@ try:
 except ImportError as error:
     raise MissingExtraError("the benchmark as a task of Inspect's", extra="inspect") from error
 
-__all__ = ["OUTCOME", "InspectBackend", "bench", "judged", "run_arm"]
-
 OUTCOME: Final = "stepguard"
 """Where a sample's store holds the outcome, as `Outcome.to_dict` gives it but without the texts."""
 

@@ -20,8 +20,6 @@ from stepguard.evaluation.published.bbh_reader import BbhReader
 from stepguard.evaluation.published.items import FixedFamily, read_items, read_json, understood
 from stepguard.language.values import Value
 
-__all__ = ["BigBenchHard"]
-
 _FILE: Final = "bbh_procedures.jsonl"
 _PROMPTS: Final = "bbh_cot_prompts.json"
 

@@ -14,8 +14,6 @@ from stepguard.language.values import Value
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["AnswerCheck", "CountCheck", "MoveCheck", "SaysCheck", "SwapCheck"]
-
 _AHEAD: Final = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
 _ROUND: Final = ("north", "east", "south", "west")
 _QUARTERS: Final = {"right": 1, "around": 2, "backward": 2, "left": 3}

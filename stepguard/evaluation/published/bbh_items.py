@@ -9,8 +9,6 @@ from stepguard.evaluation.published.bbh_people import permutes, tracking, web
 from stepguard.evaluation.published.bbh_places import QUESTION, counting, navigate
 from stepguard.evaluation.published.bbh_reader import BbhReader
 
-__all__ = ["PARTS"]
-
 PARTS: Final[Mapping[str, BbhReader]] = {
     "tracking": BbhReader(
         "tracking_shuffled_objects_seven_objects",

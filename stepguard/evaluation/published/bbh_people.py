@@ -17,9 +17,6 @@ from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
 from stepguard.procedure.steps import Step
 
-__all__ = ["permutes", "tracking", "web"]
-
-
 # Tracking objects
 
 _HAS: Final = re.compile(r"([A-Z][a-z]+) (?:is playing|is dancing with|has an?|gets|has) (.+)")

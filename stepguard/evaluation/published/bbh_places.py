@@ -17,9 +17,6 @@ from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
 from stepguard.procedure.steps import Step
 
-__all__ = ["QUESTION", "counting", "navigate"]
-
-
 # Navigate
 
 _POINTS: Final = ("north", "east", "south", "west")

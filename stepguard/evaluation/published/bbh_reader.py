@@ -11,8 +11,6 @@ from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Input, Step
 
-__all__ = ["BbhReader", "Plausible", "Solve", "draft_of", "line_of", "words_of"]
-
 Plausible = Callable[[str, Value, Mapping[str, Value]], bool]
 Solve = Callable[[Mapping[str, Value]], Value]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["kind_of_thing"]
-
 _THINGS: Final[Mapping[str, str]] = {
     "animals": "bear cat chicken cow dog donkey duck fish frog goat horse mouse mice pig rabbit sheep snail snake",
     "fruits": "apple banana blackberry blackberries cherry cherries grape kiwi lemon mango mangoes nectarine orange "

@@ -17,8 +17,6 @@ from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import Named
 from stepguard.language.values import Value
 
-__all__ = ["FixedFamily", "constant", "read_items", "read_json", "understood"]
-
 T = TypeVar("T")
 
 

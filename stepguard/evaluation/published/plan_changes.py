@@ -15,8 +15,6 @@ from stepguard.language.values import Value
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-__all__ = ["ChangeCheck", "PlanDomain", "applied", "change_in_words", "change_type", "ruled_change"]
-
 PlanDomain = Literal["blocksworld", "logistics", "mystery_blocksworld"]
 
 _BOOLEAN: Final = ValueType(kind="boolean")

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Final
 
-__all__ = ["DOMAINS", "Action", "ActionRule", "Domain", "Facts"]
-
 Facts = frozenset[tuple[str, ...]]
 
 

@@ -30,8 +30,6 @@ from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
 from stepguard.procedure.steps import Input, Step
 
-__all__ = ["PlanBench"]
-
 _FILE: Final = "planbench_execution.jsonl"
 _ITEM: Final = re.compile(
     r"\s*As initial conditions I have that,? (?P<state>[^\n]*?)\.?\n\s*I have executed the following action sequence:"

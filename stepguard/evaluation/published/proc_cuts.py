@@ -19,8 +19,6 @@ from stepguard.evaluation.published.proc_pieces import (
 )
 from stepguard.evaluation.published.proc_steps import Cut
 
-__all__ = ["CUTS", "SHOWN"]
-
 CUTS: Final[Mapping[str, Callable[[str, int], Cut]]] = {
     "task01": sorting, "task02": substrings, "task03": products, "task04": counting, "task05": strings_by_index,
     "task06": replacing, "task07": runs, "task08": splitting, "task09": splitting_parts, "task10": merging,

@@ -8,9 +8,6 @@ from typing import Final
 from stepguard.evaluation.published.proc_steps import Cut, Row, behind, close, spaced, tuples_in
 from stepguard.language.value_types import TEXT
 
-__all__ = ["pushing", "removing", "rewriting", "rotating", "sorting"]
-
-
 _LETTERS: Final = Row(TEXT, spaced, close, spaced)
 
 

@@ -8,9 +8,6 @@ from typing import Final
 
 from stepguard.evaluation.published.proc_steps import TEXTS, Cut, Row, behind, texts_of, tuples_in
 
-__all__ = ["merging", "splitting", "splitting_parts"]
-
-
 _LISTS: Final = Row(TEXTS, tuple, texts_of, ", ".join)
 
 

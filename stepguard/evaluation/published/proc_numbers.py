@@ -23,8 +23,6 @@ from stepguard.language.records import Record
 from stepguard.language.value_types import TEXT
 from stepguard.language.values import Value
 
-__all__ = ["calculating", "counting", "moving", "products", "stepping"]
-
 
 def counting(question: str, count: int) -> Cut:
     strings, parts = listed_behind(question, "Strings"), listed_behind(question, "Substrings")

@@ -20,8 +20,6 @@ from stepguard.evaluation.published.proc_steps import (
 from stepguard.language.value_types import TEXT
 from stepguard.language.values import Value
 
-__all__ = ["comparing", "decoding", "pairing", "replacing", "runs", "strings_by_index", "substrings"]
-
 
 def _grown(values: Sequence[Value]) -> list[State]:
     """What is there after each piece is added."""

@@ -16,26 +16,6 @@ from stepguard.language.records import RecordType
 from stepguard.language.value_types import TEXT, ValueType
 from stepguard.language.values import Value
 
-__all__ = [
-    "INTEGER",
-    "INTEGERS",
-    "PAIR",
-    "TEXTS",
-    "Cut",
-    "CutStep",
-    "Row",
-    "State",
-    "Values",
-    "anything",
-    "behind",
-    "close",
-    "listed_behind",
-    "numbered",
-    "spaced",
-    "texts_of",
-    "tuples_in",
-]
-
 T = TypeVar("T")
 Values = Mapping[str, Value]
 State = object

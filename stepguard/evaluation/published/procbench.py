@@ -30,8 +30,6 @@ from stepguard.procedure.steps import Input, Step
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ProcBench"]
-
 _FILE: Final = "procbench.jsonl"
 _INSTRUCTIONS: Final = "procbench_instructions.json"
 _FORM: Final = (

@@ -23,8 +23,6 @@ from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
 from stepguard.procedure.steps import Input, Step
 
-__all__ = ["Receipts"]
-
 _FILE: Final = "receipts.jsonl"
 _FIELDS: Final = ("date", "company", "total")
 _ASKED: Final[Mapping[str, tuple[str, str]]] = {

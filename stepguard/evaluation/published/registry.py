@@ -15,8 +15,6 @@ from stepguard.evaluation.published.planbench import PlanBench
 from stepguard.evaluation.published.procbench import ProcBench
 from stepguard.evaluation.published.receipts import Receipts
 
-__all__ = ["PUBLISHED", "is_published", "published_named"]
-
 PUBLISHED: Final[Mapping[str, Callable[..., FixedFamily]]] = {
     "planbench": PlanBench,
     "bbh": BigBenchHard,

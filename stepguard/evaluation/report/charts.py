@@ -14,23 +14,6 @@ from typing import Final
 
 from stepguard.core.markup import Html, tag
 
-__all__ = [
-    "DASHES",
-    "LINEAR",
-    "SHAPES",
-    "Bar",
-    "Difference",
-    "Point",
-    "Series",
-    "bars",
-    "differences",
-    "key",
-    "lines",
-    "look",
-    "picture",
-    "swatch",
-]
-
 _WIDTH: Final = 380
 _HEIGHT: Final = 258
 LINEAR: Final = 30

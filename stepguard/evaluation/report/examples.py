@@ -21,20 +21,6 @@ from stepguard.guard import Guard
 from stepguard.repair.ladder import Ladder
 from stepguard.results import Result
 
-__all__ = [
-    "RecordedTexts",
-    "Replay",
-    "TranscriptLine",
-    "choose_failed",
-    "choose_guarded",
-    "is_transcript",
-    "make_task",
-    "mark",
-    "replay",
-    "shown",
-]
-
-
 _READ: Final = 200_000
 """Longer texts are not read line by line."""
 

@@ -13,25 +13,6 @@ from stepguard.evaluation.arms import Outcome, kind_of
 from stepguard.evaluation.statistics import Paired, compare, holm, upper_bound, wilson
 from stepguard.results import ASSISTANCE
 
-__all__ = [
-    "ENDS",
-    "GUARD",
-    "Cell",
-    "Contrast",
-    "End",
-    "Headline",
-    "Study",
-    "bound",
-    "end_of",
-    "make_headline",
-    "make_studies",
-    "percent",
-    "points",
-    "points_span",
-    "share",
-    "span",
-]
-
 GUARD: Final = "guard"
 
 _HELPED: Final[Mapping[str, str]] = {

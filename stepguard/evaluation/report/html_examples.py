@@ -24,8 +24,6 @@ from stepguard.evaluation.report.figures import end_of
 from stepguard.procedure.steps import Step
 from stepguard.results import Attempt
 
-__all__ = ["failed_section", "guarded_section"]
-
 _ATTEMPTS: Final = 60
 _REPLY: Final = 4000
 _LINES: Final = 400

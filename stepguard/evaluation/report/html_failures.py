@@ -11,8 +11,6 @@ from stepguard.evaluation.report.examples import is_transcript, make_task, mark
 from stepguard.evaluation.report.figures import GUARD, Cell, Study
 from stepguard.evaluation.report.html_parts import table
 
-__all__ = ["failures"]
-
 _READ: Final = 20
 """So many transcripts of a cell are read step by step."""
 

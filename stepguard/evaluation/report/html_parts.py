@@ -11,8 +11,6 @@ from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.report import charts
 from stepguard.evaluation.report.figures import Study
 
-__all__ = ["about_section", "figure", "legend", "section", "table"]
-
 _ABOUT_ARMS: Final = {
     "offload": "an interpreter performs the steps; no model is asked",
     "program": "the model writes the steps down as formulas, an interpreter runs them",

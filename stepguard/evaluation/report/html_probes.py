@@ -11,8 +11,6 @@ from stepguard.evaluation.report.html_parts import table
 from stepguard.evaluation.report.probes import conditioning, knowing, limited
 from stepguard.evaluation.statistics import upper_bound
 
-__all__ = ["probes"]
-
 Rows = list[tuple[Sequence[Child], bool]]
 
 

@@ -38,8 +38,6 @@ from stepguard.evaluation.report.html_probes import probes
 from stepguard.evaluation.report.style import CHART_CSS, CSS, SCRIPT
 from stepguard.evaluation.statistics import clustered, fit_decay, wilson
 
-__all__ = ["make_report", "write_reports"]
-
 _SECTIONS: Final = {
     "accuracy": "Accuracy by length",
     "parts": "What each part adds",

@@ -17,8 +17,6 @@ from stepguard.evaluation.arms import Outcome, kind_of
 from stepguard.evaluation.knobs import read_name
 from stepguard.evaluation.statistics import clustered, upper_bound, wilson
 
-__all__ = ["Conditioning", "conditioning", "knowing", "limited", "make_probes"]
-
 _DRAWS: Final = 2000
 
 

@@ -13,8 +13,6 @@ from stepguard.evaluation.report.figures import end_of
 from stepguard.evaluation.report.probes import make_probes
 from stepguard.evaluation.statistics import clustered, compare, upper_bound, wilson
 
-__all__ = ["make_results", "make_table", "tell_assistance"]
-
 _PARTS: Final = 10**6
 _ASIDE: Final = ("(lenient)", "assisted", "errors")
 """Columns that a narrow table does without."""

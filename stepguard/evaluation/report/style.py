@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["CHART_CSS", "CSS", "SCRIPT"]
-
 _LINES: Final = """
 .grid{stroke:var(--rule)}.axis{stroke:var(--muted)}.strong{font-weight:600}
 .line{fill:none;stroke-width:2}.bar{fill:none;stroke-width:1.3}.mark{stroke-width:1.5}

@@ -20,8 +20,6 @@ from stepguard.integrations.chat.requests import Job
 from stepguard.language.values import Value, show_value
 from stepguard.results import Result
 
-__all__ = ["completion_body", "completion_chunks", "refusal", "shortfall", "size_of_text"]
-
 _HIDDEN: Final[dict[str, Any]] = {
     **dict.fromkeys(("usage", "profile", "profiled", "ways", "error", "steps"), True),
     # Whole replies and the texts of errors may hold anything.

@@ -10,22 +10,6 @@ from typing import Any, Final, Literal
 from stepguard.errors import ProcedureError
 from stepguard.integrations.chat.trust import ROLES
 
-__all__ = [
-    "COMMENT",
-    "INPUTS",
-    "NAME",
-    "SYSTEM",
-    "VALUE",
-    "ChatMessage",
-    "PassReason",
-    "current_turn",
-    "is_procedure",
-    "pass_reason",
-    "read_arguments",
-    "read_messages",
-    "split_lines",
-]
-
 SYSTEM: Final = frozenset({"developer", "system"})
 
 PassReason = Literal["no_procedure", "not_trusted", "steps_in_words"]

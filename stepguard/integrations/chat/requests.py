@@ -55,8 +55,6 @@ from stepguard.procedure.notation import read_inputs
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Input
 
-__all__ = ["IN_PROMPT", "Found", "Job", "find_job", "named_procedure", "why_passed"]
-
 IN_PROMPT: Final = "(prompt)"
 """What logs, traces and metrics call a procedure that stood in a prompt: its name is content."""
 

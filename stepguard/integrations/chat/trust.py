@@ -9,8 +9,6 @@ from typing import Final
 from stepguard.core.arguments import check_instance, check_mapping
 from stepguard.errors import ConfigError
 
-__all__ = ["ROLES", "Trust", "check_inputs", "check_trust"]
-
 ROLES: Final = ("system", "developer", "user")
 """The roles that can be trusted. What a model or a tool says is data, whatever it holds."""
 

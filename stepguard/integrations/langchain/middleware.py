@@ -73,8 +73,6 @@ try:
 except ImportError as error:
     raise MissingExtraError("the LangChain middleware", extra="langchain") from error
 
-__all__ = ["Choice", "GuardMiddleware", "GuardState", "GuardedCallRefused"]
-
 Choice = Procedure | str | None
 """What a call is to carry out: a procedure, its text, or a name among `procedures`; None for none."""
 

@@ -44,15 +44,6 @@ try:
 except ImportError as error:
     raise MissingExtraError("the LangChain middleware", extra="langchain") from error
 
-__all__ = [
-    "AsyncModelBackend",
-    "ModelBackend",
-    "ModelSettings",
-    "as_chat",
-    "model_name",
-    "openai_settings",
-]
-
 ModelSettings = Callable[[Request], Mapping[str, Any]]
 """What a guarded request binds to the model, by LangChain's names: ``temperature``, ``max_tokens`` ..."""
 

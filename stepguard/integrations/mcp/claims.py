@@ -14,8 +14,6 @@ from stepguard.procedure.procedure import Procedure, check_straight
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat
 
-__all__ = ["ClaimContext", "accept_values", "judge_claim"]
-
 _EQUATIONS = EquationFormat()
 
 

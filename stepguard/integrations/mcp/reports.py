@@ -25,20 +25,6 @@ from stepguard.procedure.steps import Step
 from stepguard.results import Result
 from stepguard.results.view import JsonValue, ResultSummary, ResultView
 
-__all__ = [
-    "AuditReport",
-    "InputDescription",
-    "ProcedureDescription",
-    "ProcedureList",
-    "RunReport",
-    "StepCheck",
-    "StepDescription",
-    "check_report",
-    "describe",
-    "report_audit",
-    "report_run",
-]
-
 _LINES: Final = 200
 """A text names at most so many mistakes."""
 _FINDINGS: Final = 1000

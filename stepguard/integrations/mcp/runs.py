@@ -11,8 +11,6 @@ from stepguard.engine.actions import Action, Commit, Event
 from stepguard.errors import ConfigError, LedgerError, RunConflict
 from stepguard.results import Result
 
-__all__ = ["Progress", "plain_conflicts", "to_its_end"]
-
 _LAST_SECONDS: Final = 5.0
 """How long a client may take for the last news, and a run for its cancellation."""
 

@@ -24,8 +24,6 @@ from stepguard.backends.base import Completion, Request
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendRejected
 
-__all__ = ["SamplingBackend", "can_sample"]
-
 _MAX_TOKENS: Final = 8192
 """The protocol wants a limit on every reply; this one stands where the guard sets none."""
 _FINISHED: Final = {"endTurn": "stop", "stopSequence": "stop", "maxTokens": "length"}

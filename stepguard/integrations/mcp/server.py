@@ -73,8 +73,6 @@ try:
 except ImportError:
     raise MissingExtraError("the MCP server", extra="mcp") from None
 
-__all__ = ["DEFAULT_BUDGET", "create_server"]
-
 DEFAULT_BUDGET: Final = Budget(calls=60, tokens=200_000, seconds=300.0)
 """What one run may spend where nothing else is said."""
 

@@ -21,8 +21,6 @@ from mcp.server.stdio import stdio_server
 
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode
 
-__all__ = ["ExactBodies", "exact_numbers", "serve_stdio"]
-
 _INTEGER = re.compile(r"-?[0-9]{1,1000}\Z")
 _MAX_BODY: Final = 4 * 1024 * 1024
 """The library refuses larger ones; they are handed on as they are."""

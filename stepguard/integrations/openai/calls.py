@@ -46,8 +46,6 @@ from stepguard.telemetry.logging import call_safely, log_event
 if TYPE_CHECKING:
     from stepguard.backends.openai import OpenAIBackend
 
-__all__ = ["ClientCall", "GuardedCall", "WrapSettings", "report_call"]
-
 _REFUSED: Final[Mapping[str, str]] = {
     "tools": "steps are answered by the model alone",
     "tool_choice": "steps are answered by the model alone",

@@ -12,8 +12,6 @@ from pydantic import PrivateAttr, TypeAdapter
 from stepguard.integrations.chat.response_shapes import response_events
 from stepguard.results import Result
 
-__all__ = ["AsyncResponseEvents", "GuardedResponse", "ResponseEvents", "make_response"]
-
 
 class GuardedResponse(Response):
     """A response that a guarded run has given; dumped, it holds the field ``stepguard`` as data."""

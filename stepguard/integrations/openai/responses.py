@@ -15,8 +15,6 @@ from stepguard.errors import ConfigError
 from stepguard.integrations.openai.calls import GuardedCall, WrapSettings
 from stepguard.results import Result
 
-__all__ = ["ResponsesCall", "input_messages"]
-
 _REFUSED: Final[Mapping[str, str]] = {
     "previous_response_id": "it builds on nothing else",
     "conversation": "it builds on nothing else",

@@ -12,8 +12,6 @@ from pydantic import PrivateAttr
 from stepguard.integrations.chat.answers import completion_chunks
 from stepguard.results import Result
 
-__all__ = ["AsyncGuardedStream", "GuardedCompletion", "GuardedStream", "make_completion"]
-
 
 class GuardedCompletion(ChatCompletion):
     """A chat completion that a guarded run has given; dumped, it holds the field ``stepguard`` as data."""

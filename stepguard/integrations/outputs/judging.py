@@ -15,8 +15,6 @@ from stepguard.language.evaluation import evaluate
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 
-__all__ = ["Judging", "NotAccepted", "OutputCheck", "Rejected"]
-
 Rejected = DeviationKind | Literal["unverified"]
 """Why an output is rejected: a kind of deviation, or that too little stands behind a step."""
 

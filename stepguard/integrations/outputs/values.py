@@ -26,8 +26,6 @@ from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat
 
-__all__ = ["has_class", "is_one_value", "read_claim", "read_fields", "read_value"]
-
 _FORMAT: Final = EquationFormat()
 _ENTRY: Final = frozenset({"work", "value"})
 

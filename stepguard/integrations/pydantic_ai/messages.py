@@ -24,8 +24,6 @@ from stepguard.errors import ConfigError
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 
-__all__ = ["ONE_VALUE", "AnswerShape", "read_agent_messages"]
-
 ONE_VALUE: Final = "response"
 """What the framework calls the field that it wraps around an output which is no object of named fields."""
 

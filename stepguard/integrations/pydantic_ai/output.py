@@ -25,8 +25,6 @@ from stepguard.language.strict_json import JsonObject, decode, decode_at, same
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 
-__all__ = ["OutputNotVerified", "VerifiedOutput", "check_of"]
-
 _MOST_OBJECTS: Final = 100
 
 

@@ -33,8 +33,6 @@ from stepguard.core.redaction import redact
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError
 
-__all__ = ["AgentBackend", "Mode"]
-
 Mode = Literal["native", "tool", "text"]
 """How replies are bound to their form: by a JSON schema, by one tool, or by the words of the prompt alone."""
 

@@ -37,8 +37,6 @@ from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Rep
 from stepguard.procedure.static_checks import check_flow
 from stepguard.procedure.steps import Input, Step
 
-__all__ = ["ParsedProcedure", "ProcedureBuilder", "build", "finish", "located"]
-
 _T = TypeVar("_T")
 _ROW: Final = re.compile(r", row ([0-9]+)")
 _PERFORMERS: Final = {"formula": "model", "words": "model", "code": "code", "person": "person"}

@@ -16,8 +16,6 @@ from lark.lark import PostLex
 from stepguard.errors import ProcedureError
 from stepguard.language.expression_parsing import MAX_DEPTH
 
-__all__ = ["MAX_BLOCKS", "Layout"]
-
 MAX_BLOCKS: Final = 20
 """So many blocks may stand one in another."""
 _OPENING: Final = {"LPAR": "call", "READS": "call", "LSQB": "list", "LBRACE": "list"}

@@ -20,8 +20,6 @@ from stepguard.procedure.notation.layout import Layout
 from stepguard.procedure.notation.tables import build_parser, load_parser
 from stepguard.procedure.notation.trees import Trees
 
-__all__ = ["check_lines", "parse_items", "parse_term", "prepared"]
-
 _MAX_LINE: Final = 4 * MAX_LENGTH
 _BREAK: Final = re.compile(r"\r\n|\r")
 _STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')

@@ -17,8 +17,6 @@ from stepguard.procedure.steps import PLACEHOLDER, Input, Step
 if TYPE_CHECKING:
     from stepguard.procedure.procedure import Procedure
 
-__all__ = ["print_procedure"]
-
 _NO_TEXT: Final = "text cannot hold it, YAML can"
 _PLAIN_NAME: Final = re.compile(r"[^\W\d_](?:[\w ,.()/+\'&-]*[\w.)])?\Z")
 _PLAIN_KEY: Final = re.compile(r"""[^\W_](?:[\w .%+'/\u00b2\u00b3-]*\w)?%?\Z|[0-9]{1,2}:[0-9]{2}\Z""")

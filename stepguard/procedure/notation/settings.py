@@ -16,8 +16,6 @@ from stepguard.language.terms import ListTerm, LiteralTerm, RecordTerm
 from stepguard.language.unseen import UNSEEN
 from stepguard.procedure.check_registry import CHECKS, call_check
 
-__all__ = ["check_setting", "constant", "quoted", "write_check"]
-
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _SEEN: Final = re.compile(rf"[^{UNSEEN}\ud800-\udfff\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff]*\Z")
 

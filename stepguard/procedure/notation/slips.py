@@ -19,8 +19,6 @@ from stepguard.errors import ExpressionError, ProcedureError
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.terms import TERM_SIGNS
 
-__all__ = ["explain", "explain_term"]
-
 _STRINGS: Final = lazy_pattern(r'"(?:[^"\\\n]|\\.)*"')
 _COMMENT: Final = lazy_pattern(r"#.*")
 _MAX_SHOWN: Final = 1000

@@ -19,8 +19,6 @@ from typing import Any, Final, cast
 import lark
 from lark import Lark
 
-__all__ = ["TABLES", "VERSIONS", "build_parser", "load_parser", "tables_of"]
-
 GRAMMAR: Final = "grammar.lark"
 TABLES: Final = "tables.json"
 VERSIONS: Final = frozenset({"1.2.2", "1.3.0", "1.3.1"})

@@ -46,23 +46,6 @@ from stepguard.language.terms import (
 from stepguard.language.typeset import OPERATORS
 from stepguard.language.values import ROUNDINGS, Rounding
 
-__all__ = [
-    "AnswerLine",
-    "CheckCall",
-    "InputLine",
-    "InputsBlock",
-    "ProcedureBlock",
-    "RawForEach",
-    "RawIf",
-    "RawRepeat",
-    "RawStatement",
-    "RawStep",
-    "RecordBlock",
-    "TableBlock",
-    "TitleLine",
-    "Trees",
-]
-
 
 class CheckCall(NamedTuple):
     """``grounded(claim, beside="Total")`` behind a step."""
