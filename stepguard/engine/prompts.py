@@ -224,6 +224,7 @@ def _form(step: Step) -> str:
 
 
 def _value_form(step: Step) -> str:
+    """The form of the value; without an example, which a weak model gives as its answer."""
     kind = step.type
     if kind.kind == "number" and kind.within is None:
         divided = step.expression is not None and divides(step.expression)
@@ -267,10 +268,10 @@ def _field_form(key: str, kind: ValueType) -> str:
 _FORMS: Final = {
     "integer": "a whole number",
     "boolean": "true or false",
-    "date": "a date such as 2026-01-31",
-    "time": "a time such as 14:30",
+    "date": "a date, as YYYY-MM-DD",
+    "time": "a time, as HH:MM",
     "duration": "a number of days, hours or minutes",
-    "period": "a period such as 3 months or 5 working days",
+    "period": "a number of years, months, weeks, days or working days",
 }
 
 

@@ -139,7 +139,7 @@ def _described(kind: ValueType) -> str:
         case "number" | "decimal":
             return f"an exact number{places}"
         case "percent":
-            return f"a percentage with its sign, such as 5%{places}"
+            return f"a percentage with the sign %{places}"
         case "money":
             return f"an amount in {kind.currency}{places}"
         case "one_of":
@@ -158,10 +158,10 @@ def _described(kind: ValueType) -> str:
 
 _MEASURES: Final = {
     "text": "text",
-    "date": "a date such as 2026-01-31",
-    "time": "a time such as 14:30",
-    "duration": "a duration such as 90 minutes",
-    "period": "a period such as 3 months",
+    "date": "a date, as YYYY-MM-DD",
+    "time": "a time, as HH:MM",
+    "duration": "a number of days, hours or minutes",
+    "period": "a number of years, months, weeks, days or working days",
 }
 
 

@@ -74,7 +74,7 @@ class EquationFormat:
     @property
     def instructions(self) -> str:
         """What the model is told about the format."""
-        return _INSTRUCTIONS if self.decimal == "." else f"{_INSTRUCTIONS} Write decimals with a comma: 2,5."
+        return _INSTRUCTIONS if self.decimal == "." else f"{_INSTRUCTIONS} Write decimals with a comma, not a point."
 
     def kind(self, step: Step) -> FieldKind:
         """Which kind of field a step is answered in."""

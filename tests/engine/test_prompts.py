@@ -19,6 +19,7 @@ from stepguard.evaluation.families import Arithmetic
 from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.values import Value
+from stepguard.repair.rungs import FIRST, Question, Rung
 from stepguard.replies.formats import EquationFormat
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 
@@ -41,6 +42,20 @@ class Recording:
 
 
 # Content
+
+
+@pytest.mark.parametrize(
+    "kind", ["date", "time", "duration", "period", "percent(1)", "integer", "money(EUR)", "quantity(kg)"]
+)
+@pytest.mark.parametrize("rung", [FIRST, Question()])
+def test_the_form_of_a_value_is_told_without_a_value(kind: str, rung: Rung) -> None:
+    """What a value is to look like is said in words: an example of it would be given as the answer."""
+    step = Step("found", instruction="Read it in the letter.", reads=["letter"], type=kind)
+    prompter = Prompter(Procedure([step], inputs=[Input("letter", "text")]), EquationFormat(decimal=","))
+    values = {"letter": "No value stands here."}
+    messages = prompter.messages([step], values) if rung.plain else prompter.question(step, values)
+    told = re.sub("rounded to [12] decimal", "", f"{messages[0].content}{messages[-1].content}")
+    assert not re.search("[0-9]", told)
 
 
 def test_a_prompt_holds_only_what_its_segment_needs() -> None:
