@@ -105,6 +105,7 @@ def amount_back(*, strict: bool) -> str:
 
 _PLAIN_INTEGER: Final = lazy_pattern(r"[-+]?[0-9]{1,300}\Z")
 _PLAIN_DECIMAL: Final = lazy_pattern(r"[0-9.][0-9.,]*")
+_PLAIN_POINT: Final = lazy_pattern(r"(?P<whole>-?[0-9]{1,150})\.(?P<part>[0-9]{1,150})\Z")
 _STRICT: Final = lazy_pattern(rf"{amount_front(strict=True)}(?P<number>.*?){amount_back(strict=True)}")
 _NAMED: Final = lazy_pattern(
     r"(?P<sign>[-+]?)[^0-9]{0,15}?(?P<number>[0-9][0-9.,]*)"
@@ -140,6 +141,8 @@ def read_numeral(text: str, *, decimal: Literal[".", ","] = ".", named: bool = F
     """
     if _PLAIN_INTEGER.match(text):  # by far the most frequent
         return Numeral(int(text))
+    if decimal == "." and (plain := _PLAIN_POINT.match(text)):
+        return Numeral(exact(Fraction(int(plain["whole"] + plain["part"]), 10 ** len(plain["part"]))))
     if len(text) > 4 * MAX_DIGITS:
         raise ValueRefused(f"too long for a number ({len(text)} characters)", text=text)
     body = _strip_markup(text.strip()).translate(_SIGNS)

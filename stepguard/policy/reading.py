@@ -99,6 +99,8 @@ def result_data(given: object) -> object:
 def folded(value: Value) -> Value:
     """A value as it is counted: texts that a reader takes for the same are one."""
     if isinstance(value, str):
+        if value.isascii() and value.isprintable():
+            return value.lower().replace(" ", "")
         return "".join(without_unseen(normalize("NFKC", value)).casefold().split())
     if isinstance(value, tuple):
         return tuple(map(folded, value))

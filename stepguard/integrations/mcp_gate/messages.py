@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 from stepguard.errors import ValueRefused
@@ -48,8 +49,12 @@ def ambiguous_key(given: JsonObject, known: tuple[str, ...]) -> str | None:
     """A key that another reader might take otherwise: one that stands twice, or another spelling of a known one."""
     if given.repeated:
         return min(given.repeated)
-    plain = {folded(key) for key in known}
-    return next((key for key in given if key not in known and folded(key) in plain), None)
+    return next((key for key in given if key not in known and folded(key) in _folded(known)), None)
+
+
+@cache
+def _folded(known: tuple[str, ...]) -> frozenset[object]:
+    return frozenset(map(folded, known))
 
 
 def plain_id(message: Mapping[str, object]) -> str | int | None:
