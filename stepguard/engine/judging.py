@@ -61,7 +61,8 @@ class ClaimJudge:
         values = self._schedule.read(steps) if not stand_in or flight.request is None else flight.request.values
         foreign = any(step.checks for step in steps)
         # What does not rest on a step that is not accepted is as right without it. A vote is about a reply as a whole.
-        independent = self._schedule.unordered and not self._observe and not stand_in and self._repairs.vote is None
+        independent = self._repairs.vote is None and not self._observe and not stand_in
+        independent = independent and self._schedule.separable(steps)
         action = CheckClaims(
             self._outbox.new_id(), steps, claims, values, foreign, self._observe, independent, stand_in=stand_in
         )

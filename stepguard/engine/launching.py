@@ -287,7 +287,7 @@ class Launcher:
             self._schedule.land(flight.segment)
             self._ending.end("exhausted", flight.first, reason)
             return
-        independent = self._schedule.unordered and self._repairs.vote is None
+        independent = self._repairs.vote is None and self._schedule.separable(flight.segment.steps)
         request = replace(flight.request, stop=self._asker.stop(flight, independent=independent))
         backend = flight.rung.backend or self._fallbacks.current
         action = Ask(self._outbox.new_id(), request, backend, flight.segment.occurrences)

@@ -92,6 +92,13 @@ class Schedule:
         """Whether steps may be completed before others in front of them."""
         return self._mixed or self._parallel > 1
 
+    def separable(self, steps: Iterable[Step]) -> bool:
+        """Whether claims of one reply about these steps are judged apart from refused ones that they do not rest on.
+
+        A straight line of formulas is a chain, of which nothing behind a refused one is kept.
+        """
+        return self.unordered or any(step.expression is None for step in steps)
+
     @property
     def remaining(self) -> int:
         """How many of the steps that have come up are not completed."""

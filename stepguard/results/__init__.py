@@ -149,8 +149,8 @@ class Attempt:
         rung: the way of asking (``"ask"`` for the first time, see `stepguard.repair.rungs`).
         outcome: accepted (all steps), partly (some), rejected (none), draft (free text that the next call builds on)
             or error (no reply, or nobody to read it).
-        committed: how many of the asked steps were committed: those before the first that was not accepted, and where
-            a procedure decides or repeats also those behind it that do not rest on it.
+        committed: how many of the asked steps were committed: those before the first that was not accepted, and
+            those behind it that do not rest on it, but for straight lines of formulas.
         deviations: what was wrong with the reply.
         usage: what the call cost.
         seconds: from sending the request to the reply.

@@ -241,26 +241,50 @@ def is_large(step: Step, values: Mapping[str, Any], claim: Claim) -> bool:
 NAME = Step("name", instruction="Copy the name.", type="text", reads=["letter"], checks=[Grounded("letter")])
 LARGE = Step("large", instruction="Is x above 5?", type="boolean", reads=["x"], checks=[is_large])
 DESK = Procedure(
-    [If([("careful", [NAME, LARGE])])],
-    inputs=[Input("letter", "text"), Input("x", "integer"), Input("careful", "boolean")],
-    answer="careful",
+    [If([("x > 0", [NAME, LARGE])])],
+    inputs=[Input("letter", "text"), Input("x", "integer")],
+    answer="x",
     name="desk",
 )
-LETTER = {"letter": "Dear Ann", "x": 7, "careful": True}
+STRAIGHT_DESK = Procedure([NAME, LARGE], inputs=[Input("letter", "text"), Input("x", "integer")], name="desk")
+LETTER = {"letter": "Dear Ann", "x": 7}
 
 
 def said(name: str, large: str) -> str:
     return json.dumps({"name": {"work": "copied", "value": name}, "large": {"work": "7 > 5", "value": large}})
 
 
-def test_a_wrong_guess_behind_a_refused_step_is_none_to_repeat() -> None:
+@pytest.mark.parametrize("desk", [DESK, STRAIGHT_DESK], ids=["branching", "straight"])
+def test_a_wrong_guess_behind_a_refused_step_is_none_to_repeat(desk: Procedure) -> None:
     """Of two values the other one would be left: whoever tosses a coin gets one toss, wherever the step stands."""
     model = ScriptedBackend(said("Bob", "false"))
-    result = Guard(model).run(DESK, LETTER)
+    result = Guard(model).run(desk, LETTER)
     assert result.status == "abstained"
     assert result.problem is not None
     assert str(result.problem.occurrence) == "large"
     kept = ScriptedBackend(said("Bob", "true"), '{"name": {"work": "copied", "value": "Ann"}}')
-    result = Guard(kept).run(DESK, LETTER)
+    result = Guard(kept).run(desk, LETTER)
     assert result.status == "checked"
     assert asked(kept) == [["name", "large"], ["name"]]
+
+
+def test_a_straight_line_of_readings_keeps_what_does_not_rest_on_a_refused_one() -> None:
+    """One field of a receipt that is not accepted takes no other along, and a formula behind it only where it reads it.
+
+    A straight line of formulas alone is a chain: there the next reply begins at the refused one.
+    """
+    names = ("shop", "net", "tax")
+    read = [Step(name, instruction=f"Copy the {name}.", type="text" if name == "shop" else "decimal(2)",
+                 reads=["receipt"], checks=[Grounded("receipt")]) for name in names]  # fmt: skip
+    steps = [*read, Step("twice", "net * 2"), Step("sum", "net + tax")]
+    first = {"shop": {"work": "", "value": "ACME"}, "net": {"work": "", "value": "9.50"}}
+    first |= {"tax": {"work": "", "value": "7"}, "twice": "9.50 * 2 = 19.00", "sum": "9.50 + 7 = 16.50"}  # type: ignore[dict-item]
+    model = ScriptedBackend(
+        json.dumps(first), '{"tax": {"work": "", "value": "0.95"}}', '{"sum": "9.50 + 0.95 = 10.45"}'
+    )
+    result = Guard(model).run(Procedure(steps, inputs=[Input("receipt", "text")]), {"receipt": "ACME\n9.50\n0.95"})
+    assert result.status == "checked"
+    assert asked(model) == [[*names, "twice", "sum"], ["tax"], ["sum"]]
+    chain = ScriptedBackend('{"a": "1 + 1 = 3", "b": "2 + 2 = 4"}', '{"a": "1 + 1 = 2"}', '{"b": "2 + 2 = 4"}')
+    Guard(chain).run(Procedure([Step("a", "1 + 1"), Step("b", "2 + 2")]), {})
+    assert asked(chain) == [["a", "b"], ["a"], ["b"]]

@@ -87,16 +87,17 @@ def _attempt(attempt: Attempt, again: Replay) -> Html:
     )
     said = read_entries(attempt.text or "") or {}
     steps = {step.id: step for step in again.task.procedure.steps}
+    taken = _committed(attempt, [steps[name] for name in asked])
     rows = [
         tag(
             "tr",
             tag("th", name, scope="row", class_="mono", role="rowheader"),
             tag("td", _step_text(steps[name]), class_="mono asked", role="cell"),
             tag("td", cut(said.get(name, ""), _LINE), class_="mono", role="cell"),
-            tag("td", _judged(attempt, at, name), role="cell"),
+            tag("td", _judged(attempt, name, accepted=name in taken), role="cell"),
             role="row",
         )
-        for at, name in enumerate(asked)
+        for name in asked
     ]
     heads = [tag("th", text, scope="col", role="columnheader") for text in ("step", "asked", "reply", "judged")]
     others = [each for each in attempt.deviations if each.step not in asked]
@@ -128,13 +129,25 @@ def _step_text(step: Step) -> str:
     return cut(step.formula or step.instruction or "", _LINE)
 
 
-def _judged(attempt: Attempt, at: int, name: str) -> Child:
+def _committed(attempt: Attempt, steps: Sequence[Step]) -> set[str]:
+    """Which of the asked steps were committed: of those that do not rest on a refused one so many as were."""
+    refused = {where.step for where in attempt.refused}
+    candidates: list[str] = []
+    for step in steps:
+        if step.id in refused or not refused.isdisjoint(step.reads):
+            refused.add(step.id)
+        else:
+            candidates.append(step.id)
+    return set(candidates[: attempt.committed])
+
+
+def _judged(attempt: Attempt, name: str, *, accepted: bool) -> Child:
     found = [each for each in attempt.deviations if each.step == name]
     why = [
         tag("span", f"{_NO} {each.kind}", f": {cut(each.reason, _LINE)}" if each.reason else None, class_="bad-text")
         for each in found
     ]
-    if at < attempt.committed:
+    if accepted:
         return [tag("span", f"{_YES} accepted", class_="ok"), " " if why else None, why]
     return why or tag("span", "not used", class_="note")
 
