@@ -7,15 +7,21 @@ import asyncio
 import os
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from stepguard.cli.arguments import add_guard, read_guard
 from stepguard.cli.policies import add_facts, chosen_zone, load_policy, read_facts
+from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError
 
 if TYPE_CHECKING:
+    from stepguard.guard import Guard
     from stepguard.policy.gate import PolicyGate
 
 __all__ = ["add_arguments", "main"]
+
+_BUDGET: Final = Budget(calls=10, tokens=50_000, seconds=60.0)
+"""What one judgement may spend."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ledger", metavar="FILE", help="keep the conversation, and go on with it; with --run-id")
     parser.add_argument("--run-id", metavar="NAME", help="which conversation of the ledger this is")
     parser.add_argument("--observe", action="store_true", help="log what would be refused, and pass every call on")
+    model = parser.add_argument_group(
+        "the model", "It judges the facts that the policy declares as judged; without it they are asked of a person."
+    )
+    model.add_argument("--model", metavar="NAME", help="as for `stepguard run`")
+    model.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible endpoint that has the model")
+    model.add_argument("--gguf", metavar="FILE", help='a model file to run here (needs "stepguard[local]")')
+    add_guard(parser.add_argument_group("the guard, for every judgement"), _BUDGET, stop_early=False)
 
 
 def main(options: argparse.Namespace) -> int:
@@ -70,14 +83,28 @@ def main(options: argparse.Namespace) -> int:
             run_id=options.run_id,
         )
         stack.callback(gate.close)
-        return _serve(gate, command, options)
+        return _serve(gate, _guard(gate, options), command, options)
 
 
-def _serve(gate: PolicyGate, command: list[str], options: argparse.Namespace) -> int:
+def _guard(gate: PolicyGate, options: argparse.Namespace) -> Guard | None:
+    if options.model is None and options.base_url is None and options.gguf is None:
+        return None
+    if not any(fact.judged for fact in gate.policy.facts.values()):
+        raise ConfigError("the policy declares no fact as judged: leave the model out", option="model")
+    if options.observe:
+        raise ConfigError("--observe stops no call, so nothing is judged: leave the model out", option="model")
+    from stepguard.cli.models import choose_backend
+    from stepguard.guard import Guard
+
+    backend, _ = choose_backend(options)
+    return Guard(backend, **read_guard(options, seconds=options.max_seconds))
+
+
+def _serve(gate: PolicyGate, guard: Guard | None, command: list[str], options: argparse.Namespace) -> int:
     from stepguard.integrations.mcp_gate import GatedSession, serve_command
 
     if options.url is None:
-        return serve_command(GatedSession(gate, ask=options.ask), command)
+        return serve_command(GatedSession(gate, ask=options.ask, guard=guard), command)
     from stepguard.integrations.mcp_gate.http import serve_url
 
     headers = {}
@@ -85,5 +112,6 @@ def _serve(gate: PolicyGate, command: list[str], options: argparse.Namespace) ->
         if not os.environ.get(options.token):
             raise ConfigError(f"the environment has no {options.token}", option="token")
         headers["Authorization"] = f"Bearer {os.environ[options.token]}"
-    asyncio.run(serve_url(GatedSession(gate, ask=options.ask, handshake=True), options.url, headers=headers))
+    session = GatedSession(gate, ask=options.ask, handshake=True, guard=guard)
+    asyncio.run(serve_url(session, options.url, headers=headers))
     return 0

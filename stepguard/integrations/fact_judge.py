@@ -61,37 +61,55 @@ class FactJudge:
         judged = [each for each in policy.facts.values() if each.judged]
         self._procedures: Final = {each.name: judgement_procedure(each) for each in judged}
         self._names: Final = {each.name: [key.name for key in each.keys] for each in judged}
-        self._undecided: Final[set[tuple[object, ...]]] = set()
+        self._judged: Final[dict[tuple[object, ...], JudgedFact]] = {}
+        self._unverified: Final[dict[tuple[object, ...], str]] = {}
+
+    def decides(self, question: FactQuestion) -> bool:
+        """Whether a fact is one of judgement, and nothing has shown yet that it cannot be verified."""
+        return question.fact in self._procedures and _about(question) not in self._unverified
+
+    def why_not(self, question: FactQuestion) -> str:
+        """Why a judgement that was made is none, for logs."""
+        return self._unverified.get(_about(question), "")
 
     def judge(self, question: FactQuestion) -> JudgedFact | None:
         """The fact; None where it is not one of judgement, or could not be verified."""
         if (inputs := self._inputs(question)) is None:
-            return None
+            return self._judged.get(_about(question))
         try:
             result = self._guard.run(self._procedures[question.fact], inputs)
-        except InputError:  # the keys cannot be read as a document
-            return self._of(question, None)
+        except InputError as error:  # the keys cannot be read as a document
+            return self._of(question, error)
         return self._of(question, result)
 
     async def ajudge(self, question: FactQuestion) -> JudgedFact | None:
         """The twin of `judge`."""
         if (inputs := self._inputs(question)) is None:
-            return None
+            return self._judged.get(_about(question))
         try:
             result = await self._guard.arun(self._procedures[question.fact], inputs)
-        except InputError:
-            return self._of(question, None)
+        except InputError as error:
+            return self._of(question, error)
         return self._of(question, result)
 
     def _inputs(self, question: FactQuestion) -> Mapping[str, object] | None:
-        if question.fact not in self._procedures or (question.fact, *question.keys) in self._undecided:
+        about = _about(question)  # nothing is paid for the same again
+        if question.fact not in self._procedures or about in self._judged or about in self._unverified:
             return None
         return dict(zip(self._names[question.fact], question.keys, strict=True))
 
-    def _of(self, question: FactQuestion, result: Result | None) -> JudgedFact | None:
-        steps = () if result is None else result.steps
-        record = next((each for each in steps if each.occurrence.step == question.fact), None)
-        if record is None or record.support == "unverified":
-            self._undecided.add((question.fact, *question.keys))  # nothing is paid for the same again
+    def _of(self, question: FactQuestion, result: Result | InputError) -> JudgedFact | None:
+        about = _about(question)
+        if isinstance(result, InputError):
+            self._unverified[about] = str(result)
             return None
-        return JudgedFact(record.value, record.support)
+        record = next((each for each in result.steps if each.occurrence.step == question.fact), None)
+        if record is None or record.support == "unverified":
+            self._unverified[about] = f"{result.status}, {result.error or 'nothing stands behind it'}"
+            return None
+        self._judged[about] = JudgedFact(record.value, record.support)
+        return self._judged[about]
+
+
+def _about(question: FactQuestion) -> tuple[object, ...]:
+    return (question.fact, *question.keys)

@@ -105,7 +105,8 @@ class Decision:
             return ""
         sentences: dict[str, None] = {}
         for reason in self.reasons:
-            sentences[f"{reason.words.rstrip('.')}.{f' {reason.first}' if reason.first else ''}"] = None
+            words = reason.words if reason.words.endswith(("?", "!")) else f"{reason.words.rstrip('.')}."
+            sentences[f"{words}{f' {reason.first}' if reason.first else ''}"] = None
         why = " ".join(sentences)
         match self.outcome:
             case "refuse":

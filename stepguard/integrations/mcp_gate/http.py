@@ -62,7 +62,7 @@ async def _serve(session: GatedSession, url: str, headers: dict[str, str] | None
         streamable_http_client(url, http_client=http) as (from_server, to_server),
         anyio.create_task_group() as tasks,
     ):
-        relay = _UrlRelay(to_server, write, log)
+        relay = _UrlRelay(session, to_server, write, log, tasks)
 
         async def server_speaks() -> None:
             async for item in from_server:
@@ -96,7 +96,17 @@ async def _client_lines() -> AsyncIterator[str]:
 
 
 class _UrlRelay:
-    def __init__(self, to_server: Any, to_client: Callable[[str], None], log: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        session: GatedSession,
+        to_server: Any,
+        to_client: Callable[[str], None],
+        log: Callable[[str], None],
+        tasks: anyio.abc.TaskGroup,
+    ) -> None:
+        self._session = session
+        self._tasks = tasks
+        self._one_judgement = asyncio.Lock()
         self._to_server = to_server
         self._to_client = to_client
         self._log = log
@@ -116,8 +126,15 @@ class _UrlRelay:
                 self._log(each.text)
             elif each.to == "client":
                 self._to_client(each.text)
+            elif each.to == "judge":
+                self._tasks.start_soon(self._judge, each.text)
             else:
                 await self._send(each.text)
+
+    async def _judge(self, name: str) -> None:
+        async with self._one_judgement:  # two calls may wait for the same
+            verdicts = await self._session.ajudge(name)
+        await self.passed(self._session.judged(name, verdicts))
 
     async def _send(self, text: str) -> None:
         try:

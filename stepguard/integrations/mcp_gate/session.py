@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal, NamedTuple
 
 from stepguard.errors import ValueRefused
+from stepguard.guard import Guard
+from stepguard.integrations.fact_judge import FactJudge, JudgedFact
 from stepguard.integrations.mcp_gate.asking import PersonAtClient, PersonQuestion, can_ask, declared_capabilities
 from stepguard.integrations.mcp_gate.messages import (
     CALL_KEYS,
@@ -34,7 +36,8 @@ from stepguard.integrations.mcp_gate.messages import (
     text_result,
 )
 from stepguard.language.strict_json import JsonObject, encode
-from stepguard.policy.decisions import Decision
+from stepguard.language.values import show_value
+from stepguard.policy.decisions import Decision, FactQuestion
 from stepguard.policy.gate import PolicyGate
 
 __all__ = ["IDEMPOTENCY_KEY", "GatedSession", "Routed"]
@@ -42,12 +45,14 @@ __all__ = ["IDEMPOTENCY_KEY", "GatedSession", "Routed"]
 IDEMPOTENCY_KEY: Final = "stepguard/idempotency-key"
 """Where a server finds the key of a call: in the ``_meta`` of its parameters."""
 _QUESTION: Final = "stepguard"
+_MOST_ROUNDS: Final = 20
+"""So often facts are judged for one call; what was judged may bring the next question."""
 
 
 class Routed(NamedTuple):
-    """A message on its way, or a line for the log of the host."""
+    """A message on its way, a line for the log of the host, or the name of a judgement to be made (`judge`)."""
 
-    to: Literal["client", "server", "log"]
+    to: Literal["client", "server", "log", "judge"]
     text: str
 
 
@@ -59,6 +64,14 @@ class _CallRequest(NamedTuple):
     params: JsonObject
     tool: str
     arguments: JsonObject
+
+
+class _Judging(NamedTuple):
+    """A call that waits for facts to be judged, in so many rounds."""
+
+    call: _CallRequest
+    questions: tuple[FactQuestion, ...]
+    rounds: int
 
 
 class _Flying(NamedTuple):
@@ -78,6 +91,7 @@ class GatedSession:
         ask: the roles and facts for which the person at the client answers, where the client can ask them
             (elicitation); where it cannot, or others have to be asked, the model is told that the call waits.
         handshake: whether a client is to begin with ``initialize``: ``server/discover`` is then answered as unknown.
+        guard: judges the facts that are declared as ``judged``; what it cannot verify is asked as without it.
     """
 
     def __init__(
@@ -87,6 +101,7 @@ class GatedSession:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         ask: Iterable[str] = (),
         handshake: bool = False,
+        guard: Guard | None = None,
     ) -> None:
         self.gate = gate
         self._person = PersonAtClient(gate, ask)
@@ -99,6 +114,8 @@ class GatedSession:
         self._listing: set[str | int] = set()
         self._undeclared: set[str] = set()
         self._paused: dict[str, str] = {}
+        self._judge = None if guard is None else FactJudge(guard, gate.policy)
+        self._judging: dict[str, _Judging] = {}
 
     # ---- from the client
 
@@ -144,7 +161,7 @@ class GatedSession:
         if unclear is not None or not isinstance(given, JsonObject):
             wrong = "arguments are an object" if unclear is None else f"the key {unclear[:40]!r} is not clear"
             return [Routed("client", error_message(id, INVALID_PARAMS, wrong))]
-        if id in self._flying or any(call.id == id for call, _ in self._asked.values()):
+        if id in self._flying or any(call.id == id for call in self._waiting()):
             return [Routed("client", error_message(id, INVALID_REQUEST, "a call with this id is not answered yet"))]
         if params.get("task") is not None and not self.gate.observe:
             return [Routed("client", text_result(id, f"The call of {name[:60]} was refused: call it without a task."))]
@@ -157,7 +174,11 @@ class GatedSession:
             params = JsonObject(others)  # these were not for the server
         return self._judged(_CallRequest(id, line, params, name, given))
 
-    def _judged(self, call: _CallRequest) -> list[Routed]:
+    def _waiting(self) -> list[_CallRequest]:
+        """The calls that wait for a person, or for a judgement."""
+        return [*(call for call, _ in self._asked.values()), *(each.call for each in self._judging.values())]
+
+    def _judged(self, call: _CallRequest, rounds: int = 0) -> list[Routed]:
         try:
             request = f"{json.dumps(call.tool)} {encode(call.arguments)}"
         except ValueError as error:
@@ -165,6 +186,10 @@ class GatedSession:
         known = self._paused.pop(f"{request} {call.params.get('requestState')!r}", f"{self._own}.{json.dumps(call.id)}")
         decision = self.gate.offer(call.tool, call.arguments, id=known, now=self._clock())
         if not decision.allowed and not self.gate.observe:
+            if rounds < _MOST_ROUNDS and (questions := self._for_judgement(decision)):
+                name = secrets.token_hex(8)
+                self._judging[name] = _Judging(call, questions, rounds)
+                return [Routed("judge", name)]
             question = self._person.question(decision)
             asking = [] if question is None else self._ask(call, question)
             answer = asking or [Routed("client", text_result(call.id, decision.message))]
@@ -173,6 +198,39 @@ class GatedSession:
         if decision.number is not None:
             self._flying[call.id] = _Flying(decision.call, call.tool, request)
         return [*log, Routed("server", one_line(call.line) if self.gate.observe else _passed_on(call, decision))]
+
+    # ---- judgements, which take the time of a model: whoever makes them holds up nothing else meanwhile
+
+    def _for_judgement(self, decision: Decision) -> tuple[FactQuestion, ...]:
+        judge = self._judge
+        return () if judge is None else tuple(each for each in decision.questions if judge.decides(each))
+
+    def judge(self, name: str) -> list[tuple[FactQuestion, JudgedFact | None]]:
+        """Ask the model of the guard; from any thread, for one judgement at a time. `judged` takes what came of it."""
+        waiting = self._judging.get(name)
+        if waiting is None or self._judge is None:
+            return []  # the call was cancelled
+        return [(each, self._judge.judge(each)) for each in waiting.questions]
+
+    async def ajudge(self, name: str) -> list[tuple[FactQuestion, JudgedFact | None]]:
+        """The twin of `judge`."""
+        waiting = self._judging.get(name)
+        if waiting is None or self._judge is None:
+            return []
+        return [(each, await self._judge.ajudge(each)) for each in waiting.questions]
+
+    def judged(self, name: str, verdicts: Iterable[tuple[FactQuestion, JudgedFact | None]]) -> list[Routed]:
+        """What becomes of a call now that facts were judged for it, or could not be; nothing of one cancelled."""
+        log: list[Routed] = []
+        for question, verdict in verdicts:
+            if verdict is not None:
+                self.gate.learn(question.fact, *question.keys, value=verdict.value, strength=verdict.strength)
+                outcome = f"{show_value(verdict.value)} ({verdict.strength})"
+            else:
+                outcome = f"not verified ({'' if self._judge is None else self._judge.why_not(question)})"
+            log.append(Routed("log", " ".join(f"judged {question.fact}: {outcome}".split())))
+        waiting = self._judging.pop(name, None)
+        return log if waiting is None else [*log, *self._judged(waiting.call, waiting.rounds + 1)]
 
     def _ask(self, call: _CallRequest, question: PersonQuestion) -> list[Routed]:
         """Ask the person at the client, as its version of the protocol does; nothing where it cannot."""
@@ -195,6 +253,8 @@ class GatedSession:
         """A call that was cancelled is not answered, and may have done something; one that waits is not made."""
         for token in [token for token, (call, _) in self._asked.items() if call.id == id]:
             del self._asked[token]
+        for name in [name for name, waiting in self._judging.items() if waiting.call.id == id]:
+            del self._judging[name]
         flying = None if id is None else self._flying.pop(id, None)
         if flying is not None:
             self.gate.failed(flying.call)

@@ -86,6 +86,7 @@ class _CommandRelay:
         self._to_client = to_client
         self._log = log
         self._lock = Lock()
+        self._one_judgement = Lock()
         self._client_ended = False
 
     def run(self, client: Iterable[bytes]) -> int:
@@ -97,6 +98,7 @@ class _CommandRelay:
             code = self._server.wait()
         finally:
             _end(self._server)
+            self._server.stdout.close()
         return 0 if self._client_ended else code or 1
 
     def _from_client(self, client: Iterable[bytes]) -> None:
@@ -113,18 +115,36 @@ class _CommandRelay:
             self._log(f"error: {error}")
             self._server.terminate()
 
+    def _judge(self, name: str) -> None:
+        try:
+            with self._one_judgement:  # two calls may wait for the same
+                verdicts = self._session.judge(name)
+            with self._lock:
+                routed = self._session.judged(name, verdicts)
+            self._send(routed)
+        except StepguardError as error:
+            self._log(f"error: {error}")
+            self._server.terminate()
+        except (OSError, ValueError):  # the server has gone away, or is about to
+            self._server.terminate()
+
     def _pass(self, route: Callable[[str], list[Routed]], line: bytes) -> None:
         text = line.decode("utf-8", "surrogateescape").rstrip("\r\n")
         if not text.strip():
             return
         with self._lock:
             routed = route(text)
+        self._send(routed)
+
+    def _send(self, routed: list[Routed]) -> None:
         # Outside of the lock: the one that is written to may wait until it has been read from.
         for each in routed:
             if each.to == "log":
                 self._log(each.text)
             elif each.to == "client":
                 self._to_client(each.text)
+            elif each.to == "judge":
+                Thread(target=self._judge, args=(each.text,), daemon=True).start()
             else:
                 self._write(each.text)
 
