@@ -51,7 +51,11 @@ _IN_FRONT: Final = re.compile(
 _REACH: Final = 160
 _LONGEST_REST: Final = 2000
 _DENIED_BELOW: Final = re.compile(r"(?:false|untrue|no)[.! ]*\Z", re.IGNORECASE)
-_LED_BELOW: Final = re.compile(r"(?:=|->|=>|[\u2192\u21d2\u279c])\s*([-+$]?[0-9][0-9.,]*%?)\Z")
+_LED_BELOW: Final = re.compile(
+    r"(?:=|->|=>|[\u2192\u21d2\u279c]|(?:final|new|now|true|correct(?:ed)?|revised) ?:)"
+    r"\s*([-+$]?[0-9][0-9.,]*%?)\Z",
+    re.IGNORECASE,
+)
 _NUMBER: Final = re.compile(r"[0-9](?:[0-9.,]*[0-9])?")
 _NUMBER_BELOW: Final = re.compile(r"[-+$]?[0-9.,]+%?\Z")
 
@@ -200,6 +204,8 @@ class _AnswerReader:
     def read(self, start: int, begin: int, end: int) -> Stated | None:
         """What stands from `begin` to `end`; None where that is where the steps begin."""
         kind, first = self.kind, begin
+        if kind.numeric and self.whole[end - 1 : end + 1] == "!}":
+            return Stated(self.whole[begin:end], start, end, None, False)  # a factorial in a box
         while self.body[first - 1 : first] == " " != self.whole[first - 1 : first]:  # notation that became blanks
             first -= 1
         written = bare(self.whole[first:end])

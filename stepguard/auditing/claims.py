@@ -13,6 +13,7 @@ from typing import Final
 from stepguard.auditing.lenient import read_bare
 from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
+from stepguard.auditing.sides import compare, read_side
 from stepguard.auditing.surroundings import goes_on_below, stands_alone_after
 from stepguard.language.attribution import attributed_after
 from stepguard.language.currencies import CODES, SIGNS, WORDS
@@ -51,7 +52,7 @@ _UNIT: Final = re.compile(
     r" ?\(?(?:(?P<percent>%|(?i:percent|per cent)\b)|(?P<code>[A-Z]{3}\b)"
     rf"|(?P<word>(?i:US dollars?|{'|'.join(map(re.escape, WORDS))})\b))"
 )
-_MARKS: Final = re.compile(r"[\"'*_]*!?[\"'*_]*(?: *[\u2713\u2714\u2705\u2611]\ufe0f?)*")
+_MARKS: Final = re.compile(r"(?:[\"'*_]+!?[\"'*_]*)?(?: *[\u2713\u2714\u2705\u2611]\ufe0f?)*")
 _WORD_BEHIND: Final = re.compile(r" *\(? *(?P<word>[A-Za-z][\w']*)")
 _GOING_ON: Final = re.compile(
     r" *\(? *(?:for|after|as|at|because|before|by|due|from|including|excluding|on|since|so|such|that|the|then"
@@ -81,7 +82,13 @@ _REMARK: Final = re.compile(
     r"=[^()\n]*|(?:\u2248|~|about|approx[a-z.]*) ?-?[0-9.]+)\)|\|(?= ?[-+(]?[0-9][^=|\n]*=))"
 )
 """Another equation, or an approximation, in brackets or in a column behind a value."""
+_WORKED: Final = re.compile(
+    r"(?P<value>(?<![\w.,])[-$]{0,2}[0-9][0-9.,]*) {0,3}\((?:= ?|that is,? |i\.e\.,? )?"
+    r"(?P<inside>[-0-9 .,$]{1,60}[+*/^-][-+*/^0-9 .,$()]{0,200})\)(?=[ .,;]*(?:\n|\Z))"
+)
+"""How a value was worked out, in brackets behind it: ``42 (6 * 7)``."""
 _ARITHMETIC: Final = frozenset("0123456789-(\u2248~")
+_LAST_LETTER: Final = re.compile(r"[A-Za-z:] *\Z")
 _SAYS_A_NUMBER: Final = re.compile("[0-9]")
 _BEGINS_WITH_NUMBER: Final = re.compile(r"\W*[0-9]")
 
@@ -101,6 +108,12 @@ def read_claim(body: str, begin: int, end: int, names: Names, step: Step | None,
     kind = NUMBER if step is None else step.type
     if not kind.numeric:
         return read_words(body, begin, end, entry, kind)
+    for remark in _WORKED.finditer(body, begin, end):
+        worked, value = names.expression(remark["inside"]), read_side(remark["value"])
+        side = None if worked is None else read_side(worked)
+        if side is not None and value is not None and compare(value, side) == "equal":
+            claim = read_claim(body, begin, remark.end("value"), names, step, leading=leading)
+            return replace(claim, work=claim.work or (worked or "",)) if claim.value is not None else claim
     for remark in _REMARK.finditer(body, begin, end):
         inside = remark["inside"] or ""
         if not taken_back_after(inside) and (inside[:1] in _ARITHMETIC or not goes_back(inside)):
@@ -263,6 +276,8 @@ def read_value(body: str, first: int, last: int, names: Names, kind: ValueType =
     stop = first + len(run)
     said = body[stop : min(last, stop + _REACH)].partition("\n")[0]
     said = said[contrast_length(run, said) :]
+    if said[:1] == "!" and said[1:2] in ("", " ") and _LAST_LETTER.search(body, max(first - 4, 0), first):
+        said = said[1:]  # of "t1 is 42!", but "t1 = 42!" may be a factorial
     suffix = ""
     unit = _UNIT.match(said)
     if unit is not None:
@@ -286,6 +301,8 @@ def read_value(body: str, first: int, last: int, names: Names, kind: ValueType =
             return None, stop
     bare = run
     while bare.startswith("(") and bare.endswith(")"):
+        if kind.kind == "money":
+            return None, stop  # to accountants, below zero
         bare = bare[1:-1].strip()
     digits = bare.replace("$", "").replace(" ", "")
     if not re.fullmatch(

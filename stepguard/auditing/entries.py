@@ -18,9 +18,12 @@ from stepguard.auditing.layouts import as_claims
 from stepguard.auditing.lines import LABEL, Lines
 from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
+from stepguard.documents.tables import Head
 from stepguard.language.attribution import heads_another
+from stepguard.language.currencies import compatible
 from stepguard.language.retraction import denied_next, doubted_before
 from stepguard.language.value_types import NUMBER
+from stepguard.procedure.steps import Step
 
 __all__ = ["read_entries"]
 
@@ -84,7 +87,7 @@ def read_entries(body: str, names: Names) -> list[Entry]:
     block_named = False
     heads: list[str] = []
     for start, end in _logical_lines(body):
-        row = _cells(body, start, end)
+        row = _cells(body, start, end, names)
         if row:
             heads, entry = _row(body, row, heads, names)
             if entry is not None:
@@ -189,6 +192,8 @@ def _named(body: str, line_start: int, begin: int, end: int, names: Names) -> It
     """The claims of a line that name their step."""
     anchors: list[tuple[re.Match[str], str, bool]] = []
     for found in _ANCHOR.finditer(body, begin, end):
+        if body[found.end("name")] == "'" != body[found.start() - 1 : found.start()]:
+            continue  # t1' is another one
         name = names.find(found["name"])
         first = not body[begin : found.start()].strip(" *_\"'`({[$")
         if name is None:
@@ -294,10 +299,10 @@ def _positional(body: str, begin: int, end: int, number: int, names: Names) -> E
     return replace(claim, name=found.name, known=found.known, start=begin, unread=f"#{shown}", doubt=doubt)
 
 
-def _cells(body: str, start: int, end: int) -> list[tuple[int, int]]:
+def _cells(body: str, start: int, end: int, names: Names) -> list[tuple[int, int]]:
     """The cells of a row of a table; nothing where the line is none."""
     line = body[start:end].rstrip()
-    if line.count("|") < 2:
+    if line.count("|") < 2 and (names.label(line.partition("|")[0].strip(" *_\"'`$")) is None or "|" not in line):
         return []
     edges = [start + found.start() for found in _CELL_EDGE.finditer(line)]
     if not line.lstrip().startswith("|"):
@@ -327,14 +332,14 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
         elif names.like_a_step(names.unknown(texts[0])):
             name, known = names.unknown(texts[0]), False
         else:
-            return [text.lower() for text in texts], None
+            return texts, None
     if name in names.inputs and name not in names.steps:
         return heads, None
     columns = row[at + 1 :]
     if not columns:
         return heads, None
     below = heads[at + 1 : at + 1 + len(columns)]
-    titles = [set(re.findall(r"[\w-]+", head)) for head in below]
+    titles = [set(re.findall(r"[\w-]+", head.lower())) for head in below]
     others = {column for column, head in enumerate(below) if heads_another(head)}
     own = [column for column in range(len(columns)) if column not in others]
     if not own:
@@ -354,7 +359,18 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
     start = row[at][0]
     start += len(body[start : row[at][1]]) - len(body[start : row[at][1]].lstrip())
     entry = replace(claim, name=name, known=known, start=start, work=(*work, *claim.work))
+    if entry.value is not None and step is not None and value_at < len(below) and _in_another(below[value_at], step):
+        entry = replace(entry, value=None, work=(), unread=f"{entry.value} {below[value_at]}"[:60], doubt="unread")
     remarks = (texts[at + 1 + column] for column in others if not titles[column] & _FAULTS)
     if entry.value is not None and any(denied_next(f"\n{remark}") for remark in remarks):
         entry = replace(entry, value=None, work=(), unread=f"{entry.value} {texts[-1]}"[:60], doubt="denied")
     return heads, entry
+
+
+def _in_another(head: str, step: Step) -> bool:
+    """Whether the head of a column says that the amounts below are in another currency or scale than the step's."""
+    said = Head.read(head) if step.type.currency is not None else None
+    return said is not None and bool(
+        said.power
+        or (said.currencies and not any(compatible(each, step.type.currency or "") for each in said.currencies))
+    )

@@ -11,6 +11,7 @@ from typing import Final
 from stepguard.auditing.answers import Stated, find_answers, find_corrections
 from stepguard.auditing.entries import read_entries
 from stepguard.auditing.findings import Audit, FinalAnswer, Finding, StepAudit
+from stepguard.auditing.layouts import with_cells
 from stepguard.auditing.lines import Lines
 from stepguard.auditing.names import Entry, Names, joined
 from stepguard.auditing.states import Claimed, Judge
@@ -82,7 +83,7 @@ class _Auditor:
         self.findings: list[Finding] = []
         self.text = text
         self.read = without_struck(text)  # what is struck out is no claim
-        self.body = plain(self.read)
+        self.body = plain(with_cells(self.read, self.names))
         self.trace: Trace | None = read_trace(self.read, self.names)
         if self.trace is not None:
             parts, at = [], 0

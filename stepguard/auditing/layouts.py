@@ -12,7 +12,7 @@ from typing import Final
 
 from stepguard.auditing.names import Names
 
-__all__ = ["as_claims"]
+__all__ = ["as_claims", "with_cells"]
 
 _TAG: Final = re.compile(r"<(?P<name>[A-Za-z_]\w{0,63})>(?P<inside>[^<>\n]{1,200})</(?P=name)>")
 _NAMED_NUMBER: Final = re.compile(
@@ -24,6 +24,8 @@ _LABELLED: Final = re.compile(
     r"(?P<sign>[*_'\"$ ]{0,6}(?::(?![=:/])|:?=(?![=>~/])|\b(?:is|equals|comes to)\b))",
     re.MULTILINE | re.IGNORECASE,
 )
+_QUOTED: Final = re.compile(r'"[^"\n]*"')
+_HTML_CELL: Final = re.compile(r"<(?:(?P<close>/)t[dh]|t[dh](?:\s[^<>]{0,200})?|(?P<row>/tr))>", re.IGNORECASE)
 _SPELLED: Final = re.compile(
     r"(?<![\w-])[A-Za-z]{2,20}(?:[ -][A-Za-z]{2,20}){1,3}(?=['\"*$]{0,2} {0,9}(?::|=|(?:is|equals)\b))"
 )
@@ -78,3 +80,43 @@ def _joined(written: str, names: Names) -> str:
             continue  # a difference of two names
         return written[: word.start()] + "_".join(parts)
     return written
+
+
+def with_cells(text: str, names: Names) -> str:
+    """A text of the same length in which the cells of separated values and of HTML stand between bars.
+
+    Values are separated by tabs, semicolons or commas where two lines or more that follow one another have as many of
+    them, and all of these lines, or all but the first, begin with the name of a step.
+    """
+    if "<td" in text or "<th" in text:
+        text = _HTML_CELL.sub(_html_cell, text)
+    for delimiter in "\t;,":
+        if delimiter not in text:
+            continue
+        lines = text.split("\n")
+        block: list[int] = []
+        count = 0
+        for number, line in enumerate([*lines, ""]):
+            fields = _QUOTED.sub(lambda cell: "x" * len(cell[0]), line).count(delimiter)
+            if fields and fields == count:
+                block.append(number)
+                continue
+            if len(block) > 1 and all(_begins_row(lines[each], delimiter, names) for each in block[1:]):
+                for each in block:
+                    inside = re.split(rf"({_QUOTED.pattern})", lines[each])
+                    lines[each] = "".join(
+                        part if at % 2 else part.replace(delimiter, "|") for at, part in enumerate(inside)
+                    )
+            block, count = [number], fields
+        text = "\n".join(lines)
+    return text
+
+
+def _begins_row(line: str, delimiter: str, names: Names) -> bool:
+    return names.find(line.partition(delimiter)[0].strip(" *_\"'`$")) in names.steps
+
+
+def _html_cell(tag: re.Match[str]) -> str:
+    if tag["row"]:
+        return "\n".rjust(len(tag[0]))
+    return ("" if tag["close"] else "|").ljust(len(tag[0]))

@@ -92,6 +92,7 @@ _FRACTION: Final = re.compile(r"and (?:a |an |one |two |three |four |five |half|
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z']*")
 _GROUPS_BELOW: Final = re.compile(r"(?:[.,][0-9]|(?:,?0[0-9]{2})+\b|[%^!\u2026]|\.\.)[^=]*\Z")
 """A line that goes on with the number above it."""
+_CALCULATED_BELOW: Final = re.compile(r" *(?:[+*/^\u00d7\u00f7\u00b7] ?|-)\(?[0-9][0-9.,)]*\s*\Z")
 _LAST_WORD: Final = re.compile(r"[A-Za-z][A-Za-z']{0,30}\Z")
 _BEFORE_SIGN: Final = frozenset(
     (
@@ -208,8 +209,6 @@ def stands_alone_after(behind: str) -> Surroundings:
     if first == "(":
         inside = rest[1:].lstrip(" ")
         return _word(inside) if apart and inside[:1].isalpha() else "no"
-    if first == "/":
-        return _word(rest[1:])
     if first in "-\u2014":
         return "yes" if apart and rest[1:].lstrip(" -")[:1].isalpha() else "yes" if first == "\u2014" else "no"
     if first == ".":
@@ -247,7 +246,7 @@ def _word(rest: str) -> Surroundings:
 def goes_on_below(body: str, end: int) -> bool:
     """Whether the line below the one that ends at `end` goes on with its last number: ``000``, ``.5``, ``%``."""
     line = body[end : end + _REACH].removeprefix("\n").partition("\n")[0]
-    return _GROUPS_BELOW.match(line.strip()) is not None
+    return _GROUPS_BELOW.match(line.strip()) is not None or _CALCULATED_BELOW.match(line) is not None
 
 
 def _next_line(rest: str) -> Surroundings:

@@ -34,7 +34,7 @@ _NO_CLAIM: Final = (
     r"(?:q|question|input|prompt|user|human|customer|system|to-?do|hint|clue|tip|(?:(?:my|best|rough|first"
     r"|educated) )*(?:guess|estimate|draft)|prediction|goal"
     r"|suggestion"
-    r"|placeholder|template|sample|source|quote|quotation|citation|claim|myth|counter-?example|proposal|candidate"
+    r"|placeholder|template|sample|bad|source|quote|quotation|citation|claim|myth|counter-?example|proposal|candidate"
     r"|(?:option|choice) [a-z0-9]|suggested|proposed|predicted|guessed|estimated|tentative|provisional|possible"
     r"|alternative|hypothetical|(?:common )?(?:mistake|misconception|pitfall)|fallacy)"
 )
@@ -53,6 +53,28 @@ _LABELLED: Final = lazy_pattern(
     r")[*_]{0,2} ?:[*_]{0,2} *(?:the )?\Z",
     re.IGNORECASE,
 )
+_NAMES: Final = (
+    "ada|adam|ahmed|alan|albert|alex|ali|alice|amir|amy|ana|andrea|andrew|andy|angela|ann|anna|anne|arthur|ben|bernd"
+    "|bob|brian|carl|carla|carlos|carol|charles|charlie|chen|chloe|chris|claire|clara|daniel|dave|david|diana|diego"
+    "|ed|elena|eli|ella|emil|emily|emma|eric|erik|erin|eva|eve|fatima|felix|finn|frank|fred|george|greg|hana|hannah|hans"
+    "|harry|helen|henry|hugo|ian|ivan|jack|jacob|james|jane|jean|jens|jim|joe|john|jonas|jose|jos\u00e9|juan|judy"
+    "|julia|karen|karl|kate|kevin|kim|laura|lee|lena|leo|li|liam|lily|linda|lisa|lucas|lucy|luis|luke|maria|marie|mario"
+    "|martin|mary|matt|maya|mei|mia|mike|mohammed|nina|noah|olga|oliver|olivia|omar|oscar|pablo|pat|paul|pedro"
+    "|peggy|peter|pierre|priya|rachel|raj|ravi|rob|robert|rosa|sally|sam|sara|sarah|sofia|sophie|steve|susan|sven|tim"
+    "|tom|tony|trent|victor|walter|wei|yuki|zoe|j\u00fcrgen|claude|gemini|chatgpt|gpt-?[0-9][\\w.]{0,6}|llama|mistral"
+    "|qwen|deepseek|grok|copilot|siri|alexa"
+)
+"""Given names, as a line that quotes a conversation begins with them."""
+_TALKING: Final = (
+    rf"(?:(?:mr|mrs|ms|dr|prof)\.? [^\W\d_]{{2,20}}|(?:{_NAMES})(?: [^\W\d_]{{1,20}}\.?)?|@\w{{2,20}}"
+    r"|(?:(?:ai )?assistant|agent|model|bot|llm|speaker|player|person|participant|candidate|caller|guest|solver|expert)"
+    r" (?:[a-z]|[0-9]{1,2}|one|two|three))(?: ?[(\[][^()\[\]\n]{1,20}[)\]])?"
+)
+_SPOKEN: Final = lazy_pattern(
+    rf"(?:^|[.!?;>|\n]) *(?:[-+*\u2022] )?(?:[(\[]?[0-9][0-9:. apm]{{1,12}}[)\]]? *(?:- )?)?[*_]{{0,2}}{_TALKING}"
+    r"[*_]{0,2} ?:[*_]{0,2} *(?:(?:so|the|my|our|final) ){0,3}\Z",
+    re.IGNORECASE,
+)
 _SAID: Final = lazy_pattern(
     rf"\b{_SPEAKER} (?:says?|said|claims?|claimed|wrote|writes?|thinks?|thought|states?|stated|suggests?|suggested"
     r"|believes?)(?: that)?[,:]?(?: the| my| an?)? *\Z"
@@ -61,12 +83,14 @@ _SAID: Final = lazy_pattern(
     r"|\b(?!(?:i|we|it|that|which|this|formula|step|rule|procedure|instruction|text)\b)\w{2,30}"
     r" (?:wrote|says?|said|claims|claimed)(?: that)?[,:]?(?: the| my| an?)? *\Z"
     r"|\baccording to (?!(?:the |our |this |these )?(?:formulas?|rules?|procedures?|instructions?|steps?|order|above"
-    r"|definitions?|task|recipe|text)\b)[^,:\n]{1,30}[,:] *\Z"
+    r"|definitions?|task|recipe|text)\b)[^,:\n]{1,30}[,:](?: the| my| an?)? *\Z"
     rf"|(?:^|[.!?;:\n]) *as {_THE}{_SPEAKER} [^,:.!?\n]{{1,15}}, *\Z"
     rf"|(?:^|[.!?;:\n]) *(?:from|per|in) {_THE}(?:{_TEXT}|(?<=old )[^\W\d_]{{2,12}}), *\Z"
     r"|\b(?:previously|formerly|originally|incorrectly|wrongly|falsely|mistakenly|hypothetically|allegedly|supposedly"
     r"|reportedly),? *\Z|\bcommon mistakes? (?:is|was|would be) *\Z"
     r"|(?:^|[.!?;:\n]) *(?:had|were) [^,:.!?\n]{1,30}, *\Z"
+    r"|\bif [^,.;!?\n]{1,30} (?:were|was|had)\b[^,.;!?\n]{0,20},(?: then)? *\Z"
+    r"|\b(?:old|previous|former|outdated)(?: value (?:of|for))? *\Z"
     r"|\b(?:e\.g\.|for (?:example|instance)),? *\Z",
     re.IGNORECASE,
 )
@@ -81,6 +105,7 @@ _REMARK: Final = lazy_pattern(
     r"|source ?:)"
     rf"|[^\w\n]{{0,4}}[(\[,;\u2014\u2013-] ?(?:from|per) (?:the|an?|my|his|her"
     rf"|their) (?:[^\W\d_]{{1,15}} )?{_SPEAKER}\b"
+    r"|[^\w\n]{0,4}[(\[]by (?-i:[A-Z])[^()\[\]\n]{0,20}[)\]]|[^\w\n]{0,3}for the sake of argument\b"
     r"|[^\w\n]{0,4}[(\[] ?(?:(?:an?|the|just|only|not|my|rough) )*"
     r"(?:copied|quoted|cited|borrowed|hint|theirs|his|hers|yours|guess|guessed|placeholder|not mine|not my own|made up"
     r"|invented|old|outdated|unverified|example|sample|draft|to be checked)"
@@ -88,7 +113,7 @@ _REMARK: Final = lazy_pattern(
     re.IGNORECASE,
 )
 _ANOTHER: Final = lazy_pattern(
-    r"\b(?:previous|old|earlier|former|outdated|original|initial|first|suggested|proposed|sample|example|template"
+    r"\b(?:no|previous|old|earlier|former|outdated|original|initial|first|suggested|proposed|sample|example|template"
     rf"|possible|tentative|provisional|candidate|alternative|hypothetical|guessed|estimated|predicted"
     rf"|{_OWNER}(?: (?:own|last|first|boxed))?)[\s*_]*\Z",
     re.IGNORECASE,
@@ -126,7 +151,7 @@ def attributed_before(said: str) -> bool:
     Args:
         said: what stands in front, as far as it matters.
     """
-    return _LABELLED.search(said) is not None or _SAID.search(said) is not None
+    return any(pattern.search(said) is not None for pattern in (_LABELLED, _SPOKEN, _SAID))
 
 
 def attributed_after(behind: str) -> bool:

@@ -29,15 +29,16 @@ _IN_AN_ENTRY: Final = lazy_pattern(
 )
 _BEGINNING_A_CLAUSE: Final = lazy_pattern(
     r"(?:^[ *_>#-]{0,9}|[.!?,;:)\u2014\u2026\n] {0,3}|- |\()(?P<phrase>"
-    r"(?:oh|no|hmm+|but|ah),? wait\b|wait\b(?! for| until)|actually\b|correction\b|nope\b|apologies\b|retract"
+    r"(?:(?:oh|no|hmm+|but|ah),? )?(?:wait\b(?! for| until)|(?:hold|hang) on\b(?! to))"
+    r"|actually\b|correction\b|nope\b|apologies\b|retract"
     rf"|(?:{_EXCLAIMED})\b|my (?:mistake|bad|error)\b|on reflection\b|no[,:;] (?:that|this|it|the|wait|i|[-$0-9])"
-    r"|(?:strike|disregard|ignore|forget|withdraw) (?:that|this|it|the (?:above|last|previous)|what|my)\b"
+    r"|(?:please )?(?:strike|disregard|ignore|forget|withdraw) (?:that|this|it|the (?:above|last|previous)|what|my)\b"
     r"|i (?:made|see) (?:a|an|my) (?:mistake|error)|i (?:meant|retract|withdraw)\b|i (?:take|took) (?:that|it) back"
     rf"|(?:that|this|it|(?:the|this|that|my) (?:final |last |above )?answer)(?:'s| is| was) (?:{_MISTAKEN}|a mistake)\b"
     r"|let me (?:re\w{2,12}|correct|fix|redo|try (?:that |this )?again|double.check|start over)"
     rf"|(?:{_REDONE}|correct)ing\b(?! the final)"
     r"|(?:edit(?:ed)?|errat(?:um|a)|typo|updated?|fix(?:ed)?|corrected|revis(?:ed|ion)|amend(?:ed|ment)"
-    r"|korrektur|berichtigung|correc(?:ción|tif)|correzione|rectificat(?:ion|if)) ?:"
+    r"|korrektur|berichtigung|correc(?:ción|tif)|correzione|rectificat(?:ion|if))(?: ?:| (?=[-$0-9]))"
     rf"|(?<![:,;(])(?<![:,;] )(?:{_MISTAKEN})\b(?=[.! ]*$)"
     r"|(?:it |that |this )?(?:should|ought to) (?:be|read|have been) [-$0-9]"
     r"|make (?:that|it) [-$0-9]|(?:or )?rather,? [-$0-9]|(?:please )?read [^\s]{1,30} (?:instead of|for)\b)",
@@ -47,7 +48,8 @@ _BEGINNING_A_CLAUSE: Final = lazy_pattern(
 _DENYING: Final = frozenset((
     "not", "never", "cannot", "nor", "neither", "nobody", "none", "expected", "reference", "maybe", "perhaps", "might",
     "wrong", "incorrect", "false", "nicht", "kein", "keine", "falsch", "pas", "faux", "fausse", "incorrecto", "falso",
-    "niemals", "jamais", "nunca", "erwartet", "attendu", "esperado", "previously", "formerly",
+    "niemals", "jamais", "nunca", "erwartet", "attendu", "esperado", "previously", "formerly", "unlike", "contrary",
+    "hardly",
 ))  # fmt: skip
 _ASKING: Final = frozenset(
     ["is", "are", "was", "were", "does", "did", "can", "could", "should", "would", "may", "might", "had"]
@@ -69,7 +71,9 @@ _CONDITION_BEHIND: Final = lazy_pattern(
 )
 _CALLED_FALSE: Final = lazy_pattern(
     r"\b(?:false|wrong|incorrect|untrue|mistaken?|falsch|faux|(?<!no )doubt)"
-    r"(?: (?:that|to say|to claim|to think|claim|statement|the|my|final))*\W*\Z",
+    r"(?: (?:that|to say|to claim|to think|claim|statement|the|my|final))*\W*\Z"
+    r"|\b(?:no (?:way|chance)|anything but|by no means|far from)(?: that| the| my)* *\Z"
+    r"|[\u274c\u2717\u2718]\ufe0f? *\Z",
     re.IGNORECASE,
 )
 _FORBIDDEN: Final = lazy_pattern(
@@ -96,9 +100,10 @@ _COMMENTED: Final = lazy_pattern(
 """In front of an answer, what makes it a comment."""
 _CLAUSE: Final = lazy_pattern(r"[.!?;:,(\n\u2014]|\b(?:so|but|therefore|thus|hence)\b")
 _WORD: Final = lazy_pattern(r"[A-Za-z][A-Za-z']*")
-_SENTENCE: Final = lazy_pattern(r"(?<!\bi\.e)(?<!\be\.g)[.!](?=\s)|\n")
+_SENTENCE: Final = lazy_pattern(r"(?<!\bvs)(?<!\bi\.e)(?<!\be\.g)[.!](?=\s)|\n")
 _TAKEN_BACK: Final = lazy_pattern(
-    r"\?|\b(?:wrong|incorrect|false|untrue|mistaken?|falsch|faux|fausse|falso|incorrecto"
+    r"\?|\b(?:vs\.?|versus)\s.*[0-9]|[0-9]\S* in (?:fact|reality)\b|^\W{0,3}(?:at (?:most|least)|nearly|almost)\b"
+    r"|\b(?:wrong|incorrect|false|untrue|mistaken?|falsch|faux|fausse|falso|incorrecto"
     r"|isn['\u2019]t|not (?:right|correct|true))\b"
     r"|\( *(?:expected|reference|target|estimated?|guess(?:ed)?|assumed|hypothetical|draft|tentative)\b"
     r"|\baccording to (?:the )?(?:answer|solution|key|book|textbook|reference)"
@@ -130,7 +135,8 @@ _DENIAL: Final = lazy_pattern(
     r"(?:no|nope|never mind|nein|non|falsch|faux|false|untrue|wrong(?:ly)?|falsely|incorrect(?:ly)?|just kidding"
     r"|disregard"
     r"|(?:ignore|forget|scratch|disregard|strike) (?:this|that|it)|not (?:right|correct|true)|i (?:am|was|'m) wrong"
-    r"|(?:an? )?(?:mistake|error|guess)|(?:this|that|it) (?:contains|has) (?:an? )?(?:mistake|error|slip|typo))"
+    r"|(?:just |only )?(?:an? )?(?:mistake|error|guess|example)"
+    r"|(?:this|that|it) (?:contains|has) (?:an? )?(?:mistake|error|slip|typo))"
     r"|(?:this|that|it|which|das|ce|c|(?:this|that|the|my) (?:\w{1,10} )?(?:value|step|result|number|claim|answer"
     r"|line|one))"
     r"(?:['\u2019]s|['\u2019]?\s?(?:is|was|ist|est|must be|seems|looks|may be|might be))(?: [\w-]{1,12}){0,2}? "

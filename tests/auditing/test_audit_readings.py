@@ -40,7 +40,7 @@ def verdict(procedure: Procedure, inputs: Mapping[str, object], text: str) -> st
         *("19 negative", "19 (negative)", "19 doubled", "19 halved", "19 promille", "19 below zero", "19 short of 38"),
         *("19 * k", "19*half", "19* rate", "19 * ten", "19 R2", "19 i", "19/half"),
         *("19 => 20", "19, no, 20", "19, or maybe 20", "19 (should be 20)", "19; 20", "19, i.e. 20"),
-        *("19?", "19 apples?", "19 = 20 thousand", "19 apples = 20 apples", "19, which is wrong", "19 is wrong"),
+        *("19!", "19?", "19 apples?", "19 = 20 thousand", "19 apples = 20 apples", "19, which is wrong", "19 is wrong"),
         *("19 apples + 1", "19 -> 20 lakh", "19. No, 20", "19. Make that 20."),
     ],
 )
@@ -54,7 +54,7 @@ def test_what_goes_on_behind_a_value_makes_it_none(written: str) -> None:
 @all_rows(
     "written",
     [
-        *("19", "19.", "19!", "**19**", "*19* apples", "_19_", "'19'", "19 \u2713", "19 apples in total", "19 points"),
+        *("19", "19.", "**19**", "*19* apples", "_19_", "'19'", "19 \u2713", "19 apples in total", "19 points"),
         *("19 m2", "19 km/h", "19 (done)", "19, which leaves room", "19. 2 more steps follow", "19; done"),
         *("12 apples + 7 apples = 19 apples", "1.9e1", "1.9 \u00d7 10^1", "1.9 \\times 10^{1}", "1.9\u00d710\u00b9"),
     ],

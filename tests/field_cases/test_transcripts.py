@@ -404,3 +404,100 @@ def test_two_tagged_answers_on_one_line_differ() -> None:
     """A03: the last of two answers is the answer, also where the first one stands in front of it on the line."""
     found = steps(f"{RIGHT}<answer>52</answer> <answer>53</answer>")
     assert (found.answer_right, found.answer and found.answer.value) == (False, 53)
+
+
+SPEAKERS = (
+    *(
+        "Bob",
+        "Alice",
+        "**Maria**",
+        "- Tom",
+        "[12:03] Bob",
+        "Dr. Smith",
+        "Bob (intern)",
+        "Agent 2",
+        "Assistant B",
+        "GPT-4",
+    ),
+    *("Claude", "@kim", "J\u00fcrgen", "Anna Lee"),
+)
+
+
+@all_rows("speaker", SPEAKERS)
+def test_what_another_says_in_a_conversation_is_no_claim(speaker: str) -> None:
+    """A line that begins with the name of a speaker says what they say, about steps and about the answer."""
+    assert steps(f"{RIGHT[:33]}{speaker}: t3 = 52").steps[2].verdict != "right"
+    assert not steps(f"{RIGHT}{speaker}: the answer is 52").answer_right
+    assert steps(f"{speaker}: t1 = 41\n{RIGHT}Answer: 52").ok
+
+
+@all_rows(
+    "line",
+    [
+        *(
+            "t3 = 52!",
+            "t3 = 47 + 5 = 52!",
+            "t3' = 52",
+            "\u274c t3 = 52",
+            "old t3 = 52",
+            "unlike t3 = 52",
+            "t3 = 52 vs. mine 53",
+        ),
+        *("t3 = 52 on paper, 53 in fact", "t3 = 52, nearly", "t3 = 52, at most", "t3 = 52\n\u00d710", "t3 = 52\n  + 1"),
+        *("If x were 6, t3 = 52", "t3 = 52 for the sake of argument", "According to Bob, the t3 = 52", "t3 = 52/day"),
+        *("step,expected,mine\nt3,52,53", "step\texpected\tmine\nt3\t52\t53", "t2,47\nt3,52,000", "t3 = 52 (21 * 2)"),
+        "<table><tr><th>step<th>expected<th>mine</tr><tr><td>t3<td>52<td>53</tr></table>",
+    ],
+)
+def test_a_number_that_is_not_the_steps_own_value_is_no_right_one(line: str) -> None:
+    """Exclaimed equations, primes, other columns, bounds, contrasts and lines that go on are not the step's value."""
+    assert steps(f"{RIGHT[:33]}{line}").steps[2].verdict != "right"
+
+
+@all_rows(
+    "end",
+    [
+        *(
+            "\u274c Answer: 52",
+            "According to Bob, the answer is 52",
+            "There's no way the answer is 52.",
+            "No answer is 52",
+        ),
+        *("Answer: 52\n\nHold on, it is 53.", "Answer: 52\nPlease ignore the above.", "Answer: 52\nEDIT 53"),
+        *("Answer: 52\nFinal: 53", "\\boxed{52!}", "\\boxed{52} (by Bob)", "The answer is anything but 52"),
+    ],
+)
+def test_an_answer_of_another_or_that_is_denied_is_none(end: str) -> None:
+    """A denial in front, a correction below and the name of its owner leave an answer without the value."""
+    assert not steps(RIGHT + end).answer_right
+
+
+@all_rows(
+    "text",
+    [
+        "step,value\nt1,42\nt2,47\nt3,52",
+        "step, working, value\nt1, 6*7, 42\nt2, 42+5, 47\nt3, 47+5, 52",
+        '"step";"value"\n"t1";"42"\n"t2";"47"\n"t3";"52"',
+        "step\tvalue\nt1\t42\nt2\t47\nt3\t52",
+        "t1 | 42\nt2 | 47\nt3 | 52",
+        "|===\n|step |value\n\n|t1 |42\n|t2 |47\n|t3 |52\n|===",
+        "<table><tr><th>step</th><th>value</th></tr><tr><td>t1</td><td>42</td></tr><tr><td>t2</td><td>47</td></tr>"
+        '<tr><td class="v">t3</td><td>52</td></tr></table>',
+        "t1 = 42 (6 times 7)\nt2 = 47 (= 42 + 5)\nt3 = 52 (47 + 5)",
+    ],
+)
+def test_tables_of_every_notation_and_workings_in_brackets_are_read(text: str) -> None:
+    """Separated values, HTML and AsciiDoc tables are rows; a working in brackets behind its value is one."""
+    assert steps(f"{text}\nAnswer: 52").ok
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        *(("| | EUR |\n| Tax | 6.16 |", False), ("| | USD |\n| Tax | 6.16 |", True)),
+        *(("| | USD thousand |\n| Tax | 6.16 |", False), ("Tax: (6.16)", False), ("Tax: 6.16/item", False)),
+    ],
+)
+def test_the_head_of_a_column_and_brackets_belong_to_an_amount(text: str, right: bool) -> None:
+    """A head in another currency or scale, accountants' brackets and rates are not the amount of the step."""
+    assert (invoice(f"{text}\nTotal: 80.86\nAnswer: 80.86").steps[0].verdict == "right") is right
