@@ -109,11 +109,11 @@ def read_claim(body: str, begin: int, end: int, names: Names, step: Step | None,
     if not kind.numeric:
         return read_words(body, begin, end, entry, kind)
     for remark in _WORKED.finditer(body, begin, end):
-        worked, value = names.expression(remark["inside"]), read_side(remark["value"])
-        side = None if worked is None else read_side(worked)
-        if side is not None and value is not None and compare(value, side) == "equal":
+        worked, written = names.expression(remark["inside"]), read_side(remark["value"])
+        result = None if worked is None else read_side(worked)
+        if worked is not None and result is not None and written and compare(written, result) == "equal":
             claim = read_claim(body, begin, remark.end("value"), names, step, leading=leading)
-            return replace(claim, work=claim.work or (worked or "",)) if claim.value is not None else claim
+            return replace(claim, work=claim.work or (worked,)) if claim.value is not None else claim
     for remark in _REMARK.finditer(body, begin, end):
         inside = remark["inside"] or ""
         if not taken_back_after(inside) and (inside[:1] in _ARITHMETIC or not goes_back(inside)):

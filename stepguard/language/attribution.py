@@ -72,7 +72,7 @@ _TALKING: Final = (
 )
 _SPOKEN: Final = lazy_pattern(
     rf"(?:^|[.!?;>|\n]) *(?:[-+*\u2022] )?(?:[(\[]?[0-9][0-9:. apm]{{1,12}}[)\]]? *(?:- )?)?[*_]{{0,2}}{_TALKING}"
-    r"[*_]{0,2} ?:[*_]{0,2} *(?:(?:so|the|my|our|final) ){0,3}\Z",
+    r"[*_ ]{0,4}:[*_]{0,2} *(?:(?:so|the|my|our|final) ){0,3}\Z",
     re.IGNORECASE,
 )
 _SAID: Final = lazy_pattern(
