@@ -58,6 +58,7 @@ def main(options: argparse.Namespace) -> int:
         OSError: the page cannot be written.
     """
     run: Result | Mapping[str, Any] | None
+    standing = None
     if options.ledger is not None:
         reading = _read_kept(options)
         if reading.procedure is None:
@@ -67,7 +68,7 @@ def main(options: argparse.Namespace) -> int:
 
             _print(conversation_lines(reading))
             return 0
-        procedure, run = reading.procedure, reading.result
+        procedure, run, standing = reading.procedure, reading.result, reading.standing
     elif options.procedure is not None:
         raise ConfigError("--procedure is that of a run in a ledger: add --ledger", option="procedure")
     else:
@@ -76,12 +77,12 @@ def main(options: argparse.Namespace) -> int:
     if options.html is not None:
         if options.width is not None or options.ascii:
             raise ConfigError("--width and --ascii are about text: leave them out beside --html", option="html")
-        Path(options.html).write_text(draw_html(procedure, run), encoding="utf-8")
+        Path(options.html).write_text(draw_html(procedure, run, standing=standing), encoding="utf-8")
         return 0
     width = options.width
     if width is None:
         width = max(_LEAST, min(shutil.get_terminal_size().columns, _MOST)) if sys.stdout.isatty() else _ELSEWHERE
-    _print(draw_lines(procedure, run, width=width, ascii_only=options.ascii or not _drawable()))
+    _print(draw_lines(procedure, run, standing=standing, width=width, ascii_only=options.ascii or not _drawable()))
     return 0
 
 

@@ -45,6 +45,7 @@ class KeptRun:
         calls: the calls of tools by their keys.
         answers: what persons have answered while it was parked: question and value, by the text of the place.
         attempts: the model calls.
+        times: when each of them was written down, as text.
         usage: what they cost.
         conversation: of a gate: what the keys of its calls are made of; None of a run of a procedure.
         changes: of a gate: what has happened at it, in order.
@@ -59,6 +60,7 @@ class KeptRun:
     calls: dict[str, OperationCall] = field(default_factory=dict)
     answers: dict[str, tuple[str, Value]] = field(default_factory=dict)
     attempts: list[Attempt] = field(default_factory=list)
+    times: list[object] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     conversation: str | None = None
     changes: list[Mapping[str, Any]] = field(default_factory=list)
@@ -116,6 +118,7 @@ def _take_in(kept: KeptRun, kind: str, body: Mapping[str, Any], number: int) -> 
         case "attempt":
             attempt = read_attempt(body)
             kept.attempts.append(attempt)
+            kept.times.append(body.get("at"))
             kept.usage += attempt.usage
         case "end":
             kept.end, kept.numbers["end"] = read_end(body), number

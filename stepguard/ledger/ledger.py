@@ -294,9 +294,21 @@ class Ledger:
         Raises:
             LedgerError: the file cannot be read.
         """
+        return self._summaries("order by number desc")
+
+    def summary(self, run_id: str) -> RunSummary | None:
+        """One run at a glance; None where there is none of that name.
+
+        Raises:
+            LedgerError: the file cannot be read.
+        """
+        return next(iter(self._summaries("where name = ?", run_id)), None)
+
+    def _summaries(self, which: str, *arguments: object) -> list[RunSummary]:
         rows = self.file.read(
             "select number, name, title, status, completed, total, calls, tokens, place, reason, started, updated"
-            " from runs order by number desc"
+            f" from runs {which}",
+            *arguments,
         )
         return [RunSummary(row[1], row[2], self._status(row[0], row[3]), *row[4:]) for row in rows]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, cast
 
 from stepguard.errors import ConfigError, LedgerError
@@ -29,12 +30,22 @@ class RunReading:
             ``failed`` then. None of a conversation.
         changes: of a conversation what has happened at the gate, in order, each with the time ``at``; see
             `stepguard.policy.journal`.
+        times: when each attempt of the result was written down, in seconds since 1970 by the clock of that machine;
+            None where that cannot be read.
     """
 
     summary: RunSummary
     procedure: Procedure | None
     result: Result | None
     changes: tuple[Mapping[str, Any], ...]
+    times: tuple[float | None, ...] = ()
+
+    @property
+    def standing(self) -> str | None:
+        """Where a run stands that has not ended; None of one that has, and of a conversation."""
+        if self.result is None or self.result.status in COMPLETED:
+            return None
+        return self.summary.status if self.summary.status in ("running", "interrupted", "answered") else None
 
 
 def read_run(ledger: Ledger, run_id: str, *, procedures: Iterable[Procedure] = ()) -> RunReading:
@@ -52,7 +63,7 @@ def read_run(ledger: Ledger, run_id: str, *, procedures: Iterable[Procedure] = (
     """
     with closing(ledger.file.reader()) as file, file.snapshot():
         rows = file.read("select number, procedure from runs where name = ?", run_id)
-        summary = next((each for each in ledger.runs() if each.run_id == run_id), None)
+        summary = ledger.summary(run_id)
         if not rows or summary is None:
             raise ConfigError(f"the ledger {ledger.path} has no run {run_id!r}", option="run_id")
         if summary.status == "erased":
@@ -62,7 +73,14 @@ def read_run(ledger: Ledger, run_id: str, *, procedures: Iterable[Procedure] = (
             return RunReading(summary, None, None, tuple(kept.changes))
         known = {procedure_digest(each): each for each in procedures}
         procedure = known.get(rows[0][1]) or load_procedure(file, rows[0][1])
-    return RunReading(summary, procedure, _result_of(kept, procedure), ())
+    return RunReading(summary, procedure, _result_of(kept, procedure), (), tuple(map(_seconds, kept.times)))
+
+
+def _seconds(at: object) -> float | None:
+    try:
+        return datetime.fromisoformat(at).timestamp() if isinstance(at, str) else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _result_of(kept: KeptRun, procedure: Procedure) -> Result:
@@ -81,8 +99,10 @@ def _result_of(kept: KeptRun, procedure: Procedure) -> Result:
         facts["cost"] = end["cost"]
         if end["problem"] is not None:
             place, reason = end["problem"]
-            again = replay.missing_step  # which also says where in the procedure that is
-            facts["problem"] = Problem(again if again is not None and str(again) == str(place) else place, reason)
+            again = replay.missing_step or (None if result.problem is None else result.problem.occurrence)
+            facts["problem"] = Problem(
+                again if again is not None and str(again) == str(place) else place, reason
+            )  # with its site
     elif replay.missing_step is not None and result.problem is not None:
         facts["problem"] = replace(result.problem, occurrence=replay.missing_step)
     return replace(result, **facts)

@@ -2,8 +2,9 @@
 
 =====================  ==========================================================================================
 ``GET /``              the runs, the newest first; ``q`` searches, ``status`` chooses, ``page`` turns over
-``GET /run?id=NAME``   one run: the way that it took through its procedure, every attempt and what it cost
-either, ``&live=1``    the page is loaded anew every few seconds
+``GET /run?id=NAME``   one run: the way that it took through its procedure, every attempt and what it cost; ``calls``
+                       turns over the attempts
+either, ``&live=1``    the page is loaded anew every few seconds, that of a run until it has ended
 =====================  ==========================================================================================
 
 Who reaches a port of this machine may be a page in somebody's browser: without a token only requests whose header
@@ -16,8 +17,8 @@ import base64
 import binascii
 import hmac
 import re
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
@@ -34,15 +35,17 @@ from stepguard.core.verdicts import shorten
 from stepguard.errors import ConfigError, LedgerError, ProcedureError, StepguardError
 from stepguard.ledger import KEPT_STATUSES, Ledger, RunReading, RunSummary, read_run
 from stepguard.ledger.conversations import conversation_lines
-from stepguard.results import Attempt
 from stepguard.serve.blackout import SHORTEST
+from stepguard.serve.ledger_calls import CALLS, draw_spend, list_calls, time_text
 from stepguard.show.page import draw_html
 from stepguard.show.style import CSS
 
 _PAGE: Final = 50
 _SECONDS: Final = 5
 """After so many a live page is loaded anew."""
-_ATTEMPTS: Final = 500
+_DAYS: Final = 60
+"""So many days are listed with what was spent."""
+_SECONDS_OF_DAY: Final = 86_400
 _SHOWN: Final = 200
 """Characters of a name or a reason."""
 _HERE: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE | re.ASCII)
@@ -51,13 +54,15 @@ _KINDS: Final = {
     **dict.fromkeys(("checked", "unverified", "waiting", "answered"), "weak"),
     **dict.fromkeys(("running", "open", "erased"), "quiet"),
 }
+_MOVING: Final = ("running", "interrupted", "waiting", "answered", "open")
+"""Of these runs there may be more to come."""
 _MORE: Final = """
 .runs>li{border:1px solid var(--rule);border-radius:6px;background:var(--panel);padding:.4rem .7rem;margin:.5rem 0;
 overflow-wrap:anywhere}
 .runs a{font-weight:600}form{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:.6rem 0}
 label{display:grid;font-size:.8125rem;color:var(--muted)}
 input,select,button{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--muted);border-radius:4px;
-padding:.25rem .5rem;min-width:0;max-width:100%}nav{display:flex;flex-wrap:wrap;gap:.3rem 1.2rem;margin:.8rem 0}
+padding:.25rem .5rem;min-width:0;max-width:100%;height:2.2rem}td,th{font-variant-numeric:tabular-nums}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.875rem}
 """
 _HEADERS: Final = {
@@ -131,41 +136,38 @@ class _Pages:
     def runs(self, request: Request) -> Response:
         """The list."""
         query = request.query_params
-        words, status, number = query.get("q", "").strip(), query.get("status", ""), query.get("page", "1")
-        page = int(number) if number.isascii() and number.isdecimal() and 0 < len(number) < 9 else 1
+        words, status = query.get("q", "").strip(), query.get("status", "")
         try:
             with Ledger(self._path, read_only=True) as ledger:
                 matching = [each for each in ledger.runs() if _fits(each, words.casefold(), status)]
         except LedgerError as error:
             return _problem(str(error), 503)
         pages = max(1, -(-len(matching) // _PAGE))
-        page = min(max(page, 1), pages)
+        page = _number(query.get("page", "1"), pages, otherwise=1)
         shown = matching[(page - 1) * _PAGE : page * _PAGE]
-        turned = [
-            _link(words_of, "/", q=words, status=status, page=to)
-            for words_of, to in (("Newer", page - 1), ("Older", page + 1))
-            if 1 <= to <= pages
-        ]
+        turned = _turned("/", page, pages, ("Newest", "Newer", "Older", "Oldest"), "page", q=words, status=status)
         body: list[Child] = [
             _search(words, status),
             tag("p", f"{_sum_of(matching)}, page {page:,} of {pages:,}", class_="quiet"),
-            tag("ol", [tag("li", _summary(each)) for each in shown], class_="runs"),
-            tag("nav", turned, _live_link("/", request), aria_label="Pages"),
+            _days(matching),
+            tag("nav", _live_link("/", request), aria_label="This page"),
+            tag("ol", [tag("li", _summary(each)) for each in shown], class_="runs", id="runs"),
+            tag("nav", turned, aria_label="Pages") if turned else None,
         ]
-        return _html("Runs", body, live="live" in query)
+        return _html("Runs", body, live="live" in query, skip=("Skip to the runs", "#runs"))
 
     def run(self, request: Request) -> Response:
         """One run."""
         run_id = request.query_params.get("id", "")
         try:
             with Ledger(self._path, read_only=True) as ledger:
-                summary = next((each for each in ledger.runs() if each.run_id == run_id), None)
+                summary = ledger.summary(run_id)
                 if summary is None:
                     return _problem("There is no such run.", 404)
                 try:
                     reading = read_run(ledger, run_id)
                 except (ConfigError, ProcedureError) as error:
-                    return _html(run_id, [_back(), tag("div", _summary(summary)), tag("p", f"Not drawn: {error}")])
+                    return _html(run_id, [_back(), *_summary(summary, linked=False), tag("p", f"Not drawn: {error}")])
                 return _run_page(reading, request)
         except StepguardError as error:
             return _problem(str(error), 503)
@@ -173,53 +175,98 @@ class _Pages:
 
 def _run_page(reading: RunReading, request: Request) -> Response:
     summary = reading.summary
-    above = [_back(), tag("div", _summary(summary)), tag("nav", _live_link("/run", request), aria_label="This page")]
-    live = "live" in request.query_params
+    moving = summary.status in _MOVING
+    follow = tag("nav", _live_link("/run", request), aria_label="This page") if moving else None
+    live = moving and "live" in request.query_params
     if reading.procedure is None or reading.result is None:
         lines = "\n".join(line.text for line in conversation_lines(reading))
-        return _html(summary.run_id, [above, tag("h2", "Calls"), tag("pre", lines)], live=live)
-    page = draw_html(reading.procedure, reading.result, above=above, below=_attempts(reading.result.attempts))
+        return _html(
+            summary.run_id,
+            [_back(), *_summary(summary, linked=False), follow, tag("h2", "Calls"), tag("pre", lines)],
+            live=live,
+        )
+    page = draw_html(
+        reading.procedure,
+        reading.result,
+        standing=reading.standing,
+        name=summary.run_id,
+        above=[_back(), *_facts(summary), follow],
+        below=_spend(reading, request),
+    )
     return _answer(page, live=live)
 
 
-def _attempts(attempts: Sequence[Attempt]) -> Child:
-    """Every call of the model, with what it cost so far."""
+def _spend(reading: RunReading, request: Request) -> Child:
+    """The calls of the model, with what they cost: the last ones where no others are asked for."""
+    attempts = () if reading.result is None else reading.result.attempts
     if not attempts:
         return None
-    cut = f"The last {_ATTEMPTS} of {len(attempts):,} are listed." if len(attempts) > _ATTEMPTS else None
+    pages = -(-len(attempts) // CALLS)
+    page = _number(request.query_params.get("calls", ""), pages, otherwise=pages)
+    words = "First calls", "Earlier calls", "Later calls", "Last calls"
+    turned = _turned("/run", page, pages, words, "calls", id=reading.summary.run_id)
     return [
-        tag("h2", "Model calls"),
-        None if cut is None else tag("p", cut, class_="quiet"),
-        tag("ol", list(_calls(attempts))),
+        draw_spend(attempts, reading.times),
+        tag("h2", f"Model calls{'' if pages == 1 else f', page {page:,} of {pages:,}'}", id="calls"),
+        tag("nav", turned, aria_label="Calls") if turned else None,
+        list_calls(attempts, reading.times, page),
     ]
 
 
-def _calls(attempts: Sequence[Attempt]) -> Iterator[Html]:
-    spent = 0
-    for place, each in enumerate(attempts):
-        spent += each.usage.tokens
-        if place < len(attempts) - _ATTEMPTS:
-            continue
-        steps = [str(step) for step in each.steps]
-        places = shorten(f"{steps[0]} to {steps[-1]}" if len(steps) > 1 else "".join(steps), _SHOWN)
-        cost = f"{spent:,} tokens so far, {each.seconds:.1f} s"
-        words = f"Call {each.number} ({each.rung}), {places}: {each.outcome}; {cost}"
-        reasons = [shorten(f"{one.kind}: {one.reason}", 300) for one in each.deviations]
-        yield tag("li", words, [tag("span", reason, class_="note") for reason in reasons], class_="result")
+def _number(text: str, most: int, *, otherwise: int) -> int:
+    """The number of a page, the nearest one that there is."""
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else otherwise
+    return min(max(number, 1), most)
 
 
-def _summary(run: RunSummary) -> list[Html | None]:
+def _turned(path: str, page: int, pages: int, words: Sequence[str], name: str, **parts: object) -> list[Html]:
+    """Links to the first, the previous, the next and the last page, but not to this one."""
+    steps = zip(words, (1, page - 1, page + 1, pages), strict=True)
+    return [_link(each, path, **parts, **{name: to}) for each, to in steps if 1 <= to <= pages and to != page]
+
+
+def _summary(run: RunSummary, *, linked: bool = True) -> list[Html]:
+    name = _link(shorten(run.run_id, _SHOWN), "/run", id=run.run_id) if linked else None
+    place = [] if run.place is None else [tag("p", _place_of(run))]
+    return [*_facts(run, name), *place]
+
+
+def _facts(run: RunSummary, name: Html | None = None) -> list[Html]:
     steps = f"steps: {run.completed:,}" if run.total is None else f"steps: {run.completed:,} of {run.total:,}"
     spent = f"model calls: {run.calls:,}, tokens: {run.tokens:,}"
-    name = _link(shorten(run.run_id, _SHOWN), "/run", id=run.run_id)
-    place = None if run.place is None else shorten(run.place, _SHOWN)
-    why = place if run.reason is None else f"{place}: {shorten(run.reason, 2 * _SHOWN)}"
-    written = f"last written {_time(run.updated)}"
+    times = f"begun {time_text(run.started)}, last written {time_text(run.updated)}"
     return [
         tag("p", name, tag("span", run.status, class_=f"badge {_KINDS.get(run.status, 'bad')}")),
-        tag("p", f"{shorten(run.procedure, _SHOWN)}, {steps}, {spent}, {written}", class_="note"),
-        None if why is None else tag("p", why),
+        tag("p", f"{shorten(run.procedure, _SHOWN)}, {steps}, {spent}, {times}", class_="note"),
     ]
+
+
+def _place_of(run: RunSummary) -> str:
+    """Where a run stands, or stopped, and why."""
+    place = shorten(str(run.place), _SHOWN)
+    if run.reason is None:
+        return f"last: {place}"
+    return f"{'waits at' if run.status == 'waiting' else 'at'} {place}: {shorten(run.reason, 2 * _SHOWN)}"
+
+
+def _days(runs: Sequence[RunSummary]) -> Child:
+    """What the runs have spent, by the days on which they were begun."""
+    counts, calls, tokens = Counter[int](), Counter[int](), Counter[int]()
+    for each in runs:
+        day = int(each.started // _SECONDS_OF_DAY)
+        counts[day], calls[day], tokens[day] = counts[day] + 1, calls[day] + each.calls, tokens[day] + each.tokens
+    if not counts:
+        return None
+    names = "Day of the start", "Runs", "Model calls", "Tokens"
+    rows = [
+        tag("tr", [tag("td", cell) for cell in (time_text(day * _SECONDS_OF_DAY)[:10], *map("{:,}".format, spent))])
+        for day, spent in [(day, (counts[day], calls[day], tokens[day])) for day in sorted(counts, reverse=True)][
+            :_DAYS
+        ]
+    ]
+    table = tag("table", tag("thead", tag("tr", [tag("th", name, scope="col") for name in names])), tag("tbody", rows))
+    cut = tag("p", f"{len(counts) - _DAYS:,} earlier days are left out", class_="note") if len(counts) > _DAYS else None
+    return tag("details", tag("summary", "Spend by day"), table, cut)
 
 
 def _sum_of(runs: Sequence[RunSummary]) -> str:
@@ -259,22 +306,17 @@ def _back() -> Html:
 def _live_link(path: str, request: Request) -> Html:
     query = dict(request.query_params)
     if query.pop("live", None) is not None:
-        return _link("Stop loading anew", path, **query)
-    return _link(f"Load anew every {_SECONDS} seconds", path, **query, live=1)
-
-
-def _time(seconds: float) -> str:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, OSError, ValueError):  # a clock that was far out
-        return "at no time that a clock shows"
+        return _link("Stop refreshing", path, **query)
+    return _link(f"Refresh every {_SECONDS} seconds", path, **query, live=1)
 
 
 def _problem(words: str, status: int) -> Response:
     return _html("Not to be shown", [_back(), tag("p", words)], status=status)
 
 
-def _html(title: str, body: Child, *, status: int = 200, live: bool = False) -> Response:
+def _html(
+    title: str, body: Child, *, status: int = 200, live: bool = False, skip: tuple[str, str] | None = None
+) -> Response:
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -282,7 +324,8 @@ def _html(title: str, body: Child, *, status: int = 200, live: bool = False) -> 
         tag("title", shorten(title, _SHOWN)),
         tag("style", Html(CSS + _MORE)),
     )
-    page = tag("html", head, tag("body", tag("main", tag("h1", shorten(title, _SHOWN)), body)), lang="en")
+    skipped = None if skip is None else tag("a", skip[0], href=skip[1], class_="skip")
+    page = tag("html", head, tag("body", skipped, tag("main", tag("h1", shorten(title, _SHOWN)), body)), lang="en")
     return _answer(f"<!doctype html>\n{page}\n", status=status, live=live)
 
 

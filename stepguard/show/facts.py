@@ -30,6 +30,8 @@ _REASONS: Final = 3
 _APPROVAL: Final = ".approval"
 _DIGITS: Final = 9
 """A number in a site has no more of them."""
+GOING_ON: Final = ("waiting", "answered", "running", "interrupted")
+"""How a run stands that has not ended."""
 
 
 @dataclass(slots=True)
@@ -87,7 +89,7 @@ class RunFacts:
     """A run as it is drawn on its procedure.
 
     Attributes:
-        status: how it ended.
+        status: how it ended, or where it stands.
         answer: the answer as text, None where there is none.
         inputs: the inputs of the run as text, as far as it holds them.
         sites: what became of each statement, by site.
@@ -124,17 +126,23 @@ class RunFacts:
         return self.status in COMPLETED
 
     @property
+    def kind(self) -> str:
+        """How it is shown: ``good``, ``weak`` or ``bad``."""
+        return "good" if self.status == "verified" else "weak" if self.ended or self.status in GOING_ON else "bad"
+
+    @property
     def whole(self) -> bool:
         """Whether the result holds every completed step."""
         return self.kept == self.completed
 
 
-def read_run(procedure: Procedure, run: Result | Mapping[str, Any]) -> RunFacts:
+def read_run(procedure: Procedure, run: Result | Mapping[str, Any], standing: str | None = None) -> RunFacts:
     """The facts of a run of a procedure.
 
     Args:
         procedure: what was run.
         run: the result, or what `Result.to_dict` gave.
+        standing: where it stands, if the result is only what is known of it so far.
 
     Raises:
         ConfigError: it is no result, or one of another procedure.
@@ -157,7 +165,7 @@ def read_run(procedure: Procedure, run: Result | Mapping[str, Any]) -> RunFacts:
         sites.setdefault(statements.check(record), SiteFacts()).add(record)
     refused = [] if view.problem is None else _refused(view.problem.step, view.attempts)
     return RunFacts(
-        status=view.status,
+        status=standing or view.status,
         answer=None if view.answer is None else shown_value(view.answer, 300),
         inputs={name: shown_value(view.values[name]) for name in _unchanged(procedure) if name in view.values},
         sites=sites,

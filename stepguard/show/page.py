@@ -12,13 +12,14 @@ from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Rep
 from stepguard.procedure.steps import Step
 from stepguard.results import Result
 from stepguard.results.view import StepView
-from stepguard.show.facts import RunFacts, SiteFacts, in_words, read_run, shown_value
+from stepguard.show.facts import GOING_ON, RunFacts, SiteFacts, in_words, read_run, shown_value
 from stepguard.show.style import CSS, sign, symbols
 from stepguard.show.words import (
     branches_of,
     checks_of,
     describe_input,
     group,
+    halt_text,
     heading,
     how_accepted,
     outcome,
@@ -43,7 +44,13 @@ _PERFORMERS: Final = {
 
 
 def draw_html(
-    procedure: Procedure, run: Result | Mapping[str, Any] | None = None, *, above: Child = None, below: Child = None
+    procedure: Procedure,
+    run: Result | Mapping[str, Any] | None = None,
+    *,
+    standing: str | None = None,
+    name: str | None = None,
+    above: Child = None,
+    below: Child = None,
 ) -> str:
     """A procedure, and a run on it, as one page.
 
@@ -52,6 +59,8 @@ def draw_html(
     Args:
         procedure: what is drawn.
         run: the result of a run of it, or what `Result.to_dict` gave; None draws the procedure alone.
+        standing: where the run stands, such as ``running``, if the result is only what is known of it so far.
+        name: of the run; it then heads the page, and stands first in its title.
         above: what stands above it on the page; text is escaped.
         below: likewise.
 
@@ -59,7 +68,7 @@ def draw_html(
         ConfigError: the result is none, or one of another procedure.
     """
     check_procedure(procedure)
-    return _Page(procedure, None if run is None else read_run(procedure, run)).whole(above, below)
+    return _Page(procedure, None if run is None else read_run(procedure, run, standing)).whole(name, above, below)
 
 
 class _Page:
@@ -69,17 +78,18 @@ class _Page:
         self._performers: dict[str, None] = {}
         self._room = _UNFOLDED
 
-    def whole(self, above: Child, below: Child) -> str:
+    def whole(self, name: str | None, above: Child, below: Child) -> str:
         """The page."""
         procedure, run = self._procedure, self._run
         flow = self._flow(procedure.body, "", lazy=procedure.look_back is not None)
         title = shorten(procedure.name, 200)
+        named = title if name is None else f"{shorten(name, 200)}: {title}"
         head = tag(
             "head",
             tag("meta", charset="utf-8"),
             tag("meta", name="viewport", content="width=device-width,initial-scale=1"),
             tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-            tag("title", title if run is None else f"{title}: {run.status}"),
+            tag("title", named if run is None else f"{named}: {run.status}"),
             tag("style", Html(CSS)),
         )
         answer = "" if run is None or run.answer is None else f" = {run.answer}"
@@ -87,7 +97,7 @@ class _Page:
             "body",
             symbols(),
             tag("a", "Skip to the steps", href="#steps", class_="skip"),
-            tag("header", above, tag("h1", title), self._outcome()),
+            tag("header", above, tag("h1", named), self._outcome()),
             tag(
                 "main",
                 self._declared(procedure, run),
@@ -109,24 +119,21 @@ class _Page:
         run = self._run
         if run is None:
             return None
-        kind = "good" if run.status == "verified" else "weak" if run.ended else "bad"
+        kind = run.kind
         mark = {"good": "proved", "weak": "weak", "bad": "stopped"}[kind]
         words = f"{run.status.upper()}: {outcome(run, self._procedure)}"
         notes = [tag("p", note, class_="weak") for note in run.notes]
         if not run.whole:
             kept = f"The result keeps the last {run.kept:,} of {run.completed:,} steps; the others are not drawn."
             notes.append(tag("p", kept, class_="weak"))
-        place = tag("p", tag("a", "Go to where it stopped", href="#stop")) if self._has_stop() else None
+        stands = "stands" if run.status in GOING_ON else "stopped"
+        place = None if run.stop is None else tag("p", tag("a", f"Go to where it {stands}", href="#stop"))
         return [
             tag("p", sign(mark), tag("span", words), class_=f"outcome {kind}"),
             tag("p", run.cost, class_="quiet"),
             notes,
             place,
         ]
-
-    def _has_stop(self) -> bool:
-        run = self._run
-        return run is not None and run.stop is not None
 
     def _declared(self, procedure: Procedure, run: RunFacts | None = None) -> Child:
         entries: list[Html] = []
@@ -266,12 +273,13 @@ class _Page:
         run = self._run
         if run is None or run.stop is None or run.stop.partition(".approval")[0] != site:
             return None
-        tries = f" in {run.refusals} tr{'y' if run.refusals == 1 else 'ies'}" if run.refusals else ""
-        where = f" at {run.place}" if run.place else ""
-        words = tag("b", f"STOPPED{where}{tries}: ")
+        head, reason = halt_text(run)
+        icon = "stopped" if run.kind == "bad" else "weak"
         refused = [tag("li", text) for text in in_words(run.refused)]
         replies = tag("details", tag("summary", "The last replies"), tag("ul", refused)) if refused else None
-        return tag("div", sign("stopped"), words, run.reason, replies, id="stop", class_="stop", tabindex="-1")
+        return tag(
+            "div", sign(icon), tag("b", head), reason, replies, id="stop", class_=f"stop {run.kind}", tabindex="-1"
+        )
 
 
 def _badge(text: str | None) -> Html | None:

@@ -23,7 +23,7 @@ p{margin:.3rem 0;overflow-wrap:anywhere}a{color:var(--way)}
 border-radius:6px;padding:.5rem .8rem}
 .outcome span{min-width:0;overflow-wrap:anywhere}
 .good{color:var(--good)}.weak{color:var(--weak)}.bad{color:var(--bad)}.quiet{color:var(--muted)}
-.outcome.bad,.stop{background:var(--badbg)}
+.outcome.bad,.stop.bad{background:var(--badbg)}
 svg{width:20px;height:20px;flex:none;fill:none;stroke:currentColor;stroke-width:2;stroke-linecap:round;
 stroke-linejoin:round}
 .result svg,.result>summary svg{width:16px;height:16px;vertical-align:-3px;margin-right:.35rem}
@@ -44,7 +44,7 @@ ol{list-style:none;margin:0;padding:0}
 .badge{display:inline-block;border:1px solid;border-radius:9px;padding:0 .45rem;font-size:.75rem;font-weight:600;
 margin-left:.4rem;white-space:nowrap}
 .result{font-size:.875rem;border-top:1px solid var(--rule);margin-top:.25rem;padding-top:.2rem;overflow-wrap:anywhere}
-.stop{border:2px solid var(--bad);border-radius:6px;padding:.35rem .6rem;margin:.35rem 0;font-size:.875rem;
+.stop{border:2px solid;border-radius:6px;padding:.35rem .6rem;margin:.35rem 0;font-size:.875rem;
 overflow-wrap:anywhere}
 summary{cursor:pointer;border-radius:4px}details ul{margin:.2rem 0 .3rem;padding-left:1.1rem;font-size:.8125rem}
 .branches{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(19rem,100%),1fr));gap:.6rem;margin:.3rem 0 0}
@@ -63,6 +63,8 @@ td,th{border-bottom:1px solid var(--rule);text-align:left;padding:.1rem .8rem .1
 .legend{display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;font-size:.8125rem;color:var(--muted);padding:0;margin:.6rem 0}
 .legend li{display:flex;gap:.35rem;align-items:center}
 footer{margin:1.5rem auto;color:var(--muted);font-size:.8125rem}
+nav{display:flex;flex-wrap:wrap;gap:.3rem 1.2rem;margin:.8rem 0}.spend{width:100%;height:6rem;color:var(--way);
+border-bottom:1px solid var(--rule)}.spend polyline{vector-effect:non-scaling-stroke;stroke-width:2}
 @media (max-width:34rem){.flow>li{padding-left:1.25rem;margin-left:.5rem}.flow .flow>li{
 padding-left:.75rem;margin-left:.35rem}.card{padding:.25rem .4rem}.branch,.inside{padding:.3rem 0 .1rem;border-left:0;
 border-right:0;border-bottom:0;border-radius:0}.inside{border-top:3px double var(--way)}

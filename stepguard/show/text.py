@@ -22,6 +22,7 @@ from stepguard.show.words import (
     describe_input,
     describe_table,
     group,
+    halt_text,
     heading,
     how_accepted,
     outcome,
@@ -91,17 +92,18 @@ def draw_lines(
     procedure: Procedure,
     run: Result | Mapping[str, Any] | None = None,
     *,
+    standing: str | None = None,
     width: int = 80,
     ascii_only: bool = False,
 ) -> Iterator[TextLine]:
-    """The lines of `draw_text`, each with what it is.
+    """The lines of `draw_text`, each with what it is; `standing` as for `draw_html`.
 
     Raises:
         ConfigError: as for that.
     """
     check_procedure(procedure)
     check_count(width, "width", least=_LEAST)
-    facts = None if run is None else read_run(procedure, run)
+    facts = None if run is None else read_run(procedure, run, standing)
     signs = _ASCII if ascii_only else _DRAWN
     return _Drawing(procedure, facts, width, signs, ascii_only=ascii_only).whole()
 
@@ -121,7 +123,7 @@ class _Drawing:
         procedure, run = self._procedure, self._run
         yield from self._lines("", "", shorten(procedure.name, 200), "head")
         if run is not None:
-            yield from self._lines("", "  ", f"{run.status.upper()}: {outcome(run, procedure)}", _kind_of(run))
+            yield from self._lines("", "  ", f"{run.status.upper()}: {outcome(run, procedure)}", run.kind)
             yield from self._lines("", "  ", run.cost, "quiet")
             for note in run.notes:
                 yield from self._lines("", "  ", note, "weak")
@@ -256,9 +258,8 @@ class _Drawing:
         run = self._run
         if run is None or not self._stopped(site):
             return
-        tries = f" in {run.refusals} tr{'y' if run.refusals == 1 else 'ies'}" if run.refusals else ""
-        where = f" at {run.place}" if run.place else ""
-        yield from self._lines(f"{below}{self._signs.stopped} ", "  ", f"STOPPED{where}{tries}: {run.reason}", "bad")
+        sign = self._signs.stopped if run.kind == "bad" else self._signs.weak
+        yield from self._lines(f"{below}{sign} ", "  ", "".join(halt_text(run)), run.kind)
         for words in in_words(run.refused):
             yield from self._lines(f"{below}    ", "  ", words, "bad")
 
@@ -301,7 +302,3 @@ def _fitting(word: str, width: int) -> int:
         if used > width:
             return max(at, 1)
     return len(word)
-
-
-def _kind_of(run: RunFacts) -> str:
-    return "good" if run.status == "verified" else "weak" if run.ended else "bad"

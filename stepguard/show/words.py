@@ -16,7 +16,7 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat
 from stepguard.procedure.steps import Input, Step
 from stepguard.results.view import StepView
-from stepguard.show.facts import RunFacts, SiteFacts
+from stepguard.show.facts import GOING_ON, RunFacts, SiteFacts
 
 _LONGEST: Final = 400
 STRENGTH_WORDS: Final = {
@@ -112,7 +112,19 @@ def outcome(run: RunFacts, procedure: Procedure) -> str:
     if run.ended:
         return f"{count} completed{answer}"
     where = "" if run.place is None else f" at {shorten(run.place, 80)}"
-    return f"stopped{where}: {run.reason} ({count} completed)"
+    if run.status not in GOING_ON:
+        return f"stopped{where}: {run.reason} ({count} completed)"
+    question = f": {run.reason}" if run.status == "waiting" else ""
+    return f"now{where}{question} ({count} completed)"
+
+
+def halt_text(run: RunFacts) -> tuple[str, str]:
+    """What is said where a run stopped or stands: a heading, and the reason."""
+    where = f" at {run.place}" if run.place else ""
+    if run.status in GOING_ON:
+        return f"{run.status.upper()}{where}", f": {run.reason}" if run.status == "waiting" else ""
+    tries = f" in {run.refusals} tr{'y' if run.refusals == 1 else 'ies'}" if run.refusals else ""
+    return f"STOPPED{where}{tries}", f": {run.reason}"
 
 
 def how_accepted(done: StepView, performer: str = "model") -> str:

@@ -117,14 +117,14 @@ def test_a_run_of_a_ledger_is_shown(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "1 model call" in shown
     assert "✓ 13  (verified)" in shown
     assert main(["show", "order 7", "--ledger", path]) == 0
-    assert "WAITING: stopped at approve_receipt: Approve the call pay(amount=6)?" in capsys.readouterr().out
+    assert "WAITING: now at approve_receipt: Approve the call pay(amount=6)?" in capsys.readouterr().out
     loop = Procedure.parse("inputs: items: list of integer\nfor each item in items:\n  double = item * 2\nlast = 1 + 1")
     kill(Guard(Counting(die_at=3), segment=1, ledger=path), loop, {"items": [1, 2, 3]}, "killed")
     gc.collect()
     assert main(["show", "killed", "--ledger", path]) == 0
     shown = capsys.readouterr().out
     assert "✓ items[1].double = 4  (verified)" in shown
-    assert "STOPPED at items[2].double: the run has not ended" in shown
+    assert "INTERRUPTED at items[2].double" in shown
     page = tmp_path / "run.html"
     assert main(["show", "chain", "--ledger", path, "--html", str(page)]) == 0
     assert "verified" in page.read_text(encoding="utf-8")

@@ -65,10 +65,13 @@ def test_runs_are_listed_searched_and_drawn(path: Path) -> None:
         assert f"{found} run" in client.get(f"/?{query}").text
     drawn = client.get("/run", params={"id": ODD}).text
     assert "VERIFIED: " in drawn
-    assert "Call 1 (ask), t1 to t6: accepted; " in drawn
-    assert "wrong_value: a + 1 is 13, not 14" in client.get("/run?id=slips").text
+    assert "Call 1 (ask), t1 to t6 </span>" in drawn
+    assert "wrong_value at b: a + 1 is 13, not 14" in client.get("/run?id=slips").text
     assert "<script" not in drawn
-    assert "the run has not ended" in client.get("/run?id=killed").text
+    killed, waits = client.get("/run?id=killed").text, client.get("/run?id=waits").text
+    assert "INTERRUPTED: now at t3 (2 steps completed)" in killed
+    assert "WAITING at approve_receipt</b>: Approve the call pay(amount=6)?" in waits
+    assert "STOPPED" not in killed + waits
     assert "pay(to=&lt;b&gt;): allow, key " in client.get("/run?id=c-17").text
     erased = client.get("/run?id=gone")
     assert (erased.status_code, "Grauzahn" in erased.text) == (200, False)

@@ -211,7 +211,7 @@ def test_a_run_that_waits_for_a_person_is_drawn() -> None:
     procedure = Procedure([Step("t", instruction="Is it right?", type="boolean", performer="person")])
     result = Guard(SimulatedModel()).run(procedure, {})
     assert result.status == "waiting"
-    assert "WAITING: stopped at t" in draw_text(procedure, json.loads(result.to_json()))
+    assert "WAITING: now at t: " in draw_text(procedure, json.loads(result.to_json()))
 
 
 @pytest.mark.parametrize(
