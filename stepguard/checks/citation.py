@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from stepguard.checks.built import BuiltCheck
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.names import Words, typewritten
 from stepguard.documents.places import Place
-from stepguard.documents.sentences import begun_before, is_whole
+from stepguard.documents.sentences import begun_before, governed_by_denial, is_whole
 from stepguard.documents.view import View
 from stepguard.errors import ConfigError
 from stepguard.language.retraction import doubted_before
@@ -31,6 +32,24 @@ _GAP: Final = re.compile(r"\[?(?:\.\.\.|\u2026)\]?")
 _EDGES: Final = " \t\r\n,.;:!?\"'\u201c\u201d\u201e\u2018\u2019"
 _ENDS: Final = " \t\r\n,.;:!?"
 _WORD: Final = re.compile(r"\w+")
+_ALTERED: Final = re.compile(r"\[(\w{1,30})\]")
+"""A letter or a word that was fitted in: ``[B]ooks are taken back``."""
+_INTRODUCED: Final = re.compile(r"(?:as|according to|under|per|in) [^\n,:\"]{1,40}[,:] ", re.IGNORECASE)
+_MAX_PLACES: Final = 50
+_CONDITION: Final = re.compile(
+    r"\b(?:if|unless|whether|except|provided|until|in case|as long as|so long as|on condition|subject to)\b[^;]*\Z",
+    re.IGNORECASE,
+)
+_CONDITION_BEHIND: Final = re.compile(
+    r"(?<![.!?:;]),?\s(?:but |and )?(?:only )?(?:if|unless|except|provided|subject to|as long as|so long as"
+    r"|on condition|in case|but not)\b",
+    re.IGNORECASE,
+)
+"""What conditions a passage, in the rest of its sentence."""
+_TURNING: Final = re.compile(
+    r"\b(?:not|no|never|cannot|neither|nor|none|without|if|unless|except|until|only)\b|n['\u2019]t\b", re.IGNORECASE
+)
+"""What may be left out of no passage."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -39,7 +58,8 @@ class Cites(BuiltCheck):
 
     The model is asked for it: beside the step stands that its work is to quote what decides it. Every passage that is
     quoted must stand in the document, or in something else that the step reads; dots may leave something out between
-    passages that are long enough each. A passage must not be cut from words right before it that deny or condition it.
+    passages that are long enough each, though nothing that turns them. A passage must not be cut from words of its
+    sentence that deny or condition it, nor from a label that denies what is below it.
 
     Args:
         document: the variable of type text that holds the document.
@@ -99,15 +119,16 @@ class Cites(BuiltCheck):
         others: Words | None = None
         least = min(self.words, len(_WORD.findall(view.text)))
         cited: tuple[int, int] | None = None
+        quotes = [View(_ALTERED.sub(r"\1", quote)).text for quote in quotes]
         for quote in quotes[:_MAX_QUOTES]:
-            spans = _standing(quote, words)
-            parts = filter(_WORD.search, _GAP.split(quote))
-            if spans and all(len(_WORD.findall(part)) >= least for part in parts):
-                cited = cited or spans
-            if spans and not _stands_by_itself(quote, words):
-                reason = f"{shorten(quote, 60)!r} stands in {self.document} behind words that deny or condition it"
-                return self._fail(f"{reason}: quote the whole sentence", "unfaithful_work")
-            if not spans:
+            introduced = _INTRODUCED.match(quote)
+            places = _standing(quote, words) or (_standing(quote[introduced.end() :], words) if introduced else [])
+            if places and all(len(_WORD.findall(view.text[slice(*part)])) >= least for part in places[0]):
+                cited = cited or (places[0][0][0], places[0][-1][1])
+            if places and all(_cut_off(view.text, spans) for spans in places):
+                reason = f"{shorten(quote, 60)!r} is cut in {self.document} from words that deny or condition it"
+                return self._fail(f"{reason}: quote the whole sentence, with what it stands under", "unfaithful_work")
+            if not places:
                 read = (show_value(value) for name, value in values.items() if name not in (self.document, step.id))
                 others = others or Words("\n".join(read))
                 if not _standing(quote, others):
@@ -164,20 +185,36 @@ def _words_in(text: str) -> int:
     return len(_WORD.findall(typewritten(text)))
 
 
-def _stands_by_itself(quote: str, words: Words) -> bool:
-    """Whether somewhere what begins a passage is not cut from words of its sentence that deny or condition it."""
-    first = next(filter(_WORD.search, _GAP.split(quote))).strip(_ENDS)
-    fronts = (begun_before(words.document, start).rstrip(" :") for start, _ in words.find(first))
-    return not all(map(doubted_before, fronts))  # a label may deny (not covered), or be who speaks (Customer)
+def _standing(quote: str, words: Words) -> list[tuple[tuple[int, int], ...]]:
+    """Where the parts of a passage stand, one after the other, for every place of its first part, up to some."""
+    parts = [part.strip(_ENDS) for part in _GAP.split(quote) if _WORD.search(part)]
+    places = [list(islice(words.find(part), _MAX_PLACES)) for part in parts]
+    found: list[tuple[tuple[int, int], ...]] = []
+    for first in places[0] if places else ():
+        chain = [first]
+        for spans in places[1:]:
+            following = next((span for span in spans if span[0] >= chain[-1][1]), None)
+            if following is None:
+                break
+            chain.append(following)
+        if len(chain) == len(places):
+            found.append(tuple(chain))
+    return found
 
 
-def _standing(quote: str, words: Words) -> tuple[int, int] | None:
-    """From where to where a passage reaches, None where a part of it does not stand there, in order."""
-    start: int | None = None
-    at = 0
-    for part in filter(_WORD.search, _GAP.split(quote)):
-        found = next((span for span in words.find(part.strip(_ENDS)) if span[0] >= at), None)
-        if found is None:
-            return None
-        start, at = found[0] if start is None else start, found[1]
-    return None if start is None else (start, at)
+def _cut_off(text: str, spans: tuple[tuple[int, int], ...]) -> bool:
+    """Whether a passage leaves out words of its sentences that deny or condition it, or joins parts of two sentences.
+
+    A label in front may deny (not covered), or be who speaks (Customer).
+    """
+    front = begun_before(text, spans[0][0]).rstrip(" :\"'\u201c\u201e")
+    if doubted_before(front) or _CONDITION.search(front) or governed_by_denial(text, spans[0][0]):
+        return True
+    if _CONDITION_BEHIND.match(text, spans[-1][1]):
+        return True
+    for (start, end), (following, _) in pairwise(spans):
+        if front := begun_before(text, following):
+            whole = " ".join(text[start:following].split())
+            if not front.endswith(whole) or _TURNING.search(text, end, following):
+                return True
+    return False

@@ -23,6 +23,12 @@ _ABBREVIATION: Final = re.compile(
     r"(?<!\w)(?:[^\W\d_]|Mrs?|Ms|Drs?|Prof|St|Nr|Art|Sec|Fig|vs|cf|approx|e\.g|i\.e|z\.B|bzw|ca)\.\s+\Z"
 )
 _BEHIND: Final = re.compile(r"[^\w\n|]*(?:\|[^\w\n]*)?(?P<line>\n\s*)?(?P<next>\w?)")
+_BULLET: Final = re.compile(r"\s*(?:[-*+\u2022\u2013]|\(?(?:[0-9]{1,2}|[a-z]|[ivx]{1,4})[.)])\s")
+_DENIED: Final = re.compile(
+    r"\b(?:not|no|never|none|without|except(?:ions?)?|exclu\w+|unless|if|void|repealed|obsolete|outdated|false|wrong)\b"
+    r"|n['\u2019]t\b",
+    re.IGNORECASE,
+)
 _ENDED: Final = re.compile(rf"{_CLOSED}\Z")
 
 
@@ -63,3 +69,16 @@ def is_whole(text: str, start: int, end: int) -> bool:
 def _goes_on(text: str, at: int) -> bool:
     """Whether a sentence goes on at a place: a small letter stands there, that is no item's."""
     return text[at : at + 1].islower() and _ITEM.match(text, at) is None
+
+
+def governed_by_denial(text: str, start: int) -> bool:
+    """Whether the line of a place stands in a list, or right, under a label that denies what is below it.
+
+    ``Not covered:`` over the items of a list, ``No longer valid:`` over a line.
+    """
+    window = text[max(start - _REACH, 0) : start]
+    lines = [line.strip() for line in window.split("\n")[:-1]]
+    item = _BULLET.match(text, text.rfind("\n", 0, start) + 1) is not None
+    while lines and item and (not lines[-1] or _BULLET.match(lines[-1])):
+        lines.pop()
+    return bool(lines) and lines[-1].endswith((":", ":**")) and _DENIED.search(lines[-1]) is not None

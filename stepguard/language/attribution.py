@@ -19,7 +19,7 @@ _TEXT: Final = (
 _PERSON: Final = r"(?:teacher|tutor|professor|instructor|grader|reviewer)"
 _SPEAKER: Final = (
     rf"(?:they|he|she|you|some(?:body|one)|others?|people|{_PERSON}|{_TEXT}"
-    r"|friends?|classmates?|neighbou?rs?|colleagues?|students?)"
+    r"|friends?|classmates?|neighbou?rs?|colleagues?|students?|customers?|clients?|users?|critics)"
 )
 _THE: Final = r"(?:(?:the|an?|my|his|her|their|some) )?(?:[^\W\d_]{1,15} )?"
 _CLAIM: Final = (
@@ -76,7 +76,8 @@ _SPOKEN: Final = lazy_pattern(
     re.IGNORECASE,
 )
 _SAID: Final = lazy_pattern(
-    rf"\b{_SPEAKER} (?:says?|said|claims?|claimed|wrote|writes?|thinks?|thought|states?|stated|suggests?|suggested"
+    rf"\b{_SPEAKER}(?: (?:sometimes|often|always|usually|also|may|might|once))?"
+    r" (?:say|says|said|claims?|claimed|wrote|writes?|thinks?|thought|states?|stated|suggests?|suggested"
     r"|believes?)(?: that)?[,:]?(?: the| my| an?)? *\Z"
     rf"|\b(?:they|he|she|{_PERSON}|{_TEXT}|friend|neighbou?r|some(?:body|one)|others?)"
     r" (?:gets?|got|gives|gave|has|had|was|is)(?: that)?(?: the| my| an?)? *\Z"
@@ -91,7 +92,8 @@ _SAID: Final = lazy_pattern(
     r"|(?:^|[.!?;:\n]) *(?:had|were) [^,:.!?\n]{1,30}, *\Z"
     r"|\bif [^,.;!?\n]{1,30} (?:were|was|had)\b[^,.;!?\n]{0,20},(?: then)? *\Z"
     r"|\b(?:old|previous|former|outdated)(?: value (?:of|for))? *\Z"
-    r"|\b(?:e\.g\.|for (?:example|instance)),? *\Z",
+    r"|\b(?:e\.g\.|for (?:example|instance)),? *\Z"
+    r"|\b(?:was|were|been) (?:told|informed|promised|assured)(?: that)? *\Z",
     re.IGNORECASE,
 )
 _REMARK: Final = lazy_pattern(

@@ -233,7 +233,9 @@ POLICY = "Travel is paid. Meals are paid up to 30 EUR a day. Alcohol is never pa
     [
         ('The policy says "Alcohol is never paid", so no.', "pass", "line 1"),
         ("The policy says \u201cmeals are paid up to 30 EUR a day\u201d.", "pass", ""),
-        ('"Travel is paid ... whoever orders it"', "pass", ""),
+        ('"Alcohol is never paid ... orders it"', "pass", ""),
+        ('"Travel is paid ... Alcohol is never paid"', "pass", ""),
+        ('"Travel is paid ... whoever orders it"', "fail", "cut"),
         ('"whoever orders it ... Travel is paid"', "fail", "does not stand"),
         ('"Travel ... is paid up to 30 EUR a day"', "fail", ""),
         ('"Alcohol is always paid"', "fail", "does not stand"),
@@ -250,6 +252,39 @@ def test_what_a_judgement_rests_on_is_quoted_and_stands_there(work: str, outcome
     assert (verdict.outcome, reason in verdict.reason) == (outcome, True), verdict
     if outcome == "pass":
         assert verdict.strength == "constrained"
+
+
+RULES = (
+    "Opened goods are not taken back. Books are taken back within 30 days of the purchase.\n\nNot covered:\n"
+    "- water damage to books\n- theft of toys\n\nUnless agreed in writing, refunds are paid in cash. If the seal is broken, "
+    'no refund is paid at all. Fees are waived if the order was late. Customers sometimes claim: "refunds are paid twice".\n'
+    "Customer: I was told that shipping is always free.\n\nThe following no longer applies:\nGifts can be sent back.\n"
+)
+
+
+@all_rows(
+    "work, outcome",
+    [
+        ('"refunds are paid in cash"', "fail"),
+        ('"no refund is paid at all"', "fail"),
+        ('"Fees are waived"', "fail"),
+        ('"water damage to books"', "fail"),
+        ('"Gifts can be sent back"', "fail"),
+        ('"refunds are paid twice"', "fail"),
+        ('"shipping is always free"', "fail"),
+        ('"Opened goods are ... taken back within 30 days"', "fail"),
+        ('"Unless agreed in writing, refunds are paid in cash."', "pass"),
+        ('"If the seal is broken, no refund is paid at all"', "pass"),
+        ('"Fees are waived if the order was late"', "pass"),
+        ('"Not covered: ... water damage to books"', "pass"),
+        ('"As the rules say, books are taken back within 30 days"', "pass"),
+        ('As the rules say, "[b]ooks are taken back within **30 days**".', "pass"),
+        ('"Books are taken back [...] of the purchase"', "pass"),
+    ],
+)
+def test_a_passage_is_not_cut_from_what_governs_it(work: str, outcome: str) -> None:
+    """A condition in front or behind, a label above, whose words they are and what dots leave out belong to it."""
+    assert judged(Cites("doc"), parse("boolean"), False, RULES, work).outcome == outcome
 
 
 def test_a_citation_is_asked_for_beside_the_step() -> None:
