@@ -123,7 +123,10 @@ class Cites(BuiltCheck):
         for quote in quotes[:_MAX_QUOTES]:
             introduced = _INTRODUCED.match(quote)
             places = _standing(quote, words) or (_standing(quote[introduced.end() :], words) if introduced else [])
-            if places and all(len(_WORD.findall(view.text[slice(*part)])) >= least for part in places[0]):
+            parts = [view.text[slice(*part)] for part in places[0]] if places else []
+            if len(parts) > 1 and parts[0].endswith(":"):
+                del parts[0]  # a label is as short as it is
+            if parts and all(len(_WORD.findall(part)) >= least for part in parts):
                 cited = cited or (places[0][0][0], places[0][-1][1])
             if places and all(_cut_off(view.text, spans) for spans in places):
                 reason = f"{shorten(quote, 60)!r} is cut in {self.document} from words that deny or condition it"

@@ -233,7 +233,7 @@ POLICY = "Travel is paid. Meals are paid up to 30 EUR a day. Alcohol is never pa
     [
         ('The policy says "Alcohol is never paid", so no.', "pass", "line 1"),
         ("The policy says \u201cmeals are paid up to 30 EUR a day\u201d.", "pass", ""),
-        ('"Alcohol is never paid ... orders it"', "pass", ""),
+        ('"Alcohol is never paid ... whoever orders it"', "pass", ""),
         ('"Travel is paid ... Alcohol is never paid"', "pass", ""),
         ('"Travel is paid ... whoever orders it"', "fail", "cut"),
         ('"whoever orders it ... Travel is paid"', "fail", "does not stand"),
@@ -254,12 +254,19 @@ def test_what_a_judgement_rests_on_is_quoted_and_stands_there(work: str, outcome
         assert verdict.strength == "constrained"
 
 
-RULES = (
-    "Opened goods are not taken back. Books are taken back within 30 days of the purchase.\n\nNot covered:\n"
-    "- water damage to books\n- theft of toys\n\nUnless agreed in writing, refunds are paid in cash. If the seal is broken, "
-    'no refund is paid at all. Fees are waived if the order was late. Customers sometimes claim: "refunds are paid twice".\n'
-    "Customer: I was told that shipping is always free.\n\nThe following no longer applies:\nGifts can be sent back.\n"
-)
+RULES = """Opened goods are not taken back. Books are taken back within 30 days of the purchase.
+
+Not covered:
+- water damage to books
+- theft of toys
+
+Unless agreed in writing, refunds are paid in cash. If the seal is broken, no refund is paid at all. Fees are waived
+if the order was late. Customers sometimes claim: "refunds are paid twice".
+Customer: I was told that shipping is always free.
+
+The following no longer applies:
+Gifts can be sent back.
+"""
 
 
 @all_rows(
