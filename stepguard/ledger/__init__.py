@@ -4,8 +4,8 @@ ledger      `Ledger`: runs are begun and gone on with, listed, answered, erased
 journal     one run in it: what is read when it goes on, and what is written
 writer      its only writer
 records     what is written, as JSON
-store       the SQLite file, with its chain of hashes
-locks       one writer for each run
+store       what it is kept in, with its chain of hashes: sqlite_file, or the database of postgres
+locks       one writer for each run of a file
 replaying   a run carried out again without a model
 reading     one run for people to look at; conversations: of a gate, as lines of text
 verifying   whether the records are what was written, and whether they are right

@@ -15,7 +15,7 @@ from stepguard.language.value_json import to_data
 from stepguard.language.values import Value
 from stepguard.ledger.journal import KeptRun, load_run
 from stepguard.ledger.records import as_json, now_text
-from stepguard.ledger.store import LedgerFile, Transaction
+from stepguard.ledger.store import LedgerStore, Transaction
 
 __all__ = ["RunChange", "read_answer"]
 
@@ -23,7 +23,7 @@ __all__ = ["RunChange", "read_answer"]
 class RunChange:
     """What a person changes of a run that nobody drives."""
 
-    def __init__(self, file: LedgerFile, transaction: Transaction, run: int) -> None:
+    def __init__(self, file: LedgerStore, transaction: Transaction, run: int) -> None:
         self._file: Final = file
         self._transaction: Final = transaction
         self._run: Final = run

@@ -27,7 +27,7 @@ from stepguard.ledger.records import (
     storable,
 )
 from stepguard.ledger.shapes import check_shape
-from stepguard.ledger.store import LedgerFile
+from stepguard.ledger.store import LedgerStore
 from stepguard.ledger.writer import RunWriter
 from stepguard.results import Attempt, Result
 
@@ -69,7 +69,7 @@ class KeptRun:
     numbers: dict[str, int] = field(default_factory=dict)
 
 
-def load_run(file: LedgerFile, run: int) -> KeptRun:
+def load_run(file: LedgerStore, run: int) -> KeptRun:
     """Everything that is durable of a run.
 
     Raises:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -19,10 +18,10 @@ from stepguard.language.value_json import from_data, to_data
 from stepguard.language.values import Value
 from stepguard.ledger.changes import RunChange, read_answer
 from stepguard.ledger.journal import ConversationJournal, KeptRun, RunJournal, load_run
-from stepguard.ledger.locks import RunLocks
 from stepguard.ledger.procedures import operation_facts, procedure_digest, procedure_source, read_procedure
 from stepguard.ledger.records import as_json, call_record, now_text, storable
-from stepguard.ledger.store import GENESIS, LedgerFile, Transaction
+from stepguard.ledger.sqlite_file import LedgerFile
+from stepguard.ledger.store import GENESIS, LedgerStore, Transaction
 from stepguard.ledger.writer import RunWriter
 from stepguard.policy.arguments import plain_data
 from stepguard.policy.policy import Policy
@@ -93,13 +92,15 @@ class RunSummary:
 
 
 class Ledger:
-    """The durable record of runs: a file, which many processes may share on one machine.
+    """The durable record of runs: a file, which many processes may share on one machine, or a database for many.
 
     Give it to a guard: ``Guard(backend, ledger="runs.db")`` is ``Guard(backend, ledger=Ledger("runs.db"))``.
 
     Args:
         path: the SQLite file, made where it is not there. Beside it stand what SQLite writes first (``-wal``, ``-shm``)
-            and the locks of the runs (``-locks``).
+            and the locks of the runs (``-locks``). Or the address of a Postgres database, as libpq has it
+            (``postgresql://user@host/database``; extra ``postgres``), in which the schema ``stepguard`` is made, or
+            that which ``?schema=`` names. A password may stand in it, in ``PGPASSWORD`` or in ``~/.pgpass``.
         texts: keep the texts of replies as well; claims always are, prompts and keys never.
         full_sync: have steps, calls of tools and answers survive a loss of power, and not only the death of the
             process; it costs a sync of the disk for each segment.
@@ -108,29 +109,19 @@ class Ledger:
     Raises:
         LedgerError: the file is no ledger, is damaged, or of a later version of stepguard; or it cannot be opened.
         ConfigError: an argument cannot work.
+        MissingExtraError: it is a Postgres database, and psycopg is not installed.
     """
 
     def __init__(
         self, path: str | Path, *, texts: bool = False, full_sync: bool = True, read_only: bool = False
     ) -> None:
         check_instance(path, (str, Path), "ledger", what="the path of a file")
-        if str(path) == ":memory:":
-            raise ConfigError("a ledger in memory keeps nothing: give the path of a file", option="ledger")
-        if "\0" in str(path):
-            raise ConfigError("ledger is the path of a file, which holds no NUL", option="ledger")
-        try:
-            os.fsencode(path)
-        except UnicodeEncodeError:
-            reason = f"no file can be called {str(path)!a} where names are in {sys.getfilesystemencoding()}"
-            raise ConfigError(f"ledger: {reason}", option="ledger") from None
         for name, flag in (("texts", texts), ("full_sync", full_sync), ("read_only", read_only)):
             check_flag(flag, name)
-        self.path: Final = str(path)
         self._texts: Final = texts
         self._full_sync: Final = full_sync
-        self.file: Final = LedgerFile(self.path, read_only=read_only)
-        self._lock_path: Final = Path(f"{os.path.realpath(self.path)}-locks")  # the same under every name of the file
-        self._locks: Final = RunLocks(str(self._lock_path))
+        self.file: Final = _open(str(path), read_only=read_only)
+        self.path: Final = self.file.path
         self._last: tuple[Procedure, str] | None = None
 
     def __repr__(self) -> str:
@@ -206,7 +197,7 @@ class Ledger:
                 self._take(created, run_id)
                 number = created
         except BaseException:
-            self._locks.free(number)  # it was not written: another run may have this number
+            self.file.free(number)  # it was not written: another run may have this number
             raise
         return self._writer(run_id, number, salt, 1)
 
@@ -224,29 +215,28 @@ class Ledger:
                     raise RunConflict(what, under_way=True)
                 transaction.append(row.number, row.salt, [("begin", _begin(run_id, row.procedure, epoch, **facts))])
         except BaseException:
-            self._locks.free(row.number)
+            self.file.free(row.number)
             raise
         return self._writer(run_id, row.number, row.salt, epoch), kept
 
     def _writer(self, run_id: str, number: int, salt: bytes, epoch: int) -> RunWriter:
-        return RunWriter(
-            self.file, self._locks, run=number, name=run_id, salt=salt, epoch=epoch, full_sync=self._full_sync
-        )
+        return RunWriter(self.file, run=number, name=run_id, salt=salt, epoch=epoch, full_sync=self._full_sync)
 
     def _create(self, transaction: Transaction, subject: _Subject, run_id: str, salt: bytes, status: KeptStatus) -> int:
         title, now = storable(subject.title), time.time()
         transaction.execute(
-            "insert or ignore into procedures values (?, ?, ?, ?)",
+            "insert into procedures values (?, ?, ?, ?) on conflict (digest) do nothing",
             *(subject.digest, title, subject.source, subject.operations),
         )
+        ((number,),) = transaction.execute("select coalesce(max(number), 0) + 1 from runs").fetchall()
         made = transaction.execute(
-            "insert or ignore into runs (name, salt, epoch, procedure, title, status, completed, total, calls, tokens,"
-            " started, updated) values (?, ?, 1, ?, ?, ?, 0, ?, 0, 0, ?, ?)",
-            *(run_id, salt, subject.digest, title, status, subject.total, now, now),
+            "insert into runs (number, name, salt, epoch, procedure, title, status, completed, total, calls, tokens,"
+            " started, updated) values (?, ?, ?, 1, ?, ?, ?, 0, ?, 0, 0, ?, ?) on conflict (name) do nothing",
+            *(number, run_id, salt, subject.digest, title, status, subject.total, now, now),
         )
-        if not made.rowcount or made.lastrowid is None:
+        if not made.rowcount:
             raise RunConflict(f"another process has just begun the run {run_id!r} of {self.path}", under_way=True)
-        return made.lastrowid
+        return int(number)
 
     def _digest(self, procedure: Procedure) -> str:
         """The digest of a procedure, worked out once for many runs of one."""
@@ -278,11 +268,7 @@ class Ledger:
             )
 
     def _take(self, number: int, run_id: str) -> None:
-        try:
-            free = self._locks.take(number)
-        except OSError as error:
-            raise LedgerError(f"the locks of the ledger {self.path} cannot be held: {error}") from None
-        if not free:
+        if not self.file.take(number):
             raise RunConflict(
                 f"the run {run_id!r} of {self.path} is under way, here or elsewhere: only one may go on with it",
                 under_way=True,
@@ -310,17 +296,17 @@ class Ledger:
             f" from runs {which}",
             *arguments,
         )
-        return [RunSummary(row[1], row[2], self._status(row[0], row[3]), *row[4:]) for row in rows]
+        standing = self._standing({row[0]: row[3] for row in rows})
+        return [RunSummary(row[1], row[2], standing[row[0]], *row[4:]) for row in rows]
 
-    def _status(self, number: int, status: KeptStatus) -> KeptStatus:
-        """A run that is under way and whose lock is free has no process any more."""
-        if status not in ("running", "open"):
-            return status
-        try:
-            held = self._lock_path.exists() and self._locks.is_held(number)  # none are held of a copy
-        except OSError:  # nobody may write here
-            return status
-        return "running" if held else "open" if status == "open" else "interrupted"
+    def _standing(self, statuses: Mapping[int, KeptStatus]) -> dict[int, KeptStatus]:
+        """How runs stand: one that is under way and whose lock is free has no process any more."""
+        driven = [number for number, status in statuses.items() if status in ("running", "open")]
+        with suppress(LedgerError):  # nobody may write here
+            held = self.file.held(driven)
+            unheld: dict[int, KeptStatus] = {each: "interrupted" for each in driven if statuses[each] == "running"}
+            return {**statuses, **unheld, **dict.fromkeys(held, "running")}
+        return dict(statuses)
 
     def answer(self, run_id: str, step: str, value: object) -> None:
         """Answer, for a person, the step for which a run waits, or settle a call of a tool.
@@ -408,7 +394,8 @@ class Ledger:
         rows = self.file.read(
             "select number, name, status from runs where updated < ? and status != 'erased'", time.time() - seconds
         )
-        return [str(name) for number, name, status in rows if self._status(number, status) != "running"]
+        standing = self._standing({number: status for number, _, status in rows})
+        return [str(name) for number, name, _ in rows if standing[number] != "running"]
 
     def head(self) -> str:
         """The number and the hash of the last record: kept elsewhere, or signed, it proves all records up to it."""
@@ -427,12 +414,11 @@ class Ledger:
             with self.file.writing() as transaction:
                 yield RunChange(self.file, transaction, number)
         finally:
-            self._locks.free(number)
+            self.file.free(number)
 
     def close(self) -> None:
-        """Close the file; runs that are under way cannot be written on."""
+        """Close it; runs that are under way cannot be written on."""
         self.file.close()
-        self._locks.close()
 
     def __enter__(self) -> Self:
         return self
@@ -441,6 +427,14 @@ class Ledger:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _open(path: str, *, read_only: bool) -> LedgerStore:
+    if path.startswith(("postgresql://", "postgres://")):
+        from stepguard.ledger.postgres import LedgerDatabase  # which needs an extra
+
+        return LedgerDatabase(path, read_only=read_only)
+    return LedgerFile(path, read_only=read_only)
 
 
 def _begin(run_id: str, digest: str, epoch: int, **facts: object) -> str:

@@ -45,8 +45,8 @@ def as_json(data: object) -> str:
 
 
 def storable(text: str) -> str:
-    """A text that a file can hold: what is no character is escaped."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    """A text that a file and a database can hold: what is no character is escaped, and so is NUL."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def now_text() -> str:

@@ -18,7 +18,7 @@ from stepguard.errors import LedgerError, ProcedureError, StepguardError
 from stepguard.language.value_json import from_data, to_data
 from stepguard.ledger.journal import KeptRun
 from stepguard.ledger.procedures import read_procedure
-from stepguard.ledger.store import LedgerFile
+from stepguard.ledger.store import LedgerStore
 from stepguard.procedure.procedure import Procedure
 from stepguard.repair.ladder import Ladder
 from stepguard.replies.formats import EquationFormat
@@ -29,7 +29,7 @@ __all__ = ["RunReplay", "load_procedure"]
 _PARALLEL: Final = 8
 
 
-def load_procedure(file: LedgerFile, digest: str) -> Procedure:
+def load_procedure(file: LedgerStore, digest: str) -> Procedure:
     """The procedure with a digest, from its text.
 
     Raises:

@@ -21,7 +21,7 @@ from stepguard.ledger.ledger import Ledger
 from stepguard.ledger.procedures import digest_of_source, procedure_digest
 from stepguard.ledger.records import storable
 from stepguard.ledger.replaying import RunReplay, load_procedure
-from stepguard.ledger.store import GENESIS, LedgerFile, chain_hash, digest_of
+from stepguard.ledger.store import GENESIS, LedgerStore, chain_hash, digest_of
 from stepguard.policy.policy import Policy
 from stepguard.policy.rejudging import rejudge
 from stepguard.procedure.procedure import Procedure
@@ -107,7 +107,7 @@ def verify_ledger(
 
 
 def _verify(
-    file: LedgerFile,
+    file: LedgerStore,
     head: tuple[int, bytes] | None,
     known: Mapping[str, Procedure],
     policies: Mapping[str, Policy],
@@ -159,7 +159,7 @@ def _read_head(head: str) -> tuple[int, bytes]:
     return made
 
 
-def _records(file: LedgerFile) -> Iterator[tuple[Any, ...]]:
+def _records(file: LedgerStore) -> Iterator[tuple[Any, ...]]:
     """Every record with the name, the salt and the procedure of its run, a page at a time."""
     after = -(2**62)
     sql = (
@@ -171,7 +171,7 @@ def _records(file: LedgerFile) -> Iterator[tuple[Any, ...]]:
         after = page[-1][0]
 
 
-def _check_chain(file: LedgerFile, head: tuple[int, bytes] | None) -> tuple[int, str, LedgerFault | None]:
+def _check_chain(file: LedgerStore, head: tuple[int, bytes] | None) -> tuple[int, str, LedgerFault | None]:
     """How many records are as they were written, the head behind them, and the first that is not."""
     before, count = GENESIS, 0
     confirmed = head is None or head == (0, GENESIS)
@@ -232,7 +232,7 @@ def _begin_fault(body: str, name: str, procedure: str | None) -> str | None:
     return None if begun_with == procedure else "the run was begun with another procedure than it has now"
 
 
-def _check_procedures(file: LedgerFile) -> LedgerFault | None:
+def _check_procedures(file: LedgerStore) -> LedgerFault | None:
     """Procedures are no records: each has to be what its digest says."""
     for digest, name, source, operations in file.read("select digest, name, source, operations from procedures"):
         if source is not None and digest_of_source(source, operations) != digest:
@@ -240,10 +240,10 @@ def _check_procedures(file: LedgerFile) -> LedgerFault | None:
     return None
 
 
-def _check_row(file: LedgerFile, number: int, row: Mapping[str, Any]) -> tuple[KeptRun, LedgerFault | None]:
+def _check_row(file: LedgerStore, number: int, row: Mapping[str, Any]) -> tuple[KeptRun, LedgerFault | None]:
     """What the records of a run come to, and where it is listed as something else: runs are no records."""
-    sql = "select salt is null, exists (select 1 from records where run = ?1 and kind = 'erased') from runs"
-    ((unsalted, erased),) = file.read(f"{sql} where number = ?1", number)
+    sql = "select salt is null, exists (select 1 from records where run = runs.number and kind = 'erased') from runs"
+    ((unsalted, erased),) = file.read(f"{sql} where number = ?", number)
     status, kept = row["status"], KeptRun()
     if not erased == unsalted == (status == "erased"):
         what = "a record says that it was erased" if erased else "no record says that it was erased"

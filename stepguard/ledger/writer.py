@@ -7,8 +7,7 @@ import weakref
 from typing import Final
 
 from stepguard.errors import LedgerError, RunConflict
-from stepguard.ledger.locks import RunLocks
-from stepguard.ledger.store import LedgerFile, Transaction
+from stepguard.ledger.store import LedgerStore, Transaction
 
 __all__ = ["RunWriter"]
 
@@ -17,8 +16,7 @@ class RunWriter:
     """The only writer of one run, until it gives that up.
 
     Args:
-        file: the ledger.
-        locks: holds the lock of the run.
+        file: the ledger, which holds the lock of the run.
         run: the number of the run.
         name: its run_id.
         salt: the salt of its records.
@@ -26,18 +24,15 @@ class RunWriter:
         full_sync: whether what is to be synced survives a loss of power.
     """
 
-    def __init__(
-        self, file: LedgerFile, locks: RunLocks, *, run: int, name: str, salt: bytes, epoch: int, full_sync: bool
-    ) -> None:
+    def __init__(self, file: LedgerStore, *, run: int, name: str, salt: bytes, epoch: int, full_sync: bool) -> None:
         self.name: Final = name
         self._file: Final = file
-        self._locks: Final = locks
         self._run: Final = run
         self._salt: Final = salt
         self._epoch: Final = epoch
         self._full_sync: Final = full_sync
         self._open = True
-        self._freeing = weakref.finalize(self, locks.free, run)  # of a run that nobody drives to its end
+        self._freeing = weakref.finalize(self, file.free, run)  # of a run that nobody drives to its end
 
     def write(
         self,
@@ -73,10 +68,10 @@ class RunWriter:
         Raises:
             LedgerError: somebody else has gone on with it, or it cannot be written.
         """
-        if not self._locks.take(self._run):
+        if not self._file.take(self._run):
             raise RunConflict(f"the run {self.name!r} has been gone on with elsewhere", under_way=True)
         self._open = True
-        self._freeing = weakref.finalize(self, self._locks.free, self._run)
+        self._freeing = weakref.finalize(self, self._file.free, self._run)
         try:
             self.write([], "status = 'running'")
         except LedgerError:

@@ -332,7 +332,7 @@ def test_what_was_erased_leaves_the_log_as_well(tmp_path: Path) -> None:
 def test_a_run_that_could_not_be_begun_leaves_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the very first record does not become durable, the name is as free as before."""
     ledger = Ledger(tmp_path / "runs.db")
-    commit = ledger.file._connection
+    commit: Any = ledger.file._connection  # type: ignore[attr-defined]
 
     class Full:
         def __getattr__(self, name: str) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_harness import CHAIN, SURE, chain_again
+from ledger_harness import CHAIN, SURE, chain_again, change_ledger
 from policy_harness import NOW, ORDER, SHOP
 
 from stepguard import Guard, Policy
@@ -61,10 +60,10 @@ with ToolGate(policy, {"pay": tools[kind]}, ledger=ledger, run_id="c-17") as gat
 @pytest.mark.parametrize(
     "kind", ["plain", *(pytest.param(each, marks=pytest.mark.slow) for each in ("keyed", "idempotent"))]
 )
-def test_a_process_that_dies_in_a_tool_calls_none_twice(tmp_path: Path, kind: str) -> None:
+def test_a_process_that_dies_in_a_tool_calls_none_twice(tmp_path: Path, runs: Path | str, kind: str) -> None:
     """What may be called again is, with the same key; of another call a person says what came of it."""
     calls = tmp_path / "calls"
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "runs.db"), str(calls), kind]
+    command = [sys.executable, "-c", PROGRAM, str(runs), str(calls), kind]
 
     def run() -> list[str]:
         done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
@@ -79,7 +78,7 @@ def test_a_process_that_dies_in_a_tool_calls_none_twice(tmp_path: Path, kind: st
     if kind == "plain":
         assert made == ["a", "b"]
         assert "Nobody knows whether this very call was made" in first
-        with Ledger(tmp_path / "runs.db") as ledger:
+        with Ledger(runs) as ledger:
             ledger.answer("c-17", "1", "paid a")
             with pytest.raises(ConfigError, match="has no open question '1'"):
                 ledger.answer("c-17", "1", "paid a")
@@ -91,7 +90,7 @@ def test_a_process_that_dies_in_a_tool_calls_none_twice(tmp_path: Path, kind: st
         assert made[0] == made[1]
 
 
-def test_a_call_that_was_not_made_is_made_again(tmp_path: Path) -> None:
+def test_a_call_that_was_not_made_is_made_again(runs: Path | str) -> None:
     """Who has found out that nothing was done lets the call be judged and made again, under its identifier."""
     paid: list[str] = []
 
@@ -100,7 +99,7 @@ def test_a_call_that_was_not_made_is_made_again(tmp_path: Path) -> None:
         return "paid"
 
     def gate() -> ToolGate:
-        return ToolGate(PAY, {"pay": pay}, ledger=tmp_path / "runs.db", run_id="c")
+        return ToolGate(PAY, {"pay": pay}, ledger=runs, run_id="c")
 
     with gate() as first:
         first.gate.offer("pay", {"to": "a"}, id="1")
@@ -108,7 +107,7 @@ def test_a_call_that_was_not_made_is_made_again(tmp_path: Path) -> None:
     with gate() as second:
         assert "Nobody knows" in second.call("pay", {"to": "a"}, id="1")
         assert "there is no function for look. Nothing was done" in second.call("look", {"id": "a"}, id="2")
-    with Ledger(tmp_path / "runs.db") as ledger:
+    with Ledger(runs) as ledger:
         ledger.repeat("c", "1")
     with gate() as third:
         assert [third.call("pay", {"to": "a"}, id="1"), paid] == ["paid", ["a"]]
@@ -118,9 +117,9 @@ def test_a_call_that_was_not_made_is_made_again(tmp_path: Path) -> None:
     assert paid == ["a"]
 
 
-def test_a_gate_that_observes_is_kept_and_judged_again(tmp_path: Path) -> None:
+def test_a_gate_that_observes_is_kept_and_judged_again(runs: Path | str) -> None:
     """Calls that were made whatever was decided are no fault where the gate only observed."""
-    ledger = Ledger(tmp_path / "runs.db")
+    ledger = Ledger(runs)
     for number in range(3):
         gate = PAY.gate(ledger=ledger, run_id="c", observe=True)
         gate.offer("pay", {"to": "a"}, id=f"{number}")
@@ -167,12 +166,12 @@ def _play(gate: Callable[[], PolicyGate], seed: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_conversation_that_is_opened_anew_at_every_event_is_the_same(tmp_path: Path, seed: int) -> None:
+def test_a_conversation_that_is_opened_anew_at_every_event_is_the_same(runs: Path | str, seed: int) -> None:
     """Whenever the process dies between two events, the next decides as if nothing had happened."""
     facts = {"customer": "C1"}
     whole = POLICY.gate(conversation="c", facts=facts)
     opened: list[PolicyGate] = []
-    ledger = Ledger(tmp_path / "runs.db", full_sync=False)
+    ledger = Ledger(runs, full_sync=False)
 
     def anew() -> PolicyGate:
         if opened:
@@ -186,15 +185,18 @@ def test_a_conversation_that_is_opened_anew_at_every_event_is_the_same(tmp_path:
     assert (verified.faults, verified.rechecked, verified.unchecked) == ((), 1, {})
 
 
-def test_what_is_not_durable_lets_nothing_through(tmp_path: Path) -> None:
+def test_what_is_not_durable_lets_nothing_through(runs: Path | str) -> None:
     """On a full disk a call is not let through, and the gate is of no use until it is opened again."""
-    ledger = Ledger(tmp_path / "runs.db")
+    ledger = Ledger(runs)
     gate = PAY.gate(ledger=ledger, run_id="c")
     assert gate.offer("pay", {"to": "a"}, id="1").allowed
-    ledger.file.read("pragma query_only = on")
+    forbid = "pragma query_only = {}"
+    if isinstance(runs, str):
+        forbid = "select set_config('default_transaction_read_only', '{}', false)"
+    ledger.file.read(forbid.format("on"))
     with pytest.raises(LedgerError, match="may not be written to"):
         gate.offer("pay", {"to": "b"}, id="2")
-    ledger.file.read("pragma query_only = off")
+    ledger.file.read(forbid.format("off"))
     with pytest.raises(LedgerError, match="did not become durable"):
         gate.offer("pay", {"to": "c"}, id="3")
     gate.close()
@@ -204,12 +206,12 @@ def test_what_is_not_durable_lets_nothing_through(tmp_path: Path) -> None:
     assert verify_ledger(ledger).right
 
 
-def test_a_name_is_of_one_conversation_and_one_policy(tmp_path: Path) -> None:
+def test_a_name_is_of_one_conversation_and_one_policy(runs: Path | str) -> None:
     """Two gates at once, another policy, a run of a procedure and a name that is none are refused."""
-    ledger = Ledger(tmp_path / "runs.db")
+    ledger = Ledger(runs)
     gate = PAY.gate(ledger=ledger, run_id="c")
     with pytest.raises(RunConflict, match="is under way"):
-        PAY.gate(ledger=Ledger(tmp_path / "runs.db"), run_id="c")
+        PAY.gate(ledger=Ledger(runs), run_id="c")
     gate.close()
     with pytest.raises(LedgerError, match="has ended"):
         gate.offer("look", {"id": "a"}, id="1")
@@ -232,9 +234,9 @@ def test_a_name_is_of_one_conversation_and_one_policy(tmp_path: Path) -> None:
         PAY.gate(ledger=ledger, run_id="\n")
 
 
-def test_conversations_are_listed_verified_and_erased(tmp_path: Path) -> None:
+def test_conversations_are_listed_verified_and_erased(tmp_path: Path, runs: Path | str) -> None:
     """A ledger shows where a conversation stands, names a record that was altered, and forgets it on request."""
-    path = tmp_path / "runs.db"
+    path = runs
     with ToolGate(PAY, {"pay": lambda to: "paid"}, ledger=path, run_id="c") as gate:
         gate.call("pay", {"to": "Grauzahn"}, id="1")
         gate.call("pay", {"to": "Grauzahn"}, id="2")
@@ -244,13 +246,9 @@ def test_conversations_are_listed_verified_and_erased(tmp_path: Path) -> None:
         (run,) = ledger.runs()
         assert (run.status, run.completed, run.place) == ("open", 1, "pay")
         assert "at most once" in str(run.reason)
-        connection = sqlite3.connect(path)
-        connection.execute("update records set body = replace(body, 'succeeded', 'not_done')")
-        connection.commit()
+        change_ledger(path, "update records set body = replace(body, 'succeeded', 'not_done')")
         assert "its body is not what was written" in str(verify_ledger(ledger).faults[0])
-        connection.execute("update records set body = replace(body, 'not_done', 'succeeded')")
-        connection.commit()
-        connection.close()
+        change_ledger(path, "update records set body = replace(body, 'not_done', 'succeeded')")
         assert verify_ledger(ledger).right
         ledger.erase(["c"])
         assert verify_ledger(ledger).erased == 1
@@ -274,9 +272,9 @@ def test_conversations_are_listed_verified_and_erased(tmp_path: Path) -> None:
         ('"decisions":[', '"decisions":[5,', "decisions of a record of the kind 'gate' is not what is written there"),
     ],
 )
-def test_what_a_policy_would_not_have_let_through_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_what_a_policy_would_not_have_let_through_is_named(runs: Path | str, old: str, new: str, said: str) -> None:
     """Who alters a record and makes every hash right again is found by judging the conversation again."""
-    path = tmp_path / "runs.db"
+    path = runs
     gate = POLICY.gate(conversation="c", facts={"customer": "C1"}, ledger=Ledger(path), run_id="c")
     gate.offer("refund", {"order": "A1", "amount": 20}, id="a", now=NOW)
     gate.offer("get_order", {"id": "A1"}, id="b", now=NOW)
@@ -286,19 +284,16 @@ def test_what_a_policy_would_not_have_let_through_is_named(tmp_path: Path, old: 
     gate.close()
     with Ledger(path, read_only=True) as ledger:
         assert verify_ledger(ledger, policies=[POLICY]).right
-    connection = sqlite3.connect(path)
-    connection.execute("update records set body = replace(body, ?, ?) where kind = 'gate'", (old, new))
-    connection.commit()
-    connection.close()
+    change_ledger(path, "update records set body = replace(body, ?, ?) where kind = 'gate'", given=(old, new))
     chain_again(path)
     with Ledger(path, read_only=True) as ledger:
         (fault,) = verify_ledger(ledger, policies=[POLICY]).faults
     assert said in str(fault)
 
 
-def test_a_conversation_that_cannot_be_judged_again_is_named(tmp_path: Path) -> None:
+def test_a_conversation_that_cannot_be_judged_again_is_named(runs: Path | str) -> None:
     """Without its policy, with a time zone of nowhere, or where the zone has changed, a conversation is not checked."""
-    ledger = Ledger(tmp_path / "runs.db")
+    ledger = Ledger(runs)
     for zone in (UTC, timezone(timedelta(hours=1))):
         PAY.gate(ledger=ledger, run_id="changed", zone=zone).close()
     PAY.gate(ledger=ledger, run_id="nowhere", zone=timezone(timedelta(hours=1))).close()
@@ -309,14 +304,14 @@ def test_a_conversation_that_cannot_be_judged_again_is_named(tmp_path: Path) -> 
     assert set(verify_ledger(ledger).unchecked.values()) == {"its policy has to be given"}
 
 
-def test_which_tools_may_be_called_again_is_said(tmp_path: Path) -> None:
+def test_which_tools_may_be_called_again_is_said(runs: Path | str) -> None:
     """Of the tools of a framework the host says it; a tool that no policy knows is a mistake of the host's."""
-    first = ToolGate(PAY, ledger=tmp_path / "runs.db", run_id="c")
+    first = ToolGate(PAY, ledger=runs, run_id="c")
     with first:
         assert first.decide("pay", {"to": "a"}, id="1").allowed
-    with ToolGate(PAY, ledger=tmp_path / "runs.db", run_id="c", repeatable=["pay"]) as again:
+    with ToolGate(PAY, ledger=runs, run_id="c", repeatable=["pay"]) as again:
         assert again.decide("pay", {"to": "a"}, id="1").allowed
-    with ToolGate(PAY, {"pay": Tool(print)}, ledger=tmp_path / "runs.db", run_id="c") as plain:
+    with ToolGate(PAY, {"pay": Tool(print)}, ledger=runs, run_id="c") as plain:
         assert not plain.decide("pay", {"to": "a"}, id="1").allowed
     with pytest.raises(ConfigError, match="declares no tool 'drop'"):
         ToolGate(PAY, repeatable=["drop"])

@@ -11,7 +11,20 @@ from typing import Any
 
 import pytest
 from harness import P2
-from ledger_harness import CHAIN, LOOP, PAYMENT, SURE, Counting, Killed, Nobody, facts, kill, payment
+from ledger_harness import (
+    CHAIN,
+    CUT_OFF,
+    LOOP,
+    PAYMENT,
+    SURE,
+    Counting,
+    Killed,
+    Nobody,
+    change_ledger,
+    facts,
+    kill,
+    payment,
+)
 
 from stepguard import Guard, Procedure, Step, Verdict
 from stepguard.backends import Completion, Request
@@ -32,7 +45,7 @@ PROCEDURES: dict[str, tuple[Procedure, dict[str, object]]] = {
 
 @pytest.mark.parametrize("name", PROCEDURES)
 @pytest.mark.parametrize("options", [{"segment": 1}, {"segment": 2, "parallel": 3}])
-def test_a_killed_run_goes_on(tmp_path: Path, name: str, options: dict[str, Any]) -> None:
+def test_a_killed_run_goes_on(runs: Path | str, name: str, options: dict[str, Any]) -> None:
     """Wherever a run is killed, another process asks only what is missing, and comes to the same result."""
     procedure, inputs = PROCEDURES[name]
     whole = Guard(Counting(), **options).run(procedure, inputs)
@@ -41,12 +54,12 @@ def test_a_killed_run_goes_on(tmp_path: Path, name: str, options: dict[str, Any]
     for at in range(1, calls + 1):
         model = Counting(die_at=at)
         run_id = f"run {at}"
-        kill(Guard(model, ledger=tmp_path / "runs.db", **options), procedure, inputs, run_id)
+        kill(Guard(model, ledger=runs, **options), procedure, inputs, run_id)
         gc.collect()  # the run of the dead process
-        with Ledger(tmp_path / "runs.db") as ledger:
+        with Ledger(runs) as ledger:
             verified = {each.claim.step for each in load_run(ledger.file, at).steps.values() if each.claim is not None}
         second = Counting()
-        result = Guard(second, ledger=tmp_path / "runs.db", **options).run(procedure, inputs, run_id=run_id)
+        result = Guard(second, ledger=runs, **options).run(procedure, inputs, run_id=run_id)
         assert facts(result) == facts(whole)
         assert not verified & {*second.asked}
         if "parallel" not in options:  # then a reply that had come may not have been judged
@@ -54,22 +67,22 @@ def test_a_killed_run_goes_on(tmp_path: Path, name: str, options: dict[str, Any]
             assert [each.number for each in result.attempts] == [*range(1, calls + 1)]
 
 
-def test_another_model_prompt_or_segment_keeps_what_is_verified(tmp_path: Path) -> None:
+def test_another_model_prompt_or_segment_keeps_what_is_verified(runs: Path | str) -> None:
     """Who answers, in segments of which length and with which repair is not asked of a verified step."""
-    kill(Guard(Counting(die_at=3), segment=1, ledger=tmp_path / "runs.db"), CHAIN, {"x": 12}, "run")
+    kill(Guard(Counting(die_at=3), segment=1, ledger=runs), CHAIN, {"x": 12}, "run")
     gc.collect()
     other = Counting()
-    result = Guard(other, segment=4, repair=3, ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id="run")
+    result = Guard(other, segment=4, repair=3, ledger=runs).run(CHAIN, {"x": 12}, run_id="run")
     assert result.status == "verified"
     assert {"t1", "t2"}.isdisjoint(other.asked)
     assert result.steps[0].claim == "12 + 1 = 13"
 
 
-def test_a_finished_run_gives_its_result_again(tmp_path: Path) -> None:
+def test_a_finished_run_gives_its_result_again(runs: Path | str) -> None:
     """Running a finished run again costs nothing and gives the same, also where it had been repaired."""
     model = ScriptedBackend({"a": "2 * 3 = 6", "b": "6 + 4 = 11"}, {"b": "6 + 4 = 10"})
-    first = Guard(model, repair=2, ledger=tmp_path / "runs.db").run(P2, run_id="run")
-    again = Guard(Nobody(), ledger=tmp_path / "runs.db").run(P2, run_id="run")
+    first = Guard(model, repair=2, ledger=runs).run(P2, run_id="run")
+    again = Guard(Nobody(), ledger=runs).run(P2, run_id="run")
     assert first.steps[1].deviations
     assert facts(again) == facts(first)
     assert (again.usage, len(again.attempts)) == (first.usage, len(first.attempts))
@@ -77,7 +90,7 @@ def test_a_finished_run_gives_its_result_again(tmp_path: Path) -> None:
     assert [each.deviations for each in again.steps] == [each.deviations for each in first.steps]
 
 
-def test_a_step_that_no_longer_passes_is_asked_again(tmp_path: Path) -> None:
+def test_a_step_that_no_longer_passes_is_asked_again(runs: Path | str) -> None:
     """What comes from a ledger is judged again before it is used: a stricter check has the step asked again."""
     allowed = [True]
 
@@ -89,7 +102,7 @@ def test_a_step_that_no_longer_passes_is_asked_again(tmp_path: Path) -> None:
         steps = [Step("t1", "x + 1"), Step("t2", "t1 * 2", checks=[small]), Step("t3", "t2 + 1")]
         return Procedure(steps, inputs=["x"])
 
-    guard = Guard(SURE, repair=1, ledger=tmp_path / "runs.db")
+    guard = Guard(SURE, repair=1, ledger=runs)
     assert guard.run(procedure(), {"x": 12}, run_id="run").answer == 27
     allowed[0] = False
     result = guard.run(procedure(), {"x": 12}, run_id="run")
@@ -98,9 +111,9 @@ def test_a_step_that_no_longer_passes_is_asked_again(tmp_path: Path) -> None:
     assert "1 steps of the ledger no longer pass their checks and were asked again: t2" in result.notes[0]
 
 
-def test_an_answer_that_takes_the_place_of_a_durable_one_is_durable(tmp_path: Path) -> None:
+def test_an_answer_that_takes_the_place_of_a_durable_one_is_durable(runs: Path | str) -> None:
     """Where a step no longer passed, the next process has what it was answered then."""
-    path, right = tmp_path / "runs.db", ["first"]
+    path, right = runs, ["first"]
 
     def own(_step: object, _values: object, claim: Any) -> Verdict:
         return Verdict("pass" if right[0] in claim.value else "fail", "own")
@@ -123,10 +136,10 @@ def test_an_answer_that_takes_the_place_of_a_durable_one_is_durable(tmp_path: Pa
 
 
 @pytest.mark.parametrize("options", [{}, {"idempotent": True}])
-def test_a_call_in_flight_is_not_repeated_unless_it_may_be(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_a_call_in_flight_is_not_repeated_unless_it_may_be(runs: Path | str, options: dict[str, Any]) -> None:
     """A tool that died in its call is called again only where that is declared to be safe; else the run says so."""
     calls: list[tuple[Any, ...]] = []
-    guard = Guard(SURE, ledger=tmp_path / "runs.db")
+    guard = Guard(SURE, ledger=runs)
     kill(guard, payment(calls, die=True, **options), {"x": 3}, "run")
     gc.collect()
     result = guard.run(payment(calls, **options), {"x": 3}, run_id="run")
@@ -136,19 +149,19 @@ def test_a_call_in_flight_is_not_repeated_unless_it_may_be(tmp_path: Path, optio
     assert (result.status, len(calls)) == ("failed", 1)
     assert isinstance(result.error, UnsettledCall)
     assert "pay for receipt" in str(result.problem)
-    with Ledger(tmp_path / "runs.db") as ledger:
+    with Ledger(runs) as ledger:
         ledger.answer("run", "receipt", "paid 6")
     result = guard.run(payment(calls), {"x": 3}, run_id="run")
     assert (result.status, result.values["receipt"], len(calls)) == ("verified", "paid 6", 1)
 
 
-def test_a_call_may_be_made_again_where_a_person_says_so(tmp_path: Path) -> None:
+def test_a_call_may_be_made_again_where_a_person_says_so(runs: Path | str) -> None:
     """Who found out that a call had no effect lets it be made again."""
     calls: list[tuple[Any, ...]] = []
-    guard = Guard(SURE, ledger=tmp_path / "runs.db")
+    guard = Guard(SURE, ledger=runs)
     kill(guard, payment(calls, die=True), {"x": 3}, "run")
     gc.collect()
-    with Ledger(tmp_path / "runs.db") as ledger:
+    with Ledger(runs) as ledger:
         ledger.repeat("run", "receipt")
         with pytest.raises(ConfigError, match="no open call of a tool 'receipt'"):
             ledger.repeat("run", "receipt")
@@ -157,7 +170,7 @@ def test_a_call_may_be_made_again_where_a_person_says_so(tmp_path: Path) -> None
     assert len(calls) == 2
 
 
-def test_keys_are_the_same_in_every_life(tmp_path: Path) -> None:
+def test_keys_are_the_same_in_every_life(runs: Path | str) -> None:
     """A tool that takes an idempotency key is given the same one when its call is repeated."""
     keys: list[str] = []
     died = [False]
@@ -170,45 +183,52 @@ def test_keys_are_the_same_in_every_life(tmp_path: Path) -> None:
         return f"paid {amount}"
 
     procedure = Procedure.parse(PAYMENT, tools={"pay": Tool(pay)})
-    guard = Guard(SURE, ledger=tmp_path / "runs.db")
+    guard = Guard(SURE, ledger=runs)
     kill(guard, procedure, {"x": 3}, "order 7")
     gc.collect()
     assert guard.run(procedure, {"x": 3}, run_id="order 7").status == "verified"
     assert keys == ["order 7:receipt"] * 2
 
 
-def test_another_run_under_the_same_name_is_refused(tmp_path: Path) -> None:
+def test_another_run_under_the_same_name_is_refused(tmp_path: Path, runs: Path | str) -> None:
     """A run_id belongs to one procedure and its inputs, and to one writer at a time."""
-    guard = Guard(SURE, ledger=tmp_path / "runs.db")
+    guard = Guard(SURE, ledger=runs)
     guard.run(CHAIN, {"x": 12}, run_id="run")
     with pytest.raises(RunConflict, match=r"begun with other inputs \(x\)"):
         guard.run(CHAIN, {"x": 13}, run_id="run")
     with pytest.raises(RunConflict, match="begun with another procedure"):
         guard.run(Procedure.parse("inputs: x\nt1 = x + 1"), {"x": 12}, run_id="run")
     under_way = guard.start(CHAIN, {"x": 12}, run_id="other")
-    (tmp_path / "link.db").symlink_to(tmp_path / "runs.db")
-    for writer in (guard, *(Guard(SURE, ledger=tmp_path / name) for name in ("runs.db", "link.db"))):
+    link = tmp_path / "link.db"
+    if isinstance(runs, Path):
+        link.symlink_to(runs)
+    places = (runs, link) if isinstance(runs, Path) else (runs,)
+    for writer in (guard, *(Guard(SURE, ledger=place) for place in places)):
         with pytest.raises(RunConflict, match="is under way"):
             writer.run(CHAIN, {"x": 12}, run_id="other")
     assert guard.drive(under_way).status == "verified"
 
 
-def test_a_writer_that_was_overtaken_writes_nothing(tmp_path: Path) -> None:
-    """Where the lock was lost, as on a network disk, the first of two writers is refused at its next record."""
-    first = Guard(SURE, segment=1, ledger=Ledger(tmp_path / "runs.db"))
+def test_a_writer_that_was_overtaken_writes_nothing(runs: Path | str) -> None:
+    """Where the lock was lost, as on a network disk or with the connection, the first of two is refused at its next
+    record."""
+    first = Guard(SURE, segment=1, ledger=Ledger(runs))
     run = first.start(CHAIN, {"x": 12}, run_id="run")
-    (tmp_path / "runs.db-locks").unlink()
-    assert Guard(SURE, ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id="run").verified
+    if isinstance(runs, Path):
+        Path(f"{runs}-locks").unlink()
+    else:
+        change_ledger(runs, CUT_OFF)
+    assert Guard(SURE, ledger=runs).run(CHAIN, {"x": 12}, run_id="run").verified
     result = first.drive(run)
     assert result.status == "failed"
     assert "taken over by another process" in str(result.problem)
 
 
 @pytest.mark.parametrize("run_id", ["", " ", "a\nb", 7, "x" * 201])
-def test_names_of_runs_are_lines_of_text(tmp_path: Path, run_id: Any) -> None:
+def test_names_of_runs_are_lines_of_text(runs: Path | str, run_id: Any) -> None:
     """What cannot name a run is refused before anything is written."""
     with pytest.raises(ConfigError, match="run_id is a text"):
-        Guard(SURE, ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id=run_id)
+        Guard(SURE, ledger=runs).run(CHAIN, {"x": 12}, run_id=run_id)
 
 
 def test_a_name_without_a_ledger_is_refused() -> None:
@@ -219,12 +239,12 @@ def test_a_name_without_a_ledger_is_refused() -> None:
         Guard(SURE, observe=True, ledger="runs.db")
 
 
-def test_many_async_runs_share_a_ledger(tmp_path: Path) -> None:
+def test_many_async_runs_share_a_ledger(runs: Path | str) -> None:
     """Async runs in one file do not block the loop on the disk, and go on after a cancellation."""
-    asyncio.run(_cancelled_runs(tmp_path))
+    asyncio.run(_cancelled_runs(runs))
 
 
-async def _cancelled_runs(tmp_path: Path) -> None:
+async def _cancelled_runs(runs: Path | str) -> None:
     class Slow:
         def __init__(self) -> None:
             self.model = SURE
@@ -236,7 +256,7 @@ async def _cancelled_runs(tmp_path: Path) -> None:
             return self.model.complete(request)
 
     slow = Slow()
-    guard = Guard(slow, segment=1, ledger=tmp_path / "runs.db")
+    guard = Guard(slow, segment=1, ledger=runs)
     tasks = [asyncio.create_task(guard.arun(CHAIN, {"x": number}, run_id=f"run {number}")) for number in range(4)]
     while slow.asked < 10:
         await asyncio.sleep(0)
@@ -248,11 +268,11 @@ async def _cancelled_runs(tmp_path: Path) -> None:
     assert slow.asked <= 24 + 4  # a call in flight may be lost for each
 
 
-def test_rows_are_kept_as_runs(tmp_path: Path) -> None:
+def test_rows_are_kept_as_runs(runs: Path | str) -> None:
     """A batch with a name keeps every row as a run: what is finished is not asked again, and another row is refused."""
 
     def batch(model: Any, rows: list[dict[str, object]]) -> list[RowResult]:
-        guard = Guard(model, ledger=tmp_path / "runs.db")
+        guard = Guard(model, ledger=runs)
         return [*guard.map(CHAIN, rows, key="id", run_id="night")]
 
     rows: list[dict[str, object]] = [{"id": f"r{number}", "x": number} for number in range(3)]
@@ -265,11 +285,11 @@ def test_rows_are_kept_as_runs(tmp_path: Path) -> None:
     assert (changed.status, type(changed.error)) == ("failed", RunConflict)
     unnamed, right = batch(model, [{"id": "r\n1", "x": 9}, {"id": "r7", "x": 9}])
     assert (unnamed.status, right.status) == ("invalid", "verified")
-    with Ledger(tmp_path / "runs.db") as ledger:
+    with Ledger(runs) as ledger:
         assert [each.run_id for each in ledger.runs()] == ["night/r7", "night/r2", "night/r1", "night/r0"]
 
 
-def test_what_a_person_told_of_a_call_can_be_put_right(tmp_path: Path) -> None:
+def test_what_a_person_told_of_a_call_can_be_put_right(runs: Path | str) -> None:
     """A tool that has raised is not called again; where what a person told cannot be, it is asked for again."""
     calls: list[int] = []
 
@@ -279,10 +299,10 @@ def test_what_a_person_told_of_a_call_can_be_put_right(tmp_path: Path) -> None:
 
     text = "inputs: x\ntotal = x * 2\npaid: integer = tool pay(amount=total)\nlast = paid + 1"
     procedure = Procedure.parse(text, tools={"pay": Tool(pay)})
-    guard = Guard(SURE, ledger=tmp_path / "runs.db")
+    guard = Guard(SURE, ledger=runs)
     assert "the line is dead" in str(guard.run(procedure, {"x": 3}, run_id="run").problem)
     assert isinstance(guard.run(procedure, {"x": 3}, run_id="run").error, UnsettledCall)
-    with Ledger(tmp_path / "runs.db") as ledger:
+    with Ledger(runs) as ledger:
         ledger.answer("run", "paid", "six")
         assert "'six'" in str(guard.run(procedure, {"x": 3}, run_id="run").problem)
         ledger.answer("run", "paid", 6)
@@ -290,12 +310,12 @@ def test_what_a_person_told_of_a_call_can_be_put_right(tmp_path: Path) -> None:
     assert calls == [6]
 
 
-def test_an_answer_is_one_to_the_question_that_was_asked(tmp_path: Path) -> None:
+def test_an_answer_is_one_to_the_question_that_was_asked(runs: Path | str) -> None:
     """An answer that is none is asked for again, and one to other values than were shown does not count."""
     calls: list[tuple[Any, ...]] = []
     procedure = payment(calls, approval=True)
-    guard = Guard(SURE, ledger=tmp_path / "runs.db")
-    with Ledger(tmp_path / "runs.db") as ledger:
+    guard = Guard(SURE, ledger=runs)
+    with Ledger(runs) as ledger:
         assert guard.run(procedure, {"x": 3}, run_id="run").status == "waiting"
         ledger.answer("run", "approve_receipt", "perhaps")
         result = guard.run(procedure, {"x": 3}, run_id="run")
@@ -311,16 +331,16 @@ def test_an_answer_is_one_to_the_question_that_was_asked(tmp_path: Path) -> None
             ledger.answer("run", "approve_receipt", None)
 
 
-def test_a_run_that_waits_goes_on_in_its_own_process_unless_another_did(tmp_path: Path) -> None:
+def test_a_run_that_waits_goes_on_in_its_own_process_unless_another_did(runs: Path | str) -> None:
     """`Run.answer` goes on with a parked run; where another process has meanwhile, it is refused."""
     calls: list[tuple[Any, ...]] = []
     procedure = payment(calls, approval=True)
-    guard = Guard(SURE, ledger=tmp_path / "runs.db")
+    guard = Guard(SURE, ledger=runs)
     for name in ("mine", "taken"):
         run = guard.start(procedure, {"x": 3}, run_id=name)
         assert guard.drive(run).status == "waiting"
         if name == "taken":
-            with Ledger(tmp_path / "runs.db") as ledger:
+            with Ledger(runs) as ledger:
                 ledger.answer(name, "approve_receipt", "yes")
             assert guard.run(procedure, {"x": 3}, run_id=name).verified
             with pytest.raises(RunConflict, match="taken over by another process"):
@@ -331,21 +351,21 @@ def test_a_run_that_waits_goes_on_in_its_own_process_unless_another_did(tmp_path
     assert len(calls) == 2
 
 
-def test_a_procedure_is_the_same_however_a_version_writes_it(tmp_path: Path) -> None:
+def test_a_procedure_is_the_same_however_a_version_writes_it(runs: Path | str) -> None:
     """A run goes on where the text of its procedure was written otherwise by another version, and says the same."""
-    Guard(SURE, ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id="run")
+    Guard(SURE, ledger=runs).run(CHAIN, {"x": 12}, run_id="run")
     from stepguard.ledger.procedures import digest_of_source
 
-    with Ledger(tmp_path / "runs.db") as ledger, ledger.file.writing() as transaction:
+    with Ledger(runs) as ledger, ledger.file.writing() as transaction:
         ((source, operations),) = transaction.execute("select source, operations from procedures").fetchall()
         other = source.replace("t1 = x + 1", "t1  =  x  +  1")
         digest = digest_of_source(other, operations)
         transaction.execute("update procedures set source = ?, digest = ?", other, digest)
         transaction.execute("update runs set procedure = ?", digest)
-    assert Guard(Nobody(), ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id="run").verified
+    assert Guard(Nobody(), ledger=runs).run(CHAIN, {"x": 12}, run_id="run").verified
 
 
-def test_what_functions_gave_and_persons_said_is_kept(tmp_path: Path) -> None:
+def test_what_functions_gave_and_persons_said_is_kept(runs: Path | str) -> None:
     """A function is not called again, and a person not asked again, for what they have given; types come back whole."""
     text = """\
 inputs: x
@@ -375,10 +395,10 @@ late = total + 1
     procedure = Procedure.parse(text, functions={"rate_of": rate_of, "days_of": days_of})
     whole = Guard(SURE, person=said).run(procedure, {"x": 5})
     calls.clear()
-    kill(Guard(Counting(die_at=2), segment=1, person=said, ledger=tmp_path / "runs.db"), procedure, {"x": 5}, "run")
+    kill(Guard(Counting(die_at=2), segment=1, person=said, ledger=runs), procedure, {"x": 5}, "run")
     gc.collect()
     again = Procedure.parse(text, functions={"rate_of": broken, "days_of": broken})
-    result = Guard(Counting(), segment=1, ledger=tmp_path / "runs.db").run(again, {"x": 5}, run_id="run")
+    result = Guard(Counting(), segment=1, ledger=runs).run(again, {"x": 5}, run_id="run")
     assert facts(result) == facts(whole)
     assert sorted(calls) == ["days_of", "person", "rate_of"]
 
@@ -404,15 +424,15 @@ for each x in xs:
 
 @pytest.mark.parametrize(("before", "after", "at"), [(None, 1, 3), (3, 3, 20), (1, 9, 30), (5, None, 7)])
 def test_a_step_is_the_same_whenever_it_comes_up(
-    tmp_path: Path, before: int | None, after: int | None, at: int
+    runs: Path | str, before: int | None, after: int | None, at: int
 ) -> None:
     """What is looked up in every round has one name: neither the order of replies nor the end of a round changes it."""
     procedure = Procedure.parse(NAMES)
     inputs: dict[str, object] = {"policy": {"limit": 3, "rates": [2]}, "xs": [*range(40)]}
-    kill(Guard(Counting(die_at=at), segment=before, ledger=tmp_path / "runs.db"), procedure, inputs, "run")
+    kill(Guard(Counting(die_at=at), segment=before, ledger=runs), procedure, inputs, "run")
     gc.collect()
     model = Counting()
-    result = Guard(model, segment=after, ledger=tmp_path / "runs.db").run(procedure, inputs, run_id="run")
+    result = Guard(model, segment=after, ledger=runs).run(procedure, inputs, run_id="run")
     assert (result.status, result.notes) == ("verified", ())
-    with Ledger(tmp_path / "runs.db") as ledger:
+    with Ledger(runs) as ledger:
         assert verify_ledger(ledger).faults == ()

@@ -26,11 +26,11 @@ from stepguard.ledger import Ledger, verify_ledger, verifying
 pytestmark = pytest.mark.usefixtures("quick_collections")
 
 
-def test_an_untouched_ledger_is_right(tmp_path: Path) -> None:
+def test_an_untouched_ledger_is_right(runs: Path | str) -> None:
     """Every run is carried out again without a model, and an earlier head is still in the chain."""
-    head = keep_ledger(tmp_path / "runs.db")
-    Guard(SURE, ledger=tmp_path / "runs.db").run(CHAIN, {"x": 1}, run_id="later")
-    with Ledger(tmp_path / "runs.db", read_only=True) as ledger:
+    head = keep_ledger(runs)
+    Guard(SURE, ledger=runs).run(CHAIN, {"x": 1}, run_id="later")
+    with Ledger(runs, read_only=True) as ledger:
         verified = verify_ledger(ledger, head=head)
     assert (verified.right, verified.rechecked, dict(verified.unchecked)) == (True, 5, {})
 
@@ -71,11 +71,13 @@ def test_an_untouched_ledger_is_right(tmp_path: Path) -> None:
         ("delete from records where number > 20", "the records end at 20, and the head is that of"),
     ],
 )
-def test_what_was_altered_is_named(tmp_path: Path, statement: str, fault: str) -> None:
+def test_what_was_altered_is_named(runs: Path | str, statement: str, fault: str) -> None:
     """The first record that is not what was written is named, whatever of it was altered."""
-    head = keep_ledger(tmp_path / "runs.db")
-    change_ledger(tmp_path / "runs.db", *statement.split("; "))
-    (found,) = faults_of(tmp_path / "runs.db", head if "records end" in fault else None)
+    if isinstance(runs, str) and ("x'00'" in statement or "salt = 'a'" in statement):
+        pytest.skip("Postgres keeps the types of columns")
+    head = keep_ledger(runs)
+    change_ledger(runs, *statement.split("; "))
+    (found,) = faults_of(runs, head if "records end" in fault else None)
     assert found.startswith(fault)
 
 
@@ -96,34 +98,32 @@ def test_what_was_altered_is_named(tmp_path: Path, statement: str, fault: str) -
         ('"problem":null', '"problem":[]', "problem of a record of the kind 'end' is not what is"),
     ],
 )
-def test_what_is_wrong_is_named_where_the_chain_was_made_again(tmp_path: Path, old: str, new: str, fault: str) -> None:
+def test_what_is_wrong_is_named_where_the_chain_was_made_again(
+    runs: Path | str, old: str, new: str, fault: str
+) -> None:
     """Who alters a record and makes every hash right again is found by the checks, and by a head kept elsewhere."""
-    head = keep_ledger(tmp_path / "runs.db")
+    head = keep_ledger(runs)
     sql = "update records set body = replace(body, '{}', '{}') where number = (select min(number) from records where "
-    change_ledger(tmp_path / "runs.db", f"{sql.format(old, new)} instr(body, '{old}') and kind != 'attempt')")
-    chain_again(tmp_path / "runs.db")
-    (found,) = faults_of(tmp_path / "runs.db")
+    change_ledger(runs, f"{sql.format(old, new)} instr(body, '{old}') > 0 and kind != 'attempt')")
+    chain_again(runs)
+    (found,) = faults_of(runs)
     assert fault in found
-    assert (
-        old.startswith('"run"') or "others than when the head was exported" in faults_of(tmp_path / "runs.db", head)[0]
-    )
+    assert old.startswith('"run"') or "others than when the head was exported" in faults_of(runs, head)[0]
 
 
-def test_what_is_wrong_is_not_used(tmp_path: Path) -> None:
+def test_what_is_wrong_is_not_used(runs: Path | str) -> None:
     """A run that goes on asks a step again whose record was altered, and says so."""
-    whole = Guard(SURE, ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id="chain")
-    change_ledger(tmp_path / "runs.db", "update records set body = replace(body, '= 26', '= 27') where kind = 'step'")
-    change_ledger(
-        tmp_path / "runs.db", """update records set body = replace(body, '"26"', '"27"') where kind = 'step'"""
-    )
+    whole = Guard(SURE, ledger=runs).run(CHAIN, {"x": 12}, run_id="chain")
+    change_ledger(runs, "update records set body = replace(body, '= 26', '= 27') where kind = 'step'")
+    change_ledger(runs, """update records set body = replace(body, '"26"', '"27"') where kind = 'step'""")
     model = Counting()
-    again = Guard(model, ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id="chain")
+    again = Guard(model, ledger=runs).run(CHAIN, {"x": 12}, run_id="chain")
     assert facts(again) == facts(whole)
     assert model.asked == ["t2"]
     assert "steps of the ledger no longer pass" in again.notes[0]
 
 
-def test_checks_of_ones_own_are_given_with_the_procedure(tmp_path: Path) -> None:
+def test_checks_of_ones_own_are_given_with_the_procedure(runs: Path | str) -> None:
     """A procedure that no text holds is verified where it is given, and the ledger says so where it is not."""
 
     def positive(_step: object, values: Any, _claim: object) -> Any:
@@ -132,8 +132,8 @@ def test_checks_of_ones_own_are_given_with_the_procedure(tmp_path: Path) -> None
         return Verdict("pass" if values["a"] > 0 else "fail", "positive")
 
     procedure = Procedure([Step("a", "2 * 3", checks=[positive])])
-    Guard(SURE, ledger=tmp_path / "runs.db").run(procedure, run_id="own")
-    with Ledger(tmp_path / "runs.db", read_only=True) as ledger:
+    Guard(SURE, ledger=runs).run(procedure, run_id="own")
+    with Ledger(runs, read_only=True) as ledger:
         assert "its procedure has to be given" in verify_ledger(ledger).unchecked["own"]
         verified = verify_ledger(ledger, procedures=[procedure])
         assert (verified.right, verified.rechecked) == (True, 1)
@@ -141,25 +141,25 @@ def test_checks_of_ones_own_are_given_with_the_procedure(tmp_path: Path) -> None
             verify_ledger(ledger, head="7:xyz")
 
 
-def test_a_record_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_a_record_that_cannot_be_read_is_named(runs: Path | str) -> None:
     """A body that is no record any more stops the run before anything is asked."""
-    keep_ledger(tmp_path / "runs.db")
-    change_ledger(tmp_path / "runs.db", "update records set body = '{\"place\":' where number = 2")
+    keep_ledger(runs)
+    change_ledger(runs, "update records set body = '{\"place\":' where number = 2")
     with pytest.raises(LedgerError, match="record 2 of the ledger"):
-        Guard(Nobody(), ledger=tmp_path / "runs.db").run(CHAIN, {"x": 12}, run_id="chain")
+        Guard(Nobody(), ledger=runs).run(CHAIN, {"x": 12}, run_id="chain")
 
 
-def test_runs_may_go_on_while_a_ledger_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_may_go_on_while_a_ledger_is_verified(runs: Path | str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Verifying looks at what is there when it begins: a run that goes on meanwhile is no fault."""
-    keep_ledger(tmp_path / "runs.db")
+    keep_ledger(runs)
     check = verifying._check_chain
 
     def meanwhile(*given: Any) -> Any:
         found = check(*given)
-        with Ledger(tmp_path / "runs.db") as ledger:
+        with Ledger(runs) as ledger:
             ledger.answer("waits", "approve_receipt", "yes")
             assert Guard(SURE, ledger=ledger).run(payment([], approval=True), {"x": 3}, run_id="waits").verified
         return found
 
     monkeypatch.setattr(verifying, "_check_chain", meanwhile)
-    assert faults_of(tmp_path / "runs.db") == []
+    assert faults_of(runs) == []

@@ -1,0 +1,382 @@
+"""A ledger in a schema of a Postgres database (``pip install "stepguard[postgres]"``).
+
+Writers wait for each other by a lock that ends with their transaction, because every record is chained to the one
+before it. The lock of a run is one of the session: the server frees it when the process or its machine dies, and where
+only the connection was lost, the epoch of the run refuses the second writer.
+
+Where a connection is lost while a transaction is committed, nobody has said whether it was. The lock of the writers is
+taken anew, which waits until the server has done with the lost transaction, and then the hash of its last record is
+there or not.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from importlib import import_module
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+from stepguard.errors import ConfigError, LedgerError, MissingExtraError
+from stepguard.ledger import store
+from stepguard.ledger.store import BUSY_SECONDS, SqlRows, Transaction
+
+__all__ = ["LedgerDatabase"]
+
+_SCHEMA: Final = "stepguard"
+_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_LOST_SECONDS: Final = 20.0
+"""How long a server that was lost while something was committed is waited for."""
+_TYPES: Final = {"blob": "bytea", "real": "double precision", "integer": "bigint", "without rowid": ""}
+_TYPE: Final = re.compile(rf"\b({'|'.join(_TYPES)})\b")
+# Who was cut off is noticed within a minute, by both sides; a process that was stopped while it writes is thrown out.
+_CONNECTING: Final = {
+    "connect_timeout": 10,
+    "application_name": "stepguard",
+    "client_encoding": "utf8",
+    "keepalives_idle": 20,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+_SESSION: Final = {
+    "lock_timeout": f"{BUSY_SECONDS:.0f}s",
+    "idle_in_transaction_session_timeout": "60s",
+    "tcp_keepalives_idle": "20",
+    "tcp_keepalives_interval": "10",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "30s",
+}
+_REMEDIES: Final = {
+    "53100": "the disk of the server is full: make room, and run again with the same run_id",
+    "55P03": f"another program has locked it for {BUSY_SECONDS:.0f} seconds: let it end, and try again",
+    "42501": "this user may not do that: grant it what it needs on the schema (docs/how-to/workers.md)",
+    "25006": "it may not be written to: it was opened to be read, or the server is a standby",
+    "42P01": "its tables are gone: take them from a backup, or use another schema",
+    "42703": "its tables are not those of a ledger: take them from a backup, or use another schema",
+    "XX001": "it is damaged: take it from a backup (`stepguard verify` says what can be read)",
+}
+
+
+class LedgerDatabase:
+    """One schema of a Postgres database; see `stepguard.ledger.store.LedgerStore`.
+
+    Args:
+        address: ``postgresql://user@host/database``; ``schema`` among its options names the schema.
+        read_only: whether it is only read; it must be there then.
+
+    Raises:
+        MissingExtraError: psycopg is not installed.
+        ConfigError: it is no such address.
+        LedgerError: it cannot be reached, is something else, or of a later version of stepguard.
+    """
+
+    def __init__(self, address: str, *, read_only: bool = False) -> None:
+        try:
+            self._psycopg: Final[Any] = import_module("psycopg")
+        except ImportError:
+            raise MissingExtraError("a ledger in Postgres", extra="postgres") from None
+        self._address: Final = address
+        self.path, self._schema, given = _read_address(address)
+        try:
+            self._options: Final[Any] = {**_CONNECTING, **import_module("psycopg.conninfo").conninfo_to_dict(given)}
+        except self._psycopg.Error as error:
+            what = f"ledger is no address of a Postgres database ({_without_password(address, str(error))})"
+            raise ConfigError(f"{what}: postgresql://user@host/database", option="ledger") from None
+        self._read_only: Final = read_only
+        self._lock: Final = threading.RLock()
+        self._busy = 0
+        self._held: Final[set[int]] = set()
+        self._freed: Final[list[int]] = []
+        self._process: Final = os.getpid()
+        self._closed = False
+        with self._using():
+            self._connection = self._connect()
+            try:
+                self._check_schema(make=not read_only)
+            except BaseException:
+                self.close()
+                raise
+
+    @contextmanager
+    def writing(self, *, synced: bool = True) -> Iterator[Transaction]:
+        """See `LedgerStore.writing`."""
+        begin = "begin isolation level read committed; "
+        begin += "" if synced else "set local synchronous_commit = off; "
+        with self._using():
+            self._first(f"{begin}select pg_advisory_xact_lock({self._key('writer')})")
+            try:
+                transaction = Transaction(_PostgresSql(self._connection))
+                yield transaction
+            except BaseException:
+                with suppress(self._psycopg.Error):
+                    self._connection.execute("rollback")
+                raise
+            self._commit(transaction)
+
+    def read(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
+        """See `LedgerStore.read`."""
+        with self._using():
+            rows: list[tuple[Any, ...]] = self._first(_translated(sql), arguments).fetchall()
+            return rows
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """See `LedgerStore.snapshot`."""
+        with self._using():
+            self._first("begin isolation level repeatable read read only")
+            try:
+                yield
+            finally:
+                with suppress(self._psycopg.Error):
+                    self._connection.execute("rollback")
+
+    def reader(self) -> LedgerDatabase:
+        """See `LedgerStore.reader`."""
+        return LedgerDatabase(self._address, read_only=True)
+
+    def tidy(self) -> None:
+        """See `LedgerStore.tidy`. What the server archives of its log, and backups, are its administrator's."""
+        warnings: list[str] = []
+        with self._using():
+            self._first("select 1")
+            handler = lambda notice: warnings.append(str(notice.message_primary))  # noqa: E731
+            self._connection.add_notice_handler(handler)
+            try:
+                self._connection.execute("vacuum (full) records, runs, procedures")
+            finally:
+                self._connection.remove_notice_handler(handler)
+        if warnings:  # who may not do it is only warned
+            what = f"the tables of the ledger {self.path} were not rewritten and still hold what was erased"
+            raise LedgerError(f"{what} ({warnings[0]}): erase the same runs again as their owner")
+
+    def take(self, lock: int) -> bool:
+        """See `LedgerStore.take`."""
+        with self._using():
+            self._first("select 1")  # a connection that was lost held no locks any more
+            if lock in self._held or not self._take(lock):
+                return False
+            self._held.add(lock)
+            return True
+
+    def free(self, lock: int) -> None:
+        """See `LedgerStore.free`: at once, or where this comes in the middle of something, behind it."""
+        if lock in self._held and os.getpid() == self._process:
+            self._held.discard(lock)
+            self._freed.append(lock)
+            with self._lock:
+                if not self._busy:
+                    self._busy = 1  # a collection may free another one meanwhile
+                    self._unlock_freed()
+                    self._busy = 0
+
+    def held(self, locks: Iterable[int]) -> set[int]:
+        """See `LedgerStore.held`."""
+        wanted = {self._key(str(each)) % 2**64: each for each in locks}
+        if not wanted:
+            return set()
+        rows = self.read(
+            "select classid, objid from pg_locks where locktype = 'advisory' and objsubid = 1 and granted"
+            " and database = (select oid from pg_database where datname = current_database())"
+        )
+        return {wanted[key] for high, low in rows if (key := (high << 32) + low) in wanted}
+
+    def close(self) -> None:
+        """See `LedgerStore.close`."""
+        with self._lock:
+            self._closed = True
+            self._held.clear()
+            if os.getpid() == self._process:
+                self._connection.close()
+
+    def _connect(self) -> Any:
+        connection = self._psycopg.connect(**self._options, autocommit=True)
+        weakref.finalize(self, _close, connection, os.getpid())
+        try:
+            for name, value in _SESSION.items():
+                with suppress(self._psycopg.errors.UndefinedObject):  # of an older server
+                    connection.execute(f"set {name} = '{value}'")
+            if self._read_only:
+                connection.execute("set default_transaction_read_only = on")
+            connection.execute(f"set search_path to {self._schema}")
+            encoding = connection.info.parameter_status("server_encoding")
+            if encoding != "UTF8":
+                what = f"{self.path} is a database in {encoding}, which cannot hold every text"
+                raise LedgerError(f"{what}: use one in UTF8")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _first(self, sql: str, arguments: Sequence[object] = ()) -> Any:
+        """Carry out what may be the first statement behind a pause, in which the connection may have been lost."""
+        if self._closed:
+            raise LedgerError(f"the ledger {self.path} was closed")
+        if self._connection.closed and self._busy == 1:
+            self._reconnect()
+        try:
+            return self._connection.execute(sql, arguments or None)
+        except self._psycopg.OperationalError:
+            if not self._connection.closed or self._busy > 1:
+                raise
+        self._reconnect()
+        return self._connection.execute(sql, arguments or None)
+
+    def _reconnect(self) -> None:
+        """Connect anew, with those locks that nobody has taken meanwhile."""
+        self._connection = self._connect()
+        self._check_schema(make=False)
+        self._freed.clear()
+        self._held.intersection_update([each for each in self._held if self._take(each)])
+
+    def _commit(self, transaction: Transaction) -> None:
+        try:
+            self._connection.execute("commit")
+        except self._psycopg.OperationalError as error:
+            if not self._connection.closed:
+                raise
+            if not self._was_committed(transaction, error):
+                what = f"the ledger {self.path}: the connection was lost, and nothing was written"
+                raise LedgerError(f"{what}: run again with the same run_id") from error
+
+    def _was_committed(self, transaction: Transaction, error: Exception) -> bool:
+        """Whether a transaction was committed whose connection was lost; see the head of this module."""
+        until = time.monotonic() + _LOST_SECONDS
+        while True:
+            try:
+                self._reconnect()
+                with self._connection.transaction():
+                    self._connection.execute(f"select pg_advisory_xact_lock({self._key('writer')})")
+                    if transaction.head is not None:
+                        sql = "select 1 from records where number = %s and hash = %s"
+                        return self._connection.execute(sql, transaction.head).fetchone() is not None
+            except self._psycopg.OperationalError:
+                if time.monotonic() < until:
+                    time.sleep(0.1)
+                    continue
+            what = (
+                f"the ledger {self.path}: the server was lost while it was written, so that nobody can say whether it"
+            )
+            raise LedgerError(f"{what} was: run again with the same run_id, which reads what is there") from error
+
+    def _check_schema(self, *, make: bool) -> None:
+        connection = self._connection
+        if make:
+            connection.execute("begin")
+            connection.execute(f"select pg_advisory_xact_lock({self._key('writer')})")
+        sql = "select tablename from pg_tables where schemaname = %s"
+        tables = {name for (name,) in connection.execute(sql, [self._schema]).fetchall()}
+        if make and not tables:
+            if connection.execute("select 1 from pg_namespace where nspname = %s", [self._schema]).fetchone() is None:
+                connection.execute(f"create schema {self._schema}")
+            for table in (*store.TABLES, "create table stepguard_ledger (version integer not null)"):
+                connection.execute(_typed(table))
+            connection.execute("insert into stepguard_ledger values (%s)", [store.SCHEMA])
+            tables.add("stepguard_ledger")
+        if "stepguard_ledger" not in tables:
+            what = f"its schema {self._schema} {'is of something else' if tables else 'is not there, or empty'}"
+            raise LedgerError(f"{self.path} is no ledger: {what}")
+        ((version,),) = connection.execute(f"select version from {self._schema}.stepguard_ledger").fetchall()
+        if fault := store.schema_fault(self.path, version, write=make):
+            raise LedgerError(fault)
+        if make:
+            for earlier in range(version, store.SCHEMA):
+                for statement in store.MIGRATIONS[earlier]:
+                    connection.execute(_typed(statement))
+            if version != store.SCHEMA:
+                connection.execute("update stepguard_ledger set version = %s", [store.SCHEMA])
+            connection.execute("commit")
+
+    def _take(self, lock: int) -> bool:
+        return bool(self._connection.execute(f"select pg_try_advisory_lock({self._key(str(lock))})").fetchone()[0])
+
+    def _key(self, name: str) -> int:
+        """The number of a lock in the whole database."""
+        digest = blake2b(f"stepguard {self._schema} {name}".encode(), digest_size=8).digest()
+        return int.from_bytes(digest, signed=True)
+
+    def _unlock_freed(self) -> None:
+        while self._freed and not self._closed:
+            lock = self._freed.pop()
+            with suppress(self._psycopg.Error):  # a connection that was lost holds none
+                self._connection.execute(f"select pg_advisory_unlock({self._key(str(lock))})")
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        if os.getpid() != self._process:  # two processes would talk over one connection
+            raise LedgerError(
+                f"the ledger {self.path} was opened before this process was forked: open one in each process"
+            )
+        with self._lock:
+            self._busy += 1
+            try:
+                yield
+            except self._psycopg.Error as error:
+                state = error.sqlstate or ""
+                remedy = _REMEDIES.get(state) or _without_password(self._address, str(error).strip())
+                raise LedgerError(f"the ledger {self.path}: {remedy} ({state or type(error).__name__})") from error
+            finally:
+                if self._busy == 1:
+                    self._unlock_freed()
+                self._busy -= 1
+
+
+class _PostgresSql:
+    """A connection that takes the SQL of a ledger; see `stepguard.ledger.store.SqlConnection`."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection: Final = connection
+
+    def execute(self, sql: str, arguments: Sequence[object] = (), /) -> SqlRows:
+        rows: SqlRows = self._connection.execute(_translated(sql), arguments or None)
+        return rows
+
+    def executemany(self, sql: str, rows: Sequence[Sequence[object]], /) -> None:
+        self._connection.cursor().executemany(_translated(sql), rows)
+
+
+def _translated(sql: str) -> str:
+    return sql.replace("?", "%s")
+
+
+def _typed(sql: str) -> str:
+    return _TYPE.sub(lambda match: _TYPES[match[0]], sql)
+
+
+def _read_address(address: str) -> tuple[str, str, str]:
+    """What is shown of an address, the schema that it names, and the address without that."""
+    try:
+        parts = urlsplit(address)
+        options = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+    except ValueError:
+        raise ConfigError("ledger is no address of a Postgres database", option="ledger") from None
+    schema = next((value for name, value in options if name == "schema"), _SCHEMA)
+    if not _NAME.fullmatch(schema) or schema.startswith("pg_"):
+        what = f"no ledger can be kept in a schema {schema!r:.80}: name it in small letters"
+        raise ConfigError(what, option="ledger")
+    others = [(name, value) for name, value in options if name != "schema"]
+    user, at, host = parts.netloc.rpartition("@")
+    shown = urlunsplit((parts.scheme, f"{user.partition(':')[0]}{at}{host}", parts.path, "", ""))
+    shown += "" if schema == _SCHEMA else f"?schema={schema}"
+    return shown, schema, urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(others), ""))
+
+
+def _without_password(address: str, text: str) -> str:
+    """A message of the driver, in which no password stands."""
+    parts = urlsplit(address)
+    secrets = [parts.netloc.rpartition("@")[0].partition(":")[2]]
+    secrets += [value for name, value in parse_qsl(parts.query) if "password" in name]
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "***").replace(unquote(secret), "***")
+    return text
+
+
+def _close(connection: Any, process: int) -> None:
+    if os.getpid() == process:  # the connection of a process that was forked is that of the first one
+        connection.close()

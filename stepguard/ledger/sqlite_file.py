@@ -1,0 +1,255 @@
+"""A ledger in one SQLite file, with the locks of its runs beside it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from stepguard.core.sqlite_files import find_foreign, read_only_address
+from stepguard.errors import ConfigError, LedgerError
+from stepguard.ledger import store
+from stepguard.ledger.locks import RunLocks
+from stepguard.ledger.store import BUSY_SECONDS, Transaction
+
+__all__ = ["LedgerFile"]
+
+_APPLICATION: Final = 0x5374_4C67
+_REMEDIES: Final = {
+    "SQLITE_FULL": "the disk is full: make room, and run again with the same run_id",
+    "SQLITE_BUSY": f"another program has locked it for {BUSY_SECONDS:.0f} seconds: let it end, or keep the ledger on "
+    "a local disk",
+    "SQLITE_READONLY": "it may not be written to: allow that, or use another file",
+    "SQLITE_PERM": "it may not be written to: allow that, or use another file",
+    "SQLITE_CANTOPEN": "it cannot be opened: see that its folder is there and may be written to",
+    "SQLITE_CORRUPT": "it is damaged: take it from a backup (`stepguard verify` says what can be read)",
+    "SQLITE_NOTADB": "it is no ledger, or damaged: use another file, or take it from a backup",
+    "SQLITE_IOERR": "the disk does not answer: see to it, and run again with the same run_id",
+}
+
+
+class LedgerFile:
+    """One SQLite file in write-ahead mode; it may be shared between threads, and the file between processes.
+
+    Args:
+        path: the file, made where it is not there.
+        read_only: whether it is only read; nothing is written then, not even beside it, and it must be there.
+
+    Raises:
+        LedgerError: the file is something else, damaged, or of a later version of stepguard; or it cannot be opened.
+        ConfigError: no file can be called so.
+    """
+
+    def __init__(self, path: str, *, read_only: bool = False) -> None:
+        _check_path(path)
+        self.path = path
+        self._absolute: Final = str(Path(path).absolute())  # which is no URI, whatever the name begins with
+        self._lock: Final = threading.RLock()
+        self._synced = True
+        self._identity: tuple[int, int] | None = None
+        self._process: Final = os.getpid()
+        self._lock_path: Final = Path(f"{os.path.realpath(path)}-locks")  # the same under every name of the file
+        self._locks: Final = RunLocks(str(self._lock_path))
+        try:
+            foreign = find_foreign(path, must_exist=read_only)
+        except OSError as error:
+            raise LedgerError(f"the ledger {path} cannot be read: {error.strerror or error}") from None
+        if foreign:
+            raise LedgerError(f"{path} is no ledger: {foreign}")
+        with self._explained():
+            self._connection = self._open_to_read() if read_only else _connect(self._absolute)
+        weakref.finalize(self, self._connection.close)
+        try:
+            with self._explained():
+                self._check_schema(make=not read_only)
+                if not read_only:
+                    _write_ahead(self._connection)
+            self._identity = _identity(self._absolute)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open_to_read(self) -> sqlite3.Connection:
+        connection = _connect(f"{Path(self._absolute).as_uri()}?mode=ro", uri=True)
+        try:
+            connection.execute("select 1 from sqlite_master limit 1").fetchone()
+        except sqlite3.Error as error:
+            connection.close()
+            if not isinstance(error, sqlite3.OperationalError):
+                raise
+            return _connect(read_only_address(self._absolute), uri=True)  # nothing can be made beside it
+        return connection
+
+    def _check_schema(self, *, make: bool) -> None:
+        if make:
+            self._connection.execute("begin immediate")  # another process may be making the same file
+        application = self._pragma("application_id")
+        empty = self._connection.execute("select count(*) from sqlite_master").fetchone()[0] == 0
+        if make and empty and application == 0:
+            for table in store.TABLES:
+                self._connection.execute(table)
+            self._connection.execute(f"pragma application_id = {_APPLICATION}")
+            self._connection.execute(f"pragma user_version = {store.SCHEMA}")
+            application = _APPLICATION
+        if make:
+            self._connection.execute("commit")
+        if application != _APPLICATION:
+            raise LedgerError(f"{self.path} is no ledger: it is a database of something else")
+        version = self._pragma("user_version")
+        if fault := store.schema_fault(self.path, version, write=make):
+            raise LedgerError(fault)
+        if version != store.SCHEMA:
+            self._migrate()
+
+    def _migrate(self) -> None:
+        """Bring a file of an earlier version to this one, all of it or nothing."""
+        with self.writing() as transaction:
+            for earlier in range(self._pragma("user_version"), store.SCHEMA):  # another process may have begun
+                for statement in store.MIGRATIONS[earlier]:
+                    transaction.execute(statement)
+            transaction.execute(f"pragma user_version = {store.SCHEMA}")
+
+    def _pragma(self, name: str) -> int:
+        return int(self._connection.execute(f"pragma {name}").fetchone()[0])
+
+    @contextmanager
+    def writing(self, *, synced: bool = True) -> Iterator[Transaction]:
+        """See `LedgerStore.writing`."""
+        with self._lock, self._explained():
+            if self._identity is not None and _identity(self._absolute) != self._identity:
+                raise LedgerError(
+                    f"the ledger {self.path} was removed or replaced while it was open: what is written now would be "
+                    "lost; open it again"
+                )
+            if synced != self._synced:
+                self._connection.execute(f"pragma synchronous = {'full' if synced else 'normal'}")
+                self._synced = synced
+            self._connection.execute("begin immediate")
+            try:
+                yield Transaction(self._connection)
+                self._connection.execute("commit")
+            except BaseException:
+                with suppress(sqlite3.Error):  # it may have been rolled back already
+                    self._connection.execute("rollback")
+                raise
+
+    def read(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
+        """See `LedgerStore.read`."""
+        with self._lock, self._explained():
+            return self._connection.execute(sql, arguments).fetchall()
+
+    def tidy(self) -> None:
+        """See `LedgerStore.tidy`: out of what SQLite keeps beside the file as well."""
+        with self._lock, self._explained():
+            self._connection.execute("vacuum")
+            busy = self._connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
+        if busy:
+            raise LedgerError(
+                f"another program is reading the ledger {self.path}, so that its files still hold what was erased: "
+                "erase the same runs again when it has ended"
+            )
+
+    def reader(self) -> LedgerFile:
+        """See `LedgerStore.reader`."""
+        return LedgerFile(self._absolute, read_only=True)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """See `LedgerStore.snapshot`."""
+        with self._lock, self._explained():
+            self._connection.execute("begin")
+            try:
+                yield
+            finally:
+                self._connection.execute("rollback")
+
+    def take(self, lock: int) -> bool:
+        """See `LedgerStore.take`."""
+        try:
+            return self._locks.take(lock)
+        except OSError as error:
+            raise LedgerError(f"the locks of the ledger {self.path} cannot be held: {error}") from None
+
+    def free(self, lock: int) -> None:
+        """See `LedgerStore.free`."""
+        self._locks.free(lock)
+
+    def held(self, locks: Iterable[int]) -> set[int]:
+        """See `LedgerStore.held`."""
+        if not self._lock_path.exists():  # none are held of a copy
+            return set()
+        try:
+            return {each for each in locks if self._locks.is_held(each)}
+        except OSError as error:
+            raise LedgerError(f"the locks of the ledger {self.path} cannot be seen: {error}") from None
+
+    def close(self) -> None:
+        """See `LedgerStore.close`."""
+        with self._lock:
+            self._connection.close()
+        self._locks.close()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        if os.getpid() != self._process:  # SQLite and the locks know a process by its files, which a fork shares
+            raise LedgerError(
+                f"the ledger {self.path} was opened before this process was forked: open one in each process"
+            )
+        try:
+            yield
+        except sqlite3.Error as error:
+            name = getattr(error, "sqlite_errorname", "") or ""
+            remedy = next((text for key, text in _REMEDIES.items() if name.startswith(key)), None)
+            raise LedgerError(f"the ledger {self.path}: {remedy or error} ({name or type(error).__name__})") from error
+
+
+def _check_path(path: str) -> None:
+    if path == ":memory:":
+        raise ConfigError("a ledger in memory keeps nothing: give the path of a file", option="ledger")
+    if "\0" in path:
+        raise ConfigError("ledger is the path of a file, which holds no NUL", option="ledger")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        reason = f"no file can be called {path!a} where names are in {sys.getfilesystemencoding()}"
+        raise ConfigError(f"ledger: {reason}", option="ledger") from None
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file a path names, None where there is none."""
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino
+
+
+def _connect(address: str, *, uri: bool = False) -> sqlite3.Connection:
+    connection = sqlite3.connect(address, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=uri)
+    try:
+        connection.execute("pragma secure_delete = on")  # what is erased is overwritten
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Set the mode in which readers and the writer do not wait for each other, once for a file."""
+    until = time.monotonic() + BUSY_SECONDS
+    while connection.execute("pragma journal_mode").fetchone()[0] != "wal":
+        try:
+            if connection.execute("pragma journal_mode = wal").fetchone()[0] != "wal":
+                break  # a file system that cannot
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+    connection.execute("pragma synchronous = full")
