@@ -81,12 +81,17 @@ def _true(value: Value | None, truth: Truth, case: Case) -> bool:
 def _untrue(trace: Trace, result: Result, chance: random.Random) -> list[str]:
     """The steps that were committed with a value that is not theirs."""
     found: list[str] = []
-    for at, record in enumerate(result.steps):
-        case = Case(chance, trace, at)
+    places = {made.id: at for at, made in enumerate(trace.steps)}
+    for record in result.steps:  # what does not rest on a refused step is committed without it
+        case = Case(chance, trace, places[record.occurrence.step])
         committed = record.support != "unverified" and _true(record.value, case.made.truth, case)
-        if record.occurrence.step != case.made.id or not committed:
+        if not committed:
             found.append(case.made.id)
     return found
+
+
+def _committed(result: Result, id: str) -> bool:
+    return any(record.occurrence.step == id for record in result.steps)
 
 
 def wrong_steps(seed: int, each: int, kind: str) -> tuple[Tally, dict[str, int]]:
@@ -98,7 +103,7 @@ def wrong_steps(seed: int, each: int, kind: str) -> tuple[Tally, dict[str, int]]
         result = _run(trace, completion, again=again, segment=segment, decimal=decimal)
         made = trace.steps[at]
         untrue = _untrue(trace, result, chance)
-        accepted = len(result.steps) > at or result.verified or bool(untrue)
+        accepted = _committed(result, made.id) or result.verified or bool(untrue)
         seen[made.kind] += 1
         tally.add(accepted, f"{made.spec.text} {made.step.formula or made.step.instruction}: {said} ({untrue})")
     return tally, {name: count for name, count in seen.items() if count}
@@ -167,9 +172,11 @@ def right_steps(seed: int, each: int, way: str) -> Tally:
             pairs = _commas(trace, pairs)
         result = _run(trace, RIGHT_REPLIES[wrap](pairs, chance), decimal=decimal)
         untrue = _untrue(trace, result, chance)
-        for at, made in enumerate(trace.steps[: len(result.steps) + 1]):
-            if used[at]:
-                refused = at >= len(result.steps) or made.id in untrue
+        stopped = None if result.problem is None else result.problem.occurrence.step
+        for at, made in enumerate(trace.steps):
+            taken = _committed(result, made.id)
+            if used[at] and (taken or made.id == stopped):  # what rests on a refused step was not judged
+                refused = not taken or made.id in untrue
                 problem = result.problem.deviation if result.problem is not None else None
                 tally.add(refused, f"{made.spec.text} {made.step.formula}: {pairs[at][1]!r} in {wrap}: {problem}")
     return tally
@@ -189,7 +196,7 @@ def refused_ways(seed: int, each: int, way: str) -> Tally:
             if entry is not None:
                 pairs[at] = name, entry
                 result = _run(trace, Completion(pairs_text(pairs)))
-                tally.add(len(result.steps) > at, f"{entry!r}")
+                tally.add(_committed(result, name), f"{entry!r}")
                 break
     return tally
 

@@ -158,7 +158,10 @@ class ClaimJudge:
 
         Where the steps are asked one by one and others are left, the next one is asked.
         """
-        deviations = [deviation_of(judgement) for judgement in judgements]
+        deviations = [
+            None if self._observe and judgement.value is not None else deviation_of(judgement)
+            for judgement in judgements
+        ]
         failed = next((deviation for deviation in deviations if deviation is not None), None)
         accepted = {
             judgement.claim.step: judgement.value

@@ -27,7 +27,7 @@ from stepguard.engine.schedule import Broken, Schedule, Segment
 from stepguard.errors import EvaluationError, UnsettledCall, ValueRefused
 from stepguard.procedure.operations import Operation
 from stepguard.procedure.steps import Step
-from stepguard.repair.policy import Repairs
+from stepguard.repair.policy import Repairs, way_at_first
 from stepguard.repair.rungs import FIRST, Rung, person
 from stepguard.results import Occurrence
 
@@ -108,7 +108,7 @@ class Launcher:
 
     def _start(self, now: float) -> bool:
         """Start one flight; whether there was one to start."""
-        segment = self._schedule.next_segment(self._learning.size(self._schedule.remaining), self._repairs.rung)
+        segment = self._schedule.next_segment(self._learning.size(self._schedule.remaining), self._way)
         if segment is None or isinstance(segment, Broken):
             if not self._outbox and not self._schedule.finished:
                 self._end_unstartable(segment)
@@ -118,7 +118,7 @@ class Launcher:
             if kept:
                 self._reuse(segment, kept, now)
                 return True
-        rung = self._repairs.rung(segment.indices[0]) or FIRST
+        rung = self._way(segment.indices[0], segment.steps[0]) or FIRST
         performer = segment.steps[0].performer
         code = performer in ("code", "function", "tool") or rung.assistance == "code"
         if performer == "person" or rung.waits:
@@ -135,6 +135,10 @@ class Launcher:
             self._perform(Flight(segment, _CODE, None), now)
             return True
         return self._ask_segment(segment, rung, now)
+
+    def _way(self, index: int, step: Step) -> Rung | None:
+        """How a step is asked that was not accepted, or that is not asked as it stands; None for any other."""
+        return self._repairs.rung(index) or way_at_first(step, self._schedule.values)
 
     def _answer(self, segment: Segment, question: str, *, again: bool) -> Rung | None:
         """How a person is asked for the only step of a segment, None where there is nobody.

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Final
 
 from stepguard.backends.base import Message
+from stepguard.engine.control.sources import in_numbers
 from stepguard.engine.demonstrations import (
     EXAMPLE_VALUES,
     PLAIN_KINDS,
@@ -66,7 +67,7 @@ class Prompter:
     """
 
     def __init__(self, procedure: Procedure, reply_format: ReplyFormat) -> None:
-        asked = [step for step in _sample(procedure) if step.performer == "model"]
+        asked = [in_numbers(step) for step in _sample(procedure) if step.performer == "model"]
         kinds = frozenset(map(demonstrated_kind, asked))
         self._reply_format = reply_format
         # What a step of a branching procedure is asked as shows when it comes up: a sum of dates is no formula then.

@@ -18,6 +18,7 @@ from stepguard.errors import ProcedureError
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import EFFECTIVE, Step
+from stepguard.repair.policy import counts_days
 from stepguard.repair.rungs import Rung
 from stepguard.results import Occurrence
 
@@ -123,13 +124,13 @@ class Schedule:
         """What stands behind the weakest of these values and all they rest on; inputs are taken as given."""
         return weakest(self._weak[name] for name in names if name in self._weak)
 
-    def next_segment(self, size: int, again: Callable[[int], Rung | None]) -> Segment | Broken | None:
+    def next_segment(self, size: int, way: Callable[[int, Step], Rung | None]) -> Segment | Broken | None:
         """The next steps that can be asked together, None where there are none for now.
 
         Args:
             size: the most steps of a segment.
-            again: how a step that was not accepted is to be asked, by its index; None for any other. Such a step leads
-                its segment.
+            way: how a step is to be asked that was not accepted, or that is not asked as it stands at first; None for
+                any other. Such a step leads its segment.
         """
         strict = not self.unordered
         self.source.advance(self.frontier + _AHEAD * size * self._parallel + _MOST_BEFORE)
@@ -157,7 +158,8 @@ class Schedule:
             step = pending.step
             if step.id in waiting:
                 break
-            readable = all(name in self.values or name in ids for name in step.reads)
+            beside = () if counts_days(step) else ids  # how it is asked hangs on the values
+            readable = all(name in self.values or name in beside for name in step.reads)
             # What has effects waits for everything before it: a step that is given up ends the run ahead of it.
             readable &= index == self.frontier or step.performer not in EFFECTIVE
             # What is looked up costs nothing, and what is asked may read it, or it waits for what is asked.
@@ -172,7 +174,7 @@ class Schedule:
                 waiting.add(step.id)
                 continue
             # Who is not the model performs one step at a time.
-            if not readable or (indices and (step.performer != "model" or again(index) is not None)):
+            if not readable or (indices and (step.performer != "model" or way(index, step) is not None)):
                 if strict or (indices and readable):
                     break
                 waiting.add(step.id)
@@ -181,7 +183,7 @@ class Schedule:
             steps.append(step)
             places.append(pending.occurrence(index))
             ids.add(step.id)
-            rung = again(indices[0])
+            rung = way(indices[0], steps[0])
             if step.performer != "model" or (rung is not None and not rung.plain):
                 break
             alone = rung is not None and rung.alone

@@ -311,15 +311,18 @@ class Step:
         show_work: bool,
         arguments: tuple[tuple[str, Expression], ...] = (),
         performer: Performer | None = None,
+        type: ValueType | None = None,
     ) -> Step:
         """The step as it comes up in a run: under the id and the names of values that it has there.
 
         What it is made of was checked when the procedure was made. `names` are the variables of the procedure that it
-        reads, with the names of their values in the run; `performer` is who performs it there, by default its own.
+        reads, with the names of their values in the run; `performer` is who performs it there and `type` what its value
+        is read as, by default its own.
         """
         made = object.__new__(Step)
         put = object.__setattr__
-        for name in ("type", "with_next", "operation", "examples"):
+        put(made, "type", type or self.type)
+        for name in ("with_next", "operation", "examples"):
             put(made, name, getattr(self, name))
         put(made, "performer", performer or self.performer)
         put(made, "id", id)
@@ -344,6 +347,7 @@ class Step:
             checks=self.checks,
             show_work=False,
             arguments=self.arguments,
+            type=self.type,
         )
 
     @property

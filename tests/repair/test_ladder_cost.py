@@ -77,13 +77,18 @@ def test_the_working_of_a_draft_need_not_be_shown_again() -> None:
         assert Guard(model, segment=1, repair=Ladder([Draft()])).run(MINUS, INPUTS).status == status
 
 
-def test_a_percentage_is_asked_as_a_number_before_it_is_asked_again() -> None:
-    """``1 - 0.3 = 0.7%`` is what models write for it, whenever they are asked."""
-    procedure = Procedure.parse("inputs:\n  base: percent\n\nt: percent = base - 0.3\n")
-    model = ScriptedBackend({"t": "0.8 - 0.3 = 0.5%"}, {"t": "0.8 - 0.3 = 0.5"})
+@pytest.mark.parametrize("condition", ["", "if base > 1%:\n  "])
+@pytest.mark.parametrize(("reply", "calls"), [("0.5", 1), ("50%", 1), ("0.5%", 2), ("50", 2)])
+def test_a_percentage_is_asked_as_a_number(condition: str, reply: str, calls: int) -> None:
+    """``1 - 0.3 = 0.7%`` is what models write for it whenever they are asked for a percentage; it stays a wrong one."""
+    text = f"inputs:\n  base: percent\n\n{condition}t: percent = base - 0.3\n"
+    text += "else:\n  t: percent = base\nanswer: t\n" if condition else ""
+    model = ScriptedBackend({"t": f"0.8 - 0.3 = {reply}"}, *[{"t": "0.8 - 0.3 = 0.5"}] * (calls - 1))
     with model:
-        result = Guard(model).run(procedure, {"base": "80%"})
-    assert (result.status, result.answer, dict(result.assisted)) == ("verified", Decimal("0.5"), {"rewritten": 1})
+        result = Guard(model).run(Procedure.parse(text), {"base": "80%"})
+    assert (result.status, result.answer, result.usage.calls) == ("verified", Decimal("0.5"), calls)
+    assert "percentage" not in model.requests[0].messages[-1].content
+    assert result.steps[0].assistance == "none"
 
 
 def test_a_draft_may_hold_anything() -> None:

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 from stepguard.checks.evaluates import Evaluates
 from stepguard.core.verdicts import Strength, weakest
 from stepguard.engine.control.scopes import Binding, Gathered, Known, Scope, ScopeValues, Variable, resolve, support_of
-from stepguard.engine.control.sources import State
+from stepguard.engine.control.sources import State, asked_type
 from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.language.expressions import (
     Call,
@@ -186,9 +186,10 @@ class Lowering:
         if self._copies(step, tree):
             return self._made(step, id, tree, step.instruction, performer="code")
         if step.performer == "code" or self._arithmetic(step, tree):
-            if not self._renamed and tree == step.expression and id == step.id:
+            kind = step.type if step.performer == "code" else asked_type(step.type)
+            if not self._renamed and tree == step.expression and id == step.id and kind is step.type:
                 return step
-            return self._made(step, id, tree, step.instruction, show_work=step.show_work)
+            return self._made(step, id, tree, step.instruction, show_work=step.show_work, type=kind)
         text = step.instruction or f"Work out {format_expression(tree)}."
         return self._made(step, id, None, text, checks=(Evaluates(tree), *step.checks))
 
@@ -209,6 +210,7 @@ class Lowering:
         show_work: bool = False,
         arguments: tuple[tuple[str, Expression], ...] = (),
         performer: Performer | None = None,
+        type: ValueType | None = None,
     ) -> Step:
         return step.occurrence(
             id,
@@ -220,6 +222,7 @@ class Lowering:
             show_work=show_work,
             arguments=arguments,
             performer=performer,
+            type=type,
         )
 
     def _copies(self, step: Step, tree: Expression) -> bool:

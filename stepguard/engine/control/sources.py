@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal, Protocol
 
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ProcedureError, StepguardError
+from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.lazy_steps import LazySteps
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 from stepguard.results import Occurrence
 
-__all__ = ["Halt", "Pending", "State", "StepSource", "Straight"]
+__all__ = ["Halt", "Pending", "State", "StepSource", "Straight", "asked_type", "in_numbers"]
 
 
 class Halt(StepguardError):
@@ -51,6 +52,31 @@ class Pending:
     def occurrence(self, index: int) -> Occurrence:
         """Its place in the run, with the index that it has there."""
         return Occurrence(index, self.step.id, self.path, self.site)
+
+
+def asked_type(kind: ValueType) -> ValueType:
+    """What the value of a formula is read as: a percentage that is not rounded as the number that it is.
+
+    Small models write ``1 - 0.3 = 0.7%`` whenever they are asked for a percentage. ``70%`` is read as the number, too.
+    """
+    return replace(kind, kind="number") if kind.kind == "percent" and kind.places is None else kind
+
+
+def in_numbers(step: Step) -> Step:
+    """A step of a straight procedure as it is asked; see `asked_type`."""
+    kind = asked_type(step.type)
+    if kind is step.type or step.expression is None or step.performer != "model":
+        return step
+    return step.occurrence(
+        step.id,
+        {},
+        expression=step.expression,
+        instruction=step.instruction,
+        reads=step.reads,
+        checks=step.checks,
+        show_work=step.show_work,
+        type=kind,
+    )
 
 
 class State(Protocol):
@@ -154,7 +180,7 @@ class Straight:
         if self._procedure.look_back is not None and index == self.known - 1 and step.id != self._procedure.answer:
             was = self._procedure.answer
             raise ProcedureError(f"the last step was {was!r} when the procedure was made", step=step.id)
-        return Pending(step)
+        return Pending(in_numbers(step))
 
     def variables(self) -> dict[str, Value]:
         """See `StepSource.variables`."""

@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from stepguard.backends.base import Backend
-from stepguard.checks import Judgement, judge_claims
+from stepguard.checks import Judgement
 from stepguard.core.verdicts import DeviationKind, Verdict
 from stepguard.engine.actions import CheckClaims
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing
 from stepguard.evaluation.arms.guarded import check_knobs, plainly, with_knobs
 from stepguard.evaluation.arms.guarded_run import ClaimCounts, make_guard, run_guarded
+from stepguard.evaluation.arms.limited import judged_by
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import Named
+from stepguard.procedure.steps import Step
 from stepguard.repair.ladder import Ladder
 from stepguard.repair.policy import Failures, Repair
 from stepguard.repair.rungs import Resample, Rung
@@ -87,14 +89,11 @@ class _Scheduled:
         self._places = {step.id: at for at, step in enumerate(task.procedure.steps)}
 
     def judge(self, action: CheckClaims) -> tuple[Judgement, ...]:
-        judged: list[Judgement] = []
-        for each in judge_claims(action.steps, action.claims, action.values, beyond_failure=True):
-            if each.value is None:
-                return (*judged, each)
-            place = self._places[each.claim.step]
-            if self._refusals.get(place, 0) > 0:
-                self._refusals[place] -= 1
-                verdict = Verdict("fail", "schedule", "wrong_value", "asked again by schedule")
-                return (*judged, replace(each, verdicts=(verdict,)))
-            judged.append(replace(each, verdicts=(Verdict("pass", "schedule"),)))
-        return tuple(judged)
+        return judged_by(action, self._verdict)
+
+    def _verdict(self, step: Step, _: Judgement) -> Verdict:
+        place = self._places[step.id]
+        if self._refusals.get(place, 0) <= 0:
+            return Verdict("pass", "schedule")
+        self._refusals[place] -= 1
+        return Verdict("fail", "schedule", "wrong_value", "asked again by schedule")

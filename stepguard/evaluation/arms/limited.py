@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final, Protocol
@@ -23,6 +24,31 @@ class ClaimChecker(Protocol):
     def judge(self, action: CheckClaims) -> tuple[Judgement, ...]:
         """The judgements, as `stepguard.checks.judge_claims` returns them."""
         ...
+
+
+def judged_by(action: CheckClaims, verdict: Callable[[Step, Judgement], Verdict]) -> tuple[Judgement, ...]:
+    """The judgements of claims by somebody else; what cannot be read is refused as the guard does.
+
+    Each claim is judged against what was accepted before it, wrong or not.
+    """
+    judged: list[Judgement] = []
+    refused: set[str] = set()
+    claims = judge_claims(
+        action.steps, action.claims, action.values, beyond_failure=True, independent=action.independent
+    )
+    for step, full in zip(action.steps, claims, strict=False):
+        if not refused.isdisjoint(step.reads):
+            refused.add(step.id)
+            judged.append(replace(full, value=None, verdicts=()))
+            continue
+        if full.value is not None:
+            full = replace(full, verdicts=(verdict(step, full),))
+        judged.append(full)
+        if full.value is None or full.verdicts[0].outcome != "pass":
+            if not action.independent:
+                break
+            refused.add(step.id)
+    return tuple(judged)
 
 
 class Limited:
@@ -51,21 +77,15 @@ class Limited:
     def judge(self, action: CheckClaims) -> tuple[Judgement, ...]:
         """See `ClaimChecker.judge`."""
         known: dict[str, Value] = dict(action.values)
-        judged: list[Judgement] = []
-        # Each claim against what was accepted before it, wrong or not.
-        for step, full in zip(
-            action.steps,
-            judge_claims(action.steps, action.claims, action.values, beyond_failure=True),
-            strict=False,
-        ):
-            if full.value is None:
-                return (*judged, full)
+
+        def verdict(step: Step, full: Judgement) -> Verdict:
             fault = self._fault(step, full, known)
-            if fault is not None:
-                return (*judged, replace(full, verdicts=(fault,)))
-            judged.append(replace(full, verdicts=(Verdict("pass", self._knows),)))
-            known[step.id] = self._accepted[step.id] = full.value
-        return tuple(judged)
+            if fault is None:
+                assert full.value is not None
+                known[step.id] = self._accepted[step.id] = full.value
+            return fault or Verdict("pass", self._knows)
+
+        return judged_by(action, verdict)
 
     def _fault(self, step: Step, full: Judgement, known: dict[str, Value]) -> Verdict | None:
         verdict, value = full.verdict, full.value
