@@ -43,6 +43,9 @@ _MOST_COUNTED: Final = 10**15
 FORBIDDEN: Final[ContextVar[list[str] | None]] = ContextVar("stepguard_forbidden_requests", default=None)
 """Inside `stepguard.testing.no_real_requests`: the models that were about to be asked. None outside of it."""
 
+ASKING_RUN: Final[ContextVar[object | None]] = ContextVar("stepguard_asking_run", default=None)
+"""The run of a guard that asks in this context, between which a limiter shares out turns; None outside of any."""
+
 RESPONSE_NAME: Final = "Steps"
 """The name of every response model: providers that answer by a tool call call the tool so."""
 

@@ -4,8 +4,8 @@ The number at once starts low and doubles with every round that comes through, u
 the first time; from then on a rate limit halves it. It goes back quickly to just below what was on its way when the
 limit came, and slowly beyond it, the faster the longer nothing happens (slow start, additive increase, multiplicative
 decrease; Chiu and Jain, 1989). How fast requests follow each other is found out in the same way, see
-`stepguard.backends.pacing`, and may be declared. While an endpoint says how long to wait, nobody sends anything. Turns
-are given in the order in which they were asked for, so that runs that ask one thing at a time take turns.
+`stepguard.backends.pacing`, and may be declared. While an endpoint says how long to wait, nobody sends anything. Runs
+take turns: one that wants to ask many things at once waits, after each, for every other one that wants to ask.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from stepguard.backends.base import Backend, Completion, Request, ask
+from stepguard.backends.base import ASKING_RUN, Backend, Completion, Request, ask
 from stepguard.backends.pacing import Bucket, Pace
 from stepguard.core.arguments import check_count
 from stepguard.core.usage import Usage
@@ -41,6 +41,7 @@ class _Waiter:
 
     Attributes:
         wake: called when it is theirs, from any thread.
+        run: the run that they ask for; by default one of their own.
         granted: whether it is.
         prompt: whether they did not have to wait.
         sent: when they sent what they had to send.
@@ -56,6 +57,37 @@ class _Waiter:
     prompt: bool = True
     sent: float | None = None
     beside: int = 0
+    run: object = field(default_factory=lambda: ASKING_RUN.get() or object())
+
+
+class _Turns:
+    """Those who want a turn, in the order in which they get one: of each run the next, run by run."""
+
+    def __init__(self) -> None:
+        self._runs: Final[OrderedDict[object, OrderedDict[_Waiter, None]]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._runs)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._runs.values()))
+
+    def add(self, waiter: _Waiter) -> None:
+        self._runs.setdefault(waiter.run, OrderedDict())[waiter] = None
+
+    def discard(self, waiter: _Waiter) -> None:
+        waiting = self._runs.get(waiter.run)
+        if waiting is not None:
+            waiting.pop(waiter, None)
+            if not waiting:
+                del self._runs[waiter.run]
+
+    def pop(self) -> _Waiter:
+        run, waiting = self._runs.popitem(last=False)
+        waiter, _ = waiting.popitem(last=False)
+        if waiting:
+            self._runs[run] = waiting
+        return waiter
 
 
 class EndpointLimiter:
@@ -93,7 +125,7 @@ class EndpointLimiter:
         self._reply_tokens = 0.0
         self.declare(requests_per_minute=requests_per_minute, tokens_per_minute=tokens_per_minute)
         self._lock: Final = threading.Lock()
-        self._queue: Final[OrderedDict[_Waiter, None]] = OrderedDict()
+        self._queue: Final = _Turns()
 
     @property
     def limit(self) -> int:
@@ -206,7 +238,7 @@ class EndpointLimiter:
     def _enter(self, waiter: _Waiter) -> bool:
         """Whether it is somebody's turn at once; otherwise they are woken when it is."""
         with self._lock:
-            self._queue[waiter] = None
+            self._queue.add(waiter)
             woken = self._grant()
             waiter.prompt = waiter.granted
         for each in woken:
@@ -217,7 +249,7 @@ class EndpointLimiter:
     def _leave(self, waiter: _Waiter) -> None:
         """Somebody is done, or waits no more: those who are next get their turns."""
         with self._lock:
-            self._queue.pop(waiter, None)
+            self._queue.discard(waiter)
             if waiter.granted:
                 waiter.granted = False
                 self._active -= 1
@@ -232,7 +264,7 @@ class EndpointLimiter:
         """Give turns to those who are next; of those that the pace holds up only one at a time, who waits for it."""
         woken: list[_Waiter] = []
         while self._queue and self._active < self.limit and self._pacing is None:
-            following, _ = self._queue.popitem(last=False)
+            following = self._queue.pop()
             following.granted = True
             self._active += 1
             woken.append(following)

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from stepguard.backends.base import Backend, SyncBackend, as_backend
+from stepguard.backends.base import ASKING_RUN, Backend, SyncBackend, as_backend
 from stepguard.core.profile import Profile
 from stepguard.core.verdicts import shorten
 from stepguard.engine.actions import Action, Ask, Commit, Event
@@ -290,6 +290,7 @@ class Guard:
             telemetry.performed(action, event)
 
         async def perform(action: Action) -> Event:
+            ASKING_RUN.set(run)  # in the context of this task
             with telemetry.performing(action):
                 if isinstance(action, Commit):  # it writes to a file, and waits for the disk
                     return await asyncio.to_thread(run.perform, action)

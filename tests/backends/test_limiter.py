@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
 
+from stepguard import Guard, Procedure, Result
 from stepguard.backends import Completion, Message, Request
 from stepguard.backends.limiter import LimitedBackend
 from stepguard.errors import BackendError, ConfigError, RateLimited
+from stepguard.testing import SimulatedModel
 
 HELLO = Request(messages=(Message("user", "hello"),))
 
@@ -168,3 +171,37 @@ def test_a_limit_that_makes_no_sense_is_refused(most: Any) -> None:
     """At least one call is allowed at a time."""
     with pytest.raises(ConfigError):
         LimitedBackend(Endpoint(), most=most)
+
+
+class OneAtATime:
+    """A right model that answers one request at a time, and writes down whose it was."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.backend = LimitedBackend(self, most=1)
+        self._model = SimulatedModel()
+
+    async def acomplete(self, request: Request) -> Completion:
+        self.asked.append(request.steps[0].id[0])
+        await asyncio.sleep(0)
+        return self._model.complete(request)
+
+
+@pytest.mark.parametrize("rivals", [1, 3])
+def test_a_run_that_asks_much_at_once_starves_no_other(rivals: int) -> None:
+    """Between two requests of the large run each of the others gets a turn, whenever it comes."""
+    model = OneAtATime()
+
+    def run(name: str, width: int) -> Coroutine[Any, Any, Result]:
+        before = ["x" if width > 3 or not number else f"{name}{number - 1}" for number in range(width)]
+        steps = "\n".join(f"{name}{number} = {other} + {number}" for number, other in enumerate(before))
+        guard = Guard(model.backend, segment=1, parallel=width)
+        return guard.arun(Procedure.parse(f"inputs: x\n{steps}"), {"x": 1})
+
+    async def main() -> list[Result]:
+        return await asyncio.gather(run("l", 40), *(run(name, 3) for name in "abc"[:rivals]))
+
+    assert {each.status for each in asyncio.run(main())} == {"verified"}
+    others = [at for at, name in enumerate(model.asked) if name != "l"]
+    assert len(model.asked) == 40 + 3 * rivals
+    assert max(others) < 8 * rivals + 8
