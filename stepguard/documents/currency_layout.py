@@ -35,7 +35,7 @@ _TITLES: Final = (
     "|betrag|betr\u00e4ge|preise?|w\u00e4hrung|rechnung|konto|montants?|prix|devise|importes?|precios|moneda|valuta"
 )
 _UNIT_BEFORE: Final = re.compile(
-    rf"(?:\b(?:in|en|em|w|v|i|als|{_TITLES})[\s:=(\[\"']{{1,3}}|[(\[=:|!]\s?)\Z", re.IGNORECASE
+    rf"(?:\b(?:in|en|em|w|v|i|als|{_TITLES})[\s:=(\[\"']{{1,5}}|[(\[=:|!]\s?)\Z", re.IGNORECASE
 )
 _UNIT_BEHIND: Final = re.compile(rf"[)\]]| (?:{_TITLES})\b", re.IGNORECASE)
 _NUMBER_BEFORE: Final = re.compile(r"[0-9][^\S\n]{0,3}\|?[^\S\n]{0,3}\n?[^\S\n]{0,3}\Z")
@@ -47,7 +47,9 @@ _COINS: Final = frozenset({"btc", "bitcoin", "bitcoins", "eth", "ether", "usdc",
 _LINE_BEGINS: Final = re.compile(r"(?:\n|\A)[^\w\n]{0,6}\Z")
 _LINE_ENDS: Final = re.compile(r"[^\w\n]{0,6}(?:\n|\Z)")
 _POSSIBLE: Final = re.compile(
-    r"\b(?:may|might|can|could|also|accepts?|convert\w*|exchange|if|unless|not)\b", re.IGNORECASE
+    r"\b(?:may|might|can|could|also|accepts?|convert\w*|exchange|if|not"
+    r"|unless(?! (?:otherwise|stated|noted|indicated|specified)))\b",
+    re.IGNORECASE,
 )
 
 

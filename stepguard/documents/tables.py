@@ -29,18 +29,19 @@ _SCALE: Final = (
 _MARK: Final = re.compile(rf"{_CURRENCY}|{_SCALE}|(?P<percent>%|(?<!\w)(?i:per ?cent|percentage|pct|prozent)(?!\w))")
 _POWERS: Final = {"thousands": 3, "millions": 6, "billions": 9, "lakhs": 5, "crores": 7}
 _LETTERS: Final = {"T": 3, "k": 3, "K": 3, "m": 6, "M": 6, "mn": 6, "bn": 9, "B": 9}
-_YEARS: Final = re.compile(r"(?<![\w.,])(?:(?:19|20)[0-9]{2}|['’]?000s?|Q[1-4]|[0-9]{1,2}/[0-9]{2,4})(?![\w.,])")
+_YEARS: Final = re.compile(r"(?<![\w.,])(?:(?:19|20)[0-9]{2}|['’]?000['’]?s?|Q[1-4]|[0-9]{1,2}/[0-9]{2,4})(?![\w.,])")
 _DIGIT: Final = re.compile(r"\d")
 _CAPTION: Final = re.compile(
-    r"\(\s*(?:all )?(?:[\w ]{0,30}\b)?in\b[^)\n]*\)|\(\s*[^\w\s()]{1,4}\s*(?:in )?[^)\n]*\)"
+    r"\(\s*(?:['’]?000['’]?s?|thousands|millions|billions)(?!\w)[^)\n]*\)"
+    r"|\(\s*(?:all )?(?:[\w ]{0,30}\b)?in\b[^)\n]*\)|\(\s*[^\w\s()]{1,4}\s*(?:in )?[^)\n]*\)"
     r"|^\W*(?:all[ae]? |the )*(?:amounts?|prices?|figures?|values?|currency|angaben|beträge|montants)\b.*"
-    r"|\b(?:in|en)\s+(?:[^\W\d]+\s+){0,3}?(?:thousands|millions|billions|tsd|tausend|milliers|mio|mrd|lakhs|crores)\b.*"
+    r"|\b(?:in|en)\s+(?:[^\W\d]+\s+){0,3}?(?:thousands?|millions?|billions?|tsd|tausend|milliers|mio|mrd|lakhs|crores)\b.*"
     r"|(?<!\w)(?:in\s+)?(?:TEUR|TUSD|T€|k€|€k|\$k|€m|\$m|[€$£]\s?['’]?000|[A-Z]{3}\s?['’]?000(?!\w)"
     r"|(?:[A-Z]{3}|[€$£])\s(?:thousands?|millions?|billions?|mio|mrd|tsd)\.?)(?!\w)",
     re.IGNORECASE,
 )
 _HEADING: Final = re.compile(rf"\s*(?:#{{1,6}} ?|\*\*)[^\w\n]{{0,3}}(?:{MARK})\W*\Z")
-_LABELLED: Final = re.compile(r"[:=\uff1a][^\w:=]{0,6}(?:[A-Z]{3}\s?)?[^\w:=]{0,3}\Z")
+_LABELLED: Final = re.compile(r"[:=\uff1a)\]][^\w:=]{0,6}(?:[A-Z]{3}\s?)?[^\w:=]{0,3}\Z")
 _LABEL_REACH: Final = 80
 _NUMBER_BEFORE: Final = re.compile(r"[1-9][0-9.,]*")
 _IN_BRACKETS: Final = re.compile(r"\([^()\n]{0,30}\)|\[[^\[\]\n]{0,30}\]")

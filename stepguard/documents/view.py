@@ -17,6 +17,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import Final
 
+from stepguard.language.currencies import CODES, WORD_CODES
 from stepguard.language.struck_text import without_struck
 from stepguard.language.unseen import UNSEEN
 
@@ -55,6 +56,13 @@ _WIKI: Final = re.compile(  # each cell on a line of its own, or behind two bars
     r"(?P<begin>(?:\n|\A)[ \t:]{0,9}\{\|[^\n]*)|(?P<end>\n[ \t]{0,9}\|\})|(?P<rule>\n[ \t]{0,9}\|-[^\n]*)"
     rf"|(?P<caption>\n[ \t]{{0,9}}\|\+)|(?P<line>\n[ \t]{{0,9}}[|!]{_ATTRIBUTES})|(?P<next>(?:\|\||!!){_ATTRIBUTES})"
 )
+_GROUPED: Final = re.compile(r"(?<=[0-9])(?:\{,\}|\\(?:[,;: ]|thinspace ?))(?=[0-9]{3})")
+"""Between groups of digits in LaTeX."""
+_KEYED: Final = re.compile(
+    r"(?<=[a-z0-9])(?:_(?P<low>[a-z]{3}|[A-Z]{3})|(?P<camel>[A-Z][a-z]{2}|[A-Z]{3}))"
+    r"(?=[\"']?[ \t]{0,9}(?:[:=,;|\t\r\n]|\Z))"
+)
+"""The end of a key or a head that may be a currency: ``amount_usd``, ``amountUsd``."""
 _EMPHASIS: Final = re.compile(  # signs in arithmetic have a digit, a letter or a blank on both sides
     r"(?<![\w)\]}*_`\s])[*_`]++(?!\s|\Z|[*_`])|(?<!\S)[*_`]++(?!\s|\Z|[*_`])"
     r"|(?<=[^\s*_`])[*_`]++(?![\w(*_`\\+$€£-])|(?<=[^\w\s)\]}*_`])[*_`]++(?!\s)|\\(?=[$%.+#-])"
@@ -81,6 +89,9 @@ class View:
         if not text.isascii():
             text = self._edited(text, _UNSEEN, lambda _: "").translate(_PLAIN)
         text = without_struck(text)
+        if "\\" in text or "{,}" in text:
+            text = self._edited(text, _GROUPED, lambda mark: "," if mark[0] == "{,}" else "\u202f")
+        text = self._edited(text, _KEYED, _keyed)
         if "\\begin{" in text:
             text = self._edited(text, _TABLES, _TableRows().shown)
         if "{|" in text:
@@ -158,6 +169,11 @@ class _WikiRows:
             return "" if kind == "rule" else "\n"
         goes_on, self._begun = self._begun or kind == "next", True
         return "|" if goes_on else "\n|"
+
+
+def _keyed(mark: re.Match[str]) -> str:
+    code = (mark["low"] or mark["camel"]).upper()
+    return f" {code}" if code in CODES and code.lower() not in WORD_CODES else mark[0]
 
 
 def _shown(mark: re.Match[str]) -> str:

@@ -42,7 +42,16 @@ from typing import Final, Literal
 from stepguard.core.deadlines import stop_if_given_up
 from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ValueRefused
-from stepguard.language.currencies import CODE, SIGN, compatible, other_currency, part_behind, stands_glued
+from stepguard.language.currencies import (
+    CODE,
+    SIGN,
+    SIGNS,
+    compatible,
+    country_behind,
+    other_currency,
+    part_behind,
+    stands_glued,
+)
 from stepguard.language.digits import GROUPING, Exact, exact, format_exact, read_signed
 from stepguard.language.neighbours import (
     RANGE,
@@ -65,7 +74,7 @@ _NUMBER: Final = lazy_pattern(
 _BEHIND: Final = lazy_pattern(amount_back(strict=False))
 _NEXT: Final = lazy_pattern(rf"{_BLANKS}?[0-9]")
 _CODE_BEFORE: Final = lazy_pattern(rf"\b({CODE}){_BLANKS}?\Z")
-_ACCOUNT_BEFORE: Final = lazy_pattern(rf"(?:{SIGN}|\b(?:{CODE})) ?\(\Z")
+_ACCOUNT_BEFORE: Final = lazy_pattern(rf"(?:(?P<sign>{SIGN})|\b(?:{CODE})) ?\( ?\Z")
 _OPENED: Final = lazy_pattern(rf"(?P<before>\A|[^{BLANKS}]?{_BLANKS}*)\({_BLANKS}*\Z")
 _CLOSED: Final = lazy_pattern(rf"{_BLANKS}*\)(?P<behind>{_BLANKS}*(?:[^{BLANKS}]|\Z))")
 _LIKE_MONEY: Final = lazy_pattern(r",[0-9]{3}|[.,][0-9]{2}\Z")
@@ -73,6 +82,8 @@ _CODE_NUMBER: Final = lazy_pattern(r"0[0-9]")  # 007 is a code
 _FIRST_GROUP: Final = lazy_pattern(r"[1-9][0-9]{0,2} [0-9]{3}(?![0-9A-Za-z])")
 _NEXT_GROUP: Final = lazy_pattern(r"[0-9]{3}(?:[.,][0-9]+)?\Z")
 _GROUP_BEFORE: Final = lazy_pattern(r"(?<![0-9A-Za-z.,])[0-9]{1,3} \Z")
+_SPLIT_BEFORE: Final = lazy_pattern(r"(?<![0-9.,])[0-9]{1,3},\s{1,2}\Z")
+_POINT_BEFORE: Final = lazy_pattern(r"[0-9] [.,] ?\Z")
 _ALONE_BEFORE: Final = lazy_pattern(
     r"(?:[:=\uff1a|\t(]|\b(?:total|subtotal|sum|amount|balance|price|cost|net|gross|tax|vat|due|paid|montant|prix|solde"
     r"|t\.?t\.?c\.?|tva|summe|betrag|gesamt|netto|brutto|preis|importe|totale|importo|razem|kwota|suma|celkem|cena))\s{0,9}\Z",
@@ -147,21 +158,25 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
     if grouped and not (units_in_front(match) or (unit and _ALONE_BEFORE.search(text[max(start - 24, 0) : start]))):
         return None
     outer = start, end
-    if unit is None and (name := other_currency(text, start, end)):
+    account = _ACCOUNT_BEFORE.search(text[max(start - 6, 0) : start])
+    if account is not None:  # $(1,204)
+        if unit is not None or not account["sign"] or text[end : end + 2].lstrip()[:1] != ")" or match["sign"]:
+            return None
+        unit, negative = SIGNS[account["sign"]], True
+    elif unit is None and (name := other_currency(text, start, end)):
         unit, outer = name.unit, (name.start, name.end)
-    if (
-        not (text[end : end + 1] == RANGE and text[end + 1 : end + 2].isdigit())
-        and (  # of 10\u201320 both ends stand there
-            number_goes_on(text, end, money=unit not in (None, "%"))
-            or _ACCOUNT_BEFORE.search(text[max(start - 5, 0) : start])
-            or joined_behind(text, end, unit=unit is not None)
-        )
+    if not (
+        text[end : end + 1] == RANGE and text[end + 1 : end + 2].isdigit()
+    ) and (  # of 10\u201320 both ends stand there
+        number_goes_on(text, end, money=unit not in (None, "%")) or joined_behind(text, end, unit=unit is not None)
     ):
         return None
     if unit not in (None, "%") and shared_before(text, start):
         return None
     money = unit != "%" and (unit is not None or _LIKE_MONEY.search(digits) is not None)
-    accounted = _accountants_sign(text, *outer, money=money)
+    if money and _ends_split(text, start, digits):
+        return None
+    accounted = -1 if account else _accountants_sign(text, *outer, money=money)
     if accounted is None:
         return None
     if accounted < 0 and not (match["sign"] or match["inner"]):
@@ -213,7 +228,7 @@ def _back(text: str, match: re.Match[str], end: int) -> tuple[int, str | None, i
         unit = part
     if unit in ("$", "\u00a5"):  # CAD $5
         written = _CODE_BEFORE.search(text[max(match.start() - 10, 0) : match.start()])
-        unit = written[1] if written and compatible(unit, written[1]) else unit
+        unit = written[1] if written and compatible(unit, written[1]) else country_behind(text, end) or unit
     return scale, unit, end
 
 
@@ -222,6 +237,8 @@ def _accountants_sign(text: str, start: int, end: int, *, money: bool) -> int | 
 
     Alone in a cell or on a line they do; in a sentence the aside ``(EUR 46.00)`` and the loss ``($1,204)`` look alike.
     """
+    if text[start - 1 : start] == "<" and text[end : end + 1] == ">":
+        return None
     opened = _OPENED.search(text, max(start - 8, 0), start)
     closed = None if opened is None else _CLOSED.match(text, end, end + 8)
     if opened is None or closed is None:
@@ -233,6 +250,12 @@ def _accountants_sign(text: str, start: int, end: int, *, money: bool) -> int | 
     if begins and ends:
         return -1
     return None if money else 1
+
+
+def _ends_split(text: str, start: int, digits: str) -> bool:
+    """Whether digits are the last ones of an amount with a blank at its comma or point: ``1, 234.00``, ``5 . 25``."""
+    before = text[max(start - 6, 0) : start]
+    return bool((_NEXT_GROUP.match(digits) and _SPLIT_BEFORE.search(before)) or _POINT_BEFORE.search(before))
 
 
 def _in_blank_groups(text: str, start: int, digits: str) -> bool:

@@ -59,19 +59,23 @@ _NAMES: Final = {
     "$ ＄ ﹩ dollar dollars dólares dollari buck bucks": _DOLLARS, "¥ ￥": "JPY CNY",
     "euro euros 欧元 歐元 ユーロ 유로": "EUR", "美元 美金": "USD", "港元 港币 港幣": "HKD", "ドル 달러 弗": _DOLLARS,
     "￡ sterling quid": "GBP", "pound pounds pfund": "GBP EGP FKP LBP SDG SHP SSP SYP", "yen 円 日元 エン 엔": "JPY",
-    "yuan renminbi rmb 元 人民币 人民幣": "CNY", "fr sfr franc francs franken": _FRANCS,
+    "yuan renminbi rmb 元 块 块钱 人民币 人民幣": "CNY", "fr sfr franc francs franken": _FRANCS,
     "kr krona kronor krone kroner kronen": "SEK NOK DKK ISK", "kč koruna koruny korun crowns": "CZK",
     "zł zloty zlotys złoty złote złotych": "PLN", "₨ rs rupee rupees": _RUPEES, "rp rupiah": "IDR",
     "₱ peso pesos": "ARS CLP COP CUP DOP MXN PHP UYU", "руб рубль рубля рублей rouble roubles ruble rubles rubel":
-    "RUB BYN", "₴ грн hryvnia hryvnias": "UAH", "฿ baht": "THB", "tl lira liras lire": "TRY", "shekel shekels": "ILS",
-    "dirham dirhams": "AED MAD", "﷼ rial rials riyal riyals": _RIALS,
+    "RUB BYN", "₴ грн hryvnia hryvnias гривень гривна": "UAH",
+    "лв лева лев": "BGN", "р": "RUB BYN", "евро євро ευρώ": "EUR", "доллар доллара долларов": _DOLLARS, "ريال": _RIALS,
+    "درهم": "AED MAD", "دينار": "BHD DZD IQD JOD KWD LYD TND", "جنيه": "EGP SDG", "ksh kshs": "KES",
+    "฿ baht บาท": "THB", "tl lira liras lire": "TRY", "shekel shekels": "ILS",
+    "dirham dirhams dh dhs": "AED MAD", "﷼ rial rials riyal riyals": _RIALS,
     "dinar dinars": "BHD DZD IQD JOD KWD LYD MKD RSD TND",
     "ft forint": "HUF", "rand": "ZAR", "real reais": "BRL", "￦ won 원": "KRW KPW", "₦ naira": "NGN",
     "shilling shillings": "KES SOS TZS UGX", "leu lei": "RON MDL", "lev leva": "BGN", "rm ringgit": "MYR",
-    "dong đồng": "VND", "৳ taka": "BDT", "₵ cedi cedis": "GHS", "₸ tenge": "KZT", "₡": "CRC", "₲": "PYG", "₼": "AZN",
+    "dong đồng đ": "VND", "৳ taka": "BDT", "₵ cedi cedis": "GHS", "₸ tenge": "KZT", "₡": "CRC", "₲": "PYG", "₼": "AZN",
     "₾": "GEL", "₮": "MNT", "₭": "LAK", "៛": "KHR", "؋": "AFN",
     "c ct cts cent cents eurocent eurocents centavos centimes céntimos p pence pennies penny rappen ore öre øre grosz "
-    "groszy haléř коп kopeck kopecks kopeks paisa paise sen fils agorot kuruş btc bitcoin bitcoins eth ether usdc "
+    "groszy gr haléř haléře haléřů gbx usc коп kopeck kopecks kopeks paisa "
+    "paise sen fils agorot kuruş btc bitcoin bitcoins eth ether usdc "
     "usdt": "",
 }  # fmt: skip
 """Signs and names -> the currencies they can mean; parts of an amount, and what is no currency, mean none."""
@@ -111,7 +115,10 @@ _BACK: Final = lazy_pattern(
     rf"|(?P<sign>{_ANY_SIGN})(?!{_GAP}[0-9]))"
 )
 _BACK_OF: Final = lazy_pattern(
-    rf"{_GAP}(?P<of>{'|'.join(map(re.escape, _OF))})[ \u00a0](?P<name>[^\W\d_]+)(?!\w)", re.IGNORECASE
+    rf"{_GAP}(?P<of>{'|'.join(map(re.escape, _OF))})[ \u00a0-](?P<name>[^\W\d_]+)(?!\w)", re.IGNORECASE
+)
+_COUNTRY_BEHIND: Final = lazy_pattern(
+    rf"[ (]{{1,2}}(?P<of>{'|'.join(map(re.escape, _OF))})(?:\)|(?=\s*(?:[.,;|\n]|\Z)))", re.IGNORECASE
 )
 _GLUED: Final = lazy_pattern(rf"(?<![\w-])(?:Rs\.?|RMB?|Rp\.?|Kr|{'|'.join(sorted(CODES))})\Z")
 _FIRST_WORDS: Final = frozenset(re.split(r"\W", country)[0] for country in _OF)
@@ -218,12 +225,18 @@ def other_currency(text: str, start: int, end: int) -> NamedCurrency | None:
         return None
     name = (back["name"] or "").casefold()
     if not name or name in _SHARED or name in _SMALL_CODES:
-        return NamedCurrency(_meant(back), start, back.end())
+        return NamedCurrency(country_behind(text, back.end()) or _meant(back), start, back.end())
     longer = _BACK_OF.match(text, end) if name in _FIRST_WORDS else None
     if longer is None or longer["name"].casefold() not in _SHARED:
         return None
     country, name = longer["of"].casefold(), longer["name"].casefold()
     return NamedCurrency((_OF[country] if _SHARED[name] else "") or f"{country} {name}", start, longer.end())
+
+
+def country_behind(text: str, end: int) -> str | None:
+    """The currency of the country that is named behind an amount with its currency: ``$5 (Canadian)``."""
+    country = _COUNTRY_BEHIND.match(text, end)
+    return None if country is None else _OF[country["of"].casefold()] or None
 
 
 def stands_glued(text: str, start: int) -> bool:
@@ -244,5 +257,5 @@ def _meant(mark: re.Match[str]) -> str:
         return SIGNS.get(sign, sign)
     if mark["wide"]:
         return mark["wide"]
-    name = mark["name"].casefold()
+    name = "gbx" if mark["name"] == "GBp" else mark["name"].casefold()
     return name if name in _SHARED else name.upper()

@@ -60,13 +60,17 @@ _APART: Final = (
 _GOES_ON: Final = lazy_pattern(
     r"[ \u00a0]?\\[dtc]?frac(?![a-z])|"
     "[ \u00a0]?(?:[¼-¾⅐-⅞]|[0-9]{1,3}/[0-9])|['’\u00b4`\u02bc\u066c][0-9]"
-    r"|\*\*[0-9]| \*\* ?[-+0-9(]| \^ ?[-+0-9({]"
+    rf"|\*\*[{_MINUS}+]?[0-9]| \*\* ?[{_MINUS}+0-9(]| ?\^ ?[{_MINUS}+0-9({{]| ?[⁻⁺][⁰¹²³⁴-⁹]"
+    rf"|{_BLANKS}(?:squared|cubed|to{_BLANKS}the{_BLANKS}power)\b|[- ]?fold\b"
+    rf"|![!\w^*/=]|!{_BLANKS}(?-i:[a-z=+*/])|{_BLANKS}:{_BLANKS}[0-9]"
+    rf"|{_BLANKS}[.,]{_BLANKS}?[0-9]|,\r?\n?{_BLANKS}?000(?![0-9])|{_BLANKS}&{_BLANKS}?[0-9]/[0-9]"
     "|[ \u00a0]?[\u2044\u2215][ \u00a0]?[0-9]"
     "|[ \u00a0]?(?:[×x*·\u22c5\u2217]|\\\\times|\\\\cdot)[ \u00a0]?10[ \u00a0]?(?:\\^|\\*\\*|[⁻⁺⁰¹²³⁴-⁹])"
     rf"|{_APART}(?:{_LARGER})"
     rf"|{_APART}(?:(?:{_LARGER_WORDS}|{_SMALLER_WORDS})(?![^\W\d_])|[‰‱])|{_BLANKS}?[(\[][%‰]"
     rf"|(?:{_BLANKS}(?:{SIGN}){_BLANKS}|(?:{SIGN}){_BLANKS}?)[0-9]{{2}}(?![0-9.,])"
     rf"|{_BLANKS}?[(\[]?(?:credit|debit|haben|soll|cr|dr)(?![\w-])"
+    rf"|(?<=[.,][0-9]{{2}}){_BLANKS}(?-i:[HS]|OD|O/D)(?={_BLANKS}*(?:\n|\||\Z))"
     rf"|[-{MINUS_SIGNS.replace(RANGE, '')}{RANGE}]?{_BLANKS}*[{_MINUS}]{_BLANKS}*(?=\n|\||\Z)"
     rf"|{_BLANKS}?[tkmbg][dn]?\.?{_BLANKS}?(?:(?:{SIGN})(?!{_BLANKS}?[0-9])|(?-i:{CODE})\b)"
     rf"|{_BLANKS}and{_BLANKS}(?:an?|one|two|three){_BLANKS}(?:hal|third|quarter)"
@@ -78,6 +82,7 @@ _MONEY_GOES_ON: Final = lazy_pattern(
     rf"{_BLANKS}?[(\[\"'“‘*_]*(?:[kKmMbBtT]|[mM][mM]|[bBtT]r?[nN])(?![\w-])"
     rf"|,?{_BLANKS}?(?:(?i:and|und|et|y|e){_BLANKS})?[0-9]{{1,2}}{_BLANKS}?(?:¢|(?i:{'|'.join(PARTS)})\b)"
     rf"|{_BLANKS}(?i:con|com){_BLANKS}[0-9]{{2}}(?![0-9.,])"
+    rf"|,(?:{_BLANKS}|\r?\n)[0-9]{{3}}(?![0-9%])|\.(?:{_BLANKS}|\r?\n)[0-9]{{2,3}}(?=\s*(?:{SIGN}|(?:{CODE})\b|\||\n|\Z))"
 )
 """Behind an amount of money, what may be the unit of another number, or the rest of it: ``$3 M``, ``$3 20 cents``."""
 _SCALED_BEFORE: Final = lazy_pattern(
@@ -87,7 +92,8 @@ _SCALED_BEFORE: Final = lazy_pattern(
 )
 """In front of a number, its scale with a currency: ``TEUR 5``, ``Mio. EUR 5``, ``€m 5``, ``USD million 5``."""
 _NEGATED: Final = lazy_pattern(
-    r"\b(?:minus|negative)[\s:)]{1,3}\Z|(?:マイナス|마이너스|[負负減▲△▼])\s?\Z"
+    r"(?<!\bau )(?<!\bal )\b(?:minus|negative|moins|menos|meno|минус|мінус)[\s:)]{1,3}\Z"
+    rf"|[:=|(\t][^\S\n]?[{_MINUS}][^\S\n]\Z|[↓⬇]\ufe0f?\s?\Z|(?:マイナス|마이너스|[負负減▲△▼])\s?\Z"
     r"|(?:[√∛∜]|\\(?:[dtc]?frac|sqrt(?:\[[0-9]\])?))[\s({]{0,2}\Z|\}\s?\{\s?\Z"
     r"|[*\u2022\u25cf\u2217]{3,}[ -]?\Z",
     re.IGNORECASE,
@@ -108,8 +114,9 @@ _LARGER_UNITS: Final = (
 _BOUNDS: Final = (
     "up to|at most|at least|(?:no |not )?(?:more|less|fewer|greater|higher|lower) than|under|over|above|below|max|min"
     "|max\\.|min\\.|a (?:maximum|minimum) of|about|approx|approx\\.|approximately|around|roughly|circa|ca\\.|c\\."
-    "|nearly|almost|exceed(?:s|ed|ing)?|beyond|bis zu|h\u00f6chstens|mindestens|etwa|ungef\u00e4hr|rund|\u00fcber|unter"
-    "|environ|au plus|au moins|jusqu'\u00e0|hasta|al menos|como m\u00e1ximo|fino a|almeno"
+    "|nearly|almost|maximum|minimum|as (?:much|little|many|few) as|some|close to"
+    "|up to a total of|exceed(?:s|ed|ing)?|beyond|bis zu|h\u00f6chstens|mindestens|etwa|ungef\u00e4hr|rund|\u00fcber"
+    "|unter|environ|au plus|au moins|jusqu'\u00e0|hasta|al menos|como m\u00e1ximo|fino a|almeno"
 )
 """Behind which an amount is no more than the end of what is meant."""
 _SHARES: Final = (
@@ -124,10 +131,12 @@ _NUMBER_BEFORE: Final = lazy_pattern(
     r"[\w)\]][+/.*^~%@]\Z|[0-9][:,=]\Z|[/\\\u2044\u2215±]\Z|(?<![.-])[-.]\Z|(?:[\s(\[{$€£]|\A),\Z"
     r"|\b(?:minus|negative) \Z|- ?\([^\w\s]?\Z|[0-9)\]] ?(?:[x×*·⋅]|times|-|to) ?\(?\Z|\btimes \Z"
     r"|[0-9]\w{0,3} ?[×*·⋅] ?\(?\Z"
-    r"|[<>~≤≥≈±∓…] ?\Z|[0-9] ?(?:to|or|and|bis|und|à|~) \Z|\.\. ?\Z|[\u221a\u221b] ?\Z"
+    r"|[<>~≤≥≈±∓…≲≳≪≫⩽⩾≃∼≅] ?\Z|\\(?:[lg](?:eq?|t)|approx|sim|simeq|pm)(?:slant)? ?\Z"
+    r"|[0-9]\(\Z|[0-9] ?(?:to|or|and|bis|und|à|~) \Z|\.\. ?\Z|[\u221a\u221b] ?\Z"
     r"|[0-9] ?[^\W\d_]{1,12}\.? ?(?:to|bis|à|up to|[-~]|\.\.+) ?\Z|\bbetween [^.;\n]{1,20} and \Z"
     rf"|\b(?:{_BOUNDS})(?: (?:the|an?|to|of))? \Z|\b(?:{_SHARES})(?: of)?(?: (?:the|an?|these|those))? \Z"
     rf"|\b(?:[0-9]+(?<!\b1)|{_COUNTS})%? (?:[^\W\d_]+ ){{0,2}}of (?:the )?\Z|\b(?:[0-9]+|{_COUNTS}) times \Z"
+    rf"|\b(?:{_COUNTS}|[0-9]+ ?[^\W\d_]{{1,10}}\.? ?[x×*]) \Z"
 )
 """In front of a number, what makes it the rest of another one: ``0.``, ``1,``, ``1/``, ``10^``, ``12:``, ``-``."""
 _NUMBER_BEHIND: Final = lazy_pattern(rf"[:.,@^*=+/\u2044\u2215][0-9]|[/_@]\w|[±⁻⁺{JOINT}]|\+/")
@@ -141,6 +150,11 @@ _AMOUNT_BEHIND: Final = lazy_pattern(
     r"|\+(?!\w)| ?\u00b1| ?(?:-|to|bis|\.\.+|~) ?[0-9]| (?:or|and) (?:more|less|fewer|above|below|over|under|up"
     r"|higher|lower"
     r"|older)\b"
+    r"| or so\b| approx\b|[ ,]\(?(?:±|\+/-)| \(\?\)|%| (?:twice|thrice|daily|hourly|weekly|monthly|yearly|nightly)\b"
+    r"| [bt]\.?i\.?d\b| q[0-9i]{1,2}[hd]?\b| x ?[0-9]|\u2215|,? (?:or|in) [0-9]"
+    r"| (?:is|was) (?:wrong|incorrect|an? (?:typo|mistake|error))\b"
+    r"|,? \((?:wrong|incorrect|typo|error|sic|correction)\b"
+    r"|, no[,:] "
     r"| (?:at (?:most|least)|max|min|maximum|minimum)\b|[- ]?(?:plus|minus)\b"
     rf"|(?:,? | and |, and )[0-9]+(?:[.,][0-9]+)? ?(?:{_SMALLER_UNITS})(?!\w)"
 )

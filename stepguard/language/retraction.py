@@ -116,8 +116,8 @@ _WITHDRAWING: Final = lazy_pattern(
 """Words without which nothing is withdrawn: what is looked for then has the value in it, and is compiled anew."""
 _NONE_OF: Final = lazy_pattern(r"(?<![\w.])no \Z")  # in front of digits it is the short form of number
 _DIRECTLY: Final = lazy_pattern(
-    r"\b(?:not|never|neither|nor|isn['\u2019]t|wasn['\u2019]t|aren['\u2019]t|instead of|rather than|other than"
-    r"|except|excluding|no longer|no more"
+    r"\b(?:not|never|neither|nor|isn['\u2019]t|wasn['\u2019]t|aren['\u2019]t|instead of|in place of|without"
+    r"|rather than|other than|except|excluding|no longer|no more"
     r"|nicht|weder|statt|anstatt|kein(?:e|en|er|em|es)?|pas|jamais|au lieu de|nunca|en lugar de|invece di)[:,]?"
     r"(?: (?:exactly|just|the|an?|be|by|for|of|from|to|at|is|was|yet|necessarily"
     r"|longer))*[ (\"'*]{1,3}(?:[$\u20ac\u00a3] ?)?\Z",

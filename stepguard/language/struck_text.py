@@ -22,13 +22,13 @@ from stepguard.core.patterns import lazy_pattern
 JOINT: Final = "\ufffc"
 """Stands where something between two characters was struck: what is left and right of it belongs together."""
 
-_STRIKING_TAGS: Final = frozenset({"s", "strike", "del", "deltext", "movefrom"})
+_STRIKING_TAGS: Final = frozenset({"s", "strike", "del", "deltext", "movefrom", "deletion"})
 _HIDDEN_TAGS: Final = frozenset({"script", "style", "template", "head", "noscript"})
 _VOID_TAGS: Final = frozenset({
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr",
 })  # fmt: skip
 _HIDING: Final = lazy_pattern(
-    r"(?<![\w-])hidden(?![\w-])|(?:display|visibility|content-visibility)\s*:\s*(?:none|hidden|collapse)"
+    r"(?<![\w-])hidden(?![\w-])|\A(?!.*background).*\bcolor\s*[:=]\s*[\"']?(?:#fff(?:fff)?|white|transparent)\b|(?:display|visibility|content-visibility)\s*:\s*(?:none|hidden|collapse)"
     r"|(?:font-size|opacity)\s*:\s*0*\.?0*(?:[a-z%]+)?\s*(?:[;\"'!]|\Z)|line-through"
     r"|class\s*=[^=]*?(?<![\w-])(?:strike(?:through|d)?|struck|deleted|d-none|sr-only|visually-hidden|invisible)(?![\w-])",
     re.IGNORECASE,
@@ -45,6 +45,7 @@ _MARK: Final = lazy_pattern(
     rf"|(?P<overlaid>(?:[^\n{_OVERLAY}][{_OVERLAY}]++)+)"
     r"|(?P<critic>\{(?:--|~~|>>))|(?P<wdiff>\[-(?=\S)[^\n\[\]]++(?<=-)\])"
     r"|(?P<tildes>~~++)|(?<![\w~)])(?P<tilde>~(?=[^\s~])[^~\n]*+(?<!\s)~(?![\w~(]))"
+    r"|(?P<ignored>\\begin\{comment\}|\\iffalse(?![A-Za-z]))|\{\{(?P<wiki>strike(?:through)?|s|del)\|"
     rf"|\\(?P<latex>{_COMMANDS})(?![A-Za-z])\s*+|(?P<typst>#strike)(?=\[)"
     rf"|\[(?P<bbcode>s|strike|del)\]|\[{_NOTED}\s*:(?P<noted>)"
     rf"|(?P<postfix>[\[(]{_NOTED}[\])])",
@@ -123,6 +124,10 @@ def _span_at(text: str, mark: re.Match[str], floor: int) -> StruckSpan | None:
     start, end = mark.span()
     if mark["comment"]:
         return _until(text, start, end, "-->")
+    if mark["ignored"]:
+        return _until(text, start, end, r"\\end\{comment\}" if mark["ignored"][1] == "b" else r"\\fi(?![A-Za-z])")
+    if mark["wiki"]:
+        return _until(text, start, end, r"\}\}", _PARAGRAPH)
     if mark["tag"]:
         return _element(text, mark)
     if mark["overlaid"]:
@@ -192,6 +197,9 @@ def _noted_behind(text: str, mark: re.Match[str], floor: int) -> StruckSpan:
     for cut in _CUT_BACK.finditer(phrase):
         if cut.end() < len(phrase):
             begin = reach + cut.end()
+    if not text[begin : mark.start()].strip():  # nothing in front: "Price: (deleted) 80.00, 70.00"
+        behind = _CUT_BACK.search(text, mark.end())
+        return StruckSpan(mark.start(), len(text) if behind is None else behind.start())
     return StruckSpan(begin, mark.end())
 
 
@@ -202,7 +210,8 @@ def _element(text: str, mark: re.Match[str]) -> StruckSpan | None:
     local = name.rpartition(":")[2]
     attributes = mark["attributes"]
     if local in _VOID_TAGS or attributes.endswith("/"):
-        return None
+        hidden = local == "input" and re.search(r"type\s*=\s*[\"']?hidden", attributes, re.IGNORECASE)
+        return StruckSpan(*mark.span()) if hidden else None
     if local not in _STRIKING_TAGS and local not in _HIDDEN_TAGS and not (attributes and _HIDING.search(attributes)):
         return None
     # Elements of its own name may stand inside it.

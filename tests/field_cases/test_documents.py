@@ -462,3 +462,124 @@ def test_what_is_left_of_a_masked_number_is_no_amount(mask: str) -> None:
     assert not grounded(f"VISA {mask}1234 paid", "1234", "money(USD)")
     assert grounded("Total **1234** USD", "1234", "money(USD)")
     assert grounded("Total ***1234*** USD", "1234", "money(USD)")
+
+
+SPLIT = [
+    "1, 234.00",
+    "1 ,234.00",
+    "1 , 234.00",
+    "1\\,234.00",
+    "1{,}234.00",
+    "1\\ 234.00",
+    "1\\thinspace 234.00",
+    "1,\n234.00",
+]
+
+
+@pytest.mark.parametrize("currency", ["EUR {}", "\u20ac{}", "{} EUR", "Total: {} \u20ac"])
+@pytest.mark.parametrize("written", SPLIT)
+def test_an_amount_that_a_blank_or_a_command_splits_is_one(written: str, currency: str) -> None:
+    """G05: no part of an amount stands there where scanning or LaTeX put something between its digits."""
+    document = f"Paid {currency.format(written)} today"
+    assert not grounded(document, "234.00", "money(EUR)")
+    assert not grounded(document, "1", "money(EUR)") or not currency.startswith(("EUR", "\u20ac"))
+    if "\\" in written or "{" in written:
+        assert grounded(document, "1234.00", "money(EUR)")
+    assert grounded("We paid EUR 5, 25 people came, and EUR 7.", "5", "money(EUR)")
+
+
+@all_rows(
+    "document, claimed, type, held",
+    [
+        *(("Net: - $1,204", "1204", "money(USD)", False), ("| Net | - 5.00 |", "5", "money(EUR)", False)),
+        *(("- 5.00 EUR for tea", "5", "money(EUR)", True), ("moins 5 EUR", "5", "money(EUR)", False)),
+        *(("au moins 5 EUR", "5", "money(EUR)", True), ("Growth \u2193 12%", "12%", "percent", False)),
+        *(("Net loss $(1,204)", "-1204", "money(USD)", True), ("Net loss $(1,204)", "1204", "money(USD)", False)),
+        *(("Net loss $ (1,204) million", "-1204", "money(USD)", False), ("<1,204.00>", "1204", "money(USD)", False)),
+        *(("Saldo 12.50 S", "12.50", "money(EUR)", False), ("Balance 12.50 OD", "12.50", "money(EUR)", False)),
+        *(
+            ("(000's omitted)\nNet $383", "383", "money(USD)", False),
+            ("(000s)\nNet $383", "383000", "money(USD)", True),
+        ),
+        *(
+            ("(thousands of dollars)\nNet 383", "383", "money(USD)", False),
+            ("Net ($m)  383", "383", "money(USD)", False),
+        ),
+        *(("Net in million dollars: 383", "383", "money(USD)", False), ("Net (USD)  383", "383", "money(USD)", True)),
+        *(
+            ("amount_usd: 8.00\namount_eur: 7.00", "8", "money(EUR)", False),
+            ("priceEur = 7.00", "7", "money(EUR)", True),
+        ),
+        *(("amount_usd,amount_eur\n8.00,7.00", "8", "money(EUR)", False), ("last_all: 7.00", "7", "money(EUR)", True)),
+        ('{"currency": "USD", "lines": [{"amount": 8.00}, {"amount": 5.00}]}', "8", "money(EUR)", False),
+        *(
+            ("Total 8.00\n\nAll prices are in USD unless stated otherwise.", "8", "money(EUR)", held)
+            for held in (False,)
+        ),
+        *(("$5 (Canadian)", "5", "money(USD)", False), ("$5 (Canadian)", "5", "money(CAD)", True)),
+        *(("5 dollars (Canadian)", "5", "money(USD)", False), ("99 US-cents", "99", "money(USD)", False)),
+        *(
+            ("99 GBp", "99", "money(GBP)", False),
+            ("5 GBP", "5", "money(GBP)", True),
+            ("99 gr", "99", "money(PLN)", False),
+        ),
+        *(("5 \u043b\u0432", "5", "money(EUR)", False), ("5 \u0435\u0432\u0440\u043e", "5", "money(EUR)", True)),
+        *(
+            ("5\u5757", "5", "money(EUR)", False),
+            ("Dhs 5", "5", "money(EUR)", False),
+            ("5 KSh", "5", "money(EUR)", False),
+        ),
+        *(
+            ("{{strike|80.00}} 70.00", "80.00", "number", False),
+            ("\\iffalse 80.00 \\fi 70.00", "80.00", "number", False),
+        ),
+        *(("\\iffalse 80.00 \\fi 70.00", "70.00", "number", True), ("{{strike|8.00}} 7.00", "7.00", "number", True)),
+        ("\\begin{comment}80.00\\end{comment} 70.00", "80.00", "number", False),
+        ("<text:deletion>80.00</text:deletion> 70.00", "80.00", "number", False),
+        ('<b style="color:#fff">80.00</b> 70.00', "80.00", "number", False),
+        ('<b style="background:#333;color:#fff">80.00</b>', "80.00", "number", True),
+        ('<input type="hidden" value="80.00"> 70.00', "80.00", "number", False),
+        *(
+            ("10^-3 mol", "10", "number", False),
+            ("10^{-3}", "10", "number", False),
+            ("10 \u207b\u00b3", "10", "number", False),
+        ),
+        *(("10**-3", "10", "number", False), ("10! ways", "10", "number", False), ("10!!", "10", "number", False)),
+        *(("10 squared", "10", "number", False), ("10-fold", "10", "number", False), ("10 : 1", "10", "number", False)),
+        *(
+            ("We won 10!", "10", "number", True),
+            ("Won 10! Well done.", "10", "number", True),
+            ("at 10: 1", "10", "number", True),
+        ),
+    ],
+)
+def test_signs_scales_currencies_and_powers_in_other_notations(
+    document: str, claimed: str, type: str, held: bool
+) -> None:
+    """What accountants, programs, scanners and other scripts write beside a number belongs to it as well."""
+    assert grounded(document, claimed, type) is held
+
+
+CHANGED = (
+    *("10 mg in 5 mL", "10 mg q8h", "10 mg daily", "10 mg bid", "10 mg x2", "10 mg twice", "10 mg or 20 mg", "10 mg%"),
+    *("10 mg or so", "10 mg approx.", "10 mg (\u00b11)", "10 mg +/- 1", "10 mg (?)", "10 mg is wrong", "10 mg (wrong)"),
+    *("10 mg was a typo", "10 mg, no: 20 mg", "10 mg (correction: 20 mg)", "2 tabs \u00d7 10 mg", "2(10 mg)"),
+    *("two 10 mg tablets", "\u226a10 mg", "\u2a7d10 mg", "\\leq 10 mg", "maximum 10 mg", "as much as 10 mg"),
+    *("some 10 mg", "close to 10 mg", "up to a total of 10 mg", "in place of 10 mg", "without 10 mg"),
+)
+
+
+@all_rows("document", CHANGED)
+def test_a_quantity_is_bounded_repeated_or_corrected_by_what_stands_beside_it(document: str) -> None:
+    """G10: schedules, factors, bounds and corrections make a quantity another one; plain words do not."""
+    assert not grounded(document, "10 mg", "text")
+    assert not grounded(f"Dose: {document}; see below", "10 mg", "text")
+
+
+@all_rows(
+    "document",
+    ["10 mg", "10 mg once", "10 mg tablets", "10 mg, orally", "10 mg in water", "Maximum: 10 mg", "10 mg. Or rest."],
+)
+def test_plain_words_beside_a_quantity_leave_it(document: str) -> None:
+    """G10: what is said of a quantity changes nothing."""
+    assert grounded(document, "10 mg", "text")
