@@ -197,7 +197,7 @@ def _noted_behind(text: str, mark: re.Match[str], floor: int) -> StruckSpan:
     for cut in _CUT_BACK.finditer(phrase):
         if cut.end() < len(phrase):
             begin = reach + cut.end()
-    if not text[begin : mark.start()].strip():  # nothing in front: "Price: (deleted) 80.00, 70.00"
+    if not phrase or phrase[-1] in ":;|":  # nothing in front: "Price: (deleted) 80.00, 70.00"
         behind = _CUT_BACK.search(text, mark.end())
         return StruckSpan(mark.start(), len(text) if behind is None else behind.start())
     return StruckSpan(begin, mark.end())
