@@ -2,8 +2,9 @@
 
 The days between two dates are those left of the first month, those of the months between and those of the last; a date
 some days later is the day of the month plus these days, less the days of every month that is over. Models fail on
-``2026-04-02 - 2026-01-05`` and find ``26 + 28 + 31 + 2``. Spans of whole days beside them are terms of the same sum,
-a comparison is the difference whose sign decides, and working days are whole weeks and the days that are left.
+``2026-04-02 - 2026-01-05`` and find ``26 + 28 + 31 + 2``. Spans of whole days beside them are terms of the same sum, a
+comparison is the difference whose sign decides, a span over one day is its number, and working days are whole weeks and
+the days that are left.
 """
 
 from __future__ import annotations
@@ -62,10 +63,17 @@ def _sum_of_days(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     tree = step.exact
     if isinstance(tree, Compare):
         left, right = (_linear(side, values) for side in (tree.left, tree.right))
-        return None if left is None or right is None else _elapsed(step, left.less(right), order=tree.operator)
-    linear = None if tree is None else _linear(tree, values)
+        return (
+            None
+            if left is None or right is None
+            else _elapsed(step, left.less(right), order=tree.operator, measure="number")
+        )
+    number = isinstance(tree, Chain) and tree.operators == ("/",) and _days(_value(tree.operands[1], values)) == 1
+    linear = None if tree is None else _linear(cast(Chain, tree).operands[0] if number else tree, values)
     if linear is None or isinstance(tree, Name):
         return None
+    if number:  # of days
+        return _elapsed(step, linear, measure="number")
     return _later(step, linear) if len(linear.added) > len(linear.taken) else _elapsed(step, linear)
 
 
@@ -178,14 +186,15 @@ def _numbers(terms: Sequence[int]) -> list[tuple[int, Expression]]:
     return [(-1 if term < 0 else 1, Number(abs(term))) for term in terms]
 
 
-def _elapsed(step: Step, linear: _Linear, *, order: str | None = None) -> StandIn | None:
+def _elapsed(
+    step: Step, linear: _Linear, *, order: str | None = None, measure: Literal["number", "days"] = "days"
+) -> StandIn | None:
     """The days that a sum comes to, where its dates are two or none."""
     made = _days_of(linear)
     if made is None:
         return None
     tree, negated = made
     # The sign of a difference decides a comparison; a span has a measure of its own.
-    measure: Literal["number", "days"] = "days" if order is None else "number"
     decision = None if order is None else Compare(order, Name(step.id), Number(0))
     return StandIn((Step(step.id, tree),), negated=negated, decision=decision, measure=measure)
 

@@ -29,6 +29,7 @@ _EQUALS: Final = 3
 """The same reply that cannot be read, so often in a row, says that it does not depend on how the step is asked."""
 _RUNAWAYS: Final = 3
 """A model that has run away at a step so often is not asked it again."""
+_OF_DAYS: Final = frozenset({"date", "duration", "number", "integer"})
 SOMEBODY_ELSE: Final = "have somebody else answer it: another_model(...) or person(...), a rung of repair=Ladder(...)"
 
 
@@ -117,8 +118,8 @@ def _calendar(step: Step) -> bool:
 
 
 def counts_days(step: Step) -> bool:
-    """Whether a step may be asked as a sum of days at once: its value is a date or a span, and no mere truth."""
-    return _calendar(step) and step.type.kind in ("date", "duration") and isinstance(step.exact, Chain)
+    """Whether a step may be asked as a sum of days at once: its value is a date, a span or a number of days."""
+    return _calendar(step) and step.type.kind in _OF_DAYS and isinstance(step.exact, Chain)
 
 
 def way_at_first(step: Step, values: Mapping[str, Value]) -> Rung | None:

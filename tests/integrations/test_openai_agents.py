@@ -94,7 +94,7 @@ def test_an_unverified_run_can_end_that_of_the_agent(chat_server: ChatServer, ap
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("", ["'price' is missing", "'quantity' is missing", "rate: a percentage with its sign"]),
+        ("", ["'price' is missing", "'quantity' is missing", "rate: a percentage with the sign %"]),
         ("{", ["no JSON object"]),
         ("[3]", ["no JSON object"]),
         ('{"price": 1, "price": 2, "quantity": 3, "rate": "5%"}', ["'price' is given twice"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from stepguard import Guard, Input, Ladder, Procedure, Step
 from stepguard.backends import Completion, Request
 from stepguard.language.expressions import Chain, Compare, Expression, Name
 from stepguard.language.terms import LiteralTerm
+from stepguard.language.values import show_value
 from stepguard.repair.rungs import Split
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 
@@ -155,6 +157,51 @@ def test_a_sum_of_days_waits_for_the_values_in_it() -> None:
         result = Guard(model).run(Procedure.parse(CHAIN), {"a": date(2026, 1, 30), "n": 4})
     assert (result.status, result.answer) == ("verified", timedelta(days=14))
     assert [record.value for record in result.steps][1:3] == [date(2026, 2, 6), timedelta(days=7)]
+
+
+AMOUNTS = "inputs:\n  a: date\n  b: date\n  s: duration\n  w: quantity(kg)\n\n"
+
+
+class Asked:
+    """A model that is right, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self._right = SimulatedModel(slips=Slips.none())
+
+    def complete(self, request: Request) -> Completion:
+        """The right reply."""
+        self.steps += request.steps
+        return self._right.complete(request)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "answer"),
+    [
+        ("over: duration = b - a\nfee: money(EUR) = min(over / 1 days * 2.50, 60)", ["11 + 28 + 5", None], "60.00"),
+        ("d: integer = (b - a) / 1 day", ["11 + 28 + 5"], "44"),
+        ("d: integer = (a - b) / 1 day", ["11 + 28 + 5"], "-44"),
+        ("d: number = s / 1 day", [], "1.5"),
+        ("d: decimal(1) = s / 1 hour", [], "36.0"),
+        ("d: number = 3 * s / 1 day", ["3 * s_in_day"], "4.5"),
+        ("d: number = w / 1 kg * 3 + 2", ["w_in_kg * 3 + 2"], "9.5"),
+        ("d: number = w / 1 g", [], "2500"),
+        ("d: number = s / 7 days", [None], "3/14"),
+        ("d: boolean = s / 1 day > 1", ["s_in_day > 1"], "true"),
+        ("d: quantity(kg/h) = w / 1 h", [None], "2.5 kg/h"),
+    ],
+)
+def test_an_amount_over_one_unit_is_a_number_that_nobody_works_out(
+    text: str, asked: list[str | None], answer: str
+) -> None:
+    """Only what is a mere conversion is looked up: what is left is plain arithmetic, and asked as that."""
+    inputs = {"a": date(2026, 1, 20), "b": date(2026, 3, 5), "s": "36 hours", "w": "2.5 kg"}
+    model = Asked()
+    result = Guard(model).run(Procedure.parse(AMOUNTS + text), inputs)
+    assert result.status == "verified", result.problem
+    assert result.answer is not None
+    assert show_value(result.answer) == answer
+    assert all(formula in (None, step.formula) for step, formula in zip(model.steps, asked, strict=True))
 
 
 def test_an_observed_sum_of_days_is_taken_as_it_stands() -> None:

@@ -2,10 +2,10 @@
 
 ``paid = min(item.amount, daily[country])`` in the second round of a loop is asked as ``paid_1 = min(item_1_amount,
 daily_country_1)``: a field, a row of a table, an item of a list are looked up by the guard and get a name of their
-own; a choice becomes the side that is taken, ``sum of paid`` the sum ``paid_0 + paid_1 + paid_2``. A step that is a
-value which is there already, just as it is, is looked up as well. What is then arithmetic is asked and checked like
-any other formula. What computes with dates, texts, quantities or records is asked as it is written, and its value is
-checked against the exact one (`stepguard.checks.evaluates`).
+own; a choice becomes the side that is taken, ``sum of paid`` the sum ``paid_0 + paid_1 + paid_2``, and ``over / 1 day``
+the number of days. A step that is a value which is there already, just as it is, is looked up as well. What is then
+arithmetic is asked and checked like any other formula. What computes with dates, texts, quantities or records is asked
+as it is written, and its value is checked against the exact one (`stepguard.checks.evaluates`).
 """
 
 from __future__ import annotations
@@ -285,7 +285,7 @@ class Lowering:
             case Not(operand):
                 return Not(self.expression(operand))
             case Chain(operands, operators):
-                return Chain(tuple(map(self.expression, operands)), operators)
+                return self._chain(operands, operators)
             case Logic(operator, operands):
                 return Logic(operator, tuple(map(self.expression, operands)))
             case Power(base, exponent):
@@ -298,6 +298,33 @@ class Lowering:
     @property
     def _tables(self) -> Mapping[str, Table]:
         return self._scope.tables
+
+    def _chain(self, operands: tuple[Expression, ...], operators: tuple[str, ...]) -> Expression:
+        """A sum or product; ``over / 1 days`` in it is the number of days, which nobody has to work out."""
+        parts: list[Expression] = []
+        signs: list[str] = []
+        place = 0
+        while place < len(operands):
+            before, behind = ("", *operators)[place], (*operators, "")[place]
+            signs.append(before)
+            divided = behind == "/" and before != "/"
+            number = self._in_units(operands[place], operands[place + 1]) if divided else None
+            parts.append(self.expression(operands[place]) if number is None else number)
+            place += 1 if number is None else 2
+        return Chain(tuple(parts), tuple(signs[1:])) if len(parts) > 1 else parts[0]
+
+    def _in_units(self, amount: Expression, unit: Expression) -> Expression | None:
+        """An amount that is there, as a number of units; None where that is more than a conversion."""
+        if not isinstance(unit, LiteralTerm) or not (unit.text or "").startswith("1 "):
+            return None
+        if not isinstance(amount, Name) or isinstance(amount, Aggregate | Choice):
+            return None
+        view = ScopeValues(self._scope, self._state)
+        value = evaluate_term(Chain((amount, unit), ("/",)), view, self._tables)
+        if _number(value) is None:  # such as a density
+            return None
+        label = f"{self._label(amount)}_in_{(unit.text or '').removeprefix('1 ')}"
+        return Name(self._define(label, value, view.support))
 
     def _variable(self, name: str) -> Name:
         binding = self._scope.get(name)
