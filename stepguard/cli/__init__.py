@@ -26,6 +26,8 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Final
 
 from stepguard.cli.signals import Ending, ended_by_signals
@@ -41,11 +43,115 @@ _INTERRUPTED = 130
 _PIPE = 141
 _TERMINATED = 143
 _ENDED_BY_THEMSELVES = ("serve", "mcp", "ui")
-LEDGER_COMMANDS: Final[Mapping[str, str]] = {
-    "runs": "list the runs of a ledger: status, progress, spend, where each stands and who is waited for",
-    "answer": "answer the question for which a run waits, or settle a call of a tool that was cut off",
-    "verify": "check a ledger without a model: that nothing was altered, and that every run is right",
-    "erase": "take what runs hold out of a ledger; that they were stays",
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A command: what the list of commands and its own help say of it, and where it lives.
+
+    Attributes:
+        module: it has `main(options)`, and what is named by `add`.
+        about: a line of the list.
+        description: what the help of the command begins with; by default the same.
+        epilog: what the help ends with.
+        add: the function of the module that adds the arguments to a parser.
+    """
+
+    module: str
+    about: str
+    description: str = "{about}"
+    epilog: str | None = None
+    add: str = "add_arguments"
+
+
+_COMMANDS: Final[Mapping[str, _Command]] = {
+    "run": _Command(
+        "run",
+        "run a procedure from a file",
+        "Run a procedure from a file and print every step, the outcome and what it cost.",
+        "exit codes: 0 verified (or as strong as --at-least asks), 1 completed but weaker, 2 nothing was run, "
+        "3 abstained at a step, 4 a budget was spent, 5 failed",
+    ),
+    "show": _Command(
+        "show",
+        "draw a procedure, and a run on it, in the terminal or as a page",
+        "Draw a procedure: its steps, branches, loops, calls and tables, who performs each step and what checks it; "
+        "with --run the way that a run of it took.",
+    ),
+    "audit": _Command(
+        "audit",
+        "say what went wrong in a transcript of an unguarded run",
+        "Judge every step of a transcript against the procedure, and say what else went wrong in it.",
+        "exit codes: 0 nothing is wrong, 1 something could not be judged, 2 nothing was audited, 3 something is wrong",
+    ),
+    "replay-policy": _Command(
+        "replay_policy",
+        "say which recorded calls of an agent a policy would have refused",
+        "Judge every call of recorded conversations by what was known when it was made, and say which rule would have "
+        "refused it, and where.",
+        "exit codes: 0 all would have been let through, 1 some would have waited for somebody, 2 nothing was replayed, "
+        "3 some would have been refused",
+    ),
+    "import": _Command(
+        "importing",
+        "write a procedure as people write them in the language of procedures",
+        "Print the procedure that a text comes to, and a note on every line that is not certain.",
+        "exit codes: 0 every line was understood, 1 some were not, or are put to the model in words, 2 the file cannot "
+        "be read, 3 nothing came of it",
+    ),
+    "import-policy": _Command(
+        "import_policy",
+        "draft the rules of a policy from how people wrote it",
+        "Print a draft of rules: the sentences that can be read in one way only. All others are listed, and nothing is "
+        "a rule until a person has taken it.",
+        "exit codes: 0 every sentence is a rule of the draft, 1 some are not, or something was assumed, 2 a file "
+        "cannot be read, 3 none is a rule",
+    ),
+    "bench": _Command(
+        "bench.bench", "measure models with and without the guard, on bundled tasks or your own procedure"
+    ),
+    "serve": _Command(
+        "serve",
+        "an OpenAI-compatible endpoint in front of another, which runs procedures through the guard",
+        "Serve {about}; all other requests are passed on (extra: serve).",
+        "STEPGUARD_SERVE_KEY: a key that callers must show; STEPGUARD_UPSTREAM_KEY: the key that the upstream is asked "
+        "with then. Without them the key of each caller goes to the upstream.",
+    ),
+    "ui": _Command(
+        "ui",
+        "the runs of a ledger as pages in a browser, which change nothing",
+        "Serve {about} (extra: serve).",
+        "STEPGUARD_UI_TOKEN: what a browser must show as its password; without it only this machine is served.",
+    ),
+    "mcp": _Command(
+        "mcp", "an MCP server: agents verify steps, run procedures and audit transcripts", "Serve {about} (extra: mcp)."
+    ),
+    "mcp-gate": _Command(
+        "mcp_gate",
+        "a policy before an MCP server: calls of its tools are judged, everything else passes",
+        "Put {about}.",
+    ),
+    "runs": _Command(
+        "ledger",
+        "list the runs of a ledger: status, progress, spend, where each stands and who is waited for",
+        "{About}.",
+        add="add_runs",
+    ),
+    "answer": _Command(
+        "ledger",
+        "answer the question for which a run waits, or settle a call of a tool that was cut off",
+        "{About}.",
+        add="add_answer",
+    ),
+    "verify": _Command(
+        "ledger",
+        "check a ledger without a model: that nothing was altered, and that every run is right",
+        "{About}.",
+        add="add_verify",
+    ),
+    "erase": _Command(
+        "ledger", "take what runs hold out of a ledger; that they were stays", "{About}.", add="add_erase"
+    ),
 }
 
 
@@ -92,60 +198,19 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _carry_out(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    if options.command == "run":
-        from stepguard.cli.run import run
-
-        return run(options)
-    if options.command == "show":
-        from stepguard.cli.show import main as show
-
-        return show(options)
-    if options.command == "bench":
-        from stepguard.cli.bench.bench import main as bench
-
-        return bench(options)
-    if options.command == "audit":
-        from stepguard.cli.audit import main as audit
-
-        return audit(options)
-    if options.command == "replay-policy":
-        from stepguard.cli.replay_policy import main as replay_policy
-
-        return replay_policy(options)
-    if options.command == "import":
-        from stepguard.cli.importing import main as import_file
-
-        return import_file(options)
-    if options.command == "import-policy":
-        from stepguard.cli.import_policy import main as import_policy
-
-        return import_policy(options)
-    if options.command == "serve":
-        from stepguard.cli.serve import main as serve
-
-        return serve(options)
-    if options.command == "ui":
-        from stepguard.cli.ui import main as show_pages
-
-        return show_pages(options)
-    if options.command == "mcp":
-        from stepguard.cli.mcp import main as mcp
-
-        return mcp(options)
-    if options.command == "mcp-gate":
-        from stepguard.cli.mcp_gate import main as mcp_gate
-
-        return mcp_gate(options)
-    if options.command in LEDGER_COMMANDS:
-        from stepguard.cli.ledger import main as ledger
-
-        return ledger(options)
-    parser.print_help()
-    return 0
+    if options.command is None:
+        parser.print_help()
+        return 0
+    code: int = _module_of(options.command).main(options)
+    return code
 
 
-def _parser(command: str) -> argparse.ArgumentParser:
-    """The parser; the arguments of all but `run` are only registered where they are wanted."""
+def _module_of(command: str) -> Any:
+    return import_module(f"stepguard.cli.{_COMMANDS[command].module}")
+
+
+def _parser(chosen: str) -> argparse.ArgumentParser:
+    """The parser; the arguments of a command are only registered where they are wanted."""
     parser = argparse.ArgumentParser(
         prog="stepguard",
         description="Run procedures on language models: every step verified, or the exact step named that was not.",
@@ -153,176 +218,15 @@ def _parser(command: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    _add_run(commands, many=command == "run")
-    about = "draw a procedure, and a run on it, in the terminal or as a page"
-    showing = commands.add_parser(
-        "show",
-        help=about,
-        description="Draw a procedure: its steps, branches, loops, calls and tables, who performs each step and what "
-        "checks it; with --run the way that a run of it took.",
-        allow_abbrev=False,
-    )
-    if command == "show":
-        from stepguard.cli.show import add_arguments as add_show
-
-        add_show(showing)
-    about = "say what went wrong in a transcript of an unguarded run"
-    auditing = commands.add_parser(
-        "audit",
-        help=about,
-        description="Judge every step of a transcript against the procedure, and say what else went wrong in it.",
-        epilog="exit codes: 0 nothing is wrong, 1 something could not be judged, 2 nothing was audited, 3 something is "
-        "wrong",
-        allow_abbrev=False,
-    )
-    if command == "audit":
-        from stepguard.cli.audit import add_arguments as add_audit
-
-        add_audit(auditing)
-    about = "say which recorded calls of an agent a policy would have refused"
-    replaying = commands.add_parser(
-        "replay-policy",
-        help=about,
-        description="Judge every call of recorded conversations by what was known when it was made, and say which rule "
-        "would have refused it, and where.",
-        epilog="exit codes: 0 all would have been let through, 1 some would have waited for somebody, 2 nothing was "
-        "replayed, 3 some would have been refused",
-        allow_abbrev=False,
-    )
-    if command == "replay-policy":
-        from stepguard.cli.replay_policy import add_arguments as add_replay
-
-        add_replay(replaying)
-    about = "write a procedure as people write them in the language of procedures"
-    importing = commands.add_parser(
-        "import",
-        help=about,
-        description="Print the procedure that a text comes to, and a note on every line that is not certain.",
-        epilog="exit codes: 0 every line was understood, 1 some were not, or are put to the model in words, 2 the file "
-        "cannot be read, 3 nothing came of it",
-        allow_abbrev=False,
-    )
-    if command == "import":
-        from stepguard.cli.importing import add_arguments as add_import
-
-        add_import(importing)
-    about = "draft the rules of a policy from how people wrote it"
-    drafting = commands.add_parser(
-        "import-policy",
-        help=about,
-        description="Print a draft of rules: the sentences that can be read in one way only. All others are listed, "
-        "and nothing is a rule until a person has taken it.",
-        epilog="exit codes: 0 every sentence is a rule of the draft, 1 some are not, or something was assumed, 2 a "
-        "file cannot be read, 3 none is a rule",
-        allow_abbrev=False,
-    )
-    if command == "import-policy":
-        from stepguard.cli.import_policy import add_arguments as add_import_policy
-
-        add_import_policy(drafting)
-    about = "measure models with and without the guard, on bundled tasks or your own procedure"
-    benchmark = commands.add_parser("bench", help=about, description=about, allow_abbrev=False)
-    if command == "bench":
-        from stepguard.cli.bench.bench import add_arguments
-
-        add_arguments(benchmark)
-    about = "an OpenAI-compatible endpoint in front of another, which runs procedures through the guard"
-    serving = commands.add_parser(
-        "serve",
-        help=about,
-        description=f"Serve {about}; all other requests are passed on (extra: serve).",
-        epilog="STEPGUARD_SERVE_KEY: a key that callers must show; STEPGUARD_UPSTREAM_KEY: the key that the upstream "
-        "is asked with then. Without them the key of each caller goes to the upstream.",
-        allow_abbrev=False,
-    )
-    if command == "serve":
-        from stepguard.cli.serve import add_arguments as add_serve
-
-        add_serve(serving)
-    about = "the runs of a ledger as pages in a browser, which change nothing"
-    pages = commands.add_parser(
-        "ui",
-        help=about,
-        description=f"Serve {about} (extra: serve).",
-        epilog="STEPGUARD_UI_TOKEN: what a browser must show as its password; without it only this machine is served.",
-        allow_abbrev=False,
-    )
-    if command == "ui":
-        from stepguard.cli.ui import add_arguments as add_ui
-
-        add_ui(pages)
-    about = "an MCP server: agents verify steps, run procedures and audit transcripts"
-    mcp = commands.add_parser("mcp", help=about, description=f"Serve {about} (extra: mcp).", allow_abbrev=False)
-    if command == "mcp":
-        from stepguard.cli.mcp import add_arguments as add_mcp
-
-        add_mcp(mcp)
-    about = "a policy before an MCP server: calls of its tools are judged, everything else passes"
-    gating = commands.add_parser("mcp-gate", help=about, description=f"Put {about}.", allow_abbrev=False)
-    if command == "mcp-gate":
-        from stepguard.cli.mcp_gate import add_arguments as add_mcp_gate
-
-        add_mcp_gate(gating)
-    for name, about in LEDGER_COMMANDS.items():
-        keeping = commands.add_parser(
-            name, help=about, description=f"{about[0].upper()}{about[1:]}.", allow_abbrev=False
+    for name, command in _COMMANDS.items():
+        about = command.about
+        description = command.description.format(about=about, About=f"{about[0].upper()}{about[1:]}")
+        taking = commands.add_parser(
+            name, help=about, description=description, epilog=command.epilog, allow_abbrev=False
         )
-        if command == name:
-            from stepguard.cli.ledger import add_arguments as add_ledger
-
-            add_ledger(name, keeping)
+        if name == chosen:
+            getattr(_module_of(name), command.add)(taking)
     return parser
-
-
-def _add_run(commands: Any, *, many: bool) -> None:
-    parser = commands.add_parser(
-        "run",
-        help="run a procedure from a file",
-        description="Run a procedure from a file and print every step, the outcome and what it cost.",
-        epilog="exit codes: 0 verified (or as strong as --at-least asks), 1 completed but weaker, 2 nothing was run, "
-        "3 abstained at a step, 4 a budget was spent, 5 failed",
-        allow_abbrev=False,
-    )
-    from stepguard.cli.arguments import add_at_least, add_guard, add_inputs, add_limits
-
-    parser.add_argument("file", metavar="FILE", help="the procedure: YAML or JSON by its suffix, otherwise text")
-    add_inputs(parser)
-    if many:
-        from stepguard.cli.batch import add_batch
-
-        add_batch(parser)
-    model = parser.add_argument_group("the model", "Without any of these a simulated model is run.")
-    model.add_argument(
-        "--model",
-        metavar="NAME",
-        help="the model to ask, with its provider before a slash (groq/llama-3.3-70b-versatile, ollama/qwen2.5) or at "
-        "OpenAI; the key is read from the provider's variable, such as GROQ_API_KEY or OPENAI_API_KEY. With --base-url "
-        "the whole is the model's name there",
-    )
-    model.add_argument(
-        "--base-url", metavar="URL", help="an OpenAI-compatible endpoint; its only model is taken where none is named"
-    )
-    model.add_argument("--gguf", metavar="FILE", help='a model file to run here (needs "stepguard[local]")')
-    add_limits(model)
-    guard = parser.add_argument_group("the guard")
-    add_guard(guard)
-    guard.add_argument(
-        "--learned",
-        metavar="FILE",
-        help="what earlier runs have shown of the model: read where it is there, and added to after the run",
-    )
-    guard.add_argument("--max-cost", metavar="AMOUNT", help="stop once this much money is spent; needs --price")
-    guard.add_argument("--price", metavar="IN,OUT", help="what a million input and a million output tokens cost")
-    guard.add_argument(
-        "--max-step-calls", metavar="N", type=int, help="stop after this many calls that end at one step"
-    )
-    guard.add_argument("--ledger", metavar="FILE", help="keep the run in a ledger, where it goes on after a kill")
-    guard.add_argument("--run-id", metavar="ID", help="the name of the run in the ledger (default: a new one)")
-    guard.add_argument("--seed", metavar="N", type=int, help="make sampling repeatable, where the model allows it")
-    output = parser.add_argument_group("output")
-    add_at_least(output, "for exit code 0")
-    output.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
-    output.add_argument("--quiet", action="store_true", help="no progress and no table, only the outcome")
 
 
 class _Version(argparse.Action):

@@ -20,48 +20,62 @@ _SHOWN: Final = 60
 _DAY: Final = 86_400.0
 
 
-def add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of one of the commands."""
+def _add_ledger(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ledger", metavar="LEDGER", help="the file, such as runs.db")
-    match command:
-        case "runs":
-            parser.add_argument("--status", choices=sorted(KEPT_STATUSES), help="list those alone")
-            parser.add_argument("--limit", metavar="N", type=int, help="list so many, the newest first")
-            parser.add_argument("--json", action="store_true", help="print one JSON document")
-        case "answer":
-            parser.add_argument("run", metavar="RUN", help="the run_id")
-            parser.add_argument("step", metavar="STEP", help="the step, as `stepguard runs` names it")
-            parser.add_argument(
-                "value",
-                metavar="VALUE",
-                nargs="?",
-                help="the answer: yes or no to an approval, JSON for a list or record",
-            )
-            parser.add_argument(
-                "--repeat", action="store_true", help="instead of a value: let the call of a tool be made again"
-            )
-        case "verify":
-            parser.add_argument("--head", metavar="HEAD", help="the head that was printed earlier and kept elsewhere")
-            parser.add_argument(
-                "--procedure",
-                metavar="FILE",
-                action="append",
-                default=[],
-                help="a procedure that the ledger does not hold as text; may be repeated",
-            )
-            parser.add_argument(
-                "--policy",
-                metavar="FILE",
-                action="append",
-                default=[],
-                help="the policy of conversations, which are judged again then; may be repeated",
-            )
-            parser.add_argument("--json", action="store_true", help="print one JSON document")
-        case _:
-            parser.add_argument("runs", metavar="RUN", nargs="*", help="the run_ids")
-            parser.add_argument(
-                "--older-than", metavar="DAYS", type=float, help="every run that was not written to for so long"
-            )
+
+
+def add_runs(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``stepguard runs``."""
+    _add_ledger(parser)
+    parser.add_argument("--status", choices=sorted(KEPT_STATUSES), help="list those alone")
+    parser.add_argument("--limit", metavar="N", type=int, help="list so many, the newest first")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def add_answer(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``stepguard answer``."""
+    _add_ledger(parser)
+    parser.add_argument("run", metavar="RUN", help="the run_id")
+    parser.add_argument("step", metavar="STEP", help="the step, as `stepguard runs` names it")
+    parser.add_argument(
+        "value",
+        metavar="VALUE",
+        nargs="?",
+        help="the answer: yes or no to an approval, JSON for a list or record",
+    )
+    parser.add_argument(
+        "--repeat", action="store_true", help="instead of a value: let the call of a tool be made again"
+    )
+
+
+def add_verify(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``stepguard verify``."""
+    _add_ledger(parser)
+    parser.add_argument("--head", metavar="HEAD", help="the head that was printed earlier and kept elsewhere")
+    parser.add_argument(
+        "--procedure",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a procedure that the ledger does not hold as text; may be repeated",
+    )
+    parser.add_argument(
+        "--policy",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="the policy of conversations, which are judged again then; may be repeated",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def add_erase(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``stepguard erase``."""
+    _add_ledger(parser)
+    parser.add_argument("runs", metavar="RUN", nargs="*", help="the run_ids")
+    parser.add_argument(
+        "--older-than", metavar="DAYS", type=float, help="every run that was not written to for so long"
+    )
 
 
 def main(options: argparse.Namespace) -> int:

@@ -9,7 +9,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from stepguard.cli.arguments import load_file, read_guard, read_inputs, read_price
+from stepguard.cli.arguments import (
+    add_at_least,
+    add_guard,
+    add_inputs,
+    add_limits,
+    load_file,
+    read_guard,
+    read_inputs,
+    read_price,
+)
 from stepguard.core.profile import Profile
 from stepguard.core.verdicts import Strength
 from stepguard.engine.budget import Budget
@@ -41,7 +50,48 @@ def exit_code(result: Result, at_least: Strength) -> int:
     return 0
 
 
-def run(options: argparse.Namespace) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``stepguard run``."""
+    from stepguard.cli.batch import add_batch
+
+    parser.add_argument("file", metavar="FILE", help="the procedure: YAML or JSON by its suffix, otherwise text")
+    add_inputs(parser)
+    add_batch(parser)
+    model = parser.add_argument_group("the model", "Without any of these a simulated model is run.")
+    model.add_argument(
+        "--model",
+        metavar="NAME",
+        help="the model to ask, with its provider before a slash (groq/llama-3.3-70b-versatile, ollama/qwen2.5) or at "
+        "OpenAI; the key is read from the provider's variable, such as GROQ_API_KEY or OPENAI_API_KEY. With --base-url "
+        "the whole is the model's name there",
+    )
+    model.add_argument(
+        "--base-url", metavar="URL", help="an OpenAI-compatible endpoint; its only model is taken where none is named"
+    )
+    model.add_argument("--gguf", metavar="FILE", help='a model file to run here (needs "stepguard[local]")')
+    add_limits(model)
+    guard = parser.add_argument_group("the guard")
+    add_guard(guard)
+    guard.add_argument(
+        "--learned",
+        metavar="FILE",
+        help="what earlier runs have shown of the model: read where it is there, and added to after the run",
+    )
+    guard.add_argument("--max-cost", metavar="AMOUNT", help="stop once this much money is spent; needs --price")
+    guard.add_argument("--price", metavar="IN,OUT", help="what a million input and a million output tokens cost")
+    guard.add_argument(
+        "--max-step-calls", metavar="N", type=int, help="stop after this many calls that end at one step"
+    )
+    guard.add_argument("--ledger", metavar="FILE", help="keep the run in a ledger, where it goes on after a kill")
+    guard.add_argument("--run-id", metavar="ID", help="the name of the run in the ledger (default: a new one)")
+    guard.add_argument("--seed", metavar="N", type=int, help="make sampling repeatable, where the model allows it")
+    output = parser.add_argument_group("output")
+    add_at_least(output, "for exit code 0")
+    output.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
+    output.add_argument("--quiet", action="store_true", help="no progress and no table, only the outcome")
+
+
+def main(options: argparse.Namespace) -> int:
     """Carry out the command and return its exit code.
 
     Raises:

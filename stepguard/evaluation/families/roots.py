@@ -142,9 +142,7 @@ class RootCheck:
 
     equation: _Equation
 
-    @property
-    def __name__(self) -> str:
-        return "fulfils the equation"
+    __name__: ClassVar[str] = "fulfils the equation"
 
     def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
         """Whether both sides agree."""

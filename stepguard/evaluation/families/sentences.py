@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from stepguard.core.verdicts import Claim
 from stepguard.language.evaluation import evaluate
@@ -52,9 +52,7 @@ class FormulaCheck:
 
     expression: Expression
 
-    @property
-    def __name__(self) -> str:
-        return "formula"
+    __name__: ClassVar[str] = "formula"
 
     def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
         """Whether the value is the formula's, rounded as the step declares."""

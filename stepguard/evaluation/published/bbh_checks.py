@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from stepguard.core.verdicts import Claim
 from stepguard.evaluation.published.bbh_things import kind_of_thing
@@ -42,9 +42,7 @@ class SwapCheck:
     from_one: str
     from_other: str
 
-    @property
-    def __name__(self) -> str:
-        return "the swap"
+    __name__: ClassVar[str] = "the swap"
 
     def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
         """Whether it is so."""
@@ -60,9 +58,7 @@ class AnswerCheck:
     who: str
     place: str
 
-    @property
-    def __name__(self) -> str:
-        return "the answer"
+    __name__: ClassVar[str] = "the answer"
 
     def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
         """Whether it does."""
@@ -80,9 +76,7 @@ class SaysCheck:
     whom: str
     what: str
 
-    @property
-    def __name__(self) -> str:
-        return "what is said"
+    __name__: ClassVar[str] = "what is said"
 
     def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
         """Whether it is."""
@@ -98,9 +92,7 @@ class MoveCheck:
     move: str
     before: str
 
-    @property
-    def __name__(self) -> str:
-        return "the move"
+    __name__: ClassVar[str] = "the move"
 
     def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
         """Whether it does."""
@@ -127,9 +119,7 @@ class CountCheck:
     piece: str
     wanted: str
 
-    @property
-    def __name__(self) -> str:
-        return "the count"
+    __name__: ClassVar[str] = "the count"
 
     def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
         """Whether it is the claimed number."""

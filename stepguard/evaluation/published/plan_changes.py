@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from stepguard.core.verdicts import Claim
 from stepguard.evaluation.published.plan_rules import DOMAINS, Action, Facts
@@ -29,9 +29,7 @@ class ChangeCheck:
     domain: str
     action: Action
 
-    @property
-    def __name__(self) -> str:
-        return "the action's effects"
+    __name__: ClassVar[str] = "the action's effects"
 
     def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
         """Whether it is."""

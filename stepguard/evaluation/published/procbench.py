@@ -45,9 +45,7 @@ class CutCheck:
 
     step: CutStep
 
-    @property
-    def __name__(self) -> str:
-        return "the rule"
+    __name__: ClassVar[str] = "the rule"
 
     def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
         """Whether it is."""
