@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from langchain.agents import create_agent  # type: ignore[import-not-found, unused-ignore]
-from langchain_core.language_models import GenericFakeChatModel  # type: ignore[import-not-found, unused-ignore]
-from langchain_core.messages import AIMessage  # type: ignore[import-not-found, unused-ignore]
+from langchain.agents import create_agent
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
 
 from stepguard import Procedure
 from stepguard.integrations.langchain import GuardedCallRefused, GuardMiddleware

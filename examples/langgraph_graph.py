@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from langgraph.checkpoint.memory import InMemorySaver  # type: ignore[import-not-found, unused-ignore]
-from langgraph.graph import END, START, StateGraph  # type: ignore[import-not-found, unused-ignore]
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
 
 from stepguard import Guard, Procedure
 from stepguard.integrations.langgraph import procedure_node

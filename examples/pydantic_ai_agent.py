@@ -12,8 +12,8 @@ import json
 from decimal import Decimal
 
 from pydantic import BaseModel
-from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart, ToolCallPart  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.models.function import AgentInfo, FunctionModel  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from stepguard import Procedure
 from stepguard.integrations.pydantic_ai import GuardedProcedures, NotVerified, VerifiedOutput, result_of

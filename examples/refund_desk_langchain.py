@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain.agents import create_agent  # type: ignore[import-not-found, unused-ignore]
-from langchain_core.language_models.fake_chat_models import GenericFakeChatModel  # type: ignore[import-not-found, unused-ignore]
-from langchain_core.messages import AIMessage, ToolMessage  # type: ignore[import-not-found, unused-ignore]
+from langchain.agents import create_agent
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, ToolMessage
 from refund_desk import PAID, SCRIPT, desk_gate, get_order
 
 from stepguard.integrations.langchain.tools import PolicyMiddleware

@@ -12,7 +12,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-import agents  # type: ignore[import-not-found, unused-ignore]
+import agents
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage
 from refund_desk import PAID, SCRIPT, desk_gate, get_order
 

@@ -7,9 +7,9 @@ No key is needed: the model is pydantic-ai's own double. Needs the extra ``pydan
 
 from __future__ import annotations
 
-from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.models.function import AgentInfo, FunctionModel  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.toolsets import FunctionToolset  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.toolsets import FunctionToolset
 from refund_desk import PAID, SCRIPT, desk_gate, get_order
 
 from stepguard.integrations.pydantic_ai.tools import GatedToolset

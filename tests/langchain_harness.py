@@ -15,12 +15,10 @@ from stepguard.integrations.chat.trust import Trust
 
 pytest.importorskip("langchain")
 pytest.importorskip("langchain_openai")
-from langchain.agents import create_agent  # type: ignore[import-not-found, unused-ignore]
-from langchain.agents.middleware import (  # type: ignore[import-not-found, unused-ignore]
-    AgentMiddleware,
-)
-from langchain_openai import ChatOpenAI  # type: ignore[import-not-found, unused-ignore]
-from langgraph.types import Command  # type: ignore[import-not-found, unused-ignore]
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain_openai import ChatOpenAI
+from langgraph.types import Command
 
 from stepguard.integrations.langchain import GuardMiddleware as Middleware
 

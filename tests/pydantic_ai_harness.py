@@ -11,10 +11,10 @@ import pytest
 pytest.importorskip("pydantic_ai")
 
 from pydantic import BaseModel
-from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart, ToolCallPart  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.models.function import AgentInfo, FunctionModel  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.profiles import ModelProfile  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.usage import RequestUsage  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.profiles import ModelProfile
+from pydantic_ai.usage import RequestUsage
 
 from stepguard import Procedure
 from stepguard.integrations.chat.trust import Trust

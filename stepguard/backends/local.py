@@ -198,7 +198,7 @@ def _require_gguf(file: Path) -> None:
 
 def _start(file: Path, threads: int | None, context: int, parallel: int) -> Any:
     try:
-        import xllamacpp  # type: ignore[import-not-found, unused-ignore]
+        import xllamacpp
     except ImportError as error:
         raise MissingExtraError("running a GGUF file", extra="local") from error
     params: Any = xllamacpp.CommonParams()

@@ -32,7 +32,7 @@ def xai_sender(client: Any, awaited: bool) -> Callable[..., Any]:
 
 
 def _message(message: Mapping[str, str]) -> Any:
-    from xai_sdk import chat  # type: ignore[import-not-found, unused-ignore]
+    from xai_sdk import chat
 
     return getattr(chat, message["role"])(message["content"])
 
@@ -41,7 +41,7 @@ def _bind(chat: Any, schema: Mapping[str, Any]) -> None:
     """Bind the reply to a schema, as the SDK does where it parses a reply itself."""
     import json
 
-    from xai_sdk.proto import chat_pb2  # type: ignore[import-not-found, unused-ignore]
+    from xai_sdk.proto import chat_pb2
 
     form = chat_pb2.ResponseFormat(format_type=chat_pb2.FORMAT_TYPE_JSON_SCHEMA, schema=json.dumps(schema))
     chat.proto.response_format.CopyFrom(form)

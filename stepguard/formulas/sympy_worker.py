@@ -28,7 +28,7 @@ def main() -> None:
     _limit_memory(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     try:
-        import sympy  # type: ignore[import-untyped, import-not-found, unused-ignore]  # noqa: F401
+        import sympy  # noqa: F401
     except Exception as error:  # noqa: BLE001 - whatever it is, the other side has to hear of it
         _answer(out, {"error": f"sympy cannot be imported: {error}"})
         return

@@ -34,8 +34,8 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 
 try:
-    from langchain_core.runnables import RunnableLambda  # type: ignore[import-not-found, unused-ignore]
-    from langgraph.errors import GraphBubbleUp  # type: ignore[import-not-found, unused-ignore]
+    from langchain_core.runnables import RunnableLambda
+    from langgraph.errors import GraphBubbleUp
 except ImportError as error:
     raise MissingExtraError("a LangGraph node", extra="langgraph") from error
 

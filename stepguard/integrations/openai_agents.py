@@ -43,9 +43,9 @@ from stepguard.results import Result
 from stepguard.telemetry.logging import call_safely, log_event
 
 try:
-    import agents  # type: ignore[import-not-found, unused-ignore]
-    from agents.exceptions import AgentsException  # type: ignore[import-not-found, unused-ignore]
-    from agents.tool_context import ToolContext  # type: ignore[import-not-found, unused-ignore]
+    import agents
+    from agents.exceptions import AgentsException
+    from agents.tool_context import ToolContext
 except ImportError as error:
     raise MissingExtraError("A tool for the OpenAI Agents SDK", extra="agents") from error
 

@@ -20,8 +20,8 @@ from stepguard.errors import ConfigError, MissingExtraError
 from stepguard.integrations.tool_gate import ToolGate, failure_text
 
 try:
-    from agents import FunctionTool, Tool  # type: ignore[import-not-found, unused-ignore]
-    from agents.tool_context import ToolContext  # type: ignore[import-not-found, unused-ignore]
+    from agents import FunctionTool, Tool
+    from agents.tool_context import ToolContext
 except ImportError as error:
     raise MissingExtraError("gating the tools of the OpenAI Agents SDK", extra="agents") from error
 

@@ -29,18 +29,14 @@ from stepguard.integrations.openai.calls import ClientCall
 pytest.importorskip("langchain")
 pytest.importorskip("langchain_openai")
 import langchain_harness
-from langchain.agents import create_agent  # type: ignore[import-not-found, unused-ignore]
-from langchain.agents.middleware import (  # type: ignore[import-not-found, unused-ignore]
-    AgentMiddleware,
-    ModelRefusalMiddleware,
-    ModelRetryMiddleware,
-)
-from langchain_core.exceptions import ModelRefusalError  # type: ignore[import-not-found, unused-ignore]
-from langchain_core.messages import AIMessage, HumanMessage  # type: ignore[import-not-found, unused-ignore]
-from langchain_core.tools import tool  # type: ignore[import-not-found, unused-ignore]
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware, ModelRefusalMiddleware, ModelRetryMiddleware
+from langchain_core.exceptions import ModelRefusalError
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.tools import tool
 from langchain_harness import ASKED, CHAT, FIXED, ORDER, WRONG, GuardMiddleware, Invoke, async_http, chat_model
-from langgraph.checkpoint.memory import InMemorySaver  # type: ignore[import-not-found, unused-ignore]
-from langgraph.types import Command, interrupt  # type: ignore[import-not-found, unused-ignore]
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
 from stepguard.integrations.langchain import GuardedCallRefused

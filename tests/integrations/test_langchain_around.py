@@ -26,15 +26,11 @@ from stepguard.errors import (
 pytest.importorskip("langchain")
 pytest.importorskip("langchain_openai")
 import langchain_harness
-from langchain.agents import create_agent  # type: ignore[import-not-found, unused-ignore]
-from langchain.agents.middleware import (  # type: ignore[import-not-found, unused-ignore]
-    AgentMiddleware,
-    ModelRequest,
-    wrap_model_call,
-)
-from langchain_core.language_models import BaseChatModel  # type: ignore[import-not-found, unused-ignore]
-from langchain_core.messages import AIMessage, BaseMessage  # type: ignore[import-not-found, unused-ignore]
-from langchain_core.outputs import ChatGeneration, ChatResult  # type: ignore[import-not-found, unused-ignore]
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, wrap_model_call
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_harness import (
     ASKED,
     CHAT,
@@ -47,7 +43,7 @@ from langchain_harness import (
     blocking_http,
     chat_model,
 )
-from langchain_openai import ChatOpenAI  # type: ignore[import-not-found, unused-ignore]
+from langchain_openai import ChatOpenAI
 from pydantic import Field
 
 from stepguard.integrations.langchain import GuardedCallRefused

@@ -23,9 +23,9 @@ from stepguard.errors import ConfigError, InputError, MissingExtraError, StepNot
 from stepguard.testing import ScriptedBackend, SimulatedModel
 
 pytest.importorskip("langgraph")
-from langgraph.checkpoint.memory import InMemorySaver  # type: ignore[import-not-found, unused-ignore]
-from langgraph.graph import END, START, StateGraph  # type: ignore[import-not-found, unused-ignore]
-from langgraph.types import Command, Send, interrupt  # type: ignore[import-not-found, unused-ignore]
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Command, Send, interrupt
 from pydantic import BaseModel
 
 from stepguard.integrations.langgraph import procedure_node

@@ -17,13 +17,13 @@ import pytest
 pytest.importorskip("pydantic_ai")
 
 from pydantic import BaseModel
-from pydantic_ai import Agent, ModelMessage, ModelResponse, ModelRetry, TextPart, ToolCallPart, UsageLimits  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior, UsageLimitExceeded  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.messages import ImageUrl, ModelMessagesTypeAdapter  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.models.fallback import FallbackModel  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.models.function import AgentInfo, FunctionModel  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.profiles import ModelProfile  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.usage import RequestUsage, RunUsage  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai import Agent, ModelMessage, ModelResponse, ModelRetry, TextPart, ToolCallPart, UsageLimits
+from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior, UsageLimitExceeded
+from pydantic_ai.messages import ImageUrl, ModelMessagesTypeAdapter
+from pydantic_ai.models.fallback import FallbackModel
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.profiles import ModelProfile
+from pydantic_ai.usage import RequestUsage, RunUsage
 from pydantic_ai_harness import ANSWER, GOOD, INPUTS, MENDED, PROMPT, SUMS, TRUST, WRONG, Double, Sums, agent, run, said
 
 from stepguard import RetryPolicy

@@ -13,10 +13,10 @@ import pytest
 pytest.importorskip("pydantic_ai")
 
 from pydantic import BaseModel
-from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart, ToolCallPart  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.exceptions import UnexpectedModelBehavior  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.messages import ModelRequest  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.models.function import AgentInfo, FunctionModel  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.exceptions import UnexpectedModelBehavior
+from pydantic_ai.messages import ModelRequest
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai_harness import GOOD, INPUTS, SUMS, Double, Sums, agent, run, said
 
 from stepguard import Procedure, Step
@@ -202,7 +202,7 @@ def test_a_streamed_output_is_given_when_it_is_verified() -> None:
 
 
 def _call(info: AgentInfo, piece: str) -> Any:
-    from pydantic_ai.models.function import DeltaToolCall  # type: ignore[import-not-found, unused-ignore]
+    from pydantic_ai.models.function import DeltaToolCall
 
     return DeltaToolCall(info.output_tools[0].name if piece.startswith("{") else None, piece)
 

@@ -13,10 +13,10 @@ pytest.importorskip("pydantic_ai")
 
 from conftest import ChatServer, Reply, completion_body
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
-from pydantic_ai import Agent  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.exceptions import ModelHTTPError  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.models.openai import OpenAIChatModel  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.providers.openai import OpenAIProvider  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai import Agent
+from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai_harness import ANSWER, GOOD, MENDED, PROMPT, TRUST, WRONG
 
 from stepguard.integrations.pydantic_ai import (

@@ -27,7 +27,7 @@ from stepguard.errors import BackendError, ConfigError, MissingExtraError, RateL
 from stepguard.replies.formats import EquationFormat
 
 try:
-    from inspect_ai.model import (  # type: ignore[import-not-found, unused-ignore]
+    from inspect_ai.model import (
         ChatCompletionChoice,
         ChatMessageAssistant,
         ContentReasoning,
@@ -38,13 +38,13 @@ try:
         ModelUsage,
         RetryDecision,
     )
-    from inspect_ai.tool import ToolCall  # type: ignore[import-not-found, unused-ignore]
+    from inspect_ai.tool import ToolCall
 except ImportError as error:
     raise MissingExtraError("Inspect's model provider", extra="inspect") from error
 
 if TYPE_CHECKING:
-    from inspect_ai.model import ChatMessage  # type: ignore[import-not-found, unused-ignore]
-    from inspect_ai.tool import ToolChoice, ToolInfo  # type: ignore[import-not-found, unused-ignore]
+    from inspect_ai.model import ChatMessage
+    from inspect_ai.tool import ToolChoice, ToolInfo
 
     from stepguard.procedure.steps import Step
 

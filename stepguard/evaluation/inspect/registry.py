@@ -12,12 +12,12 @@ from stepguard.errors import MissingExtraError
 from stepguard.evaluation.inspect.task import bench, judged, run_arm
 
 try:
-    from inspect_ai.model import modelapi  # type: ignore[import-not-found, unused-ignore]
+    from inspect_ai.model import modelapi
 except ImportError as error:
     raise MissingExtraError("Inspect's model provider", extra="inspect") from error
 
 if TYPE_CHECKING:
-    from inspect_ai.model import ModelAPI  # type: ignore[import-not-found, unused-ignore]
+    from inspect_ai.model import ModelAPI
 
 __all__ = ["bench", "judged", "provider", "run_arm"]
 

@@ -28,9 +28,9 @@ from stepguard.evaluation.runner import Plan
 from stepguard.repair.ladder import Ladder
 
 try:
-    from inspect_ai import Task, task  # type: ignore[import-not-found, unused-ignore]
-    from inspect_ai.dataset import MemoryDataset, Sample  # type: ignore[import-not-found, unused-ignore]
-    from inspect_ai.model import (  # type: ignore[import-not-found, unused-ignore]
+    from inspect_ai import Task, task
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import (
         ChatMessageAssistant,
         ChatMessageSystem,
         ChatMessageUser,
@@ -40,16 +40,9 @@ try:
         ResponseSchema,
         get_model,
     )
-    from inspect_ai.scorer import (  # type: ignore[import-not-found, unused-ignore]
-        Score,
-        Scorer,
-        Target,
-        accuracy,
-        scorer,
-        stderr,
-    )
-    from inspect_ai.solver import Generate, Solver, TaskState, solver  # type: ignore[import-not-found, unused-ignore]
-    from inspect_ai.util import LimitExceededError, json_schema  # type: ignore[import-not-found, unused-ignore]
+    from inspect_ai.scorer import Score, Scorer, Target, accuracy, scorer, stderr
+    from inspect_ai.solver import Generate, Solver, TaskState, solver
+    from inspect_ai.util import LimitExceededError, json_schema
 except ImportError as error:
     raise MissingExtraError("the benchmark as a task of Inspect's", extra="inspect") from error
 

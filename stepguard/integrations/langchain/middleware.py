@@ -59,17 +59,12 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 
 try:
-    from langchain.agents.middleware import (  # type: ignore[import-not-found, unused-ignore]
-        AgentMiddleware,
-        ExtendedModelResponse,
-        ModelRequest,
-        ModelResponse,
-    )
-    from langchain.agents.middleware.types import OmitFromSchema  # type: ignore[import-not-found, unused-ignore]
-    from langchain_core.exceptions import ModelRefusalError  # type: ignore[import-not-found, unused-ignore]
-    from langchain_core.messages import AIMessage  # type: ignore[import-not-found, unused-ignore]
-    from langgraph.channels import UntrackedValue  # type: ignore[import-not-found, unused-ignore]
-    from langgraph.types import Command  # type: ignore[import-not-found, unused-ignore]
+    from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
+    from langchain.agents.middleware.types import OmitFromSchema
+    from langchain_core.exceptions import ModelRefusalError
+    from langchain_core.messages import AIMessage
+    from langgraph.channels import UntrackedValue
+    from langgraph.types import Command
 except ImportError as error:
     raise MissingExtraError("the LangChain middleware", extra="langchain") from error
 

@@ -24,23 +24,11 @@ from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, MissingExtraError, StepguardError
 
 try:
-    from langchain.agents.middleware import (  # type: ignore[import-not-found, unused-ignore]
-        ModelRequest,
-        ModelResponse,
-    )
-    from langchain_core.messages import (  # type: ignore[import-not-found, unused-ignore]
-        AIMessage,
-        BaseMessage,
-        ChatMessage,
-        HumanMessage,
-        SystemMessage,
-    )
-    from langchain_core.runnables.config import (  # type: ignore[import-not-found, unused-ignore]
-        ensure_config,
-        var_child_runnable_config,
-    )
-    from langgraph.constants import TAG_NOSTREAM  # type: ignore[import-not-found, unused-ignore]
-    from langgraph.errors import GraphBubbleUp  # type: ignore[import-not-found, unused-ignore]
+    from langchain.agents.middleware import ModelRequest, ModelResponse
+    from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, SystemMessage
+    from langchain_core.runnables.config import ensure_config, var_child_runnable_config
+    from langgraph.constants import TAG_NOSTREAM
+    from langgraph.errors import GraphBubbleUp
 except ImportError as error:
     raise MissingExtraError("the LangChain middleware", extra="langchain") from error
 

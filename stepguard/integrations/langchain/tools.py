@@ -19,9 +19,9 @@ from stepguard.integrations.tool_gate import ToolGate
 from stepguard.policy.decisions import Decision
 
 try:
-    from langchain.agents.middleware import AgentMiddleware  # type: ignore[import-not-found, unused-ignore]
-    from langchain.agents.middleware.types import ToolCallRequest  # type: ignore[import-not-found, unused-ignore]
-    from langchain_core.messages import ToolMessage  # type: ignore[import-not-found, unused-ignore]
+    from langchain.agents.middleware import AgentMiddleware
+    from langchain.agents.middleware.types import ToolCallRequest
+    from langchain_core.messages import ToolMessage
 except ImportError as error:
     raise MissingExtraError("gating the tools of LangChain", extra="langchain") from error
 

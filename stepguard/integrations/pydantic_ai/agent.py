@@ -35,11 +35,11 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 
 try:
-    from pydantic_ai.capabilities import AbstractCapability, WrapModelRequestHandler  # type: ignore[import-not-found, unused-ignore]
-    from pydantic_ai.exceptions import UnexpectedModelBehavior  # type: ignore[import-not-found, unused-ignore]
-    from pydantic_ai.messages import ModelResponse, UserPromptPart  # type: ignore[import-not-found, unused-ignore]
-    from pydantic_ai.models import ModelRequestContext  # type: ignore[import-not-found, unused-ignore]
-    from pydantic_ai.tools import AgentDepsT, RunContext  # type: ignore[import-not-found, unused-ignore]
+    from pydantic_ai.capabilities import AbstractCapability, WrapModelRequestHandler
+    from pydantic_ai.exceptions import UnexpectedModelBehavior
+    from pydantic_ai.messages import ModelResponse, UserPromptPart
+    from pydantic_ai.models import ModelRequestContext
+    from pydantic_ai.tools import AgentDepsT, RunContext
 except ImportError as error:
     raise MissingExtraError("guarding an agent of pydantic-ai", extra="pydantic-ai") from error
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic_ai.messages import (  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.messages import (
     CachePoint,
     ModelResponse,
     ModelResponsePart,
@@ -17,8 +17,8 @@ from pydantic_ai.messages import (  # type: ignore[import-not-found, unused-igno
     ToolCallPart,
     UserPromptPart,
 )
-from pydantic_ai.models import ModelRequestContext, ModelRequestParameters  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.tools import ToolDefinition  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
+from pydantic_ai.tools import ToolDefinition
 
 from stepguard.errors import ConfigError
 from stepguard.procedure.procedure import Procedure

@@ -9,12 +9,12 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from pydantic_ai.capabilities import AbstractCapability  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.exceptions import AgentRunError, ModelRetry  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.models import ModelRequestContext  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.output import OutputContext  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.tools import AgentDepsT, RunContext  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import AgentRunError, ModelRetry
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.output import OutputContext
+from pydantic_ai.tools import AgentDepsT, RunContext
 
 from stepguard.core.verdicts import DeviationKind, Strength
 from stepguard.errors import ConfigError, StepguardError

@@ -8,8 +8,8 @@ from contextlib import suppress
 from copy import deepcopy
 from typing import Any, Final, Literal, cast
 
-from pydantic_ai.exceptions import ContentFilterError, ModelAPIError, UnexpectedModelBehavior  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.messages import (  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.exceptions import ContentFilterError, ModelAPIError, UnexpectedModelBehavior
+from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelRequestPart,
@@ -21,11 +21,11 @@ from pydantic_ai.messages import (  # type: ignore[import-not-found, unused-igno
     ToolCallPart,
     UserPromptPart,
 )
-from pydantic_ai.models import ModelRequestContext, ModelRequestParameters  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.output import OutputObjectDefinition  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.settings import ModelSettings  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.tools import RunContext, ToolDefinition  # type: ignore[import-not-found, unused-ignore]
-from pydantic_ai.usage import RequestUsage  # type: ignore[import-not-found, unused-ignore]
+from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_ai.usage import RequestUsage
 
 from stepguard.backends.base import RESPONSE_NAME, Completion, Request, ToolCall, about_to_send
 from stepguard.backends.openai_errors import as_backend_error

@@ -20,8 +20,8 @@ from stepguard.integrations.tool_gate import ToolGate
 from stepguard.policy.arguments import plain_data
 
 try:
-    from pydantic_ai.tools import AgentDepsT, RunContext  # type: ignore[import-not-found, unused-ignore]
-    from pydantic_ai.toolsets import ToolsetTool, WrapperToolset  # type: ignore[import-not-found, unused-ignore]
+    from pydantic_ai.tools import AgentDepsT, RunContext
+    from pydantic_ai.toolsets import ToolsetTool, WrapperToolset
 except ImportError as error:
     raise MissingExtraError("gating the tools of pydantic-ai", extra="pydantic-ai") from error
 
