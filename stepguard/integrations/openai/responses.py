@@ -75,7 +75,7 @@ class ResponsesCall(GuardedCall):
             RunError: the result is not to be handed on, and the client raises then.
         """
         from stepguard.integrations.chat.response_shapes import response_body
-        from stepguard.integrations.openai.response_types import AsyncResponseEvents, ResponseEvents, make_response
+        from stepguard.integrations.openai.types import AsyncResponseEvents, ResponseEvents, make_response
 
         body = response_body(self.body(result), id=f"stepguard-{result.run_id}")
         if not self.stream:
